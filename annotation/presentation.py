@@ -42,7 +42,7 @@ from annotation.protocols.schema import Schema, schema_of
 from annotation.protocols.validation import NOT_AMONG, Problem, RefusedError
 from annotation.registry import DECLARED, get_protocol
 from datasets import rows
-from datasets.db.prepared import Among, Parameter, Prepared
+from datasets.db.prepared import InList, Parameter, Prepared
 from datasets.material import as_row, as_rows
 from datasets.text import sentences
 
@@ -300,7 +300,7 @@ def _unit_query() -> QuerySet[Unit, tuple[str, int]]:
 
 
 def _units_of_several_query() -> QuerySet[Unit, tuple[int, str, int]]:
-    units = Unit.objects.filter(Among("item", "items")).order_by("item", "position")
+    units = Unit.objects.filter(InList("item", "items")).order_by("item", "position")
     return units.values_list("item", "name", "pk")
 
 

@@ -67,7 +67,7 @@ class AccountAdapter(_Quiet, DefaultAccountAdapter):
         return url_has_allowed_host_and_scheme(url, {host}, require_https=secure)
 
     def respond_user_inactive(self, request: HttpRequest, user: AbstractBaseUser) -> HttpResponse:
-        return refused(request, DISABLED)
+        return login_refusal(request, DISABLED)
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
         """Where nobody has a password, only a second factor can be asked for again."""
@@ -125,13 +125,15 @@ class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
         token, more = claims.get("id_token") or {}, claims.get("userinfo") or {}
         if token and more and token.get("sub") != more.get("sub"):
             raise ImmediateHttpResponse(
-                refused(request, Message("the identity provider names two people"))
+                login_refusal(request, Message("the identity provider names two people"))
             )
         try:
             identities.check_nonce(token.get("nonce"), request.GET.get("state", ""))
-            identity = identities.identity_of(together(token, more), settings.TANDEM_OIDC_ISSUER)
+            identity = identities.identity_of(
+                merge_claims(token, more), settings.TANDEM_OIDC_ISSUER
+            )
         except PeopleError as error:
-            raise ImmediateHttpResponse(refused(request, error.args[0])) from error
+            raise ImmediateHttpResponse(login_refusal(request, error.args[0])) from error
         sociallogin.identity = identity
         sociallogin.account.uid, sociallogin.account.extra_data = identity.uid, {}
         sociallogin.email_addresses = []
@@ -146,13 +148,13 @@ class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
             elif sociallogin.is_existing:
                 identities.take_part(invitation, sociallogin.user)
             else:
-                self._take_in(request, sociallogin, invitation)
+                self._connect_account(request, sociallogin, invitation)
         except PeopleError as error:
-            raise ImmediateHttpResponse(refused(request, error.args[0])) from error
+            raise ImmediateHttpResponse(login_refusal(request, error.args[0])) from error
         if invitation is not None and invitation.team_id is not None:
             sociallogin.state.setdefault("next", landing(invitation, sociallogin.user))
 
-    def _take_in(self, request: HttpRequest, sociallogin: Any, invitation: Any) -> None:
+    def _connect_account(self, request: HttpRequest, sociallogin: Any, invitation: Any) -> None:
         identity: Identity = sociallogin.identity
         try:
             with transaction.atomic():
@@ -177,17 +179,17 @@ class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
         extra_context: Any = None,
     ) -> None:
         reason = Message("the log-in was cancelled or failed at the identity provider; try again")
-        raise ImmediateHttpResponse(refused(request, reason, status=401))
+        raise ImmediateHttpResponse(login_refusal(request, reason, status=401))
 
 
-def together(token: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+def merge_claims(token: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     """Merge two sources of claims. `email_verified` is about the address of its own source only."""
     if "email" in more:
         token = {name: said for name, said in token.items() if name != "email_verified"}
     return {**token, **more}
 
 
-def refused(request: HttpRequest, reason: str, status: int = 403) -> HttpResponse:
+def login_refusal(request: HttpRequest, reason: str, status: int = 403) -> HttpResponse:
     """Answer a log-in that leads to no account, with the reason and the way back."""
     context = {"reason": sentence(PeopleError(reason))}
     return render(request, "accounts/refused.html", context, status=status)

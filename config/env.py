@@ -89,7 +89,7 @@ UNREADABLE_DATABASE = (
 )
 ROLES = ("annotator", "researcher", "admin")
 LEAST_KEY, LEAST_DIFFERENT = 50, 8
-GUESSED = ("django-insecure", "secret", "changeme", "change-me", "password", "example")
+GUESSABLE_KEYS = ("django-insecure", "secret", "changeme", "change-me", "password", "example")
 NEW_KEY = "python -c 'import secrets; print(secrets.token_urlsafe(50))' prints one"
 
 
@@ -222,7 +222,7 @@ def secret_key(debug: bool, own_machine: bool, folder: Path) -> str:
 
 def _check_strength(key: str) -> str:
     weak = len(key) < LEAST_KEY or len(set(key)) < LEAST_DIFFERENT or _repeats(key)
-    if weak or any(word in key.lower() for word in GUESSED):
+    if weak or any(word in key.lower() for word in GUESSABLE_KEYS):
         raise ImproperlyConfigured(
             f"SECRET_KEY can be guessed; set it to {LEAST_KEY} random characters ({NEW_KEY})"
         )

@@ -18,7 +18,7 @@ from config.logging import logging_config
 bind = env.read("BIND", "127.0.0.1:8000")
 # Processes for work on items, and processes that these pass all other requests on to.
 _WORK, _OTHER = env.whole_number("WEB_WORKERS"), env.whole_number("WEB_OTHER_WORKERS", least=0)
-workers = _WORK + (_OTHER if exchange.IS_HERE else 0)
+workers = _WORK + (_OTHER if exchange.IS_SUPPORTED else 0)
 threads = env.whole_number("WEB_THREADS")
 worker_class = "config.front.worker.Worker"
 # Slow clients occupy a connection and no thread; when there are more, the idlest is closed.

@@ -133,7 +133,7 @@ LOGIN_TRIES = {
     "codes": 30,
 }
 AXES_HANDLER = "config.login_guard.LogInGuard"
-AXES_LOCKOUT_CALLABLE = "config.middleware.locked"
+AXES_LOCKOUT_CALLABLE = "config.middleware.lockout_response"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_DISABLE_ACCESS_LOG = True

@@ -22,7 +22,7 @@ READERS = (RESEARCHER, ADMIN)
 """The roles that may do one thing or another; pages and the API ask for them by these names."""
 
 P = ParamSpec("P")
-Called = TypeVar("Called", bound=Callable[..., object])
+ViewT = TypeVar("ViewT", bound=Callable[..., object])
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
@@ -43,7 +43,7 @@ def role_required(*roles: str) -> Callable[[View[P]], View[P]]:
     return decorate
 
 
-def takes_files(view: Called) -> Called:
+def takes_files(view: ViewT) -> ViewT:
     """Mark a view that takes files, up to TANDEM_MAX_UPLOAD_MB. Other views take smaller bodies."""
     view.takes_files = True  # type: ignore[attr-defined]
     return view

@@ -23,11 +23,11 @@ from datasets.derivation import RULE, UnitDigests
 from datasets.jobs.guard import for_workers
 from datasets.models import Batch, LabelsRead, Lineage
 
-Read = Callable[[Lineage], tuple[str, Callable[[], UnitDigests]]]
+DigestReader = Callable[[Lineage], tuple[str, Callable[[], UnitDigests]]]
 """Returns the state of all labels that a lineage is based on, and a function that reads them."""
 
 
-Behind = Callable[[Lineage], int | None]
+BehindCounter = Callable[[Lineage], int | None]
 """Returns by how many units a lineage is behind, None if that is not known yet."""
 
 
@@ -48,7 +48,7 @@ def _labels_of(lineage: Lineage) -> tuple[str, Callable[[], UnitDigests]] | None
     reader = settings.TANDEM_LINEAGE_READERS.get(lineage.kind)
     if reader is None or not lineage.labels:
         return None
-    read: Read = import_string(reader)
+    read: DigestReader = import_string(reader)
     return read(lineage)
 
 
@@ -107,7 +107,7 @@ class Ancestor:
 def ancestors(
     batch: Batch,
     readable: QuerySet[Batch] | None = None,
-    behind: Behind = units_behind,
+    behind: BehindCounter = units_behind,
 ) -> list[Ancestor]:
     """Return a batch and those that it was derived from, back to the one that was loaded.
 
@@ -129,7 +129,7 @@ def ancestors(
 def as_tree(
     batch: Batch,
     readable: QuerySet[Batch] | None = None,
-    behind: Behind = units_behind,
+    behind: BehindCounter = units_behind,
 ) -> dict[str, Any]:
     """Return the lineage of a batch as JSON, down to the files or to what is not `readable`."""
     found: dict[str, Any] | None = None
@@ -192,7 +192,7 @@ def _details(each: Ancestor) -> Iterator[str]:
         yield f"{summary(lineage)} on {lineage.created_at:%Y-%m-%d}, Tandem {lineage.version}"
         yield from count_lines(lineage.counts)
     if each.behind:
-        yield behind_words(each.behind)
+        yield describe_behind(each.behind)
     for file in files:
         yield f"file {file['name']} sha256 {file['sha256'][:12]}"
 
@@ -220,12 +220,12 @@ def count_lines(counts: Mapping[str, Any]) -> Iterator[str]:
         yield "undecided: " + ", ".join(f"{what} {number}" for what, number in undecided.items())
 
 
-def behind_words(units: int) -> str:
+def describe_behind(units: int) -> str:
     what = "1 unit has" if units == 1 else f"{units} units have"
     return f"behind: {what} other labels since; derive again under a new name"
 
 
-def again_address(lineage: Lineage) -> str:
+def derive_again_address(lineage: Lineage) -> str:
     """Return the address of the page that derives a batch again, filled in; nothing for a step."""
     if lineage.kind != RULE:
         return ""

@@ -258,8 +258,8 @@ def pieces(text: str, quote: str) -> list[Piece]:
         found.append(Piece(begin, end, there.span(start, behind)))
         at = upto
     if lost and 2 * sum(piece.end - piece.begin for piece in found) < len(quote):
-        found = [piece for piece in found if _stands_out(quote[piece.begin : piece.end])]
-    return list(_with_rest(found, quote))
+        found = [piece for piece in found if _has_enough_words(quote[piece.begin : piece.end])]
+    return list(_fill_gaps(found, quote))
 
 
 def _cuts(folded: str) -> list[int]:
@@ -323,7 +323,7 @@ def _is_long(part: str) -> bool:
     )
 
 
-def _stands_out(part: str) -> bool:
+def _has_enough_words(part: str) -> bool:
     return len(tokens(fold(part, True).text).words) >= WORDS_BESIDE_LOST
 
 
@@ -331,7 +331,7 @@ def _skip(folded: str, at: int) -> int:
     return at + 1 if folded[at : at + 1] == " " else at
 
 
-def _with_rest(found: list[Piece], quote: str) -> Iterator[Piece]:
+def _fill_gaps(found: list[Piece], quote: str) -> Iterator[Piece]:
     at = 0
     for piece in [*found, Piece(len(quote), len(quote), None)]:
         if quote[at : piece.begin].strip():

@@ -61,29 +61,29 @@ def teams_of(user: Any, roles: Iterable[str] = Role.values) -> QuerySet[TeamMemb
 
 def in_a_team_of(model: type[Model], user: Any) -> Q:
     """Return the condition that something is of a team of the account, or shared with it."""
-    return _of(model, teams_of(user), Right.values)
+    return _owned_or_shared(model, teams_of(user), Right.values)
 
 
 def in_a_managed_team(model: type[Model], user: Any) -> Q:
     """Return the condition that the account manages something by its role in a team."""
-    return _of(model, teams_of(user, MANAGING), (Right.MANAGE,))
+    return _owned_or_shared(model, teams_of(user, MANAGING), (Right.MANAGE,))
 
 
-def seen_by(model: type[Model], team: Team) -> Q:
+def visible_to_team(model: type[Model], team: Team) -> Q:
     """Return the condition that something belongs to a team, or is shared with it."""
-    return _of(model, [team.pk], Right.values)
+    return _owned_or_shared(model, [team.pk], Right.values)
 
 
-def _of(model: type[Model], teams: Any, rights: Iterable[str]) -> Q:
+def _owned_or_shared(model: type[Model], teams: Any, rights: Iterable[str]) -> Q:
     mine = Q(team__in=teams)
-    return mine if shares_of(model) is None else mine | _shared(model, teams, rights)
+    return mine if shares_of(model) is None else mine | _is_shared(model, teams, rights)
 
 
 def shared_with_a_team_of(model: type[Model], user: Any) -> Q:
-    return _shared(model, teams_of(user), Right.values)
+    return _is_shared(model, teams_of(user), Right.values)
 
 
-def _shared(model: type[Model], teams: Any, rights: Iterable[str]) -> Q:
+def _is_shared(model: type[Model], teams: Any, rights: Iterable[str]) -> Q:
     shares = shares_of(model).objects.filter(of=OuterRef("pk"), team__in=teams, right__in=rights)
     return Q(Exists(shares))
 
@@ -180,7 +180,7 @@ def team_choice(user: Any, chosen: str = "") -> dict[str, Any]:
     return {"team_choices": names if len(names) > 1 else [], "team_chosen": chosen}
 
 
-def owner_in_words(thing: Owned) -> str:
+def describe_owner(thing: Owned) -> str:
     """Return whose something is, for commands; empty where the site has one team."""
     if not there_are_several():
         return ""
@@ -206,10 +206,10 @@ def _names() -> str:
 
 def kinds() -> dict[str, type[Owned]]:
     """Return what can be shared and moved, by the word that commands use."""
-    return {model._meta.model_name or "": model for model in _owned() if shares_of(model)}
+    return {model._meta.model_name or "": model for model in _owned_models() if shares_of(model)}
 
 
-def _owned() -> Iterator[type[Owned]]:
+def _owned_models() -> Iterator[type[Owned]]:
     return (model for model in apps.get_models() if issubclass(model, Owned))
 
 

@@ -335,7 +335,7 @@ def violations(seen: CheckedCounts) -> Iterator[Violation]:
     yield from _named_checks(LAWS, stored())
     yield from _of(_TALLIES, (line.removeprefix("Tallies: ") for line in wrong_counts()))
     yield from _of(_TRAIL, find_broken_seals())
-    yield from digests.changed()
+    yield from digests.find_changes()
     judges = set(Judge.objects.values_list("rater", flat=True))
     yield from answers.violations(judges, seen)
 

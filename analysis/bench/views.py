@@ -48,7 +48,7 @@ def judge_bench(request: HttpRequest, pk: int) -> HttpResponse:
         context["problem"] = str(error)
         return render(request, "reports/bench.html", context, status=422)
     job_options, page = question(campaign, named, options), request.path
-    shown = jobs.shown(request, BENCH, job_options, page, page)
+    shown = jobs.result_or_progress(request, BENCH, job_options, page, page)
     if isinstance(shown, HttpResponse):
         return shown
     found = shown.value
@@ -78,7 +78,7 @@ def bench_file(request: HttpRequest, pk: int) -> HttpResponse:
     asked = jobs.follow(request, BENCH, job_options)
     if not asked.is_current:
         page = jobs.address_of(request, reverse("judge-bench", args=[pk]))
-        return jobs.waiting(request, asked.job, page)
+        return jobs.waiting_page(request, asked.job, page)
     try:
         found = results.value(asked.job)
     except results.GoneError:

@@ -37,13 +37,13 @@ from audit.recording import build_event
 from audit.recording import write as write_events
 from datasets.db.prepared import (
     DATABASE,
-    Among,
     Call,
+    InList,
+    MappedValue,
     Parameter,
-    Picked,
     PreparedInsert,
     PreparedUpdate,
-    together,
+    run_together,
 )
 
 CHUNK = 100
@@ -300,7 +300,7 @@ def _write(changes: Sequence[_Change], rows: Sequence[tuple[Any, ...]]) -> list[
         ]
     )
     first, *further = _chunks(rows)
-    keys, _ = together(_insert_response.call(first), _closing(changes))
+    keys, _ = run_together(_insert_response.call(first), _closing(changes))
     keys += [key for chunk in further for key in _insert_response.rows(chunk)]
     _write_labels(keys, changes)
     _write_exposures(keys, changes)
@@ -411,18 +411,18 @@ _insert_label = PreparedInsert(
     Label, ("response_id", "unit_id", "variable", "value", "score", "meta")
 )
 _insert_span = PreparedInsert(Span, ("label_id", "field", "start", "end", "quote", "method"))
-_replace = PreparedUpdate(lambda: Response.objects.filter(Among("pk", "responses")), current=False)
+_replace = PreparedUpdate(lambda: Response.objects.filter(InList("pk", "responses")), current=False)
 _finish = PreparedUpdate(
-    lambda: Assignment.objects.filter(Among("pk", "pks")),
+    lambda: Assignment.objects.filter(InList("pk", "pks")),
     status=Status.DONE,
     reason="",
     lease=None,
     held_until=None,
-    missing=Picked("missing", Assignment._meta.get_field("missing")),
-    seconds=Picked("seconds", Assignment._meta.get_field("seconds")),
+    missing=MappedValue("missing", Assignment._meta.get_field("missing")),
+    seconds=MappedValue("seconds", Assignment._meta.get_field("seconds")),
 )
 _fail = PreparedUpdate(
-    lambda: Assignment.objects.filter(Among("pk", "pks")),
+    lambda: Assignment.objects.filter(InList("pk", "pks")),
     status=Parameter("status", Assignment._meta.get_field("status")),
     reason=Parameter("reason", Assignment._meta.get_field("reason")),
     missing={},

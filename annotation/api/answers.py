@@ -44,9 +44,9 @@ from annotation.protocols.validation import Problem, RefusedError
 from datasets.access import WORKERS
 from datasets.api.base import (
     Resource,
-    checked,
-    described,
+    describe_endpoint,
     header,
+    validate,
 )
 from datasets.api.concurrency import key_of
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
@@ -96,7 +96,7 @@ SUBMITTING = (
 
 
 def _submitting(operation_id: str) -> Any:
-    return described(
+    return describe_endpoint(
         "Submit an answer",
         SUBMITTING,
         {201: SavedSerializer, 200: SavedSerializer, 409: ConflictSerializer},
@@ -115,7 +115,7 @@ class OneAnswer(Resource):
     roles = {"GET": WORKERS, "POST": WORKERS, "PUT": WORKERS}
     scopes = {"GET": (READ, LABEL), "POST": (LABEL,), "PUT": (LABEL,)}
 
-    @described(
+    @describe_endpoint(
         "Read your own answer",
         "Your current answer to an assignment; 404 before the first. Its ETag is its revision.",
         {200: AnswerSerializer},
@@ -139,7 +139,7 @@ class OneAnswer(Resource):
 
     def _submit(self, request: Request, uid: uuid.UUID) -> Response:
         assignment = my_assignment_to_answer(request, uid)
-        body = checked(NewAnswerSerializer, request.data)
+        body = validate(NewAnswerSerializer, request.data)
         circumstances = Circumstances(
             key=key_of(request),
             seen=_read_revision(request, body),

@@ -18,7 +18,7 @@ from annotation.people.background import BackgroundError, owed_questions, questi
 from annotation.people.consent import CONSENT, check_intake, consent_state, owed_step
 from annotation.people.membership import PeopleError
 from datasets.access import WORKERS
-from datasets.api.base import Resource, Strict, checked, described
+from datasets.api.base import Resource, Strict, describe_endpoint, validate
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.permissions import LABEL, READ
 
@@ -83,7 +83,7 @@ class Intake(Resource):
     roles = {"GET": WORKERS}
     scopes = {"GET": (READ, LABEL)}
 
-    @described(
+    @describe_endpoint(
         "Read what comes before the first item",
         "The campaign's consent text, your consent, and the background questions. Until you have "
         "agreed and answered, your items are refused (403).",
@@ -101,7 +101,7 @@ class OwnConsent(Resource):
     roles = {"PUT": WORKERS}
     scopes = {"PUT": (LABEL,)}
 
-    @described(
+    @describe_endpoint(
         "Agree to a campaign's consent text, or revoke that",
         "Records that you agree to the version that you have read. With null, your consent is "
         "revoked: your answers are left out of reports and exports, and kept or deleted by the "
@@ -117,7 +117,7 @@ class OwnConsent(Resource):
     def put(self, request: Request, pk: int) -> Response:
         user = get_account(request)
         campaign = get_object_or_404(intake_campaigns(user), pk=pk)
-        version = checked(AgreementSerializer, request.data)["version"]
+        version = validate(AgreementSerializer, request.data)["version"]
         if version is not None:
             get_object_or_404(open_campaigns(user), pk=pk)
         try:
@@ -134,7 +134,7 @@ class OwnBackground(Resource):
     roles = {"PUT": WORKERS}
     scopes = {"PUT": (LABEL,)}
 
-    @described(
+    @describe_endpoint(
         "Answer the background questions",
         "Answers the questions that are open, once. Those that you leave out count as not "
         "answered, which a required question does not allow.",
@@ -149,7 +149,7 @@ class OwnBackground(Resource):
     def put(self, request: Request, pk: int) -> Response:
         user = get_account(request)
         campaign = get_object_or_404(open_campaigns(user), pk=pk)
-        answers = checked(BackgroundSerializer, request.data)["answers"]
+        answers = validate(BackgroundSerializer, request.data)["answers"]
         rater = rater_of(user)
         if owed_step(campaign, rater) == CONSENT:
             check_intake(campaign, rater)

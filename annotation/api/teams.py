@@ -20,13 +20,13 @@ from datasets.api.base import (
     PageParameters,
     Resource,
     Strict,
-    checked,
-    described,
+    describe_endpoint,
     page_example,
     page_serializer,
-    rendered,
+    serialize,
+    validate,
 )
-from datasets.api.concurrency import once
+from datasets.api.concurrency import idempotent
 from datasets.api.errors import RefusedBodyError
 from datasets.api.permissions import PEOPLE, READ
 from datasets.models import Share, Team, TeamMember
@@ -95,7 +95,7 @@ class Teams(List):
     roles = {"GET": READERS, "POST": (ADMIN,)}
     scopes = {"GET": (READ, PEOPLE), "POST": (PEOPLE,)}
 
-    @described(
+    @describe_endpoint(
         "List teams",
         "The teams that the account is in, and for admins all, by name.",
         {200: page_serializer(TeamSerializer)},
@@ -106,9 +106,9 @@ class Teams(List):
     )
     def get(self, request: Request) -> Response:
         rows = visible_with_members(get_account(request))
-        return self.page(rows, partial(rendered, TeamSerializer))
+        return self.page(rows, partial(serialize, TeamSerializer))
 
-    @described(
+    @describe_endpoint(
         "Create a team",
         "Creates a team with nobody in it, which admins manage until it has an owner.",
         {201: TeamSerializer},
@@ -120,9 +120,9 @@ class Teams(List):
         refuses=(422,),
         operation_id="teams_create",
     )
-    @once
+    @idempotent
     def post(self, request: Request) -> Response:
-        name = checked(NewTeamSerializer, request.data)["name"]
+        name = validate(NewTeamSerializer, request.data)["name"]
         try:
             team = service.create_team(name)
         except TeamError as error:
@@ -134,7 +134,7 @@ class OneTeam(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ, PEOPLE)}
 
-    @described(
+    @describe_endpoint(
         "Read a team",
         "A team with its members.",
         {200: TeamSerializer},
@@ -150,7 +150,7 @@ class TeamMembers(Resource):
     roles = {"PUT": READERS}
     scopes = {"PUT": (PEOPLE,)}
 
-    @described(
+    @describe_endpoint(
         "Give an account a role in a team",
         "Lets the account in, or changes its role: by owners, managers and admins, and the role "
         "of owner by owners and admins alone. With null it leaves; everybody may leave, and a team "
@@ -165,7 +165,7 @@ class TeamMembers(Resource):
     )
     def put(self, request: Request, pk: int) -> Response:
         me, team = get_account(request), _team(request, pk)
-        body = checked(TeamMemberChangeSerializer, request.data)
+        body = validate(TeamMemberChangeSerializer, request.data)
         if body["name"] != me.username:
             service.check_lets_in(team, me)
         user = account_named(me, body["name"])
@@ -185,7 +185,7 @@ class TeamShares(Resource):
     roles = {"PUT": (ADMIN,)}
     scopes = {"PUT": (PEOPLE,)}
 
-    @described(
+    @describe_endpoint(
         "Share something with a team",
         "Lets the team read or manage a batch, campaign, judge or key of another team; with null "
         "no longer.",
@@ -199,7 +199,7 @@ class TeamShares(Resource):
     )
     def put(self, request: Request, pk: int) -> Response:
         me, team = get_account(request), _team(request, pk)
-        body = checked(TeamShareSerializer, request.data)
+        body = validate(TeamShareSerializer, request.data)
         try:
             thing = service.thing_named(body["kind"], body["name"])
             service.share(thing, team, body["right"], me)
@@ -212,7 +212,7 @@ class TeamMoves(Resource):
     roles = {"POST": (ADMIN,)}
     scopes = {"POST": (PEOPLE,)}
 
-    @described(
+    @describe_endpoint(
         "Move something to a team",
         "Gives a batch, campaign, judge or key to this team. The batch of a campaign is shared "
         "with it, and people outside it lose the slots that they have reserved.",
@@ -224,10 +224,10 @@ class TeamMoves(Resource):
         refuses=(422,),
         operation_id="team_moves",
     )
-    @once
+    @idempotent
     def post(self, request: Request, pk: int) -> Response:
         me, team = get_account(request), _team(request, pk)
-        body = checked(TeamMoveSerializer, request.data)
+        body = validate(TeamMoveSerializer, request.data)
         try:
             consequences = service.move(service.thing_named(body["kind"], body["name"]), team, me)
         except TeamError as error:

@@ -32,7 +32,7 @@ from datasets.db.prepared import (
     PreparedUpdate,
     Row,
     columns_of,
-    together,
+    run_together,
 )
 
 
@@ -70,8 +70,8 @@ def _locked_looks(
         return _waiting.all(**of), None
     lock = _lock.call(rater=rater.pk)
     if not _takes_first_free(campaign):
-        return together(lock, _waiting.call(**of))[1], None
-    return together(lock, _waiting.call(**of), _free.call(**of))[1:]
+        return run_together(lock, _waiting.call(**of))[1], None
+    return run_together(lock, _waiting.call(**of), _free.call(**of))[1:]
 
 
 def _claim_next(
@@ -226,7 +226,7 @@ def claim_slot(item: Item) -> int | None:
 
     The update locks the item's row until the transaction ends, so no two callers get one slot.
     """
-    claimed, slots = together(_claim.call(item=item.pk), _slots.call(item=item.pk))
+    claimed, slots = run_together(_claim.call(item=item.pk), _slots.call(item=item.pk))
     if not claimed:
         return None
     used = {slot for (slot,) in slots}

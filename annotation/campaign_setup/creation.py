@@ -39,7 +39,7 @@ from annotation.registry import DECLARED, get_protocol
 from audit.recording import record
 from datasets import models
 from datasets.db.bulk import bulk_write, refresh_statistics
-from datasets.teams import seen_by
+from datasets.teams import visible_to_team
 
 _QUERY_DRAW = (
     "campaign_id",
@@ -118,7 +118,9 @@ def _allot(campaign: Campaign) -> None:
 
 def _check_batch(campaign: Campaign) -> None:
     """Check that the team of a campaign may read its batch. Raises DesignError."""
-    rows = models.Batch.objects.filter(seen_by(models.Batch, campaign.team), pk=campaign.batch_id)
+    rows = models.Batch.objects.filter(
+        visible_to_team(models.Batch, campaign.team), pk=campaign.batch_id
+    )
     if not rows.exists():
         wrong = f"batch {campaign.batch.name!r} belongs to another team than {campaign.team}"
         raise DesignError(f"{wrong}; let an admin share it first", "batch")

@@ -26,7 +26,7 @@ from annotation.presentation import present
 from annotation.protocols.base import UnitSpec
 from datasets.readers.clapnq import NO_ANSWER
 from datasets.readers.fields import Fields
-from datasets.readers.jsonl import records, shown
+from datasets.readers.jsonl import excerpt, records
 from datasets.rows import InputError, Place, ReadNotes
 
 Action = Literal["keep", "modify", "skip"]
@@ -165,7 +165,7 @@ class _Answer:
         self.answer, self.known = answer, known
         self.rater, self.kind = answer.rater or stand_in, "human" if answer.rater else "reference"
         if answer.item not in known.items:
-            wrong = f"item {shown(answer.item)} is not in campaign {known.campaign.name!r}"
+            wrong = f"item {excerpt(answer.item)} is not in campaign {known.campaign.name!r}"
             raise InputError(answer.place, wrong, "check the key, or load its batch")
         self.units = present(known.item(answer.item)).units
 

@@ -17,7 +17,7 @@ from annotation.label_rows import CheckedRow
 from annotation.models import Campaign
 from datasets.models import Question
 from datasets.readers.clapnq import recognises as looks_like_clapnq
-from datasets.readers.jsonl import objects, shown
+from datasets.readers.jsonl import excerpt, objects
 from datasets.readers.label_studio import recognises as looks_like_label_studio
 from datasets.rows import InputError, Place, ReadNotes
 
@@ -61,9 +61,9 @@ def _groups(
 
 def _without_effect(path: Path, rater: str, names: list[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    listed = ", ".join(shown(name) for name in names[:NAMED]) + more
+    listed = ", ".join(excerpt(name) for name in names[:NAMED]) + more
     return (
-        f"{os.fspath(path)}: --rater {shown(rater)} had no effect, as every line names a rater "
+        f"{os.fspath(path)}: --rater {excerpt(rater)} had no effect, as every line names a rater "
         f"of its own ({listed}); leave it out"
     )
 
@@ -104,7 +104,7 @@ def _joined(responses: Iterable[ResponseRow], known: KnownItems) -> list[Group]:
         for name in response.units:
             first = places.setdefault((*key, name), response.place)
             if first != response.place:
-                unit = f"unit {shown(name)} of item {shown(response.item)}"
+                unit = f"unit {excerpt(name)} of item {excerpt(response.item)}"
                 wrong = f"{response.rater!r} has {unit} on line {first.line} too"
                 remedy = "keep one, or number replicates or revisions"
                 raise InputError(response.place, wrong, remedy)

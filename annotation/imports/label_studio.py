@@ -18,7 +18,7 @@ from annotation.imports.labels import KINDS, MAX_COUNT, MAX_OFFSET, StandIn, mom
 from annotation.label_rows import REASONS, LabelRow, SpanRow
 from annotation.protocols.base import Variable
 from datasets.readers.fields import Fields
-from datasets.readers.jsonl import objects, shown
+from datasets.readers.jsonl import excerpt, objects
 from datasets.readers.label_studio import task_id
 from datasets.rows import InputError, Place, ReadNotes
 
@@ -98,7 +98,7 @@ class _Task:
         name, kind = self._rater(fields, own, kind), own.optional_string("rater_kind") or kind
         if kind not in KINDS:
             raise InputError(
-                fields.place, f"rater_kind is {shown(kind)}", f"give {', '.join(KINDS)}"
+                fields.place, f"rater_kind is {excerpt(kind)}", f"give {', '.join(KINDS)}"
             )
         numbered = whole(own, "replicate", MAX_COUNT)
         replicate = self.had[name] if numbered is None else numbered
@@ -235,10 +235,10 @@ class _Finder:
 
     def _refuse(self, answer: StudioAnswer, count: int) -> None:
         name = self.known.campaign.name
-        wrong = f"task {shown(answer.task)} could be any of {count} units of campaign {name!r}"
+        wrong = f"task {excerpt(answer.task)} could be any of {count} units of campaign {name!r}"
         remedy = 'name "item" and "unit" in its data, as `export --what label-studio` does'
         if not count:
-            wrong = f"task {shown(answer.task)} is not a unit of campaign {name!r}"
+            wrong = f"task {excerpt(answer.task)} is not a unit of campaign {name!r}"
             remedy = f"check its id and its controls, or {remedy}"
         raise InputError(answer.place, wrong, remedy)
 
@@ -278,7 +278,7 @@ class _Rows:
             reasons = {variable.name: "declined" for variable in asked if not variable.asked_if}
         for name, reason in reasons.items():
             if reason not in REASONS:
-                wrong = f"missing is {shown(str(reason))}"
+                wrong = f"missing is {excerpt(str(reason))}"
                 raise InputError(self.answer.place, wrong, f"give one of {', '.join(REASONS)}")
             yield replace(self.row, variable=name, missing=reason)
 

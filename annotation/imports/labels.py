@@ -20,7 +20,7 @@ from annotation.protocols.points import is_storable
 from annotation.protocols.validation import coerce
 from annotation.spreadsheet import read_rows
 from datasets.readers.fields import Fields
-from datasets.readers.jsonl import records, records_in, shown
+from datasets.readers.jsonl import excerpt, records, records_in
 from datasets.rows import InputError, Place
 
 MAX_DIGITS = 30
@@ -155,7 +155,7 @@ def _typed(cells: dict[str, str], place: Place) -> dict[str, Any]:
                 typed[name] = strict_json(cells[name])
             except (ValueError, RecursionError):
                 raise InputError(
-                    place, f"{name} is {shown(cells[name])}", "write it as JSON"
+                    place, f"{name} is {excerpt(cells[name])}", "write it as JSON"
                 ) from None
     return typed
 
@@ -168,7 +168,7 @@ def _row(fields: Fields, place: Place, rater: StandIn) -> LabelRow:
         raise InputError(place, "a label has a value or a missing reason", "give one of the two")
     if missing is not None and missing not in REASONS:
         known = ", ".join(REASONS)
-        raise InputError(place, f"missing is {shown(missing)}", f"give one of {known}")
+        raise InputError(place, f"missing is {excerpt(missing)}", f"give one of {known}")
     return LabelRow(
         item=_key(fields, "item"),
         unit=_key(fields, "unit"),
@@ -218,7 +218,7 @@ def _grade(fields: Fields) -> str | None:
     given = fields.raw.get("grade")
     grade = coerce(given)
     if grade is None and given is not None:
-        wrong = f"grade is {shown(str(given))}"
+        wrong = f"grade is {excerpt(str(given))}"
         raise InputError(fields.place, wrong, "write it as text or a whole number")
     if grade and len(grade) > MAX_FIELD:
         wrong = f"grade has {len(grade)} characters"
@@ -230,7 +230,7 @@ def _kind(fields: Fields) -> str:
     kind = fields.optional_string("rater_kind") or "human"
     if kind not in KINDS:
         raise InputError(
-            fields.place, f"rater_kind is {shown(kind)}", "give human, judge or reference"
+            fields.place, f"rater_kind is {excerpt(kind)}", "give human, judge or reference"
         )
     return kind
 
@@ -267,7 +267,7 @@ def truth(fields: Fields, name: str) -> bool | None:
         return bool(value == "true")
     if value is None or value in (0, 1):
         return None if value is None else bool(value)
-    raise InputError(fields.place, f"{name} is {shown(str(value))}", "write true or false")
+    raise InputError(fields.place, f"{name} is {excerpt(str(value))}", "write true or false")
 
 
 def moment(fields: Fields) -> str | None:
@@ -277,7 +277,9 @@ def moment(fields: Fields) -> str | None:
             datetime.fromisoformat(text).astimezone(UTC)
         except (ValueError, OverflowError):
             raise InputError(
-                fields.place, f"created_at is {shown(text)}", "write it as 2024-05-31T12:30:00Z"
+                fields.place,
+                f"created_at is {excerpt(text)}",
+                "write it as 2024-05-31T12:30:00Z",
             ) from None
     return text
 

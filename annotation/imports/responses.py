@@ -25,7 +25,7 @@ from annotation.imports.labels import (
 )
 from annotation.label_rows import SpanRow
 from datasets.readers.fields import Fields
-from datasets.readers.jsonl import records, shown
+from datasets.readers.jsonl import excerpt, records
 from datasets.rows import InputError, Place
 
 COLUMNS = (
@@ -79,7 +79,7 @@ def read_responses(path: Path, rater: StandIn | None = None) -> Iterator[Respons
         fields = Fields(raw, place, known=COLUMNS)
         kind = fields.optional_string("rater_kind") or "human"
         if kind not in KINDS:
-            raise InputError(place, f"rater_kind is {shown(kind)}", f"give {', '.join(KINDS)}")
+            raise InputError(place, f"rater_kind is {excerpt(kind)}", f"give {', '.join(KINDS)}")
         yield ResponseRow(
             item=fields.filled("item"),
             rater=rater_of(fields, rater),
@@ -107,7 +107,7 @@ def _units(fields: Fields) -> Mapping[str, Mapping[str, Any]]:
     for name, answer in units.items():
         if not isinstance(answer, dict):
             raise InputError(
-                fields.place, f"unit {shown(name)} is not an object", "write its answer"
+                fields.place, f"unit {excerpt(name)} is not an object", "write its answer"
             )
     return units
 

@@ -19,7 +19,7 @@ from annotation.people.pay import PayError, read_rate
 from annotation.people.shares import ShareError, read_shares
 from datasets.access import READERS
 from datasets.atomic_files import new_file, new_folder
-from datasets.console import no_such
+from datasets.console import unknown_name_error
 from datasets.models import Batch
 
 
@@ -27,7 +27,7 @@ def campaign_called(name: str) -> Campaign:
     campaign = Campaign.objects.select_related("batch").filter(name=name).first()
     if campaign is None:
         known = Campaign.objects.values_list("name", flat=True)
-        raise no_such("campaign", name, known, "create it with create_campaign")
+        raise unknown_name_error("campaign", name, known, "create it with create_campaign")
     return campaign
 
 
@@ -35,7 +35,7 @@ def batch_called(name: str) -> Batch:
     batch = Batch.objects.filter(name=name).first()
     if batch is None:
         known = Batch.objects.values_list("name", flat=True)
-        raise no_such("batch", name, known, "load it with load_batch")
+        raise unknown_name_error("batch", name, known, "load it with load_batch")
     return batch
 
 

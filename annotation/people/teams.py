@@ -25,8 +25,8 @@ from datasets.teams import (
     TeamError,
     kinds,
     managed_teams,
-    seen_by,
     shares_of,
+    visible_to_team,
 )
 
 OWNERS = "0009_owners"
@@ -208,7 +208,7 @@ def move(thing: Owned, team: Team, by: User | None = None) -> list[str]:
 
 def _after_moving(campaign: Campaign, by: User | None) -> Iterator[str]:
     batch = campaign.batch
-    if not Batch.objects.filter(seen_by(Batch, campaign.team), pk=batch.pk).exists():
+    if not Batch.objects.filter(visible_to_team(Batch, campaign.team), pk=batch.pk).exists():
         share(batch, campaign.team, Share.Right.READ, by)
         yield f"Batch {batch.name!r} is shared with {campaign.team}, to read."
     member = Q(memberships__campaign=campaign)

@@ -164,7 +164,7 @@ def _derived(
     page = _address(request)
     asked = jobs.follow(request, DERIVATION, question(order, is_preview), page)
     if not asked.is_current:
-        return jobs.waiting(request, asked.job, page, page=page)
+        return jobs.waiting_page(request, asked.job, page, page=page)
     try:
         found = results.value(asked.job)
     except results.GoneError:

@@ -52,9 +52,9 @@ def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResp
     if asked.job.state == asked.job.State.FAILED and "job" not in request.GET:
         return _page(request, campaign, as_sentence(asked.job.error), 422, asked.job)
     if not asked.is_current:
-        return jobs.waiting(request, asked.job, reverse("exports", args=[pk]))
+        return jobs.waiting_page(request, asked.job, reverse("exports", args=[pk]))
     record_export(request, pk, what, form)
-    return jobs.sent(request, asked.job)
+    return jobs.send_file(request, asked.job)
 
 
 def _page(

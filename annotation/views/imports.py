@@ -69,8 +69,8 @@ def _followed(request: HttpRequest, campaign: Campaign) -> HttpResponse:
     if job is None:
         return _page(request, campaign, {})
     if job.state in queue.ACTIVE or job.state == Job.State.FAILED:
-        return jobs.waiting(request, job, reverse("campaign-import", args=[campaign.pk]))
-    if not results.is_there(job):
+        return jobs.waiting_page(request, job, reverse("campaign-import", args=[campaign.pk]))
+    if not results.has_result(job):
         return _page(request, campaign, {})
     found = results.value(job)
     labels = sum(found.get("labels", {}).values())

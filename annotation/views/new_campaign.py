@@ -135,7 +135,7 @@ def _tasks(request: HttpRequest, chosen: TaskForm, status: int) -> HttpResponse:
     page = request.get_full_path()
     asked = jobs.follow(request, FITS, fits_question(batch))
     address = f"{request.path}?{_query(batch=batch.name)}"
-    shown = jobs.shown_of(request, asked, address, page, "#tasks", results.value)
+    shown = jobs.result_or_progress_of(request, asked, address, page, "#tasks", results.value)
     if isinstance(shown, HttpResponse):
         return shown
     context |= {"shown": shown, "fits": fits_of(batch, shown.value)}
@@ -248,7 +248,7 @@ def _previewed(request: HttpRequest, form: CampaignForm) -> HttpResponse:
         except DesignError as error:
             if not again:
                 raise
-            job = jobs.refused(PREVIEW, str(error))
+            job = jobs.refused_job(PREVIEW, str(error))
     status = jobs.status_of(job, "", "", request.path)
     if not again:
         return _render_new(request, form, status=202, job=status)

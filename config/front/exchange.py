@@ -20,11 +20,11 @@ from typing import Any
 SLOTS = 256
 LONGEST = 256 * 1024
 # Elsewhere each process answers all requests.
-IS_HERE = sys.platform == "linux"
+IS_SUPPORTED = sys.platform == "linux"
 
 
 @dataclass(frozen=True)
-class Passed:
+class PassedConnection:
     """A client's connection, and what is known of its request.
 
     `body` is an open file with the body, at its beginning, unless the body is empty or stands in
@@ -48,7 +48,7 @@ class Line:
         for end in (self.inlet, self.outlet):
             end.setblocking(False)
 
-    def send(self, passed: Passed) -> None:
+    def send(self, passed: PassedConnection) -> None:
         """Send a copy of the connection; the sender closes its own. Raises OSError."""
         parts = (passed.head, passed.data, passed.rest)
         facts = [passed.client, passed.server, *map(len, parts)]
@@ -57,7 +57,7 @@ class Line:
         message = [len(known).to_bytes(4, "big"), known, *parts]
         socket.send_fds(self.inlet, message, descriptors)
 
-    def receive(self) -> Passed:
+    def receive(self) -> PassedConnection:
         """Return the next message. Raises BlockingIOError if there is none."""
         message, descriptors, _, _ = socket.recv_fds(
             self.outlet, LONGEST, 2, socket.MSG_CMSG_CLOEXEC
@@ -71,7 +71,7 @@ class Line:
         head, data, rest = parts
         real = socket.socket(fileno=descriptors[0])
         body = descriptors[1] if len(descriptors) > 1 else None
-        return Passed(real, _address(client), _address(server), head, data, rest, body)
+        return PassedConnection(real, _address(client), _address(server), head, data, rest, body)
 
 
 def _address(address: Any) -> Any:

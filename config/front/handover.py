@@ -12,7 +12,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from config.front.exchange import Exchange, Passed
+from config.front.exchange import Exchange, PassedConnection
 from config.front.lanes import OTHER, lane_of
 
 if TYPE_CHECKING:
@@ -74,33 +74,33 @@ class Handover:
         self._wait_to_send(True)
         return True
 
-    def _message(self, connection: Connection) -> Passed:
+    def _message(self, connection: Connection) -> PassedConnection:
         real, client, server = connection.real, connection.client, connection.server
         if self.worker.is_other:
-            return Passed(real, client, server, rest=connection.incoming.rest)
+            return PassedConnection(real, client, server, rest=connection.incoming.rest)
         head, data, rest, body = connection.incoming.parts()
-        return Passed(real, client, server, head, data, rest, body)
+        return PassedConnection(real, client, server, head, data, rest, body)
 
     def _wait_to_send(self, on: bool) -> None:
         if on == self._sends:
             return
         self._sends = on
         if on:
-            self.worker.poller.register(self._out.inlet, selectors.EVENT_WRITE, self._go_on)
+            self.worker.poller.register(self._out.inlet, selectors.EVENT_WRITE, self._send_waiting)
         else:
             self.worker.poller.unregister(self._out.inlet)
 
-    def _go_on(self, _: Any) -> None:
+    def _send_waiting(self, _: Any) -> None:
         """Send the messages that had to wait, in their order."""
         waiting, self._parting = self._parting, deque()
         while waiting and not self._parting:
             connection = waiting.popleft()
             if not self._send(connection):
-                self._keep(connection)
+                self._serve_here(connection)
         self._parting += waiting
         self._wait_to_send(bool(self._parting))
 
-    def _keep(self, connection: Connection) -> None:
+    def _serve_here(self, connection: Connection) -> None:
         if self.worker.is_other:
             self.worker.expect_next(connection)
         else:
@@ -113,11 +113,13 @@ class Handover:
             return
         self._listens = on
         if on:
-            self.worker.poller.register(self._in.outlet, selectors.EVENT_READ, self._take)
+            self.worker.poller.register(
+                self._in.outlet, selectors.EVENT_READ, self._receive_connections
+            )
         else:
             self.worker.poller.unregister(self._in.outlet)
 
-    def _take(self, _: Any) -> None:
+    def _receive_connections(self, _: Any) -> None:
         worker = self.worker
         while self._has_room:
             try:
@@ -146,7 +148,7 @@ class Handover:
         """Stop passing connections on, and take those already passed on by others."""
         self.exchange.note(self.worker, False)
         while self._parting:
-            self._keep(self._parting.popleft())
+            self._serve_here(self._parting.popleft())
         self._wait_to_send(False)
         if not self.worker.is_other or self.exchange.has_takers:
             self._listen(False)

@@ -27,7 +27,7 @@ class NoRoomError(Exception):
     """Too many large bodies are arriving at the same time."""
 
 
-class Room:
+class DiskBudget:
     """The bytes that large bodies of one process may occupy on the disk together."""
 
     def __init__(self, size: int) -> None:
@@ -48,7 +48,7 @@ class Limits:
 
     plain: int
     longest_body: Callable[[str], int]
-    room: Room
+    room: DiskBudget
     folder: str | None = None
 
     def allow(self, head: Head) -> bool:

@@ -33,7 +33,7 @@ PR_SET_PDEATHSIG = 1
 
 
 @dataclass
-class Beside:
+class LocalWorkers:
     """The web server's side. `keeper` is the keeper's process, and `line` the pipe to it."""
 
     line: int
@@ -51,7 +51,7 @@ class Beside:
             time.sleep(0.1)
 
 
-def start(log: Path) -> Beside:
+def start(log: Path) -> LocalWorkers:
     """Start the keeper; workers write to `log`."""
     theirs, ours = os.pipe()
     # The query timeout for pages, in PGOPTIONS, would end long computations.
@@ -63,7 +63,7 @@ def start(log: Path) -> Beside:
             stdin=subprocess.DEVNULL, stdout=out, stderr=out,
         )  # fmt: skip
     os.close(theirs)
-    return Beside(ours, keeper)
+    return LocalWorkers(ours, keeper)
 
 
 def _is_short(log: Path) -> bool:
@@ -82,7 +82,7 @@ def _exists(process: subprocess.Popen[bytes]) -> bool:
 
 
 @dataclass
-class Kept:
+class SupervisedWorker:
     """A worker that is started again when it ends, after longer and longer waits."""
 
     command: list[str]
@@ -90,7 +90,7 @@ class Kept:
     wait: float = FIRST_WAIT
     due: float = field(default_factory=time.monotonic)
 
-    def tend(self) -> None:
+    def restart_if_ended(self) -> None:
         now = time.monotonic()
         if self.process is not None and self.process.poll() is None:
             return
@@ -108,7 +108,7 @@ class Kept:
                 stdin=subprocess.DEVNULL, preexec_fn=end_with_parent,
             )  # fmt: skip
 
-    def tell_to_end(self) -> None:
+    def terminate(self) -> None:
         if self.process is not None:
             self.process.terminate()
 
@@ -134,23 +134,23 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def keep(line: int) -> None:
+def supervise(line: int) -> None:
     """Keep the workers until the pipe closes or this process is told to end."""
-    workers = [Kept(command) for command in WORKERS.values()]
+    workers = [SupervisedWorker(command) for command in WORKERS.values()]
     over: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda signum, _: over.append(signum))
     while not over:
         for worker in workers:
-            worker.tend()
+            worker.restart_if_ended()
         if select.select([line], [], [], TICK_SECONDS)[0]:
             break
     for worker in workers:
-        worker.tell_to_end()
+        worker.terminate()
     deadline = time.monotonic() + GRACE_SECONDS
     for worker in workers:
         worker.collect(deadline)
 
 
 if __name__ == "__main__":
-    keep(int(sys.argv[1]))
+    supervise(int(sys.argv[1]))

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.http import Http404
 from django.urls import resolve
 
-from config.front.incoming import Limits, Room
+from config.front.incoming import DiskBudget, Limits
 from config.middleware import MEGABYTE
 
 UPLOADS_AT_ONCE = 3
@@ -26,7 +26,7 @@ def longest_body(path: str) -> int:
 def body_limits() -> Limits:
     plain = min(_files(), int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE))
     folder = str(settings.FILE_UPLOAD_TEMP_DIR)
-    return Limits(plain, longest_body, Room(UPLOADS_AT_ONCE * _files()), folder)
+    return Limits(plain, longest_body, DiskBudget(UPLOADS_AT_ONCE * _files()), folder)
 
 
 def _files() -> int:

@@ -25,7 +25,7 @@ from typing import Any
 from gunicorn.http.parser import RequestParser
 from gunicorn.workers import gthread
 
-from config.front.exchange import Exchange, Passed
+from config.front.exchange import Exchange, PassedConnection
 from config.front.handover import Handover
 from config.front.incoming import Incoming, Limits, NoRoomError, TooLongHeadError
 from config.front.lanes import Lanes, threads_of_lanes
@@ -181,10 +181,10 @@ class Worker(_ThreadWorker):
                 return
             if error.errno not in (errno.EMFILE, errno.ENFILE):
                 raise
-            self.make_place()
+            self.close_longest_idle()
             return
         if self.nr_conns >= self.worker_connections - 1:
-            self.make_place()
+            self.close_longest_idle()
         connection = self.add(real, client, listener.getsockname())
         self.watch(connection)
 
@@ -195,14 +195,14 @@ class Worker(_ThreadWorker):
         connection.enter(State.IDLE, self.cfg.keepalive)
         return connection
 
-    def receive_back(self, passed: Passed) -> None:
+    def receive_back(self, passed: PassedConnection) -> None:
         """Take a connection back, with what its client has sent since."""
         connection = self.add(passed.real, passed.client, passed.server)
         if passed.rest:
             self.take(connection, passed.rest)
         self.watch(connection)
 
-    def answer_passed(self, passed: Passed) -> Connection:
+    def answer_passed(self, passed: PassedConnection) -> Connection:
         """Answer a request that another process has passed on."""
         connection = self.add(passed.real, passed.client, passed.server)
         parts = (passed.head, passed.data, passed.rest, passed.body)
@@ -215,7 +215,7 @@ class Worker(_ThreadWorker):
             self.answer(connection)
         return connection
 
-    def make_place(self) -> None:
+    def close_longest_idle(self) -> None:
         """Close the connection that has waited longest without a request under way."""
         waiting = (c for c in self.connections if c.state in READING)
         oldest = min(waiting, key=lambda each: each.checked, default=None)
@@ -366,10 +366,12 @@ class Worker(_ThreadWorker):
         for connection in list(self.connections):
             if force and connection.state in READING:
                 self.close(connection)
-            elif now >= connection.until or (self._moves(connection) and connection.is_slow(now)):
+            elif now >= connection.until or (
+                self._is_transferring(connection) and connection.is_slow(now)
+            ):
                 self._end(connection)
 
-    def _moves(self, connection: Connection) -> bool:
+    def _is_transferring(self, connection: Connection) -> bool:
         """Return whether a body is being received or a response being sent."""
         if connection.state is State.RECEIVING:
             return connection.incoming.read is not None

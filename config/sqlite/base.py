@@ -38,12 +38,12 @@ class Cursor(_Cursor):
 
     def convert_query(self, query: str, *, param_names: Any = None) -> str:
         if param_names is None:
-            return _converted(query)
+            return _to_qmark_style(query)
         return str(super().convert_query(query, param_names=param_names))
 
 
 @lru_cache(maxsize=512)
-def _converted(query: str) -> str:
+def _to_qmark_style(query: str) -> str:
     return str(base.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%"))
 
 

@@ -125,7 +125,7 @@ class Resource(APIView):
         if _method(request) not in self.roles:
             return  # dispatch answers 405, whatever the parameters
         takes = self.takes if request.method in SAFE else NoParameters
-        self.parameters = checked(takes, _plain(takes, request.query_params))
+        self.parameters = validate(takes, _plain(takes, request.query_params))
 
 
 def _plain(kind: type[Strict], parameters: QueryDict) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def _plain(kind: type[Strict], parameters: QueryDict) -> dict[str, Any]:
     }
 
 
-def checked(kind: type[Strict], data: Any) -> dict[str, Any]:
+def validate(kind: type[Strict], data: Any) -> dict[str, Any]:
     """Return the data as read by the serializer. Raises ValidationError, which is answered 400."""
     serializer = kind(data=data)
     serializer.is_valid(raise_exception=True)
@@ -149,7 +149,7 @@ def checked(kind: type[Strict], data: Any) -> dict[str, Any]:
     return validated
 
 
-def rendered(kind: Callable[..., Any], rows: Sequence[Any]) -> list[Any]:
+def serialize(kind: Callable[..., Any], rows: Sequence[Any]) -> list[Any]:
     return list(kind(rows, many=True).data)
 
 
@@ -199,7 +199,7 @@ class List(Resource):
         return self.request.build_absolute_uri(f"{self.request.path}?{parameters.urlencode()}")
 
 
-MEANINGS = {
+ERROR_DESCRIPTIONS = {
     400: "The request does not match its description.",
     401: "The token is missing or unknown.",
     403: "The role of this account may not do this.",
@@ -213,11 +213,11 @@ MEANINGS = {
     503: "The database is not available; `Retry-After` says when to try again.",
     507: "The disk of this site is full; tell its admin.",
 }
-ALWAYS = (400, 401, 403, 404, 406, 429, 503)
-Described = Callable[[Any], Any]
+COMMON_ERRORS = (400, 401, 403, 404, 406, 429, 503)
+MethodDecorator = Callable[[Any], Any]
 
 
-def described(
+def describe_endpoint(
     summary: str,
     description: str,
     responses: Mapping[int, Any],
@@ -230,7 +230,7 @@ def described(
     refuses: tuple[int, ...] = (),
     parameters: list[Any] | None = None,
     operation_id: str | None = None,
-) -> Described:
+) -> MethodDecorator:
     """Describe a method: its purpose, its responses, an example, and its errors.
 
     `example` is an example of the answer with `status`, and `sent` one of the body.
@@ -241,12 +241,12 @@ def described(
     if sent is not None:
         kind = next(iter(request)) if isinstance(request, Mapping) else "application/json"
         examples.append(OpenApiExample("request", sent, request_only=True, media_type=kind))
-    errors = (*ALWAYS, *refuses, *((413, 415) if request else ()))
+    errors = (*COMMON_ERRORS, *refuses, *((413, 415) if request else ()))
     return extend_schema(
         summary=summary,
         description=description,
         request=request,
-        responses={**responses, **{code: failing(code) for code in errors}},
+        responses={**responses, **{code: error_response(code) for code in errors}},
         examples=examples,
         parameters=parameters,
         tags=[tag],
@@ -254,8 +254,8 @@ def described(
     )
 
 
-def failing(code: int) -> OpenApiResponse:
-    return OpenApiResponse(ErrorSerializer, description=MEANINGS[code])
+def error_response(code: int) -> OpenApiResponse:
+    return OpenApiResponse(ErrorSerializer, description=ERROR_DESCRIPTIONS[code])
 
 
 def header(name: str, description: str) -> OpenApiParameter:

@@ -44,7 +44,7 @@ class Parameter(Expression):
         return ready
 
 
-class Among(Func):
+class InList(Func):
     """Whether a column has one of the values of a `Parameter` list of numbers or texts.
 
     The list is a single parameter of any length, so that the SQL stays the same.
@@ -70,7 +70,7 @@ class _ListParameter(Parameter):
         return list(value) if connection.vendor == "postgresql" else json.dumps(list(value))
 
 
-class Picked(Func):
+class MappedValue(Func):
     """The value in a `Parameter` mapping for each row's primary key: a number, a text or JSON."""
 
     arity = 2
@@ -127,10 +127,10 @@ class Call(Generic[A]):
 
 
 @overload
-def together(first: Call[A], second: Call[B], /) -> tuple[A, B]: ...
+def run_together(first: Call[A], second: Call[B], /) -> tuple[A, B]: ...
 @overload
-def together(first: Call[A], second: Call[B], third: Call[C], /) -> tuple[A, B, C]: ...
-def together(*calls: Call[Any]) -> tuple[Any, ...]:
+def run_together(first: Call[A], second: Call[B], third: Call[C], /) -> tuple[A, B, C]: ...
+def run_together(*calls: Call[Any]) -> tuple[Any, ...]:
     """Run statements one after the other in a transaction, and return the result of each.
 
     PostgreSQL gets all of them at once, as a pipeline: beside other work, waiting for each answer
@@ -278,7 +278,7 @@ class PreparedModels(Generic[ModelT]):
         """Path, model, and columns in the order in which the model takes its values."""
         first, parts = self._make().model, []
         for path, names in self._columns.items():
-            model = _led_to(first, path)
+            model = _related_model(first, path)
             columns = [f.attname for f in model._meta.concrete_fields if f.attname in names]
             parts.append((path, model, columns))
         return parts
@@ -308,7 +308,7 @@ def columns_of(model: type[models.Model]) -> tuple[str, ...]:
     return tuple(field.attname for field in model._meta.concrete_fields)
 
 
-def _led_to(model: type[models.Model], path: str) -> type[models.Model]:
+def _related_model(model: type[models.Model], path: str) -> type[models.Model]:
     for name in path.split("__") if path else ():
         related = model._meta.get_field(name).related_model
         assert isinstance(related, type)

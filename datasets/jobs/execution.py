@@ -13,7 +13,7 @@ from django.db import DatabaseError, connection
 from audit.looks import collect_looks
 from audit.recording import Actor, on_behalf
 from datasets.jobs import queue, results
-from datasets.jobs.guard import apart
+from datasets.jobs.guard import outside_request
 from datasets.jobs.kinds import JobError, Kind, Progress, kind_named
 from datasets.models import Job
 
@@ -39,8 +39,8 @@ def carry_out(job: Job, progress: Progress, strict: bool = False) -> None:
     try:
         if not any(kind.may_see(user, job.options) for user in _askers(job)):
             raise JobError(NO_ACCESS)
-        with on_behalf(_actor(job)), apart():
-            description = _computed(kind, job, progress)
+        with on_behalf(_actor(job)), outside_request():
+            description = _compute(kind, job, progress)
     except JobError as error:
         queue.fail(job, str(error))
     except MemoryError:
@@ -55,7 +55,7 @@ def carry_out(job: Job, progress: Progress, strict: bool = False) -> None:
             results.remove(description["file"])
 
 
-def _computed(kind: Kind, job: Job, progress: Progress) -> dict[str, Any] | None:
+def _compute(kind: Kind, job: Job, progress: Progress) -> dict[str, Any] | None:
     """Return the description of the written result; None if another worker has the job now."""
     if not queue.set_digest(job):
         return None

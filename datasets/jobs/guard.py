@@ -18,8 +18,8 @@ from typing import ParamSpec, TypeVar
 from django.conf import settings
 
 logger = logging.getLogger("tandem.jobs")
-Given = ParamSpec("Given")
-Returned = TypeVar("Returned")
+Params = ParamSpec("Params")
+ResultT = TypeVar("ResultT")
 _answering: ContextVar[bool] = ContextVar("a_request_is_being_answered", default=False)
 
 
@@ -27,19 +27,19 @@ class InRequestError(AssertionError):
     """A request computes something that only workers should."""
 
 
-def for_workers(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
+def for_workers(function: Callable[Params, ResultT]) -> Callable[Params, ResultT]:
     """Mark a function that no request may call. Raises InRequestError in tests if one does."""
 
     @wraps(function)
-    def called(*args: Given.args, **kwargs: Given.kwargs) -> Returned:
+    def called(*args: Params.args, **kwargs: Params.kwargs) -> ResultT:
         if _answering.get():
-            _tell(f"{function.__module__}.{function.__qualname__}")
+            _report(f"{function.__module__}.{function.__qualname__}")
         return function(*args, **kwargs)
 
     return called
 
 
-def _tell(name: str) -> None:
+def _report(name: str) -> None:
     message = f"{name} takes long, and a request called it; make it a job (datasets.jobs)"
     if settings.JOBS_STRICT:
         raise InRequestError(message)
@@ -47,7 +47,7 @@ def _tell(name: str) -> None:
 
 
 @contextmanager
-def answering() -> Iterator[None]:
+def answering_request() -> Iterator[None]:
     """Note that a request is being answered."""
     token = _answering.set(True)
     try:
@@ -57,7 +57,7 @@ def answering() -> Iterator[None]:
 
 
 @contextmanager
-def apart() -> Iterator[None]:
+def outside_request() -> Iterator[None]:
     """Note that what follows is a job's, although this thread may be answering a request."""
     token = _answering.set(False)
     try:

@@ -73,7 +73,7 @@ def register_name(option: str, name_of: Callable[[Any], str]) -> None:
     _names[option] = name_of
 
 
-def names_in(options: Options) -> list[str]:
+def subject_names(options: Options) -> list[str]:
     """Return what a job is about, by its options: the campaign's name, and which export of it."""
     found = (name_of(options[option]) for option, name_of in _names.items() if option in options)
     return [name for name in found if name]

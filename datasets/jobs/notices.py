@@ -18,8 +18,8 @@ from django.urls import reverse
 from django.utils.module_loading import autodiscover_modules
 
 from datasets.jobs import queue
-from datasets.jobs.kinds import kind_named, names_in
-from datasets.jobs.pages import with_job
+from datasets.jobs.kinds import kind_named, subject_names
+from datasets.jobs.pages import address_with_job
 from datasets.models import Job, JobAsker, Upload
 
 MOST = 20
@@ -69,9 +69,11 @@ def _jobs(user: Any, keys: Sequence[str]) -> Iterator[Work]:
         elif job.state != State.CANCELLED and kind.may_see(user, job.options):
             is_done = job.state == State.DONE
             address = asker.address if asker.address.startswith("/") else ""
-            about = "".join(f", {name}" for name in names_in(job.options))
+            about = "".join(f", {name}" for name in subject_names(job.options))
             text = f"{kind.title}{about}: {'ready' if is_done else 'not computed'}."
-            yield Work(job.key, text, with_job(address, job) if address and is_done else address)
+            yield Work(
+                job.key, text, address_with_job(address, job) if address and is_done else address
+            )
 
 
 UPLOADS = {

@@ -32,7 +32,7 @@ AT_ONCE = 2
 """How many jobs of one person run at a time."""
 MOST_WAITING = 50
 LEASE = timedelta(seconds=20)
-SEEN = timedelta(seconds=15)
+WORKER_TIMEOUT = timedelta(seconds=15)
 MOST_ATTEMPTS = 3
 LOCK = 0x7A6E_0A0E
 WORKER_ENDED = (
@@ -51,7 +51,7 @@ class TooManyError(Exception):
 
 
 @dataclass(frozen=True)
-class Asked:
+class JobRequest:
     """What became of a question: its `job`, and the `last` finished one of the same question.
 
     They are the same if the last result is up to date.
@@ -79,7 +79,7 @@ def current_digest(kind: Kind, options: Options) -> str:
     return digest_of(kind.name, options, kind.state(options))
 
 
-def find_or_add(name: str, options: Options, user: Any, address: str, again: bool) -> Asked:
+def find_or_add(name: str, options: Options, user: Any, address: str, again: bool) -> JobRequest:
     """Return the job of a question and its last finished one; add a job if there is none to use.
 
     A job that failed, or that this person cancelled, is not repeated unless they ask `again`.
@@ -89,24 +89,26 @@ def find_or_add(name: str, options: Options, user: Any, address: str, again: boo
     digest, question = current_digest(kind, options), question_of(name, options)
     last = last_finished(question)
     if last is not None and last.digest == digest:
-        return Asked(last, last)
+        return JobRequest(last, last)
     for _ in range(3):
         found = _job_to_use(question, digest, user, again)
         if found is None and _waiting_for(user) >= MOST_WAITING:
             raise TooManyError
-        if found is not None and (found.state not in ACTIVE or _asks(found, user, address)):
-            return Asked(found, last)
+        if found is not None and (found.state not in ACTIVE or _has_asked(found, user, address)):
+            return JobRequest(found, last)
         try:
             # The transaction contains only writes, since nobody can save on SQLite in the meantime.
             with transaction.atomic():
-                job = _still_active(found) if found else _added(kind, options, question, digest)
+                job = (
+                    _still_active(found) if found else _create_job(kind, options, question, digest)
+                )
                 if job is not None:
                     _add_asker(job, user, address)
         except IntegrityError:
             # Another process added the same question in the meantime.
             continue
         if job is not None:
-            return Asked(job, last)
+            return JobRequest(job, last)
     raise RuntimeError(f"the question {question} can be neither found nor added")
 
 
@@ -127,13 +129,13 @@ def _still_active(job: Job) -> Job | None:
     return Job.objects.filter(pk=job.pk, state__in=ACTIVE).first()
 
 
-def _added(kind: Kind, options: Options, question: str, digest: str) -> Job:
+def _create_job(kind: Kind, options: Options, question: str, digest: str) -> Job:
     return Job.objects.create(
         kind=kind.name, options=dict(options), question=question, digest=digest
     )
 
 
-def _asks(job: Job, user: Any, address: str) -> bool:
+def _has_asked(job: Job, user: Any, address: str) -> bool:
     """Return whether a person asks for a job already, from the same page."""
     return job.askers.filter(user=user, withdrawn=False, address=address).exists()
 
@@ -163,10 +165,10 @@ def _ended_for(user: Any, job: Job | None) -> Job | None:
 def last_finished(question: str) -> Job | None:
     """Return the newest job of a question whose result still exists."""
     done = Job.objects.filter(question=question, state=State.DONE).order_by("-pk")
-    return next((job for job in done[:3] if results.is_there(job)), None)
+    return next((job for job in done[:3] if results.has_result(job)), None)
 
 
-def was_asked(kind: str, options: Options, user: Any) -> bool:
+def is_requested(kind: str, options: Options, user: Any) -> bool:
     """Return whether a person asked this question, and its job waits, runs, or has a result."""
     there = jobs_of(user).filter(question=question_of(kind, options))
     return there.filter(state__in=(*ACTIVE, State.DONE)).exists()
@@ -238,7 +240,7 @@ def _live() -> QuerySet[Job]:
     return _running().filter(lease_until__gte=Now())
 
 
-def _lost() -> QuerySet[Job]:
+def _orphaned_jobs() -> QuerySet[Job]:
     """Return the jobs whose worker has died."""
     return _running().filter(lease_until__lt=Now())
 
@@ -259,7 +261,7 @@ def take() -> Job | None:
         chosen = _next()
         with transaction.atomic():
             _lock()
-            if lost := _take_lost():
+            if lost := _take_orphaned():
                 return lost
             if chosen is None:
                 _cancel_those_of_nobody()
@@ -270,12 +272,12 @@ def take() -> Job | None:
     return None
 
 
-def _take_lost() -> Job | None:
+def _take_orphaned() -> Job | None:
     """Lease a job whose lease has expired. After three attempts it fails instead."""
-    _lost().filter(attempts__gte=MOST_ATTEMPTS).update(
+    _orphaned_jobs().filter(attempts__gte=MOST_ATTEMPTS).update(
         state=State.FAILED, error=WORKER_ENDED, turn=None, lease_until=None, ended_at=Now()
     )
-    job = _lost().first()
+    job = _orphaned_jobs().first()
     return _lease(job.pk, {}) if job else None
 
 
@@ -376,7 +378,7 @@ def release(job: Job) -> None:
 
 def is_due() -> bool:
     """Return whether a worker might find a job to take."""
-    return (Job.objects.filter(state=State.WAITING) | _lost()).exists()
+    return (Job.objects.filter(state=State.WAITING) | _orphaned_jobs()).exists()
 
 
 def is_stuck(job: Job) -> bool:
@@ -390,7 +392,7 @@ PATIENCE = timedelta(seconds=10)
 
 def has_worker() -> bool:
     """Return whether a process of `manage.py work` has reported a moment ago."""
-    return Worker.objects.filter(seen_at__gte=Now() - SEEN).exists()
+    return Worker.objects.filter(seen_at__gte=Now() - WORKER_TIMEOUT).exists()
 
 
 def note_worker(name: str, places: int) -> None:
@@ -409,6 +411,6 @@ def forget_worker(name: str) -> None:
     Worker.objects.filter(name=name).delete()
 
 
-def see(jobs: Iterable[Job], user: Any) -> list[Job]:
+def visible_jobs(jobs: Iterable[Job], user: Any) -> list[Job]:
     """Return those jobs whose results the person may still see."""
     return [job for job in jobs if kind_named(job.kind).may_see(user, job.options)]

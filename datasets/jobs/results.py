@@ -22,7 +22,7 @@ from datasets.models import Job
 
 State = Job.State
 ENDED = (State.DONE, State.FAILED, State.CANCELLED)
-KEPT_FOR = timedelta(days=7)
+RETENTION = timedelta(days=7)
 NEW_SECONDS = 3600
 MEGABYTE = 1024 * 1024
 PARTIAL = ".part"
@@ -71,7 +71,7 @@ def open_result(job: Job) -> BinaryIO:
     return file
 
 
-def is_there(job: Job) -> bool:
+def has_result(job: Job) -> bool:
     return job.state == State.DONE and (folder() / str(job.result.get("file", ""))).is_file()
 
 
@@ -104,8 +104,8 @@ def sweep() -> int:
 
     A result that was read within a week stays, if there is room. Returns the number of jobs.
     """
-    ended = Job.objects.filter(state__in=ENDED, ended_at__lt=Now() - KEPT_FOR)
-    recent = {path.name for path in _files() if _age(path) < KEPT_FOR.total_seconds()}
+    ended = Job.objects.filter(state__in=ENDED, ended_at__lt=Now() - RETENTION)
+    recent = {path.name for path in _files() if _age(path) < RETENTION.total_seconds()}
     old = [job for job in ended if job.result.get("file") not in recent]
     old += _without_room()
     Job.objects.filter(pk__in=[job.pk for job in old]).delete()

@@ -150,7 +150,7 @@ class JobWorker:
         pid = os.fork()
         if pid == 0:
             os.close(ours)
-            _be_child(job, shared, parent)
+            _run_in_child(job, shared, parent)
         os.close(theirs)
         self.children[pid] = Child(job, pid, ours, shared)
         self._selector.register(ours, selectors.EVENT_READ)
@@ -189,7 +189,7 @@ class JobWorker:
         del self.children[child.pid]
         self.last_work = time.monotonic()
         if status:
-            reason = child.verdict or _why(status)
+            reason = child.verdict or _describe_exit(status)
             logger.error("the process of job %s ended: %s", child.job.key, reason)
             queue.fail(child.job, reason)
 
@@ -205,7 +205,7 @@ class JobWorker:
         disconnect()
 
 
-def _why(status: int) -> str:
+def _describe_exit(status: int) -> str:
     if status == SPENT_MEMORY:
         return out_of_memory()
     if status < 0:
@@ -216,19 +216,19 @@ def _why(status: int) -> str:
     return f"its process ended with status {status}; ask again, and tell an admin if it recurs"
 
 
-def _be_child(job: Job, shared: mmap.mmap, parent: int) -> NoReturn:
+def _run_in_child(job: Job, shared: mmap.mmap, parent: int) -> NoReturn:
     """Carry out the job in the forked process, which then ends without a worker's clean-up."""
     status = 1
     try:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
-        _end_with(parent)
+        _die_with_parent(parent)
         # The session of a job gets a lower priority than that of the worker.
         os.setsid()
         give_way()
         # One connection needs no pool, and a thread that cannot start for lack of memory hangs.
         connection.settings_dict["OPTIONS"].pop("pool", None)
-        with _limited(settings.TANDEM_JOB_MEMORY_MB * MEGABYTE):
+        with _memory_limit(settings.TANDEM_JOB_MEMORY_MB * MEGABYTE):
             carry_out(job, _writer(shared))
         status = 0
     except MemoryError:
@@ -239,7 +239,7 @@ def _be_child(job: Job, shared: mmap.mmap, parent: int) -> NoReturn:
         os._exit(status)
 
 
-def _end_with(parent: int) -> None:
+def _die_with_parent(parent: int) -> None:
     """On Linux, have the process killed with its worker, whose lease another worker then takes."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -248,7 +248,7 @@ def _end_with(parent: int) -> None:
 
 
 @contextmanager
-def _limited(memory: int) -> Iterator[None]:
+def _memory_limit(memory: int) -> Iterator[None]:
     # RLIMIT_DATA limits allocated memory, since libraries map far more than they use.
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -93,7 +93,7 @@ def keep(upload: Upload, seen: str, name: str, team: Team | None = None) -> None
     _order(upload, ready, "upload.kept", state=State.KEEPING, name=name, error="", team=team)
 
 
-def read_as(upload: Upload, format: str) -> None:
+def restart_reading(upload: Upload, format: str) -> None:
     """Start reading the files again, in a named format or, with "", in the detected one."""
     if format and format not in READERS:
         raise InputError(Place("--format"), "is not one of the formats", "choose one of the list")

@@ -35,7 +35,7 @@ MAX_QUERIES = 500_000
 BEAT_SECONDS = 1.0
 WARNINGS_KEPT = 500
 TOO_BIG = "the files need more memory or time than an upload may use"
-TOO_BIG_MEND = "split them, or load them with manage.py load_batch"
+TOO_BIG_REMEDY = "split them, or load them with manage.py load_batch"
 
 
 @dataclass
@@ -153,7 +153,7 @@ def work(key: str, turn: uuid.UUID | None = None) -> None:
     except (MemoryError, SpentError):
         # The limit may have interrupted a database query.
         connection.close()
-        refuse(upload, f"{TOO_BIG}; {TOO_BIG_MEND}")
+        refuse(upload, f"{TOO_BIG}; {TOO_BIG_REMEDY}")
 
 
 def refuse(upload: Upload, reason: str) -> None:

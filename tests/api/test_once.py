@@ -162,7 +162,7 @@ class TestSameKey:
         def came(user: User, key: str | None) -> bool:
             headers = {} if key is None else {concurrency.HEADER: key}
             request: Any = SimpleNamespace(headers=headers, user=user)
-            return concurrency.was_answered(request)
+            return concurrency.has_stored_answer(request)
 
         assert came(study.root, "a")
         assert not came(study.root, "b")

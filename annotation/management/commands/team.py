@@ -13,7 +13,7 @@ from annotation.models import User
 from annotation.people import teams
 from annotation.people.teams import thing_named
 from datasets.console import Command as BaseCommand
-from datasets.console import no_such
+from datasets.console import unknown_name_error
 from datasets.models import Share, Team, TeamMember
 from datasets.teams import NotManagedError, TeamError, kinds, team_named, visible_teams
 
@@ -137,7 +137,7 @@ def _account(name: str) -> User:
     user = User.objects.filter(username=name, is_guest=False).first()
     if user is None:
         known = User.objects.filter(is_guest=False).values_list("username", flat=True)
-        raise no_such("account", name, known, "create it with create_account")
+        raise unknown_name_error("account", name, known, "create it with create_account")
     return user
 
 
