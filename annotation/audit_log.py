@@ -58,7 +58,7 @@ def filter_events(rows: QuerySet[Event], filters: EventFilter, whole: bool) -> Q
     if filters.event:
         rows = rows.filter(event=filters.event)
     if filters.person:
-        rows = rows.filter(_account(filters.person) if whole else _shown_as(filters.person))
+        rows = rows.filter(_account(filters.person) if whole else _shown_under(filters.person))
     if filters.since:
         rows = rows.filter(at__gte=filters.since)
     if filters.until:
@@ -77,7 +77,7 @@ def _account(name: str) -> Q:
     return Q(who__in=User.objects.filter(username=name).values("pk"))
 
 
-def _shown_as(name: str) -> Q:
+def _shown_under(name: str) -> Q:
     """Select the events shown under this name, so that the filter reveals no more than the list."""
     raters = User.objects.filter(rater__name=name).values("pk")
     staff = User.objects.filter(username=name, role__in=READERS).values("pk")

@@ -37,7 +37,7 @@ from annotation.protocols.base import (
     kinds_of,
     name_units,
 )
-from annotation.protocols.guidelines import trimmed
+from annotation.protocols.guidelines import trim_guideline
 from annotation.protocols.schema import Schema, schema_of
 from annotation.protocols.validation import NOT_AMONG, Problem, RefusedError
 from annotation.registry import DECLARED, get_protocol
@@ -142,7 +142,7 @@ def _asks(campaign: str, variable: str) -> bool:
     return not chosen or variable in chosen
 
 
-def by_others(answers: QuerySet[Response], rater: int) -> QuerySet[Response]:
+def answers_by_others(answers: QuerySet[Response], rater: int) -> QuerySet[Response]:
     return answers.filter(~Q(assignment__rater=rater))
 
 
@@ -202,7 +202,7 @@ def guideline_in(campaign: Campaign, language: str) -> tuple[str, str]:
         return asked.protocol.guideline, whole
     if asked.protocol.guideline.strip() == whole.strip():
         return text, text
-    return trimmed(task, {variable.name for variable in asked.variables}, text), text
+    return trim_guideline(task, {variable.name for variable in asked.variables}, text), text
 
 
 @lru_cache(maxsize=64)
@@ -221,7 +221,7 @@ def _schema(
     asked = schema_of(task, variables, categories)
     if guideline or not trims:
         return asked
-    text = trimmed(task, {variable.name for variable in asked.variables})
+    text = trim_guideline(task, {variable.name for variable in asked.variables})
     if text == task.guideline:
         return asked
     return replace(asked, protocol=replace(task, own_guideline=text))
@@ -362,7 +362,7 @@ def ordered_texts(assignment: Assignment, spec: ItemSpec) -> list[Text]:
     return sorted(spec.texts, key=lambda text: places.get(text.field, -1))
 
 
-def shown_texts(spec: ItemSpec) -> Mapping[str, str]:
+def texts_by_field(spec: ItemSpec) -> Mapping[str, str]:
     """Return the texts that spans may refer to, by field."""
     return {text.field: text.text for text in spec.texts}
 

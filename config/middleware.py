@@ -464,7 +464,7 @@ def _followed(
 ) -> Iterator[bytes]:
     """Yield the pieces, then record again, since they may contain answers that came meanwhile."""
     yield from pieces
-    ledger.recorded_again(user, looks)
+    ledger.record_again(user, looks)
 
 
 def _account(request: HttpRequest) -> int | None:

@@ -17,7 +17,7 @@ from analysis.pages import attached, options_query
 from analysis.types import JSON
 from annotation.access import readable_campaign
 from annotation.models import Campaign, Rater
-from annotation.people.membership import excluded
+from annotation.people.membership import exclusion_reasons
 from annotation.presentation import schema
 from audit.recording import record_export
 from datasets.access import READERS, role_required
@@ -109,5 +109,5 @@ def _judges(campaign: Campaign) -> list[str]:
     """Return the judges that answered something in the campaign, by name."""
     there = Rater.objects.filter(kind=Rater.Kind.JUDGE, assignments__item__campaign=campaign)
     names = there.order_by("name").values_list("name", flat=True).distinct()
-    out = excluded(campaign.name)
+    out = exclusion_reasons(campaign.name)
     return [name for name in names if name not in out]

@@ -22,8 +22,8 @@ from annotation.adjudication.disputes import (
     Dispute,
     adjudicable,
     counted_labels,
-    in_dispute,
     own_units,
+    unit_disagreements,
 )
 from annotation.answers.submission import (
     Circumstances,
@@ -126,7 +126,7 @@ class Case:
         }
 
     @property
-    def at_issue(self) -> str | None:
+    def judged_text(self) -> str | None:
         """Return the page's name for the text that is judged, whole or in part; None if no text is.
 
         If a passage is judged beside an answer, this is the answer.
@@ -164,7 +164,7 @@ def find_case(user: User, campaign: Campaign, pk: int) -> Case | None:
     if unit is None:
         return None
     history = tuple(_history(unit))
-    disagreements = tuple(in_dispute(counted_labels(campaign), unit.pk))
+    disagreements = tuple(unit_disagreements(counted_labels(campaign), unit.pk))
     if not disagreements and not history:
         return None
     saw_answers("dispute", campaign, units=[unit.pk])

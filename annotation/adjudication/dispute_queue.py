@@ -51,7 +51,7 @@ FORM = 2
 """The form of a stored table. Another number invalidates them."""
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-_KEPT: LRUCache[int, _Table] = LRUCache(8)
+_CACHE: LRUCache[int, _Table] = LRUCache(8)
 _LOCK = Lock()
 
 
@@ -257,17 +257,17 @@ def _table_of(campaign: Campaign) -> _Table:
     """Return the disagreements of a campaign, of which only the changed ones are found again."""
     state, others = answers_of(campaign.name), _others(campaign)
     with _LOCK:
-        kept = _KEPT.get(campaign.pk)
+        kept = _CACHE.get(campaign.pk)
     kept = kept or caches["reports"].get(_name(campaign))
     if kept is None or kept.others != others or kept.state != state:
-        items = _changed(campaign, kept) if kept and kept.others == others else None
+        items = _changed_items(campaign, kept) if kept and kept.others == others else None
         if kept is not None and items is not None:
             kept = kept.with_items(campaign, items, state)
         else:
             kept = _Table.of(counted_labels(campaign), state, others)
             caches["reports"].set(_name(campaign), kept)
     with _LOCK:
-        _KEPT[campaign.pk] = kept
+        _CACHE[campaign.pk] = kept
     return kept
 
 
@@ -282,7 +282,7 @@ def _others(campaign: Campaign) -> list[Any]:
     return [campaign.created_at, sorted(raters), sorted(uses.items())]
 
 
-def _changed(campaign: Campaign, kept: _Table) -> Ints | None:
+def _changed_items(campaign: Campaign, kept: _Table) -> Ints | None:
     """Return the items that got answers since, None if answers changed in any other way.
 
     New answers replace earlier ones to the same slots. If nothing else happened, the answers that

@@ -189,7 +189,7 @@ def _numbers(counts: Counter[str]) -> tuple[int, ...]:
     return tuple(number for _, number in counts.most_common())
 
 
-def in_dispute(labels: QuerySet[Label], unit: int) -> list[Disagreement]:
+def unit_disagreements(labels: QuerySet[Label], unit: int) -> list[Disagreement]:
     """Return the disagreements of one unit; empty if it is not in dispute."""
     return [
         disagreement

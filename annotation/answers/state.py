@@ -15,7 +15,7 @@ from django.db.models import Count, Max, Sum
 from annotation.models import Response
 
 State = dict[str, Any]
-_KNOWN: LRUCache[str, tuple[State, State]] = LRUCache(64)
+_CACHE: LRUCache[str, tuple[State, State]] = LRUCache(64)
 _NEWEST = {"newest": Max("pk"), "at": Max("created_at")}
 
 
@@ -27,11 +27,11 @@ def answers_of(campaign: str) -> State:
     """
     # These come first: an answer that arrives meanwhile changes them for the next call.
     site = _site()
-    known = _KNOWN.get(campaign)
+    known = _CACHE.get(campaign)
     if known is None or known[0] != site:
         current = Response.objects.filter(current=True, assignment__item__campaign__name=campaign)
         known = site, current.aggregate(number=Count("pk"), sum=Sum("pk"), **_NEWEST)
-        _KNOWN[campaign] = known
+        _CACHE[campaign] = known
     return known[1]
 
 

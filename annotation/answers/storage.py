@@ -198,7 +198,7 @@ def _copy_exposures(keys: Sequence[int], copies: Sequence[AnswerCopy]) -> None:
     Response.objects.filter(pk__in=unmarked).update(exposed=False)
 
 
-def close_without(
+def close_without_answer(
     rows: Sequence[tuple[Assignment, str]], lease: uuid.UUID | None
 ) -> list[LostLeaseError | None]:
     """Close assignments with their missing reasons. Returns an error or None for each."""
@@ -300,7 +300,7 @@ def _write(changes: Sequence[_Change], rows: Sequence[tuple[Any, ...]]) -> list[
         ]
     )
     first, *further = _chunks(rows)
-    keys, _ = run_together(_insert_response.call(first), _closing(changes))
+    keys, _ = run_together(_insert_response.call(first), _prepare_closing(changes))
     keys += [key for chunk in further for key in _insert_response.rows(chunk)]
     _write_labels(keys, changes)
     _write_exposures(keys, changes)
@@ -375,7 +375,7 @@ def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
     return (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
 
 
-def _closing(changes: Sequence[_Change]) -> Call[int]:
+def _prepare_closing(changes: Sequence[_Change]) -> Call[int]:
     """Drop the drafts; return the update by which the assignments are done."""
     missing: dict[int, Mapping[str, Mapping[str, str]]] = {}
     seconds: dict[int, float | None] = {}

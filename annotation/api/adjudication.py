@@ -306,7 +306,7 @@ def describe_case(case: Case, user: User) -> dict[str, Any]:
         "unit": case.unit.pk,
         "query": case.unit.item.query.text,
         "texts": [describe_text(text.field, heading, text) for heading, text in sheet.texts],
-        "at_issue": case.at_issue,
+        "at_issue": case.judged_text,
         "beside": case.beside,
         "kind": case.asked.kind,
         "text": row.text,

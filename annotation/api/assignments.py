@@ -32,7 +32,7 @@ from annotation.api.progress import ScoreSerializer
 from annotation.assignments.context import judge_answers_for
 from annotation.assignments.queue import next_assignment
 from annotation.gold.scoring import GoldComparison, compare_with_gold, passes, score, shows_feedback
-from annotation.item_context import Asked, Row, sheet_of
+from annotation.item_context import AskedVariable, Row, sheet_of
 from annotation.models import Assignment, Draft, Item, rater_of
 from annotation.models import Response as Answer
 from annotation.presentation import (
@@ -103,7 +103,9 @@ class NextAssignment(Resource):
         taken = next_assignment(campaign, rater_of(user))
         if taken is None:
             return Response(status=204)
-        return Response(presented(my_assignments(user).select_related(*RELATED).get(pk=taken.pk)))
+        return Response(
+            describe_assignment(my_assignments(user).select_related(*RELATED).get(pk=taken.pk))
+        )
 
 
 class OneAssignment(Resource):
@@ -120,7 +122,7 @@ class OneAssignment(Resource):
         operation_id="assignments_read",
     )
     def get(self, request: Request, uid: uuid.UUID) -> Response:
-        return Response(presented(my_assignment(request, uid)))
+        return Response(describe_assignment(my_assignment(request, uid)))
 
 
 class Guideline(Resource):
@@ -151,7 +153,7 @@ def _with_answers(rows: QuerySet[Assignment]) -> QuerySet[Any]:
     )
 
 
-def presented(assignment: Assignment) -> Mapping[str, Any]:
+def describe_assignment(assignment: Assignment) -> Mapping[str, Any]:
     """Return an assignment as its page shows it, with the aliases and the order of the page.
 
     A unit that is matched to the person's own list has no text before that list is complete.
@@ -207,7 +209,7 @@ def describe_text(field: str, heading: str, text: Any) -> dict[str, Any]:
     }
 
 
-def describe_variable(variable: Asked) -> dict[str, Any]:
+def describe_variable(variable: AskedVariable) -> dict[str, Any]:
     return {
         "name": variable.name,
         "question": variable.question,

@@ -210,16 +210,16 @@ class ChangedSettings(Resource):
             except DesignError as error:
                 sentence = "the campaign was not changed"
                 raise RefusedBodyError(sentence, [design_problem(error)]) from error
-        return Response(_shown(user, pk), headers={"ETag": settings_tag(campaign)})
+        return Response(_visible_campaign(user, pk), headers={"ETag": settings_tag(campaign)})
 
 
 def lock_unchanged(request: Request, pk: int) -> Campaign:
     """Lock a campaign. Raises StateConflictError if its settings have changed."""
     user = get_account(request)
     campaign = managed_campaign(request, pk, lock=True)
-    check_etag(request, settings_tag(campaign), lambda: _shown(user, pk))
+    check_etag(request, settings_tag(campaign), lambda: _visible_campaign(user, pk))
     return campaign
 
 
-def _shown(user: User, pk: int) -> Any:
+def _visible_campaign(user: User, pk: int) -> Any:
     return as_campaigns(user, [visible_campaigns(user).get(pk=pk)])[0]

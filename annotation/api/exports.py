@@ -23,7 +23,7 @@ from annotation.exports.bundles import (
     ZIP,
     ExportOption,
     export_options,
-    tells_answers,
+    reveals_answers,
 )
 from annotation.exports.jobs import EXPORT, question
 from annotation.exports.registry import EXPORTS
@@ -310,7 +310,7 @@ class Exports(Resource):
         return {
             "what": option.what,
             "row": option.row,
-            "tells_answers": tells_answers(option.what),
+            "tells_answers": reveals_answers(option.what),
             "files": {form: address(form) for form in option.forms},
         }
 
@@ -349,7 +349,7 @@ class OneExport(Resource):
             for each in option.forms
         }:
             raise Http404
-        if tells_answers(what):
+        if reveals_answers(what):
             check_blind(get_account(request), campaign)
         asked = question(campaign, what, form)
         job = current_job(request, EXPORT, asked, self.parameters.get("job"))

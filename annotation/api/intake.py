@@ -94,7 +94,7 @@ class Intake(Resource):
     )
     def get(self, request: Request, pk: int) -> Response:
         user = get_account(request)
-        return _shown(get_object_or_404(intake_campaigns(user), pk=pk), user)
+        return _intake_response(get_object_or_404(intake_campaigns(user), pk=pk), user)
 
 
 class OwnConsent(Resource):
@@ -127,7 +127,7 @@ class OwnConsent(Resource):
                 give_consent(campaign, rater_of(user), version)
         except PeopleError as error:
             raise RefusedBodyError(str(error), [problem(str(error), "version")]) from error
-        return _shown(campaign, user)
+        return _intake_response(campaign, user)
 
 
 class OwnBackground(Resource):
@@ -158,10 +158,10 @@ class OwnBackground(Resource):
         except BackgroundError as error:
             wrong = [problem(str(error), f"answers.{error.field}")]
             raise RefusedBodyError("nothing was stored", wrong) from error
-        return _shown(campaign, user)
+        return _intake_response(campaign, user)
 
 
-def _shown(campaign: Campaign, user: User) -> Response:
+def _intake_response(campaign: Campaign, user: User) -> Response:
     rater = rater_of(user)
     state = consent_state(campaign, rater)
     shown = {

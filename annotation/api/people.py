@@ -131,7 +131,7 @@ class OnePerson(Resource):
             try:
                 _change(me, found, body)
             except PeopleError as error:
-                raise refused(error) from error
+                raise refused_body(error) from error
         return _account_response(visible_accounts(me).get(pk=pk))
 
 
@@ -163,7 +163,7 @@ class AccountDeletion(Resource):
                 raise PeopleError(OWN)
             return Response({"pseudonym": accounts.forget(found)})
         except PeopleError as error:
-            raise refused(error) from error
+            raise refused_body(error) from error
 
 
 def _account_response(found: User) -> Response:
@@ -244,7 +244,7 @@ def _invite(request: Request, body: dict[str, Any]) -> Response:
     try:
         created = invite(by=me, **body)
     except PeopleError as error:
-        raise refused(error) from error
+        raise refused_body(error) from error
     address = request.build_absolute_uri(f"{reverse('join')}?key={created.key}")
     shown = {**InvitationSerializer(created.invitation).data, "link": address}
     return Response(shown, status=201)
@@ -270,7 +270,7 @@ class InvitationRevocation(Resource):
         return Response(InvitationSerializer(found).data)
 
 
-def refused(error: PeopleError) -> RefusedBodyError:
+def refused_body(error: PeopleError) -> RefusedBodyError:
     return RefusedBodyError(str(error))
 
 
@@ -318,7 +318,7 @@ class CampaignPeople(Resource):
         return _people_response(campaign)
 
     def _change(self, campaign: Campaign, body: dict[str, Any], user: User) -> None:
-        with membership.recorded_change(campaign):
+        with membership.record_change(campaign):
             if "hold_minutes" in body:
                 set_lease(campaign, body["hold_minutes"])
             if "pool" in body:
@@ -376,7 +376,7 @@ class MemberRole(Resource):
             else:
                 membership.add_member(campaign, user, body["role"], me)
         except PeopleError as error:
-            raise refused(error) from error
+            raise refused_body(error) from error
         return _people_response(campaign)
 
 
@@ -406,7 +406,7 @@ class RaterExclusion(Resource):
             else:
                 membership.exclude(campaign, found, reason, me)
         except PeopleError as error:
-            raise refused(error) from error
+            raise refused_body(error) from error
         return _people_response(campaign)
 
 

@@ -64,12 +64,12 @@ def judge_answers_for(
     judge = validated_judge(assignment.item.campaign)
     if not judge or assignment.assisted_by != judge:
         return {}
-    found = _stored(assignment, spec, judge)
+    found = _stored_answers(assignment, spec, judge)
     asked = {name: found[name] for name in assignment.asked if name in found}
-    return _hidden(asked, blinding, field_aliases(assignment, spec)) if blinding else asked
+    return _blind_answers(asked, blinding, field_aliases(assignment, spec)) if blinding else asked
 
 
-def _stored(assignment: Assignment, spec: ItemSpec, judge: str) -> dict[str, JudgeAnswer]:
+def _stored_answers(assignment: Assignment, spec: ItemSpec, judge: str) -> dict[str, JudgeAnswer]:
     campaign = assignment.item.campaign
     labels = Label.objects.filter(
         response__current=True,
@@ -110,7 +110,7 @@ def _quotes(labels: Iterable[Label]) -> Iterable[Cited]:
             yield Cited(span.field, span.quote, span.start)
 
 
-def _hidden(
+def _blind_answers(
     verdicts: Mapping[str, JudgeAnswer], blinding: Blinding, fields: Mapping[str, str]
 ) -> dict[str, JudgeAnswer]:
     """Return the answers under the page's names, with a pair's codes swapped as it is shown."""

@@ -18,10 +18,10 @@ from dataclasses import astuple, dataclass, field, replace
 from typing import NamedTuple
 
 from annotation.answers.storage import AnswerCopy, copy_answers
-from annotation.campaign_setup.items import Drafted
+from annotation.campaign_setup.items import DraftItem
 from annotation.campaigns.design import DesignError
 from annotation.campaigns.settings import check_named
-from annotation.exports.rows import ShownItem, chunks, presented, shown_items
+from annotation.exports.rows import ShownItem, chunks, present_items, shown_items
 from annotation.models import (
     CARRIED,
     Assignment,
@@ -101,13 +101,13 @@ def _own_fields(unit: UnitSpec, spec: ItemSpec) -> set[str]:
 def _digest(
     query: AskedQuery, spec: ItemSpec, unit: UnitSpec, others: set[str], bases: Bases
 ) -> str:
-    texts = sorted(_shown(text) for text in spec.texts if text.field not in others)
+    texts = sorted(_text_as_json(text) for text in spec.texts if text.field not in others)
     asked = bases.of(replace(spec, texts=()), [unit]).questions
     shown = json.dumps([query, texts, unit.kind, unit.text, asked], ensure_ascii=True)
     return hashlib.sha256(shown.encode("ascii")).hexdigest()
 
 
-def _shown(text: Text) -> str:
+def _text_as_json(text: Text) -> str:
     return json.dumps(astuple(text), ensure_ascii=True)
 
 
@@ -163,7 +163,7 @@ def carry_over(campaign: Campaign, old: Campaign) -> int:
 
 
 def carried_slots(
-    campaign: Campaign, old: Campaign, items: Iterable[tuple[Drafted, Collection[str]]]
+    campaign: Campaign, old: Campaign, items: Iterable[tuple[DraftItem, Collection[str]]]
 ) -> dict[str, CarriedSlots]:
     """Return what `carry_over` would carry of people's answers, by the keys of items.
 
@@ -190,7 +190,7 @@ class _Carrier:
         new = self._side(self.new, items, self.bases[0])
         self._copy(new, self._before(new.items))
 
-    def count(self, items: Sequence[tuple[Drafted, Collection[str]]]) -> dict[str, CarriedSlots]:
+    def count(self, items: Sequence[tuple[DraftItem, Collection[str]]]) -> dict[str, CarriedSlots]:
         """Return the slots that people's answers to some items would take."""
         units = {drafted.spec.key: names for drafted, names in items}
         before = self._before(units)
@@ -230,7 +230,7 @@ class _Carrier:
         return self._side(self.old, there, self.bases[1])
 
     def _side(self, campaign: Campaign, items: list[ShownItem], bases: Bases) -> _Side:
-        specs = {item.key: spec for item, spec in presented(campaign, items)} if items else {}
+        specs = {item.key: spec for item, spec in present_items(campaign, items)} if items else {}
         queries = _asked_queries({item.query_id for item in items})
         digests = {
             item.key: unit_digests(queries[item.query_id], specs[item.key], bases) for item in items

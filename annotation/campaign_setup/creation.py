@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from annotation.campaign_setup.carry_over import carry_over, find_continued
-from annotation.campaign_setup.items import Drafted, ItemWriter, asked_items, reduce_quotas
+from annotation.campaign_setup.items import DraftItem, ItemWriter, asked_items, reduce_quotas
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.sampling import (
     EVALUATION,
@@ -309,7 +309,7 @@ def _write_items(
     progress: Callable[[int], None],
 ) -> None:
     queries = dict(campaign.batch.queries.values_list("key", "pk"))
-    items: Iterable[Drafted] = asked_items(campaign, protocol, design)
+    items: Iterable[DraftItem] = asked_items(campaign, protocol, design)
     chosen: set[str] = set()
     if design.chosen:
         items = list(items)

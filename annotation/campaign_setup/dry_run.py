@@ -24,7 +24,7 @@ from annotation.campaign_setup.creation import (
     continue_campaign,
     splits_before,
 )
-from annotation.campaign_setup.items import Drafted, asked_items
+from annotation.campaign_setup.items import DraftItem, asked_items
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.sampling import (
     EVALUATION,
@@ -304,7 +304,7 @@ def _fill(items: list[_Item], campaign: Campaign, old: Campaign, design: Design)
     """Return the items with the slots that answers of the continued campaign take."""
     protocol, names = get_protocol(campaign), dict[str, list[str]]()
 
-    def with_names() -> Iterator[tuple[Drafted, list[str]]]:
+    def with_names() -> Iterator[tuple[DraftItem, list[str]]]:
         for each in asked_items(campaign, protocol, design):
             units = sample_units(each.spec.key, each.spec.units, design, protocol)
             names[each.spec.key] = [unit.name for unit in units if unit.drawn is not False]

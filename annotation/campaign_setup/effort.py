@@ -50,7 +50,7 @@ JUDGE_COSTS: list[Callable[[User, Protocol, Batch, DryRun], list[JudgeCost]]] = 
 def effort_of(user: User, protocol: Protocol, batch: Batch, found: DryRun) -> Effort:
     """Return what the design of a dry run would take."""
     units = [share.units for share in found.shares]
-    seconds, answers = known_pace(user, protocol)
+    seconds, answers = median_pace(user, protocol)
     hours = None
     if seconds is not None and units:
         hours = (min(units) * seconds / 3600, max(units) * seconds / 3600)
@@ -58,7 +58,7 @@ def effort_of(user: User, protocol: Protocol, batch: Batch, found: DryRun) -> Ef
     return Effort(sum(units), hours, answers, costs)
 
 
-def known_pace(user: User, protocol: Protocol) -> tuple[float | None, int]:
+def median_pace(user: User, protocol: Protocol) -> tuple[float | None, int]:
     """Return people's median seconds a unit in earlier campaigns, and of how many answers.
 
     None if there are fewer than `FEWEST` answers that the account may read.

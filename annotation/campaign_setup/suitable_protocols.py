@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings as site
 
 from annotation.campaign_setup.creation import checked_campaign
-from annotation.campaign_setup.items import drafted_items
+from annotation.campaign_setup.items import draft_items
 from annotation.campaigns.design import Design, DesignError
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
@@ -108,7 +108,7 @@ def _count(batch: Batch, protocol: Protocol) -> tuple[int, int]:
     items = units = 0
     try:
         campaign = checked_campaign("fits", protocol.name, batch, Design())
-        for drafted in drafted_items(campaign, protocol):
+        for drafted in draft_items(campaign, protocol):
             items, units = items + 1, units + len(drafted.spec.units)
             if items >= MOST_ITEMS:
                 break

@@ -103,7 +103,7 @@ class _Inline(ParserInline):
     def __init__(self) -> None:
         super().__init__()
         for rule in self.ruler.__rules__:
-            rule.fn = _noting(rule.fn)
+            rule.fn = _with_positions(rule.fn)
 
     def parse(self, src: str, md: MarkdownIt, env: Any, tokens: list[Token]) -> list[Token]:
         state = _State(src, md, env, tokens)
@@ -113,7 +113,7 @@ class _Inline(ParserInline):
         return state.tokens
 
 
-def _noting(rule: Any) -> Any:
+def _with_positions(rule: Any) -> Any:
     def noted(state: StateInline, silent: bool) -> bool:
         start, count = state.pos, len(state.tokens)
         done: bool = rule(state, silent)

@@ -65,7 +65,7 @@ class AnswerWork(Work):
                 self.digests.add([campaign.name, item, response.payload["units"]])
                 if answer is not None:
                     found[query].append(answer)
-        self._answers = {query: merged(answers) for query, answers in found.items()}
+        self._answers = {query: merge_answers(answers) for query, answers in found.items()}
         self._sentences = self._validation.read(queries) if self._validation else {}
         self._validated_by = _validators(self._validators, queries)
 
@@ -174,7 +174,7 @@ def read_answer(response: Response) -> WrittenAnswer | None:
     )
 
 
-def merged(answers: Iterable[WrittenAnswer]) -> list[WrittenAnswer]:
+def merge_answers(answers: Iterable[WrittenAnswer]) -> list[WrittenAnswer]:
     """Return the answers with each text once, in order of writing; deflections are one answer.
 
     Of equal answers written at the same time the order is that of their texts.

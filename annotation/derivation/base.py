@@ -96,7 +96,7 @@ class Rule:
     decides: bool = True
 
     @property
-    def declared(self) -> tuple[Option, ...]:
+    def declared_options(self) -> tuple[Option, ...]:
         return () if self.options is type(None) else options_of(self.options)
 
 
@@ -105,7 +105,7 @@ def read_options(rule: Rule, given: Sequence[str]) -> dict[str, Any]:
 
     A part between commas that begins with no option's name belongs to the value before it.
     """
-    known = {option.name: option for option in rule.declared}
+    known = {option.name: option for option in rule.declared_options}
     found: dict[str, str] = {}
     for text in given:
         name = ""
@@ -146,7 +146,7 @@ def _value(rule: Rule, option: Option, value: str) -> Any:
 
 def make_options(rule: Rule, given: Mapping[str, Any]) -> Any:
     """Return a rule's options from values by name. Raises DerivationError."""
-    known = {option.name: option for option in rule.declared}
+    known = {option.name: option for option in rule.declared_options}
     if unknown := sorted(given.keys() - known.keys()):
         names = ", ".join(known) or "none"
         raise DerivationError(

@@ -53,9 +53,9 @@ def carry_out(options: Options, progress: Progress) -> Result:
         )
     except InputError as error:
         # The error's place is in no file that the user has.
-        return _refused(f"{error.wrong}; {error.remedy}")
+        return _refusal(f"{error.wrong}; {error.remedy}")
     except DerivationError as error:
-        return _refused(str(error), error.field, isinstance(error, NotDecidedError))
+        return _refusal(str(error), error.field, isinstance(error, NotDecidedError))
     return Result.of(
         {
             "batch": derived.batch.pk if derived.batch else None,
@@ -67,5 +67,5 @@ def carry_out(options: Options, progress: Progress) -> Result:
     )
 
 
-def _refused(why: str, field: str = "", undecided: bool = False) -> Result:
+def _refusal(why: str, field: str = "", undecided: bool = False) -> Result:
     return Result.of({"refused": why, "field": field, "undecided": undecided})

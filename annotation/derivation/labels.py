@@ -21,7 +21,7 @@ Votes = dict[str, int]
 """How often each value was given."""
 MOST_SPARSE = 2
 """A range is read if it spans fewer than this many times the keys that are requested."""
-WAITING = (Assignment.Status.OPEN, Assignment.Status.LEASED)
+UNFINISHED = (Assignment.Status.OPEN, Assignment.Status.LEASED)
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class LabelledUnit:
                 for value, number in votes.items():
                     add_votes(mine, variable, value, number)
 
-    def digested(self) -> list[object]:
+    def digest_content(self) -> list[object]:
         """Return the content of the unit's digest: its keys and labels, but no rater's name."""
         return [*self.identity, self.people, self.reference, self.asked]
 
@@ -147,7 +147,7 @@ class LabelReader:
     ) -> None:
         """Set the number of people asked about a unit, where it differs from the item's."""
         if self.rater is not None:
-            waiting = self._asked_names(items, Q(rater=self.rater, status__in=WAITING))
+            waiting = self._asked_names(items, Q(rater=self.rater, status__in=UNFINISHED))
             for item, unit in units.values():
                 unit.asked, unit.open = 0, waiting[item][unit.name] > 0
         elif self._own_samples:
@@ -167,7 +167,7 @@ class LabelReader:
         self, queries: Collection[int], units: Mapping[int, tuple[int, LabelledUnit]]
     ) -> None:
         aided: list[tuple[LabelledUnit, str, str, int]] = []
-        for unit, variable, value, kind, assisted, number in self._counted(queries, units):
+        for unit, variable, value, kind, assisted, number in self._label_counts(queries, units):
             if unit not in units:
                 continue
             labelled = units[unit][1]
@@ -182,7 +182,9 @@ class LabelReader:
             if id(labelled) not in blind:
                 add_votes(labelled.people, variable, value, number)
 
-    def _counted(self, queries: Collection[int], units: Collection[int]) -> Iterable[Sequence[Any]]:
+    def _label_counts(
+        self, queries: Collection[int], units: Collection[int]
+    ) -> Iterable[Sequence[Any]]:
         """Yield labels with their counts; some may belong to other units."""
         of_units = _range_of("unit", units) or {
             "unit__item__query__in": queries,
@@ -244,5 +246,5 @@ class UnitReader:
                         first[query].append(unit)
         for query in queries:
             for unit in first.get(query, ()):
-                self.digests.add(unit.digested())
+                self.digests.add(unit.digest_content())
         return first

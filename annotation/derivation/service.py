@@ -105,7 +105,7 @@ def derive(
         work.finish()
         check_decided(job.decider, campaigns, work.plural)
 
-    made = _made(work, progress)
+    made = _apply_rule(work, progress)
     with _rare_collections():
         return derive_batch(
             order.name, origin, made, work.tally, work.digests, output, dry_run, finish
@@ -214,10 +214,10 @@ def _work(
 
 def stored_options(rule: Rule, options: Any) -> dict[str, Any]:
     """Return a rule's options as a lineage has them."""
-    return {option.name: getattr(options, option.field) for option in rule.declared}
+    return {option.name: getattr(options, option.field) for option in rule.declared_options}
 
 
-def _made(work: Work, progress: Callable[[int], None]) -> Iterator[rows.Query]:
+def _apply_rule(work: Work, progress: Callable[[int], None]) -> Iterator[rows.Query]:
     done = 0
     for chunk in _chunks(work.job.batch):
         stored = as_rows(chunk)

@@ -67,12 +67,12 @@ def carry_out(options: Options, progress: Progress) -> Result:
         file = download(
             campaign, what, form, lambda rows: progress(rows, max(rows, total) if total else 0)
         )
-        return Result(_checked(file.pieces), file.name, file.media_type)
+        return Result(_as_job_errors(file.pieces), file.name, file.media_type)
     except (BlankError, KeyError, NoExportError) as error:
         raise JobError(str(error)) from error
 
 
-def _checked(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _as_job_errors(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yield the pieces. Raises JobError for an id that does not fit into the file's form."""
     try:
         yield from pieces

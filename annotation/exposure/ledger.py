@@ -28,7 +28,7 @@ __all__ = [
     "exposes",
     "is_collecting",
     "record",
-    "recorded_again",
+    "record_again",
     "saw_answers",
     "saw_figures",
 ]
@@ -127,7 +127,7 @@ def record(user: int | None, notes: Iterable[Note]) -> None:
     Look.objects.bulk_create(new, ignore_conflicts=True)
 
 
-def recorded_again(user: int | None, notes: Iterable[Note]) -> None:
+def record_again(user: int | None, notes: Iterable[Note]) -> None:
     """Record looks again, to include the answers that arrived while the file was streamed."""
     newest = _newest()
     record(user, [{**note, "upto": newest} for note in notes if note["upto"] < newest])
@@ -160,7 +160,7 @@ def _note(
     text = json.dumps([scope, who, exposing, number], sort_keys=True)
     note = {
         "campaign_id": campaign.pk if isinstance(campaign, Campaign) else campaign,
-        "kind": _known(kind),
+        "kind": _check_kind(kind),
         "scope": scope,
         "rater_id": who,
         "number": number,
@@ -171,7 +171,7 @@ def _note(
     deliver([note])
 
 
-def _known(kind: str) -> str:
+def _check_kind(kind: str) -> str:
     if kind not in KINDS:
         raise KeyError(
             f"{kind!r} is not a kind of look; add it to KINDS in annotation.exposure.ledger"

@@ -44,17 +44,17 @@ def _groups(
         rater.used = True
         texts = _questions(known.campaign)
         labels = crux.read_crux(path, rater.name or crux.rater_of(path), texts, notes)
-        return group_rows(known.checked(labels))
+        return group_rows(known.check_rows(labels))
     if format == "clapnq":
         rater.used = True
         return released_groups(clapnq.read_clapnq(path), known, rater.name, notes)
     if format == "label-studio":
         answers = read_label_studio(path, rater, notes)
-        return group_rows(known.checked(rows_of_answers(answers, known, notes)))
+        return group_rows(known.check_rows(rows_of_answers(answers, known, notes)))
     if format == "responses":
-        return check_groups(_joined(read_responses(path, rater), known))
+        return check_groups(_join_responses(read_responses(path, rater), known))
     doubts = _Contradictions(known)
-    groups = group_rows(doubts.counted(known.checked(read_labels(path, rater))))
+    groups = group_rows(doubts.counted(known.check_rows(read_labels(path, rater))))
     notes.warnings += doubts.warnings()
     return groups
 
@@ -90,7 +90,7 @@ def _questions(campaign: Campaign) -> crux.Texts:
     return lambda item: texts.get(items[item], {}) if item in items else {}
 
 
-def _joined(responses: Iterable[ResponseRow], known: KnownItems) -> list[Group]:
+def _join_responses(responses: Iterable[ResponseRow], known: KnownItems) -> list[Group]:
     """Return one group for each rater, item, replicate and revision.
 
     A judge that works unit by unit has a line for each unit. Raises InputError if a unit is in two
@@ -113,7 +113,7 @@ def _joined(responses: Iterable[ResponseRow], known: KnownItems) -> list[Group]:
 
 def _add(group: Group, response: ResponseRow, known: KnownItems) -> None:
     known.check_protocol(response)
-    rows = list(known.checked(known.rows_of(response)))
+    rows = list(known.check_rows(known.rows_of(response)))
     if not rows:
         raise InputError(response.place, "the response contains no label", "take the line out")
     group.rows += rows

@@ -52,7 +52,7 @@ def store_gold_answers(rows: Sequence[LabelRow], campaign: Campaign, use: str) -
     """Store rows as gold answers, replacing those of the same items. Raises InputError."""
     keys = {row.item for row in rows}
     known = KnownItems(campaign, keys if len(keys) <= MOST_NAMED else None)
-    checked = list(known.checked(rows))
+    checked = list(known.check_rows(rows))
     with transaction.atomic():
         # Reread the row, so that the save below does not restore old values.
         locked = Campaign.objects.select_for_update()

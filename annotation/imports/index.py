@@ -70,7 +70,7 @@ class KnownItems:
             for key, query, system, setting in self.campaign.items.values_list("key", *columns)
         }
 
-    def checked(self, rows: Iterable[LabelRow]) -> Iterator[CheckedRow]:
+    def check_rows(self, rows: Iterable[LabelRow]) -> Iterator[CheckedRow]:
         for row in rows:
             self.check_protocol(row)
             yield CheckedRow(row, self._unit(row))

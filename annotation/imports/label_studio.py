@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from annotation.imports.index import KnownItems
-from annotation.imports.labels import KINDS, MAX_COUNT, MAX_OFFSET, StandIn, moment, rater_of, whole
+from annotation.imports.labels import (
+    KINDS,
+    MAX_COUNT,
+    MAX_OFFSET,
+    StandIn,
+    rater_of,
+    read_moment,
+    read_whole_number,
+)
 from annotation.label_rows import REASONS, LabelRow, SpanRow
 from annotation.protocols.base import Variable
 from datasets.readers.fields import Fields
@@ -100,7 +108,7 @@ class _Task:
             raise InputError(
                 fields.place, f"rater_kind is {excerpt(kind)}", f"give {', '.join(KINDS)}"
             )
-        numbered = whole(own, "replicate", MAX_COUNT)
+        numbered = read_whole_number(own, "replicate", MAX_COUNT)
         replicate = self.had[name] if numbered is None else numbered
         self.had[name] += 1
         highlights = (*self._highlights(fields), *_unanchored(own))
@@ -119,8 +127,8 @@ class _Task:
             declined=bool(fields.boolean("was_cancelled")),
             missing=own.object("missing") or {},
             meta=own.object("meta") or {},
-            revision=whole(own, "revision", MAX_COUNT, 1),
-            created_at=moment(fields),
+            revision=read_whole_number(own, "revision", MAX_COUNT, 1),
+            created_at=read_moment(fields),
             seconds=timed[0].number(timed[1], 0, float("inf")),
             assisted_by=own.optional_string("assisted_by"),
         )
@@ -148,20 +156,23 @@ class _Task:
                 self.notes.skip(f"results of type {kind or 'none'}")
                 continue
             score = result.number("score", -float("inf"), float("inf"))
-            yield Choice(result.filled("from_name"), _chosen(kind, value), score)
+            yield Choice(result.filled("from_name"), _chosen_code(kind, value), score)
 
     def _highlights(self, fields: Fields) -> Iterator[Highlight]:
         for result, value in self._results(fields):
             if result.raw.get("type") in _REGIONS:
                 labels = value.strings(str(result.raw["type"])) or value.strings("labels") or ("",)
                 place = self.data.raw.get("item") and result.optional_string("to_name")
-                start, end = whole(value, "start", MAX_OFFSET), whole(value, "end", MAX_OFFSET)
+                start, end = (
+                    read_whole_number(value, "start", MAX_OFFSET),
+                    read_whole_number(value, "end", MAX_OFFSET),
+                )
                 span = SpanRow(place or "", start, end, value.optional_string("text") or "")
                 for label in labels:
                     yield Highlight(result.filled("from_name"), label, span)
 
 
-def _chosen(kind: str, value: Fields) -> str:
+def _chosen_code(kind: str, value: Fields) -> str:
     if kind != "choices":
         number = value.number(kind, -float("inf"), float("inf"))
         return f"{number:g}" if number is not None else value.filled(kind)

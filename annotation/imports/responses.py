@@ -18,10 +18,10 @@ from annotation.imports.labels import (
     MAX_OFFSET,
     MAX_RATER,
     StandIn,
-    moment,
     rater_of,
-    short,
-    whole,
+    read_moment,
+    read_text,
+    read_whole_number,
 )
 from annotation.label_rows import SpanRow
 from datasets.readers.fields import Fields
@@ -84,11 +84,11 @@ def read_responses(path: Path, rater: StandIn | None = None) -> Iterator[Respons
             item=fields.filled("item"),
             rater=rater_of(fields, rater),
             rater_kind=kind,
-            replicate=whole(fields, "replicate") or 0,
-            revision=whole(fields, "revision", low=1),
-            created_at=moment(fields),
+            replicate=read_whole_number(fields, "replicate") or 0,
+            revision=read_whole_number(fields, "revision", low=1),
+            created_at=read_moment(fields),
             seconds=fields.number("seconds", 0, float("inf")),
-            assisted_by=short(fields, "assisted_by", MAX_RATER) or None,
+            assisted_by=read_text(fields, "assisted_by", MAX_RATER) or None,
             comment=fields.optional_string("comment"),
             units=_units(fields),
             place=place,
@@ -126,8 +126,10 @@ def quote_rows(
     for one in evidence or ():
         quote = Fields(one, place, "a quote", _QUOTE_KEYS)
         of = quote.optional_string("variable") or variable or quote.filled("variable")
-        where = short(quote, "field", MAX_FIELD) or field
-        span = SpanRow(where, whole(quote, "start", MAX_OFFSET), None, quote.filled("quote"))
+        where = read_text(quote, "field", MAX_FIELD) or field
+        span = SpanRow(
+            where, read_whole_number(quote, "start", MAX_OFFSET), None, quote.filled("quote")
+        )
         rows[of] = (*rows.get(of, ()), span)
     return rows
 

@@ -24,7 +24,7 @@ def first_round(campaign: Campaign) -> str:
     return str(campaign.options.get("prerequisite") or "")
 
 
-def earlier(campaign: Campaign) -> list[str]:
+def earlier_campaigns(campaign: Campaign) -> list[str]:
     """Return the names of the campaigns before this one, back to the first."""
     names: list[str] = []
     before = first_round(campaign)
@@ -57,7 +57,9 @@ def void(campaign: Campaign) -> Q | None:
     begun = Assignment.objects.filter(item=OuterRef("item"), rater__user=user)
     if needs_another_person(campaign):
         asked = Assignment.objects.filter(
-            item__campaign__name__in=earlier(campaign), item__query=query, rater__user=user
+            item__campaign__name__in=earlier_campaigns(campaign),
+            item__query=query,
+            rater__user=user,
         )
         return Q(Exists(asked)) & ~Q(Exists(begun))
     if needs_own_answers(campaign):
@@ -74,7 +76,7 @@ def barred_items(campaign: Campaign, users: Collection[int]) -> Mapping[int, set
     a share.
     """
     if needs_another_person(campaign):
-        return _asked_or_allotted(earlier(campaign), users)
+        return _asked_or_allotted(earlier_campaigns(campaign), users)
     if needs_own_answers(campaign):
         return _without_own(campaign, users)
     return {}

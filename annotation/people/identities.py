@@ -62,10 +62,10 @@ def identity_of(claims: Mapping[str, Any], issuer: str) -> Identity:
     uid = sha256(f"{issuer}\0{sub}".encode()).hexdigest()
     verified = claims.get("email_verified") in (True, "true")
     address = email.strip() if verified and isinstance(email, str) else ""
-    return Identity(uid, folded_address(address), _name(claims))
+    return Identity(uid, normalize_address(address), _name(claims))
 
 
-def folded_address(address: str) -> str:
+def normalize_address(address: str) -> str:
     """Return an address in lower case, and an empty string if it has letters beyond ASCII.
 
     Some of these, as the Kelvin sign and the dotless i, become ASCII letters when their case is

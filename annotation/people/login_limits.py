@@ -121,27 +121,27 @@ def take(counts: Counts, now: datetime) -> timedelta:
     try:
         with transaction.atomic():
             for kind, account, source in counts:
-                if not _counted(kind, account, source, now):
+                if not _count_guess(kind, account, source, now):
                     raise _TooManyError
     except _TooManyError:
         return max(wait(counts, now), timedelta(seconds=1))
     return timedelta(0)
 
 
-def _counted(kind: str, account: str, source: str, now: datetime) -> bool:
+def _count_guess(kind: str, account: str, source: str, now: datetime) -> bool:
     limit, free = LIMITS[kind], settings.LOGIN_TRIES[kind]
     row, _ = LogInCount.objects.get_or_create(
         kind=kind, account=account, source=source, defaults={"since": now, "last_at": now}
     )
     mine = LogInCount.objects.filter(pk=row.pk)
-    mine.filter(**{f"{_began(limit)}__lte": now - limit.window}).update(wrong=0, since=now)
+    mine.filter(**{f"{_window_field(limit)}__lte": now - limit.window}).update(wrong=0, since=now)
     may = Q(wrong__lt=free) | Q(last_at__lte=now - limit.waits[-1])
     for n, each in enumerate(limit.waits):
         may |= Q(wrong=free + n, last_at__lte=now - each)
     return bool(mine.filter(may).update(wrong=F("wrong") + 1, last_at=now))
 
 
-def _began(limit: Limit) -> str:
+def _window_field(limit: Limit) -> str:
     return "last_at" if limit.from_last else "since"
 
 
@@ -153,7 +153,7 @@ def wait(counts: Counts, now: datetime) -> timedelta:
 
 def _wait(row: LogInCount, now: datetime) -> timedelta:
     limit, over = LIMITS[row.kind], row.wrong - settings.LOGIN_TRIES[row.kind]
-    if over < 0 or getattr(row, _began(limit)) <= now - limit.window:
+    if over < 0 or getattr(row, _window_field(limit)) <= now - limit.window:
         return timedelta(0)
     return row.last_at + limit.waits[min(over, len(limit.waits) - 1)] - now
 

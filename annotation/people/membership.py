@@ -47,7 +47,9 @@ AT_MOST: dict[str, tuple[Role, ...]] = {
 }
 """The campaign roles that an account of each role may have. Admins read all campaigns."""
 
-DECIDED = "{} decided on disagreements here and has seen the labels of others; name another person"
+HAS_DECIDED = (
+    "{} decided on disagreements here and has seen the labels of others; name another person"
+)
 
 
 def workable(user: User) -> QuerySet[Campaign]:
@@ -183,7 +185,7 @@ def add_member(campaign: Campaign, user: User, role: str, by: User | None = None
     if not user.is_active:
         raise PeopleError(f"{user.username} is switched off; switch the account on first")
     if role == Role.ANNOTATOR and has_decided(user, campaign):
-        raise PeopleError(DECIDED.format(user.username))
+        raise PeopleError(HAS_DECIDED.format(user.username))
     with transaction.atomic():
         before = _role_in(campaign, user)
         member, _ = Membership.objects.update_or_create(
@@ -229,7 +231,7 @@ def end_membership(campaign: Campaign, user: User, by: User | None = None) -> No
 
 
 @contextmanager
-def recorded_change(campaign: Campaign) -> Iterator[None]:
+def record_change(campaign: Campaign) -> Iterator[None]:
     """Record the changes made inside to pool, leases and items per person as one event."""
     before = _people_settings(campaign.pk)
     with transaction.atomic():
@@ -251,7 +253,7 @@ def set_pool(campaign: Campaign, pool: str, by: User | None = None) -> None:
     A researcher who restricts the pool becomes a member, so as to keep access. Since this locks
     items, other changes to leases in the same transaction must come first.
     """
-    with recorded_change(campaign):
+    with record_change(campaign):
         campaign.pool = pool
         campaign.save(update_fields=["pool"])
         if by is not None and pool == Campaign.Pool.NAMED and by.role == User.Role.RESEARCHER:
@@ -263,12 +265,12 @@ def set_pool(campaign: Campaign, pool: str, by: User | None = None) -> None:
 
 
 def set_most_items(campaign: Campaign, most: int | None) -> None:
-    with recorded_change(campaign):
+    with record_change(campaign):
         campaign.items_per_person = most
         campaign.save(update_fields=["items_per_person"])
 
 
-def excluded(campaign: str) -> dict[str, str]:
+def exclusion_reasons(campaign: str) -> dict[str, str]:
     """Return the reasons for exclusion from the campaign of this name, by the raters' names."""
     rows = Exclusion.objects.filter(campaign__name=campaign, undone_at=None)
     return dict(rows.order_by("rater__name").values_list("rater__name", "reason"))

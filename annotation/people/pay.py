@@ -114,7 +114,7 @@ def pay_table(campaign: Campaign) -> PayTable:
     It counts items that people submitted in this campaign, and no answers that were carried over or
     revoked.
     """
-    done = _done(campaign)
+    done = _done_assignments(campaign)
     sums = done.order_by("rater__name").values_list("rater", "rater__name")
     rows = sums.annotate(items=Count("pk"), timed=Count("seconds"), total=Sum("seconds"))
     timed = done.filter(seconds__isnull=False)
@@ -124,7 +124,7 @@ def pay_table(campaign: Campaign) -> PayTable:
     return PayTable(rate, people, _everybody(people, timed))
 
 
-def _done(campaign: Campaign) -> QuerySet[Assignment]:
+def _done_assignments(campaign: Campaign) -> QuerySet[Assignment]:
     rows = Assignment.objects.filter(item__campaign=campaign, status=Assignment.Status.DONE)
     rows = rows.filter(rater__kind=Rater.Kind.HUMAN, replicate=0)
     if campaign.continues_id is not None:

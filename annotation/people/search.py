@@ -61,7 +61,7 @@ def find_people(by: User, campaign: Campaign, text: str, most: int = MOST) -> li
     return [
         Found(
             each,
-            each.email if by.role == User.Role.ADMIN or _wrote_mail(words, each) else "",
+            each.email if by.role == User.Role.ADMIN or _matches_address(words, each) else "",
             tuple(teams.get(each.pk, ())),
             str(roles.get(each.pk, "")),
         )
@@ -138,5 +138,5 @@ def _parts(text: str) -> list[str]:
     return [folded, *_APART.split(folded)] if folded else []
 
 
-def _wrote_mail(words: Sequence[str], user: User) -> bool:
+def _matches_address(words: Sequence[str], user: User) -> bool:
     return any(len(word) > 2 and user.email.casefold().startswith(word) for word in words)

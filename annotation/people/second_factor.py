@@ -64,7 +64,7 @@ def has_factor(user: User) -> bool:
     return Authenticator.objects.filter(user=user, type__in=MAIN).exists()
 
 
-def was_given(request: HttpRequest) -> bool:
+def is_confirmed(request: HttpRequest) -> bool:
     """Whether the account has given a second factor in this session. Makes no query."""
     records = get_authentication_records(request, request.user)
     return any(each.get("method") == "mfa" for each in records)
@@ -83,7 +83,7 @@ class Required:
         if not settings.TANDEM_SECOND_FACTOR or request.path_info.startswith("/api/"):
             return None
         user, match = request.user, request.resolver_match
-        if not isinstance(user, User) or not is_required(user) or was_given(request):
+        if not isinstance(user, User) or not is_required(user) or is_confirmed(request):
             return None
         if match is not None and match.view_name in OPEN:
             return None
@@ -105,7 +105,7 @@ def is_outdated(request: HttpRequest, user: User) -> bool:
     return not user.is_active or not constant_time_compare(known, user.get_session_auth_hash())
 
 
-def note_new(
+def record_new_factor(
     request: HttpRequest, user: User, kind: str, code: str, with_tokens: bool = False
 ) -> None:
     """Record a new factor, in the transaction that adds it. Setting it up has already shown it.
@@ -164,7 +164,7 @@ def kinds_of(users: Iterable[User]) -> dict[int, list[str]]:
 
 
 @receiver(authenticator_removed)
-def _removed(sender: Any, request: Any, user: User, authenticator: Any, **more: Any) -> None:
+def _record_removal(sender: Any, request: Any, user: User, authenticator: Any, **more: Any) -> None:
     record("factor.removed", of=("account", user.pk), by=user.pk, kind=authenticator.type)
     if not has_factor(user):
         records = request.session.get(AUTHENTICATION_METHODS_SESSION_KEY, [])
@@ -174,5 +174,5 @@ def _removed(sender: Any, request: Any, user: User, authenticator: Any, **more: 
 
 
 @receiver(authentication_failed)
-def _failed(sender: Any, request: Any, user: User, authenticator: Any, **more: Any) -> None:
+def _record_failure(sender: Any, request: Any, user: User, authenticator: Any, **more: Any) -> None:
     record("login.failed", of=("account", user.pk), step="code")

@@ -11,11 +11,11 @@ from __future__ import annotations
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.models import Assignment, Campaign, Item, Rater, Response
-from annotation.people.earlier_rounds import earlier
+from annotation.people.earlier_rounds import earlier_campaigns
 from annotation.prerequisites.base import PrerequisiteRule, prerequisite_of
 from annotation.presentation import (
     FirstAnswer,
-    by_others,
+    answers_by_others,
     design,
     read_first_answer,
     schema,
@@ -33,7 +33,9 @@ KEEP, MODIFY = Word("keep", "Keep"), Word("modify", "Modify")
 
 def ready(campaign: Campaign, rater: Rater) -> Q:
     mine = Assignment.objects.filter(
-        item__campaign__name__in=earlier(campaign), item__query=OuterRef("query"), rater=rater
+        item__campaign__name__in=earlier_campaigns(campaign),
+        item__query=OuterRef("query"),
+        rater=rater,
     )
     if validates_answers(campaign, schema(campaign)):
         return ~Q(Exists(mine))
@@ -57,7 +59,7 @@ def first_answer(item: Item, rater: Rater) -> FirstAnswer | None:
     campaign = item.campaign
     if not prerequisite_of(campaign) or schema(campaign).variable("action") is None:
         return None
-    answers = by_others(first_answers(campaign), rater.pk)
+    answers = answers_by_others(first_answers(campaign), rater.pk)
     shown = answers.filter(assignment__item__query=item.query_id).first()
     return read_first_answer(shown) if shown else None
 

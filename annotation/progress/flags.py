@@ -72,10 +72,10 @@ def fast_answers(campaign: Campaign, raters: Collection[int]) -> QuerySet[Assign
 
     Items with texts that the person has had before do not count, since they need no reading.
     """
-    return people_of(campaign, raters).filter(DONE, _in_less_time(), ~_read_before())
+    return people_of(campaign, raters).filter(DONE, _is_fast(), ~_read_before())
 
 
-def _in_less_time() -> Q:
+def _is_fast() -> Q:
     return Q(seconds__lt=F("item__words") * 60.0 / WORDS_A_MINUTE)
 
 
@@ -101,7 +101,7 @@ def _fast(campaign: Campaign, people: Mapping[str, Person]) -> Iterator[Flag]:
         .filter(DONE, timed)
         .order_by()
         .values_list("rater__name")
-        .annotate(timed=Count("pk"), fast=Count("pk", filter=_in_less_time() & ~Q(_read_before())))
+        .annotate(timed=Count("pk"), fast=Count("pk", filter=_is_fast() & ~Q(_read_before())))
     )
     for name, of, fast in sorted(rows):
         if name in people and fast >= FEWEST_FAST and fast >= LEAST_SHARE * of:

@@ -15,16 +15,16 @@ from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
 from django.utils import timezone
 
-from annotation.gold.scoring import Score, begun_scores
+from annotation.gold.scoring import Score, scores_of_begun
 from annotation.models import Assignment, Campaign, Item
-from annotation.people.membership import excluded
+from annotation.people.membership import exclusion_reasons
 from annotation.people.pay import median_times
 from annotation.people.shares import allotted_by_rater
 from annotation.progress.answer_totals import AnswerTotals, recent_answer_totals
 from annotation.progress.counts import (
     DONE,
     STUDY,
-    Counted,
+    PersonCounts,
     Times,
     Total,
     by_day,
@@ -205,7 +205,7 @@ class Person:
     items in a person's fixed share, if they have one.
     """
 
-    counted: Counted
+    counted: PersonCounts
     speed: Speed
     gold: Score | None
     practice: Score | None
@@ -264,7 +264,7 @@ def get_status(campaign: Campaign) -> CampaignStatus:
     answers = sum(each.done + each.known for each in counted)
     raters = [each.rater for each in counted]
     pace = cached(f"pace-{campaign.pk}", lambda: (_pace(campaign, raters), answers))
-    out = excluded(campaign.name)
+    out = exclusion_reasons(campaign.name)
     allotted = allotted_by_rater(campaign)
     people = tuple(_person(each, pace, out, allotted) for each in counted)
     asked = total(campaign)
@@ -278,7 +278,7 @@ def find_person(campaign: Campaign, rater: int) -> tuple[Person, tuple[int, ...]
     if counted is None:
         return None
     pace = _pace(campaign, (rater,))
-    out, allotted = excluded(campaign.name), allotted_by_rater(campaign)
+    out, allotted = exclusion_reasons(campaign.name), allotted_by_rater(campaign)
     return _person(counted, pace, out, allotted), pace.days
 
 
@@ -296,14 +296,14 @@ def _pace(campaign: Campaign, raters: Collection[int]) -> Pace:
         now,
         times(campaign, raters),
         speeds(campaign, raters),
-        begun_scores(campaign, raters, Item.Use.GOLD),
-        begun_scores(first, raters, Item.Use.PRACTICE) if first else {},
+        scores_of_begun(campaign, raters, Item.Use.GOLD),
+        scores_of_begun(first, raters, Item.Use.PRACTICE) if first else {},
         tuple(by_day(campaign, timezone.localdate(now), DAYS, raters)),
     )
 
 
 def _person(
-    counted: Counted, pace: Pace, out: Mapping[str, str], allotted: Mapping[int, int]
+    counted: PersonCounts, pace: Pace, out: Mapping[str, str], allotted: Mapping[int, int]
 ) -> Person:
     rater = counted.rater
     when = pace.times.get(rater)

@@ -19,7 +19,7 @@ _BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
 EXAMPLES = "Examples"
 
 
-def trimmed(protocol: Protocol, asked: Collection[str], translation: str = "") -> str:
+def trim_guideline(protocol: Protocol, asked: Collection[str], translation: str = "") -> str:
     """Return the protocol's guideline without parts that are only about variables not asked.
 
     `asked` are the names of variables. The whole text is returned if nothing is left out. A

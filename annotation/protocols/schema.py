@@ -175,11 +175,11 @@ class Schema:
             parts[listed.name] = self._nullable(POINTS, listed.asked_if)
         if matching := self.matching(kind):
             parts[matching.matches] = NUMBERS
-        return closed(parts)
+        return closed_object(parts)
 
     def item_schema(self, units: Mapping[str, UnitSpec], with_field: bool = False) -> JSON:
         """Return the JSON schema of an answer with one entry per unit name."""
-        return closed(
+        return closed_object(
             {name: self.unit_schema(unit.kind, with_field) for name, unit in units.items()}
         )
 
@@ -205,7 +205,7 @@ class Schema:
         return {"anyOf": [schema, {"type": "null"}]} if self._asked(conditions) else schema
 
 
-def closed(properties: JSON) -> JSON:
+def closed_object(properties: JSON) -> JSON:
     """Return the schema of an object with exactly these keys."""
     return {
         "type": "object",
@@ -215,22 +215,24 @@ def closed(properties: JSON) -> JSON:
     }
 
 
-QUOTE = closed(
+QUOTE = closed_object(
     {
         "quote": {"type": "string"},
         "start": {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}]},
     }
 )
-QUOTE_WITH_FIELD = closed(
+QUOTE_WITH_FIELD = closed_object(
     {**QUOTE["properties"], "field": {"anyOf": [{"type": "string"}, {"type": "null"}]}}
 )
-WRITTEN = closed(
+WRITTEN = closed_object(
     {"text": {"type": "string"}, "citations": {"type": "array", "items": {"type": "string"}}}
 )
 
 POINTS: JSON = {
     "type": "array",
-    "items": closed({"text": {"type": "string"}, "evidence": {"type": "array", "items": QUOTE}}),
+    "items": closed_object(
+        {"text": {"type": "string"}, "evidence": {"type": "array", "items": QUOTE}}
+    ),
 }
 NUMBERS: JSON = {"type": "array", "items": {"type": "integer", "minimum": 1}}
 
@@ -250,11 +252,11 @@ def schema_of(
     known = {v.name for v in protocol.variables}
     if unknown := sorted(set(variables) - known):
         raise UnknownVariableError(f"{protocol.name} has no variable {unknown[0]!r}")
-    chosen = _chosen(protocol.variables, variables)
+    chosen = _select_variables(protocol.variables, variables)
     return Schema(protocol, tuple(_with_categories(v, categories) for v in chosen))
 
 
-def _chosen(all_of: Iterable[Variable], names: Sequence[str]) -> list[Variable]:
+def _select_variables(all_of: Iterable[Variable], names: Sequence[str]) -> list[Variable]:
     return [v for v in all_of if (v.name in names if names else not v.optional)]
 
 

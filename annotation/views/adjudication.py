@@ -43,7 +43,7 @@ from annotation.adjudication import (
 from annotation.answers.drafts import DraftState, check_draft
 from annotation.answers.payloads import from_form, unit_names
 from annotation.answers.submission import Circumstances, ConflictError, Outcome
-from annotation.item_context import Asked, Row, sheet_of, word_of
+from annotation.item_context import AskedVariable, Row, sheet_of, word_of
 from annotation.models import Campaign, User
 from annotation.presentation import schema
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
@@ -424,7 +424,7 @@ def cards(case: Case, row: Row) -> Iterator[Card]:
         )
 
 
-def _labels(asked: Sequence[Asked], answer: RaterAnswer) -> Iterator[GivenLabel]:
+def _labels(asked: Sequence[AskedVariable], answer: RaterAnswer) -> Iterator[GivenLabel]:
     for each in asked:
         if each.name in answer.values:
             code = answer.values[each.name]

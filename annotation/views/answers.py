@@ -11,7 +11,7 @@ from django.db import transaction
 from django.http import HttpRequest, JsonResponse, QueryDict
 from django.views.decorators.http import require_POST
 
-from annotation.access import ON_SHOW, ever_my_assignment, get_account
+from annotation.access import VISIBLE_STATUSES, ever_my_assignment, get_account
 from annotation.answers.drafts import (
     StaleDraftError,
     check_draft,
@@ -119,7 +119,7 @@ def keep_draft(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
         sent = _read_submission(request.POST, assignment, key=None)
         return _keep(sent)
     except RefusedError as error:
-        return _refused(error, assignment)
+        return _refusal(error, assignment)
     except ChangedError as error:
         return answer_changed(error.what)
     except StaleDraftError:
@@ -144,17 +144,17 @@ def _take(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
             return _keep(sent)
         outcome, following = _submit(sent)
     except RefusedError as error:
-        return _refused(error, assignment)
+        return _refusal(error, assignment)
     except ChangedError as error:
         return answer_changed(error.what)
     except StoredBeforeError as error:
-        return _stored(error.response, _next_address(assignment))
+        return _stored_response(error.response, _next_address(assignment))
     except (StaleDraftError, ConflictError):
         return _conflict(sent)
-    return _stored(outcome.response, following)
+    return _stored_response(outcome.response, following)
 
 
-def _stored(response: Response, following: str) -> JsonResponse:
+def _stored_response(response: Response, following: str) -> JsonResponse:
     answer = {
         "revision": response.revision,
         "saved_at": response.created_at,
@@ -216,7 +216,7 @@ def _read_submission(form: QueryDict, assignment: Assignment, key: str | None) -
 
 
 def _why_late(assignment: Assignment) -> Message | None:
-    if assignment.status not in ON_SHOW:
+    if assignment.status not in VISIBLE_STATUSES:
         return LEASE_ENDED
     campaign = assignment.item.campaign
     if has_lost_access(assignment):
@@ -301,7 +301,7 @@ def read_key(form: QueryDict) -> str | None:
         raise RefusedError([Problem("", "key", Message("is not a UUID"))]) from error
 
 
-def _refused(error: RefusedError, assignment: Assignment) -> JsonResponse:
+def _refusal(error: RefusedError, assignment: Assignment) -> JsonResponse:
     return refusal(problems_for_page(assignment, error.problems))
 
 

@@ -192,10 +192,12 @@ def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
     user, seen = get_account(request), request.POST.get("seen")
     if request.POST.get("propose") == "guideline":
         text = request.POST.get("text", "")[:LONGEST_GUIDELINE]
-        return _proposed(request, managed_campaign(request, pk), text, "draft")
+        return _propose_guideline(request, managed_campaign(request, pk), text, "draft")
     if "own" in request.POST:
         found = managed_campaign(request, pk)
-        return _proposed(request, found, get_protocol(found).guideline, "protocol", request.POST)
+        return _propose_guideline(
+            request, found, get_protocol(found).guideline, "protocol", request.POST
+        )
     with transaction.atomic():
         found = managed_campaign(request, pk, lock=True)
         form = SettingsForm(request.POST)
@@ -214,7 +216,7 @@ def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "campaigns/settings.html", context, status=422)
 
 
-def _proposed(
+def _propose_guideline(
     request: HttpRequest,
     found: Campaign,
     text: str,

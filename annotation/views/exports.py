@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from annotation.access import get_account, is_blind, managed_campaign
-from annotation.exports.bundles import export_options, tells_answers
+from annotation.exports.bundles import export_options, reveals_answers
 from annotation.exports.jobs import EXPORT, question
 from annotation.models import Campaign
 from audit.recording import record_export
@@ -39,7 +39,7 @@ def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResp
     campaign, user = managed_campaign(request, pk), get_account(request)
     if what not in {offer.what for offer in export_options(campaign)}:
         raise Http404("No such export of this campaign.")
-    if tells_answers(what) and is_blind(user, campaign):
+    if reveals_answers(what) and is_blind(user, campaign):
         return _page(request, campaign, BLIND, 403)
     wait = None if "job" in request.GET else seconds_to_wait("export", user.pk, pk)
     if wait is not None:

@@ -80,10 +80,10 @@ def new_campaign(request: HttpRequest) -> HttpResponse:
         return _render_new(request, form, status=422)
     try:
         if "dry" in request.POST:
-            return _previewed(request, form)
+            return _preview(request, form)
         if "page" in request.POST:
             return _annotator_page(request, form)
-        return _created(request, form)
+        return _create(request, form)
     except TeamError as error:
         form.add_error(None, as_sentence(error))
     except DesignError as error:
@@ -97,7 +97,7 @@ def _query(**values: str) -> str:
     return str(found.urlencode())
 
 
-def _created(request: HttpRequest, form: CampaignForm) -> HttpResponse:
+def _create(request: HttpRequest, form: CampaignForm) -> HttpResponse:
     """Create the campaign, and forget the draft. Raises DesignError and TeamError."""
     created = create_once(
         form.cleaned_data["name"],
@@ -219,7 +219,7 @@ def _free_name(protocol: str, batch: Batch) -> str:
     return next(name for name in names if name not in taken)
 
 
-def _previewed(request: HttpRequest, form: CampaignForm) -> HttpResponse:
+def _preview(request: HttpRequest, form: CampaignForm) -> HttpResponse:
     """Show the dry run of the design, or the status of its job, which htmx asks for again.
 
     Raises DesignError and TeamError.
@@ -285,13 +285,13 @@ def _has_choices(form: CampaignForm) -> bool:
     """Whether something under *More* was chosen, or has an error, so that it is not folded."""
     shown = {"name", "team", "raters_per_item", "deadline", "guideline", "guideline_shown"}
     return any(
-        field.errors or _as_sent(field.value()) != _as_sent(form.fields[field.name].initial)
+        field.errors or _sent_values(field.value()) != _sent_values(form.fields[field.name].initial)
         for field in form
         if field.name not in shown
     )
 
 
-def _as_sent(value: Any) -> list[str]:
+def _sent_values(value: Any) -> list[str]:
     """Return a field's value as a browser sends it."""
     values = value if isinstance(value, list | tuple) else [value]
     return sorted(str(each) for each in values if each not in (None, ""))

@@ -88,7 +88,7 @@ def current_job(
     """Return the finished job of a question, after waiting a moment; None while it is unfinished.
 
     `key` names a job that the client followed. `address` is where its result can be read, by
-    default the request's. Then `accepted` is the answer. Raises
+    default the request's. Then `accepted_response` is the answer. Raises
     RefusedBodyError if the job failed, and TooManyRequestsError for too many waiting ones.
     """
     if key:

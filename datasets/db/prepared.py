@@ -162,7 +162,7 @@ class Prepared:
         return call.run()
 
     def call(self, **parameters: object) -> Call[list[Row]]:
-        """Return the query for `together`. Raises EmptyResultSet as `Parameter` does."""
+        """Return the query for `run_together`. Raises EmptyResultSet as `Parameter` does."""
         connection = connections[DATABASE]
         query = _compiled_query(self, connection, lambda: self._make().query)
         return Call(query.sql, query.parameters(parameters), query.rows_of)
@@ -265,7 +265,7 @@ class PreparedModels(Generic[ModelT]):
         return [self._object(row) for row in self._prepared.rows(**parameters)]
 
     def call(self, **parameters: object) -> Call[list[tuple[ModelT, Row]]]:
-        """Return the query for `together`. Raises EmptyResultSet as `Parameter` does."""
+        """Return the query for `run_together`. Raises EmptyResultSet as `Parameter` does."""
         of = self._prepared.call(**parameters)
         return Call(of.sql, of.values, lambda cursor: [self._object(r) for r in of.read(cursor)])
 
@@ -327,7 +327,7 @@ class PreparedUpdate:
         return self.call(**parameters).run()
 
     def call(self, **parameters: object) -> Call[int]:
-        """Return the update for `together`."""
+        """Return the update for `run_together`."""
         query = _compiled_query(self, connections[DATABASE], self._query)
         return Call(query.sql, query.parameters(parameters), lambda cursor: int(cursor.rowcount))
 
@@ -361,7 +361,7 @@ class PreparedInsert(Generic[ModelT]):
         return self.call(rows).run()
 
     def call(self, rows: Sequence[Sequence[Any]]) -> Call[list[int]]:
-        """Return the insert of `rows` for `together`."""
+        """Return the insert of `rows` for `run_together`."""
         ready = list(chain.from_iterable(converted_values(self._fields, rows)))
         sql = self._sql_of(len(rows), connections[DATABASE])
         # Both databases return the keys in the order of the rows.

@@ -1,9 +1,9 @@
 """Slow computations are for workers and commands: a request that calls it by mistake is noticed.
 
 `for_workers` marks a function that reads or computes in proportion to the labels of a campaign or
-the texts of a batch. A request is answered within `answering`; a job, in tests within the request
-that asked for it, is `apart` from it. The tests, whose crawler opens every page, fail at such a
-call. A site logs it and continues.
+the texts of a batch. A request is answered within `answering_request`. A job runs within
+`outside_request`, since tests carry it out in the request that asked for it. The tests, whose
+crawler opens every page, fail at such a call; a site logs it and continues.
 """
 
 from __future__ import annotations

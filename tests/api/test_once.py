@@ -37,7 +37,7 @@ def test_every_write_that_creates_something_takes_a_key() -> None:
         if method != "post" or name in NOTHING_MADE:
             continue
         headers = [p["name"] for p in operation["parameters"] if p["in"] == "header"]
-        assert "Idempotency-Key" in headers, f"{name} at {path}: put `once` on it"
+        assert "Idempotency-Key" in headers, f"{name} at {path}: put `idempotent` on it"
         if name not in BY_THEMSELVES:
             assert {"413", "415", "422"} <= set(operation["responses"])
 

@@ -235,7 +235,7 @@ class TestMiddleware:
     ) -> None:
         noted: list[str] = []
         monkeypatch.setattr(ledger, "record", lambda user, looks: noted.append("first"))
-        monkeypatch.setattr(ledger, "recorded_again", lambda user, looks: noted.append("again"))
+        monkeypatch.setattr(ledger, "record_again", lambda user, looks: noted.append("again"))
 
         def handle(request: HttpRequest) -> StreamingHttpResponse:
             ledger.deliver([{"kind": "export"}])

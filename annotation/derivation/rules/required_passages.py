@@ -34,7 +34,7 @@ class Options(answerable_questions.Options):
     )
 
 
-def required(answers: Mapping[str, frozenset[str]], greedy: Greedy = "ranked") -> list[str]:
+def choose_passages(answers: Mapping[str, frozenset[str]], greedy: Greedy = "ranked") -> list[str]:
     """Return the required passages in the order in which they were chosen.
 
     `answers` are the questions that each passage answers.
@@ -63,7 +63,7 @@ class RequiredPassages(CellWork):
             )
         cells = self.cells(pk, query)
         questions = {question.id for question in self.kept_questions(query, cells)}
-        chosen = tuple(required(_answers(cells, questions), self.job.options.greedy))
+        chosen = tuple(choose_passages(_answers(cells, questions), self.job.options.greedy))
         self._count(query, chosen)
         ranking = (rows.Ranking(REQUIRED, chosen),)
         reports = tuple(self._with_context(report, chosen) for report in query.reports)

@@ -19,7 +19,7 @@ from datasets import rows
 
 SYSTEM = "extraction"
 Extracted = Literal["key-points", "questions"]
-LISTED = "points"
+POINTS_KEY = "points"
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class WrittenKeyPoints(Work):
         points: dict[tuple[str, str], list[str]] = {}
         for response in self._answers.get(pk, ()):
             for unit, answer in response.payload["units"].items():
-                for point in answer.get(LISTED) or () if unit in passages else ():
+                for point in answer.get(POINTS_KEY) or () if unit in passages else ():
                     quotes = points.setdefault((passages[unit], point["text"]), [])
                     quotes += [each["quote"] for each in point.get("evidence") or ()]
         return tuple(

@@ -78,7 +78,7 @@ class Command(BaseCommand):
         if not one.rows:
             self.stderr.write(f"Campaign {campaign.name!r} has no {what} yet.")
         if manifest_path:
-            text = as_json(manifest(campaign, [one.written()]))
+            text = as_json(manifest(campaign, [one.as_exported_file()]))
             write_file(manifest_path, lambda file: file.write(text))
 
     def write_bundle(

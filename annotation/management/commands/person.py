@@ -68,12 +68,12 @@ class Command(BaseCommand):
         if user is None:
             raise CommandError(f"There is no account {options['name']!r}; see the list of people.")
         try:
-            for line in self._done(user, options):
+            for line in self._apply_change(user, options):
                 self.say(line)
         except PeopleError as error:
             raise CommandError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
 
-    def _done(self, user: User, options: dict[str, Any]) -> Iterator[str]:
+    def _apply_change(self, user: User, options: dict[str, Any]) -> Iterator[str]:
         name = user.username
         if options["role"]:
             changed = accounts.change_role(user, options["role"])

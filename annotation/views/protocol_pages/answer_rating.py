@@ -13,7 +13,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from annotation.item_context import Asked, Piece, Row, Sheet
+from annotation.item_context import AskedVariable, Piece, Row, Sheet
 from annotation.models import Assignment
 from annotation.presentation import asked_units
 from annotation.protocols.answer_rating import NEEDS_PASSAGES, NEEDS_REFERENCES
@@ -34,8 +34,8 @@ class Answer:
     number: int
     pieces: tuple[Piece, ...]
     report: Row | None
-    first: tuple[Asked, ...]
-    then: tuple[Asked, ...]
+    first: tuple[AskedVariable, ...]
+    then: tuple[AskedVariable, ...]
     sentences: tuple[Row, ...]
 
 
