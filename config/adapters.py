@@ -1,4 +1,4 @@
-"""Adapters of django-allauth: no e-mail, no messages, no registration, our own identities."""
+"""Adapters for django-allauth: no e-mail, no messages, no registration, and our own identities."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DISABLED = Message("this account is disabled; ask an administrator")
 
 
 class _Quiet:
-    """The pages say what happened, and the site sends no e-mail."""
+    """Sends no messages and no e-mail, since the pages say what happened."""
 
     def add_message(self, *args: Any, **kwargs: Any) -> None:
         pass
@@ -51,7 +51,7 @@ class _Quiet:
 
 
 class AccountAdapter(_Quiet, DefaultAccountAdapter):
-    """Logs in with Django's backend, and leads to no other host."""
+    """Logs people in with Django's backend, and never redirects to another host."""
 
     def pre_login(self, request: HttpRequest, user: Any, **more: Any) -> HttpResponse | None:
         response: HttpResponse | None = super().pre_login(request, user, **more)
@@ -70,7 +70,7 @@ class AccountAdapter(_Quiet, DefaultAccountAdapter):
         return login_refusal(request, DISABLED)
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
-        """Where nobody has a password, only a second factor can be asked for again."""
+        """On a site without passwords, only a second factor can be asked for again."""
         user = context.request.user
         if settings.TANDEM_PASSWORDS and user.has_usable_password():
             return super().is_reauthentication_required(app=app, **kwargs)
@@ -102,7 +102,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):
         try:
             return _cipher().decrypt(encrypted_text.encode()).decode()
         except InvalidToken:
-            # The site has another key now. No code may fit until an admin removes the factor.
+            # The site's key has changed. No code is valid until an admin removes the factor.
             return base64.b32encode(secrets.token_bytes(20)).decode()
 
     def get_totp_issuer(self) -> str:
@@ -118,7 +118,7 @@ def _cipher() -> Fernet:
 
 
 class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
-    """Finds the account of an identity by `annotation.people.identities`, and stores no claim."""
+    """Finds an identity's account through `annotation.people.identities`, and stores no claims."""
 
     def populate_user(self, request: HttpRequest, sociallogin: Any, data: Any) -> Any:
         claims = sociallogin.account.extra_data
@@ -190,6 +190,6 @@ def merge_claims(token: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 
 
 def login_refusal(request: HttpRequest, reason: str, status: int = 403) -> HttpResponse:
-    """Answer a log-in that leads to no account, with the reason and the way back."""
+    """Answer a log-in that leads to no account, with the reason and a link back to the log-in."""
     context = {"reason": sentence(PeopleError(reason))}
     return render(request, "accounts/refused.html", context, status=status)

@@ -122,7 +122,7 @@ class Description(SpectacularAPIView):
 
 @cache
 def render_schema(media_type: str) -> bytes:
-    """Write the description once for each format, since it takes seconds and is the same to all."""
+    """Render the description once per format, since it takes seconds and is the same for all."""
     (renderer,) = (r for r in Description.renderer_classes if r.media_type == media_type)
     schema = SchemaGenerator().get_schema(request=None, public=True)
     return force_bytes(renderer().render(schema, renderer_context={}))

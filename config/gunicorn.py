@@ -16,7 +16,7 @@ from config.front import exchange, local_workers, renewal
 from config.logging import logging_config
 
 bind = env.read("BIND", "127.0.0.1:8000")
-# Processes for work on items, and processes that these pass all other requests on to.
+# Processes for work on items, and processes to which these pass on all other requests.
 _WORK, _OTHER = env.whole_number("WEB_WORKERS"), env.whole_number("WEB_OTHER_WORKERS", least=0)
 workers = _WORK + (_OTHER if exchange.IS_SUPPORTED else 0)
 threads = env.whole_number("WEB_THREADS")
@@ -33,7 +33,7 @@ worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None
 max_requests, max_requests_jitter = 20_000, 2_000
 # Only the site's own proxy may set a request's scheme.
 forwarded_allow_ips = "*" if env.whole_number("TANDEM_PROXIES", least=0) else ""
-# The control socket would be another way to control the server, and is in a home folder.
+# The control socket would be one more way to control the server, and is in a home folder.
 control_socket_disable = True
 # No header may set the site's prefix, since a proxy that passes it on would change paths.
 forwarder_headers = ""
@@ -74,7 +74,7 @@ def problem() -> str:
 
 
 def _not_collected() -> str:
-    """Say what to do if there are no static files, without which no page can be shown."""
+    """Return what to do if there are no static files, without which no page can be shown."""
     folder = env.static_dir(env.data_dir())
     if (folder / "staticfiles.json").is_file():
         return ""

@@ -1,7 +1,7 @@
 """Middleware: request ids, headers, body limits, sessions, timeouts, audit actor, ledger of looks.
 
 PostgreSQL ends a statement of a request after 5 seconds, or after 60 for slow kinds of requests,
-since other people's saves wait behind a slow page. The response then asks the person to request
+since a slow page makes other people's saves wait. The response then asks the person to request
 less. Commands and workers have no such limit, and neither has SQLite.
 """
 
@@ -112,7 +112,8 @@ class BodyGuard:
     ) -> HttpResponseBase | None:
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
             return refusal_response(request, 411, "send the body's length (Content-Length)")
-        # Django would decode with any codec named, and some codecs give no text.
+        # Django would decode with any codec that a request names, and some codecs do not return
+        # text.
         if (request.content_params or {}).get("charset", "utf-8").lower() not in UTF_8:
             return refusal_response(request, 415, "send the body in UTF-8")
         limit = _limit(request, view)
@@ -401,15 +402,15 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
 def _answer(request: HttpRequest, status: int, template: str, sentence: str) -> HttpResponse:
     if wants_data(request):
         return JsonResponse({"error": sentence, "problems": []}, status=status)
-    # Without a database nobody knows what language the account chose: then the browser's it is.
+    # Without a database the account's language is unknown, so the browser's is used.
     language = getattr(request, "LANGUAGE_CODE", None) or get_language_from_request(request)
     headers = {"Content-Language": language}
     with translation.override(language):
         try:
             body: str = render_to_string(template, {"request_id": getattr(request, "id", "")})
         except NotCollectedError:
-            # This page has no files either. The log has the error, which raised again here would
-            # be raised, and logged, in each middleware from the innermost to the outermost.
+            # This page cannot be rendered without static files either. The error is in the log
+            # already. Raised again here, it would be logged again in each middleware.
             body, headers = PAGE.format("en", sentence[0].upper() + sentence[1:]), {}
     return HttpResponse(body, status=status, headers=headers)
 
@@ -426,7 +427,7 @@ def audit_actor(handle: Handler) -> Handler:
 
 
 def guard_of_long_work(handle: Handler) -> Handler:
-    """Notice a view that computes what a worker should."""
+    """Report a view that does a computation that belongs to a worker."""
 
     def handled(request: HttpRequest) -> HttpResponseBase:
         with answering_request():
@@ -462,7 +463,7 @@ def ledger_of_looks(handle: Handler) -> Handler:
 def _followed(
     pieces: Iterable[bytes], user: int | None, looks: list[ledger.Note]
 ) -> Iterator[bytes]:
-    """Yield the pieces, then record again, since they may contain answers that came meanwhile."""
+    """Yield the pieces, then record again, since they may contain newly arrived answers."""
     yield from pieces
     ledger.record_again(user, looks)
 

@@ -1,6 +1,6 @@
 """Access to pages by role, and the address that a request comes from.
 
-The leftmost app has this module, since every other app has pages, too.
+The lowest app has this module, since every app has pages.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def role_required(*roles: str) -> Callable[[View[P]], View[P]]:
 
 
 def takes_files(view: ViewT) -> ViewT:
-    """Mark a view that takes files, up to TANDEM_MAX_UPLOAD_MB. Other views take smaller bodies."""
+    """Mark a view that accepts files, up to TANDEM_MAX_UPLOAD_MB. Others take smaller bodies."""
     view.takes_files = True  # type: ignore[attr-defined]
     return view
 

@@ -2,8 +2,8 @@
 
 A batch is derived from another one, its source: by a rule from people's labels, by a preparation
 step, or by adding a file. Its lineage says how. All is stored in one transaction, so that a
-derivation that dies leaves nothing. What a derivation read is known by a digest of each unit with
-its labels.
+derivation that dies leaves nothing. A digest of each unit with its labels records what a derivation
+read.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class NotDecidedError(DerivationError):
 
 @dataclass(frozen=True)
 class Origin:
-    """What is known of a derivation before it begins. `by` is an account's primary key."""
+    """The facts about a derivation that are known in advance. `by` is an account's primary key."""
 
     kind: str
     rule: str
@@ -76,9 +76,9 @@ class Origin:
 class Tally:
     """What a derivation kept and dropped, in numbers, with each dropped part.
 
-    `kept` counts parts by what they are, `dropped` by what they are and by reason, `undecided` what
-    was kept or dropped without a decision. `facts` are other numbers. `left_out` is emptied into
-    the database now and then, and `first_left_out` stays.
+    `kept` counts parts by kind, `dropped` by kind and reason, and `undecided` those kept or dropped
+    without a decision. `facts` are other numbers. `left_out` is written to the database and emptied
+    now and then, while `first_left_out` stays.
     """
 
     kept: Counter[str] = field(default_factory=Counter)

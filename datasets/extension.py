@@ -72,7 +72,7 @@ def extend_batch(
 
 
 def recognise_format(paths: Sequence[Path]) -> str:
-    """Return the format. A line with an id and nothing but additions is native, too."""
+    """Return the format. A line with only an id and additions is native, too."""
     first = next(
         ((record, path) for path in paths if path.is_file() for _, record in records(path)), None
     )
@@ -108,7 +108,7 @@ def _native(paths: Sequence[Path], texts: Mapping[str, str]) -> Iterator[Located
             place = Place(str(path), number)
             key = record.get("id")
             if "text" not in record and isinstance(key, str):
-                # An unknown query is refused because it is unknown, and not because it has no text.
+                # An unknown query is refused for that reason, and not because it has no text.
                 record = {**record, "text": texts.get(key, key)}
             yield Located(native.query_of(Fields(record, place, known=native.QUERY)), place)
 
@@ -145,7 +145,7 @@ def _new(query: Query, line: Query, name: str, place: Place, tally: Tally) -> It
 
 
 def _is_same(given: Any, own: Any) -> bool:
-    """Whether a part agrees with the batch. A passage need not say all of it."""
+    """Whether a part agrees with the batch. A passage may leave out fields."""
     if given == own:
         return True
     if not isinstance(given, Passage):

@@ -1,7 +1,7 @@
-"""The lineage of derived batches: how each was made, the tree of it in words, and batches behind.
+"""The lineage of derived batches: how each was created, its tree as text, and which are behind.
 
-For each kind of lineage the setting `TANDEM_LINEAGE_READERS` names the function that reads again
-what a derivation read, since this app knows no labels. A batch whose units have other digests now
+For each kind of lineage the setting `TANDEM_LINEAGE_READERS` names the function that reads the
+derivation's labels again, since this app has no labels. A batch whose units have other digests now
 is *behind*.
 """
 
@@ -32,7 +32,7 @@ BehindCounter = Callable[[Lineage], int | None]
 
 
 def lineage_of(batch: Batch) -> Lineage | None:
-    """Return how a batch was made, or None for a batch that was loaded."""
+    """Return how a batch was derived, or None for a batch that was loaded."""
     return Lineage.objects.select_related("source", "batch", "by").filter(batch=batch).first()
 
 
@@ -93,7 +93,7 @@ def _difference(lineage: Lineage, now: UnitDigests) -> int:
 
 @dataclass(frozen=True)
 class Ancestor:
-    """A batch in a tree: its lineage, None if it was loaded, and by how many units it is behind.
+    """A batch in a tree: its lineage (None if loaded), and how many units it is behind.
 
     `behind` is None while that is being counted.
     """
@@ -109,7 +109,7 @@ def ancestors(
     readable: QuerySet[Batch] | None = None,
     behind: BehindCounter = units_behind,
 ) -> list[Ancestor]:
-    """Return a batch and those that it was derived from, back to the one that was loaded.
+    """Return a batch and the batches that it was derived from, back to the one that was loaded.
 
     It ends before a batch that is not among the `readable` ones (None: all are). For pages and the
     API, a job counts how far batches are `behind` (`datasets.behind`).
@@ -198,7 +198,7 @@ def _details(each: Ancestor) -> Iterator[str]:
 
 
 def summary(lineage: Lineage) -> str:
-    """Return in a line how a batch was made."""
+    """Return how a batch was derived, as one line."""
     words = f"by {lineage.rule} (version {lineage.rule_version})"
     if names := ", ".join(each["name"] for each in lineage.campaigns):
         words += f" from {names}"
@@ -226,7 +226,7 @@ def describe_behind(units: int) -> str:
 
 
 def derive_again_address(lineage: Lineage) -> str:
-    """Return the address of the page that derives a batch again, filled in; nothing for a step."""
+    """Return the address of the filled-in form that derives a batch again; empty for a step."""
     if lineage.kind != RULE:
         return ""
     given = [

@@ -278,7 +278,7 @@ def check_name(name: str) -> None:
 def check_content(
     paths: Sequence[Path], queries: int, digest: Digest, expected: str | None = None
 ) -> None:
-    """Check what is known only after all lines are read. Raises InputError."""
+    """Check the rules that need all lines. Raises InputError."""
     if not queries:
         raise InputError(Place(str(paths[0])), "has no query", "choose a file with queries")
     if expected is not None and digest.hexdigest() != expected:

@@ -90,7 +90,7 @@ def _part_reader(
     one = Prepared(lambda: values(query=Parameter("query")))
 
     def read(queries: Keys, within: slice | None = None) -> Iterable[Sequence[Any]]:
-        # `within` is a place in the list of a single query.
+        # `within` is a range in the list of a single query.
         if within is not None:
             (only,) = queries
             return values(query=only)[within]
@@ -187,7 +187,7 @@ _rankings_of = _part_reader(models.Ranking, "system", Cast("passages", TextField
 
 def _rankings(queries: Keys, within: slice | None = None) -> Parts:
     found = list(_rankings_of(queries, within))
-    # Rankings are the most numerous parts, and parsing all as one JSON text takes half the time.
+    # Rankings are the most numerous parts. Parsing them together as one JSON text halves the time.
     passages = json.loads(f"[{','.join(text for *_, text in found)}]")
     return _group_by_query(
         (query, rows.Ranking(system, tuple(ranked)))

@@ -1,4 +1,4 @@
-"""The page of one query, which shows a part of each of its lists, however long they are."""
+"""The page of one query, which shows one page of each of its lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from datasets import material
 from datasets.models import Grounding, KeyPoint, Query, Question, Ranking, Report
 from datasets.search import Piece, split_at_words
 
-# The most bytes of HTML for all texts of a kind on a page, below a megabyte in all; a text is cut.
+# The maximum bytes of HTML for all texts of a kind on a page, below 1 MB in total; texts are cut.
 BYTES_BY_PART = {
     "text": 50_000,
     "turns": 50_000,
@@ -74,7 +74,7 @@ class TextBudget:
 
 
 class _Rows:
-    """A query's list, of which the paginator asks for one page."""
+    """A query's list, from which the paginator takes one page."""
 
     def __init__(self, query: Query, name: str) -> None:
         self.query, self.name = query, name

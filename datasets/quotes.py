@@ -272,7 +272,7 @@ def _cuts(folded: str) -> list[int]:
 def _longest(
     there: Folded, quoted: str, cuts: list[int], at: int, behind: int
 ) -> tuple[int, tuple[int, int]] | None:
-    """Return cut and location of the longest piece from `cuts[at]`, by binary search."""
+    """Return the cut and the location of the longest piece from `cuts[at]`, by binary search."""
     begin = _skip(quoted, cuts[at])
     low = next((n for n in range(at + 1, len(cuts)) if _is_long(quoted[begin : cuts[n]])), None)
     if low is None:
@@ -291,7 +291,7 @@ def _longest(
 def _at_stop(
     there: Folded, quoted: str, cuts: list[int], at: int, longest: tuple[int, tuple[int, int]]
 ) -> tuple[int, tuple[int, int]]:
-    """Shorten the longest piece to a stop if the words after it rather begin the next piece.
+    """Shorten the longest piece to a stop if the words after the stop fit the next piece better.
 
     The longest piece may include the next one's first words by chance. They belong to the next
     piece if it extends equally far with them.
@@ -310,7 +310,7 @@ def _at_stop(
 
 
 def _place(there: Folded, part: str, behind: int) -> tuple[int, int] | None:
-    """Return the first location after the last piece, otherwise the first of all."""
+    """Return the first location after the last piece, or else the first location in the text."""
     return there.find(part, behind) or there.find(part)
 
 

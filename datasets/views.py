@@ -1,4 +1,4 @@
-"""Pages of batches, the search in one, and the native format's schema and example."""
+"""Pages of batches, the search in a batch, and the native format's schema and example."""
 
 from __future__ import annotations
 

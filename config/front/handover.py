@@ -1,8 +1,8 @@
 """Hand connections over between web processes, in the event loop of each.
 
 A process for saves hands over each connection whose request is not a save, and takes it back when
-the request is answered. A process for other requests takes as many as it has free threads, so that
-the next free thread of any process gets the request that has waited longest.
+the request is answered. A process for other requests takes only as many as it has free threads, so
+that the next thread to become free in any process gets the request that has waited longest.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Handover:
             self.worker.poller.unregister(self._out.inlet)
 
     def _send_waiting(self, _: Any) -> None:
-        """Send the messages that had to wait, in their order."""
+        """Send the waiting messages in order."""
         waiting, self._parting = self._parting, deque()
         while waiting and not self._parting:
             connection = waiting.popleft()
@@ -158,7 +158,7 @@ class Handover:
         self._until = time.monotonic() + LATE_SECONDS
 
     def tick(self, now: float) -> None:
-        """Once a second, check whether there is room again, or nothing left to take at the end."""
+        """Check once a second whether there is room again or, at the end, nothing left to take."""
         if self.worker.alive:
             self._listen(self._has_room)
         elif now >= self._until and self._listens:

@@ -1,4 +1,4 @@
-"""Workers beside the web server, for a site on one machine: started, kept and ended with it.
+"""Workers beside the web server of a site on one machine, started and stopped with it.
 
 gunicorn's main process starts a keeper, this module as a program. The keeper starts the workers,
 starts each again when it ends, and stops them when the web server is gone. It notices that even if
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 BASE_DIR = Path(__file__).resolve().parents[2]
-# Judges' runs and uploads by Celery; reports, exports and other jobs by a process without a broker.
+# Celery does judges' runs and uploads. Another process, without a broker, does all other jobs.
 WORKERS = {
     "judges": ["-m", "celery", "-A", "config", "worker", "--concurrency", "1", "--hostname",
                "beside@%h", "--loglevel", "WARNING"],
@@ -71,7 +71,7 @@ def _is_short(log: Path) -> bool:
 
 
 def _exists(process: subprocess.Popen[bytes]) -> bool:
-    """Return whether a process runs, whoever collects its exit status."""
+    """Return whether a process runs, even one whose exit status another process collects."""
     if process.poll() is not None:
         return False
     try:
@@ -129,7 +129,7 @@ class SupervisedWorker:
 
 
 def end_with_parent() -> None:
-    """On Linux, get a signal to end when the parent has ended in any way."""
+    """On Linux, have the kernel send a signal to end when the parent ends, even if killed."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 

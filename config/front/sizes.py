@@ -1,4 +1,4 @@
-"""How long bodies may be, by path, before the site itself has seen the request."""
+"""The maximum length of bodies by path, for the front, which checks it before the site does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UPLOADS_AT_ONCE = 3
 
 
 def longest_body(path: str) -> int:
-    """Return the most that `config.middleware.BodyGuard` lets through, in bytes."""
+    """Return the maximum number of bytes that `config.middleware.BodyGuard` accepts."""
     try:
         view = resolve(unquote(path)).func
     except Http404:

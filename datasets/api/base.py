@@ -31,7 +31,7 @@ LARGEST_PAGE, PAGE = 200, 50
 
 
 class Strict(serializers.Serializer[Any]):
-    """The base of serializers of input: a field that is not declared is an error."""
+    """The base class of input serializers: a field that is not declared is an error."""
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping) and (unknown := sorted(set(map(str, data)) - {*self.fields})):
@@ -142,7 +142,7 @@ def _plain(kind: type[Strict], parameters: QueryDict) -> dict[str, Any]:
 
 
 def validate(kind: type[Strict], data: Any) -> dict[str, Any]:
-    """Return the data as read by the serializer. Raises ValidationError, which is answered 400."""
+    """Return the validated data. Raises ValidationError, which is answered with 400."""
     serializer = kind(data=data)
     serializer.is_valid(raise_exception=True)
     validated: dict[str, Any] = serializer.validated_data
@@ -233,7 +233,7 @@ def describe_endpoint(
 ) -> MethodDecorator:
     """Describe a method: its purpose, its responses, an example, and its errors.
 
-    `example` is an example of the answer with `status`, and `sent` one of the body.
+    `example` is an example of a response with `status`, and `sent` an example of a request's body.
     """
     examples = [
         OpenApiExample("answer", example, response_only=True, status_codes=[str(status)]),

@@ -71,7 +71,7 @@ class OwnerSerializer(serializers.Serializer[Any]):
 
 
 class OwnedSerializer(serializers.Serializer[Any]):
-    """The base of serializers of what belongs to a team, which a site with one team leaves out."""
+    """The base class for serializers of owned objects. A site with one team leaves out the team."""
 
     owner = OwnerSerializer(
         source="*", required=False, help_text="only on a site with several teams"

@@ -64,7 +64,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def mark_idempotent(method: Method) -> Method:
-    """Mark a method as one that accepts the key, for its description."""
+    """Mark a method as one that accepts the key, for the API's description."""
     method.keyed = True  # type: ignore[attr-defined]
     return method
 

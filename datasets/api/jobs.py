@@ -1,8 +1,8 @@
 """API endpoints of jobs, and the answers of other endpoints whose result is a job's.
 
-A report or an export that is up to date is answered at once, and so is one that is ready within 20
-seconds. Otherwise the answer is 202 with the address of the job, which says how far it is and where
-its result is. A client may also repeat the request, which joins the same job.
+A report or an export is returned at once if it is up to date, or as soon as it is ready within 20
+seconds. Otherwise the response is 202 with the address of the job, which has its progress and the
+address of its result. A client may also repeat the request, which joins the same job.
 """
 
 from __future__ import annotations

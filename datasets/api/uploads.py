@@ -211,7 +211,7 @@ class Uploads(List):
             raise NoSpaceError(NO_SPACE) from error
 
     def _check_rate(self, request: Request) -> None:
-        """Check the rate before the files are read, which are then streamed to the disk."""
+        """Check the rate before the files are read and streamed to the disk."""
         try:
             if not has_stored_answer(request):
                 check_rate(request.user)

@@ -37,7 +37,7 @@ class Parameter(Expression):
         return "%s", [self]
 
     def as_parameter(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
-        """Raises EmptyResultSet for a number that no column holds, as addresses may have them."""
+        """Raises EmptyResultSet for a number that is too large for a column."""
         ready = self.output_field.get_db_prep_save(value, connection=connection)
         if isinstance(ready, int) and abs(ready) > LARGEST:
             raise EmptyResultSet
@@ -133,9 +133,9 @@ def run_together(first: Call[A], second: Call[B], third: Call[C], /) -> tuple[A,
 def run_together(*calls: Call[Any]) -> tuple[Any, ...]:
     """Run statements one after the other in a transaction, and return the result of each.
 
-    PostgreSQL gets all of them at once, as a pipeline: beside other work, waiting for each answer
-    takes longer than the statements. Each still sees everything that happened before it starts,
-    such as the changes of a transaction for whose lock the previous statement waited.
+    PostgreSQL gets all of them at once, as a pipeline, since under load waiting for each response
+    takes longer than the statements. Each statement still sees everything that was committed before
+    it starts, such as the changes of a transaction whose lock the previous statement waited for.
     """
     connection = connections[DATABASE]
     if connection.vendor != "postgresql":
@@ -205,7 +205,7 @@ def _cursor_for_rows(connection: Any) -> Any:
 def _compiled_query(
     owner: object, connection: BaseDatabaseWrapper, make: Callable[[], Query]
 ) -> _CompiledQuery:
-    """Return a compiled query, cached on its connection, which some of its converters need."""
+    """Return a compiled query, cached for its connection, since some converters need that."""
     cache: dict[object, _CompiledQuery] = vars(connection).setdefault("prepared_queries", {})
     query = cache.get(owner)
     if query is None:
@@ -248,8 +248,9 @@ class _CompiledQuery:
 class PreparedModels(Generic[ModelT]):
     """The rows of a queryset as objects of a model and related models, with the named columns.
 
-    `columns` are by the path to the model, "" for the first. Other columns are read on access, as
-    after `only`. `more` are further columns of the queryset, returned beside the object.
+    `columns` maps the path of each model ("" for the first) to its columns. Other columns are read
+    on access, as after `only`. `more` are further columns of the queryset, returned beside the
+    object.
     """
 
     def __init__(

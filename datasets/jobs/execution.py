@@ -1,4 +1,4 @@
-"""Carrying out one job: compute its result, write the file, close the row."""
+"""Carry out one job: compute its result, write the file, close the row."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def out_of_memory() -> str:
 def carry_out(job: Job, progress: Progress, strict: bool = False) -> None:
     """Compute a leased job and close it. Raises MemoryError, which its process does not survive.
 
-    With `strict` an unexpected error is raised instead of noted.
+    With `strict` an unexpected error is raised instead of recorded.
     """
     kind = kind_named(job.kind)
     try:
@@ -81,7 +81,7 @@ def _askers(job: Job) -> list[Any]:
 
 
 def _note(job: Job, error: Exception) -> None:
-    """Log an unexpected error, and return what it means for people."""
+    """Log an unexpected error, and return a message for people."""
     logger.exception("job %s (%s) ended by an error", job.key, job.kind)
     if isinstance(error, OSError) and error.errno in FULL:
         reason = NO_SPACE

@@ -1,7 +1,6 @@
-"""Notices at the end of long work: which of it is under way, and what to say about work that has
-ended.
+"""Notices about long work: which of it is under way, and how the rest has ended.
 
-A browser remembers the work whose status it showed on any page, and asks for it until it has ended.
+A browser remembers work whose status it has shown on any page, and polls until the work has ended.
 A page that updates in place without a status, such as a campaign's first page, needs no notice.
 
 Work is named by the key of its job, or by its kind and key, as in `upload:3f…`. Other kinds are
@@ -45,7 +44,7 @@ def register_notices(kind: str, source: Source) -> None:
 
 
 def notices(user: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Return the names of what is `active`, and what to say of what has `ended`."""
+    """Return the names of `active` work, and the messages about work that has `ended`."""
     asked: dict[str, list[str]] = {}
     for name in list(names)[:MOST]:
         kind, _, key = name.rpartition(":")
@@ -59,7 +58,7 @@ def notices(user: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _jobs(user: Any, keys: Sequence[str]) -> Iterator[Work]:
-    """Yield a person's jobs, but for parts that pages ask for by themselves."""
+    """Yield a person's jobs, without the parts that pages request by themselves."""
     for asker in JobAsker.objects.filter(user=user.pk, job__key__in=keys).select_related("job"):
         job, kind = asker.job, kind_named(asker.job.kind)
         if not kind.listed:

@@ -1,8 +1,8 @@
-"""Helpers of pages that show the result of a job, or wait for it.
+"""Helpers for pages that show the result of a job, or wait for it.
 
-A page shows the last finished result at once, with its age, and follows the job of the new one: by
-htmx, which replaces it in place, or without scripts by reloading. The parameter `job` in an address
-names the job that the page follows, so that it does not ask again and again.
+A page shows the last finished result at once, with its age, and follows the job that computes the
+new one: htmx replaces the result in place, or the page reloads if scripts are off. The parameter
+`job` in an address names the job that the page follows, so that it does not ask again and again.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def refused_job(kind: str, reason: str) -> Job:
 class Status:
     """The status of a job on a page.
 
-    `poll` is asked every few seconds for what replaces the element `target`, and `page` is where
-    the person is.
+    The address `poll` is requested every few seconds, and returns what replaces the element
+    `target`. `page` is the address of the person's page.
     """
 
     job: Job
@@ -92,7 +92,7 @@ class Status:
 
     @property
     def element(self) -> str:
-        """The id of the status's own element. The measures' job is a page's second one."""
+        """The id of the status's own element. A page may also have a job for measures."""
         return "job-measures" if self.target == "#measures" else "job"
 
     @property
@@ -105,13 +105,13 @@ class Status:
 
     @property
     def percent(self) -> int | None:
-        """How much is done; None if that is unknown."""
+        """The percentage that is done; None if that is unknown."""
         job = self.job
         return min(100, 100 * job.done // job.total) if job.total else None
 
     @property
     def left(self) -> str:
-        """How long it takes at the pace so far, in words; empty while that is not known."""
+        """The remaining time at the pace so far, in words; empty while that is unknown."""
         job = self.job
         if not job.total or not job.done or job.started_at is None:
             return ""
@@ -142,7 +142,7 @@ class Status:
 
 
 def status_of(job: Job, poll: str, target: str, page: str) -> Status:
-    """Return the status of a job, whose `poll` is an address with options."""
+    """Return the status of a job. `poll` is an address with options."""
     waits = job.state == State.WAITING
     position = queue.position(job) if waits else 0
     status = Status(job, "", target, page, position, waits and queue.is_stuck(job))
@@ -152,7 +152,7 @@ def status_of(job: Job, poll: str, target: str, page: str) -> Status:
 
 
 def progress(request: HttpRequest, asked: JobRequest, status: Status) -> HttpResponse | None:
-    """Answer htmx while a job that it follows has no result: with the status, if it has changed."""
+    """Answer htmx while its job has no result; send the status only if it has changed."""
     if not request.htmx or "job" not in request.GET or asked.is_current:  # type: ignore[attr-defined]
         return None
     if request.GET.get("seen") == status.seen:
@@ -169,7 +169,7 @@ def waiting_page(
     more: Mapping[str, Any] | None = None,
     page: str = "",
 ) -> HttpResponse:
-    """Answer where a file or another page is the result: a page that waits, and leads there.
+    """Return a page that waits for a result which is a file or another page, and then leads there.
 
     `back` is the address of the page that the person came from, and `page` that of the result, by
     default the request's. A script gets the job as JSON.
@@ -230,7 +230,7 @@ def job_as_dict(job: Job, page: str) -> dict[str, Any]:
 
 
 def address_with_job(address: str, job: Job) -> str:
-    """Return an address at which the result of this job is given, whatever has changed since."""
+    """Return an address that shows this job's result even if the data have changed since."""
     return f"{address}{'&' if '?' in address else '?'}{urlencode({'job': job.key})}"
 
 
@@ -246,7 +246,7 @@ def safe_address(request: HttpRequest, address: str) -> str:
 
 @dataclass(frozen=True)
 class PageResult:
-    """What a page shows in place: the `value` of the last result, and the status of a newer one.
+    """The content of a page: the `value` of the last result, and the status of a newer one.
 
     `value` is None before the first result, and `status` if the result is up to date.
     """
@@ -265,7 +265,7 @@ def result_or_progress(
     target: str = "#report",
     load: Callable[[Job], Any] = results.value,
 ) -> PageResult | HttpResponse:
-    """Return what a page shows of a question, or the answer to htmx while there is nothing new.
+    """Return a question's result for a page, or the response to htmx while there is nothing new.
 
     `poll` and `page` are the paths of the part that htmx asks for, which replaces `target`, and of
     the page. `load` reads the result of a finished job.
@@ -283,7 +283,7 @@ def result_or_progress_of(
     target: str,
     load: Callable[[Job], Any],
 ) -> PageResult | HttpResponse:
-    """Return what a page shows of what was asked; `poll` and `page` are whole addresses."""
+    """Like `result_or_progress`, for a requested job; `poll` and `page` are whole addresses."""
     status = None if asked.is_current else status_of(asked.job, poll, target, page)
     if status is not None and (part := progress(request, asked, status)):
         return part

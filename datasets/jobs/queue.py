@@ -1,9 +1,9 @@
-"""The queue of jobs: asking, taking turns, leases, ends. All of it is in the database.
+"""The queue of jobs, all in the database: requests, turns, leases and results.
 
-A question that is being computed, or waits for it, is not computed again: further people who ask
-the same are added to its askers. A waiting job is computed from the data at the time of its turn,
-so a later label needs no second job. People take turns: the person served longest ago is next, with
-their oldest job; each has at most two jobs running, of which one may be of a heavy kind.
+A question that is waiting or being computed is not computed twice: other people who ask the same
+are added to its askers. A waiting job is computed from the data at the time of its turn, so a later
+label needs no second job. People take turns: the person served longest ago is next, with their
+oldest job; each has at most two jobs running, of which one may be of a heavy kind.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class TooManyError(Exception):
 
 @dataclass(frozen=True)
 class JobRequest:
-    """What became of a question: its `job`, and the `last` finished one of the same question.
+    """The jobs of a question: its current `job`, and the `last` finished one.
 
     They are the same if the last result is up to date.
     """
@@ -136,7 +136,7 @@ def _create_job(kind: Kind, options: Options, question: str, digest: str) -> Job
 
 
 def _has_asked(job: Job, user: Any, address: str) -> bool:
-    """Return whether a person asks for a job already, from the same page."""
+    """Return whether a person has already asked for a job from the same page."""
     return job.askers.filter(user=user, withdrawn=False, address=address).exists()
 
 
@@ -180,7 +180,7 @@ def jobs_of(user: Any) -> QuerySet[Job]:
 
 
 def cancel(job: Job, user: Any) -> None:
-    """Withdraw a person's question. Without another asker the job ends, even while it runs."""
+    """Withdraw a person's request. If nobody else asks for the job, it ends, even while it runs."""
     with transaction.atomic():
         _lock()
         JobAsker.objects.filter(job=job, user=user).update(withdrawn=True)
@@ -193,7 +193,7 @@ def cancel(job: Job, user: Any) -> None:
 def turns(
     asked: Sequence[tuple[int, int]], served: Mapping[int, Any], running: Counter[int]
 ) -> list[tuple[int, int]]:
-    """Return jobs with the person in whose turn each comes, in the order of the turns.
+    """Return jobs in the order of turns, each with the person whose turn it is.
 
     `asked` are pairs of a job and a person, oldest first, and `served` the time of each person's
     last turn. People with fewer `running` jobs than two come first, since the others have to wait.
@@ -254,8 +254,8 @@ def position(job: Job) -> int:
 def take() -> Job | None:
     """Lease the job whose turn it is, or one whose worker has died; None if there is none.
 
-    Whose turn it is takes a while to find out in a long queue. A transaction would keep people from
-    saving on SQLite in the meantime, so it only leases what is still due.
+    In a long queue it takes a while to find out whose turn it is. A transaction would keep people
+    from saving on SQLite in the meantime, so it only leases what is still due.
     """
     for _ in range(3):
         chosen = _next()
@@ -303,7 +303,7 @@ def _next() -> tuple[int, int] | None:
 
 
 def _may_begin(job: int, person: int) -> bool:
-    """Return whether a chosen job still waits, and neither its question nor its person is busy."""
+    """Return whether a chosen job still waits, and may run beside those of its person."""
     waiting = Job.objects.filter(pk=job, state=State.WAITING)
     waiting = waiting.exclude(question__in=_running().values("question"))
     own = _live().filter(user=person)
@@ -343,7 +343,7 @@ def _own(job: Job) -> QuerySet[Job]:
 
 
 def set_digest(job: Job) -> bool:
-    """Note that the job is computed from the current data. False if the turn is another's."""
+    """Record that the job uses the current data. Returns False if another worker has the turn."""
     return _note(job, digest=current_digest(kind_named(job.kind), job.options))
 
 
@@ -382,7 +382,7 @@ def is_due() -> bool:
 
 
 def is_stuck(job: Job) -> bool:
-    """Return whether a job waits for longer than a worker takes to start, with none at work."""
+    """Return whether a job has waited longer than a worker needs to start, and no worker runs."""
     waiting = Job.objects.filter(pk=job.pk, state=State.WAITING, created_at__lt=Now() - PATIENCE)
     return waiting.exists() and not _live().exists() and not has_worker()
 
@@ -391,7 +391,7 @@ PATIENCE = timedelta(seconds=10)
 
 
 def has_worker() -> bool:
-    """Return whether a process of `manage.py work` has reported a moment ago."""
+    """Return whether a process of `manage.py work` has reported within the last seconds."""
     return Worker.objects.filter(seen_at__gte=Now() - WORKER_TIMEOUT).exists()
 
 

@@ -1,4 +1,4 @@
-"""Asking for a job from a page or the API, and waiting for it for a moment in the API."""
+"""Request a job from a page or the API, and wait a moment for it in the API."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def _carry_out_now(asked: JobRequest) -> JobRequest:
 def wait_for_job(job: Job) -> Job:
     """Wait until a job ends, for at most 20 seconds, and return it as it is then.
 
-    Only a third of the threads that the web server has for reports and the like may wait, and none
-    of those for people who save. A request beyond these returns at once.
+    Only a third of the web server's threads for reports and similar pages may wait, and no thread
+    for saves. A request beyond these returns at once.
     """
     if job.state not in queue.ACTIVE or not _waiting.acquire(blocking=False):
         return job

@@ -1,4 +1,4 @@
-"""Pages of jobs: one's own, the status of one while a page waits for it, and orders to it."""
+"""Pages of jobs: a person's list, the status of a job that a page waits for, and its buttons."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _is_listed(job: Job, user: Any) -> bool:
 @require_safe
 @role_required(*READERS)
 def ended(request: HttpRequest) -> HttpResponse:
-    """Return which of the person's jobs in `job` are under way, and what to say of the others."""
+    """Return which of the person's jobs in `job` are under way, and messages about the others."""
     return JsonResponse(notices(request.user, request.GET.getlist("job")))
 
 

@@ -1,4 +1,4 @@
-"""The worker of jobs: takes one after the other, and carries out each in a process of its own.
+"""The worker for jobs: takes one after the other, and carries out each in a separate process.
 
 The process is forked, so it starts with all modules imported, and has a memory limit. The worker
 itself computes nothing: it renews leases, notes progress, kills jobs that were cancelled or take
@@ -156,7 +156,7 @@ class JobWorker:
         self._selector.register(ours, selectors.EVENT_READ)
 
     def _beat(self) -> None:
-        """Renew the leases, and kill the processes whose jobs are no longer theirs or too long."""
+        """Renew the leases, and kill processes that lost their job or have taken too long."""
         now = time.monotonic()
         if now < self._next_beat:
             return
@@ -223,7 +223,7 @@ def _run_in_child(job: Job, shared: mmap.mmap, parent: int) -> NoReturn:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         _die_with_parent(parent)
-        # The session of a job gets a lower priority than that of the worker.
+        # The job's session gets a lower priority than the worker's.
         os.setsid()
         give_way()
         # One connection needs no pool, and a thread that cannot start for lack of memory hangs.

@@ -1,9 +1,9 @@
 """Reader of CRUX's labelling files: reports with their questions, TREC runs, and passages.
 
-One topic is one query. A report's retrieval setting is the prefix of its topic in `qid`, and
-nowhere else. `response` is the text that was judged, and `report` is what people wrote. A report id
-that occurs twice in files that are named one by one is an error. In a folder the file with most
-reports comes first, and a file with other texts under the same ids is skipped.
+One topic is one query. A report's retrieval setting is given only by the prefix of its topic in
+`qid`. `response` is the text that was judged, and `report` is what people wrote. A report id that
+occurs twice in files that are named one by one is an error. In a folder the file with most reports
+comes first, and a file with other texts under the same ids is skipped.
 """
 
 from __future__ import annotations

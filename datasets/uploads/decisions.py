@@ -126,7 +126,7 @@ def discard(upload: Upload) -> None:
 
 
 def begin_here(upload: Upload) -> None:
-    """Work on an upload beside the web server, if no worker came or its process has ended.
+    """Work on an upload beside the web server, if no worker took it or its process has ended.
 
     Raises StaleError if a process is working on the upload.
     """

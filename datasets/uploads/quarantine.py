@@ -97,7 +97,7 @@ def _store_file(into: Path, number: int, file: TemporaryUploadedFile) -> dict[st
     try:
         (into / stored).hardlink_to(received)
     except OSError:
-        # The folder is on another disk, or on one without hard links.
+        # The folder is on another disk, or its disk has no hard links.
         shutil.copyfile(received, into / stored)
     return {"name": name, "bytes": file.size, "stored": stored}
 

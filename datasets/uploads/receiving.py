@@ -52,7 +52,7 @@ def into_files(request: HttpRequest) -> None:
 
 
 def check_rate(user: Any) -> None:
-    """Raise TooOftenError above the limit, which counts rows and so holds for page and API."""
+    """Raise TooOftenError above the limit. It counts rows, so it covers both page and API."""
     now = timezone.now()
     recent = uploads_of(user).filter(created_at__gt=now - AN_HOUR).order_by("-created_at")
     times = list(recent.values_list("created_at", flat=True)[:MAX_PER_HOUR])
