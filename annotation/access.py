@@ -163,7 +163,7 @@ def may_read(user: User, campaign: int) -> bool:
 
 
 def own(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
-    """Select the assignments that pages show: no imports of parts, and no repetitions."""
+    """Select the assignments that pages show, without partial imports and repetitions."""
     return assignments.filter(replicate=0, scope="", status__in=VISIBLE_STATUSES)
 
 

@@ -87,7 +87,7 @@ class FreePart:
 class Row:
     """One unit on the page. `evidence` is the JSON of its quotes, in code points.
 
-    `listed` is the rule of a list written for it, and `matching` of a list that it is matched to.
+    `listed` is the rule of a list to write for it, and `matching` that of a list to match it with.
     """
 
     number: int
@@ -202,10 +202,10 @@ def word_of(variable: Variable, code: str) -> str:
 def with_button_words(guideline: str, asked: Schema, own: Mapping[str, str]) -> str:
     """Return a guideline that names answers as their buttons do, and variables by their questions.
 
-    A code in bold becomes the word of its button, unless its variables have several; words in
-    brackets after it go where the button says them itself. `own` are the words of a page that has
-    other ones than its protocol. A variable that begins an entry of a list becomes its question,
-    with its name in brackets, since examples use the name.
+    A code in bold becomes the word of its button, unless different variables use different words.
+    Words in brackets after a code are removed if the button has them. `own` are the words of a page
+    whose words differ from its protocol's. A variable that begins an entry of a list becomes its
+    question, with its name in brackets, since examples use the name.
     """
     words: dict[str, set[str]] = {}
     for variable in asked.variables:
@@ -243,7 +243,7 @@ def _translated(text: str) -> str:
 
 
 def heading_of(text: Text) -> str:
-    """Return a text's heading. That which a protocol gives is translated, and a title is not."""
+    """Return a text's heading. A heading from the protocol is translated, but a title is not."""
     return gettext(text.heading) if text.heading in HEADINGS else text.heading
 
 

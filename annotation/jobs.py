@@ -1,4 +1,4 @@
-"""The registry of the jobs of campaigns: a new kind is a line here."""
+"""The registry of campaigns' jobs: a new kind needs a line here."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _may_see_preview(user: User, options: Options) -> bool:
 
 
 def _may_see_derivation(user: User, options: Options) -> bool:
-    """Whether a person may derive from the batch, and now read the campaigns that decide."""
+    """Whether a person may derive from the batch, and may still read the campaigns that decide."""
     batch = visible_batches(user).filter(pk=options["batch"]).first()
     may_derive = batch is not None and manages(user, batch)
     readable = all(may_read(user, each.pk) for each in derivations.campaigns_of(options))

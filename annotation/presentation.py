@@ -147,7 +147,7 @@ def answers_by_others(answers: QuerySet[Response], rater: int) -> QuerySet[Respo
 
 
 class ForgottenItemError(LookupError):
-    """A stored item, or a unit of it, that its batch no longer gives: texts or protocol changed."""
+    """The batch no longer yields a stored item or unit, since texts or the protocol changed."""
 
 
 FORGOTTEN = (ForgottenItemError, ForgottenUnitError)
@@ -158,7 +158,7 @@ CHANGED = gettext_noop(
 
 
 def words_of_unit(item: Item, name: str) -> str:
-    """Return the words of a unit for a list, or that the item's texts were changed."""
+    """Return a unit's text for a list, or a note that the item's texts were changed."""
     try:
         return name_units(present(item).units)[name].text
     except FORGOTTEN:
@@ -184,7 +184,7 @@ def schema(campaign: Campaign) -> Schema:
 
 
 def whole_guideline(campaign: Campaign) -> str:
-    """Return the guideline with the parts about what the campaign does not ask."""
+    """Return the guideline including the parts about variables that the campaign does not ask."""
     own = campaign.guideline
     chosen = design(campaign)
     task = DECLARED[campaign.protocol].as_of(campaign.protocol_version)
@@ -249,9 +249,9 @@ def items_of(
 def present(item: Item) -> ItemSpec:
     """Return an item as it is shown: its texts, and all its units in their stored order.
 
-    Recent items stay in memory. They cannot become stale: the rows of a batch and of a campaign's
-    items are written once. What takes their place after a deletion, or in another database, has
-    another creation time, which is part of the key.
+    Recent items stay in memory. They cannot become stale, since the rows of a batch and of a
+    campaign's items are written once. Rows that replace them after a deletion, or in another
+    database, have another creation time, which is part of the key.
     """
     return _recall(_specs, item) or _remember(_specs, item, _find_spec(item))
 
@@ -313,7 +313,7 @@ MAX_NAME_CHARACTERS = 1_000_000
 
 
 def _size(spec: ItemSpec) -> int:
-    """Count the characters of an item, but at least so many that `MAX_ITEMS` fill the cache."""
+    """Count an item's characters; at least as many as let `MAX_ITEMS` items fill the cache."""
     texts = sum(len(text.text) + sum(map(len, text.suggested)) for text in spec.texts)
     units = sum(len(unit.text) for unit in spec.units)
     turns = sum(len(turn.text) for turn in spec.earlier)
@@ -357,7 +357,7 @@ def asked_units(assignment: Assignment, spec: ItemSpec) -> dict[str, UnitSpec]:
 
 
 def ordered_texts(assignment: Assignment, spec: ItemSpec) -> list[Text]:
-    """Return an item's texts in this rater's order. Texts without a place in it come first."""
+    """Return an item's texts in this rater's order. Texts that are not in the order come first."""
     places = {field: n for n, field in enumerate(assignment.shown)}
     return sorted(spec.texts, key=lambda text: places.get(text.field, -1))
 
@@ -395,7 +395,7 @@ class Blinding:
         return {name: alias for alias, name in self.names.items()}
 
     def for_page(self, payload: Payload | None) -> Payload | None:
-        """Return a stored answer under aliases, and without what is not for the page."""
+        """Return a stored answer under aliases, without the keys that the page may not have."""
         if payload is None or not self.names:
             return payload
         return self._renamed(payload, self.aliases)
@@ -407,7 +407,7 @@ class Blinding:
     def check_names(self, names: Iterable[str]) -> None:
         """Raise RefusedError for a name that is not an alias of the page.
 
-        A stored name gets the same error, because it may reveal whose text is whose.
+        A stored name gets the same error, because it may reveal the author of a text.
         """
         if self.names and not set(names) <= self.names.keys():
             raise RefusedError([Problem("", "", NOT_AMONG)])

@@ -1,7 +1,7 @@
 """The basis of an answer: digests of the questions, the texts and the guideline that it refers to.
 
-The basis shows what a rater saw on a page that was opened before an upgrade, or before a text was
-changed in the database. It covers only what the page shows: no id, no system's name.
+The basis shows what a rater saw, even on a page that was opened before an upgrade, or before a text
+was changed in the database. It covers only what the page shows: no id, no system's name.
 """
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ def _history(unit: Unit) -> list[Response]:
 
 @dataclass(frozen=True)
 class DecidedUnit:
-    """A current decision as adjudicators read it: its values, and what the raters answered.
+    """A current decision as adjudicators read it: its values, and the raters' answers.
 
     `answers` counts raters by value for each variable, people and judges together, the most
     frequent value first. Codes of a pair are those of the decision's page.
@@ -247,7 +247,7 @@ def _decided_unit(row: Decision, counts: Mapping[str, Counter[str]]) -> DecidedU
     try:
         blinding = blinding_of(assignment, present(assignment.item))
     except FORGOTTEN:
-        # Its texts were changed: the list says so, and what was decided cannot be blinded.
+        # Its texts were changed. The list says so, and the decision cannot be blinded.
         return DecidedUnit(row.response, row.unit.kind, {}, {})
     swapped: Mapping[str, str] = SWAPPED_CODES if blinding.swapped else {}
     units = (blinding.for_page(row.response.payload) or {}).get("units", {})

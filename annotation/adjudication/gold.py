@@ -1,4 +1,4 @@
-"""Make gold answers of decided units, for a campaign whose people have not seen these units."""
+"""Turn decided units into gold answers of a campaign whose people have not seen these units."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def decided_values(
 def gold_targets(campaign: Campaign, user: User | None) -> list[Campaign]:
     """Return the campaigns that can get gold answers from this one, by name.
 
-    They have the same protocol and an item of the same key that was given to nobody. `user` must be
-    allowed to change them; None stands for a command.
+    They have the same protocol, and an item with the same key that nobody has been given. `user`
+    must be allowed to change them; None stands for a command.
     """
     rows = Campaign.objects.all() if user is None else manageable(user)
     keys = campaign.items.order_by().values("key")

@@ -1,4 +1,4 @@
-"""Requests to adjudicate: the units of a list that a researcher sends to adjudicators."""
+"""Requests to adjudicate: units that a researcher sends from a list to adjudicators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALREADY_SENT = "they were sent before"
 
 @dataclass(frozen=True)
 class Selection:
-    """The units (primary keys) that an action can take, and how many it cannot, by reason."""
+    """The units (primary keys) that an action accepts, and the number of the others by reason."""
 
     units: tuple[int, ...]
     refused: Mapping[str, int]

@@ -1,4 +1,4 @@
-"""Locate the quotes of an answer in the texts that were shown, and find misplaced evidence.
+"""Locate an answer's quotes in the texts that were shown, and find misplaced evidence.
 
 Evidence is misplaced if its quote is in a text of the query other than the one being judged. A
 rater who quotes the report in the rationale for a passage may have rated the report, as most
@@ -60,10 +60,10 @@ Spans = dict[tuple[str, str], list[LocatedQuote]]
 def locate(entries: list[Entry], spec: ItemSpec, channel: Channel) -> tuple[Spans, list[Problem]]:
     """Return spans by unit name and variable, and warnings about quotes that were not found.
 
-    Quotes from people must be exactly where they say, so that a page that counts wrongly stores no
-    wrong ranges: otherwise raises RefusedError. Models copy with small changes, and old files have
-    only the words. For these the text is searched, and a quote that is not found is stored without
-    a location.
+    Quotes from people must be exactly at their stated offsets, so that a page that counts wrongly
+    cannot store wrong ranges; otherwise RefusedError is raised. Models copy with small changes, and
+    old files have only the words, so their quotes are searched for. A quote that is not found is
+    stored without a location.
     """
     texts = texts_by_field(spec)
     spans: Spans = {}
@@ -140,7 +140,7 @@ def _find_best(quote: Quote, fields: Sequence[str], texts: Mapping[str, str]) ->
             break
     best = min(found, key=_uncertainty)
     if len(fields) > 1 and all(part.start is None for part in best):
-        # Words that were not found belong to no text more than to another.
+        # Words that were not found do not favour any text.
         return [replace(part, field=quote.field) for part in best]
     return best
 
@@ -211,7 +211,7 @@ class MisplacedEvidence:
 
     @property
     def texts_in_words(self) -> str:
-        """The kinds of text that are quoted, with their numbers, as a phrase."""
+        """The kinds of quoted texts with their numbers, as a phrase."""
         return " and ".join(f"{n} in {_ARTICLES[kind]}" for kind, n in self.elsewhere.items())
 
     def __str__(self) -> str:

@@ -29,8 +29,8 @@ class LockedRow(NamedTuple):
 def lock_assignments(keys: Mapping[int, str | None]) -> dict[int, LockedRow]:
     """Lock assignments and return them by primary key. Must be called in a transaction.
 
-    Each comes with its current response and draft. If the save with this key was stored before, its
-    response is `sent`, even if a later one has replaced it.
+    Each comes with its current response and draft. `sent` is the response that was stored for this
+    key before, if any, even if a later one has replaced it.
     """
     pks = list(keys)
     sought = [key for key in keys.values() if key is not None]

@@ -58,7 +58,7 @@ SubmitError = RefusedError | ConflictError | LostLeaseError
 
 @dataclass(frozen=True)
 class PreparedAnswer:
-    """A checked answer, or its refusal: everything that can be known before a row is locked."""
+    """A checked answer, or its refusal: everything that is known before a row is locked."""
 
     assignment: Assignment
     payload: Payload
@@ -282,7 +282,7 @@ def _response_row(change: _Change) -> tuple[Any, ...]:
 
 
 def _is_judged(ready: PreparedAnswer, circumstances: Circumstances) -> bool:
-    """Whether the ledger, or the answer's file, tells if the answer is exposed."""
+    """Whether the ledger or the answer's file states if the answer is exposed."""
     return ready.channel in BY_PEOPLE or circumstances.exposed is not None
 
 
@@ -310,8 +310,8 @@ def _write(changes: Sequence[_Change], rows: Sequence[tuple[Any, ...]]) -> list[
 def _replacement_event(change: _Change) -> Event:
     """Return the event that an answer replaced another.
 
-    First answers have no event, which would double the writes of a save. Each seal counts their
-    rows instead.
+    First answers have no event, since it would double the writes of a save. Instead, each seal
+    counts their rows.
     """
     before, ready = change.held.current, change.ready
     was = before.payload if before else None
@@ -320,7 +320,7 @@ def _replacement_event(change: _Change) -> Event:
 
 
 def _numbering_event(change: _Change, row: Sequence[Any]) -> Event:
-    """Return the event that a file's revision numbers have a gap, which no deletion caused."""
+    """Return the event that explains a gap in revision numbers that came from a file."""
     assignment = change.ready.assignment
     of = "assignment", assignment.pk
     return build_event("answer.numbered", assignment.item.campaign_id, of, revision=row[REVISION])

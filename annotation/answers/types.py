@@ -69,7 +69,7 @@ class Answer:
 
 
 def _same_spans(given: list[LocatedQuote], stored: list[Span]) -> bool:
-    """Whether spans are the same. A stored span without a location may be located by now."""
+    """Whether spans are the same. A span stored without a location may have been found since."""
     return len(given) == len(stored) and all(
         (new.field, new.quote) == (old.field, old.quote)
         and (old.start is None or (new.start, new.end) == (old.start, old.end))

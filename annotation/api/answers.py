@@ -1,7 +1,7 @@
 """API endpoints of a person's own answers: read, submit and revise them.
 
-Answers pass the `submit` of all channels. Units have the aliases of the page, because a stored name
-may reveal whose text it is.
+Answers go through the `submit` of all channels. Units have the aliases of the page, because a
+stored name may reveal the author of a text.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def answer_of(answer: Answer) -> dict[str, Any]:
 
 
 def _store(assignment: Assignment, body: dict[str, Any], circumstances: Circumstances) -> Outcome:
-    """Store the answer, unless there is something newer that its writer had not read."""
+    """Store the answer, unless something newer is stored that its writer had not read."""
     sent = from_api({name: body[name] for name in ("units", "comment") if name in body})
     payload = with_stored_names(assignment, sent)
     with transaction.atomic():

@@ -173,7 +173,7 @@ class CampaignLines(Lines):
         campaign = managed_campaign(request, pk)
         check_blind(get_account(request), campaign)
         what, form = type(self).__name__.lower(), "jsonl" if self.streamed else "pages"
-        # Later pages belong to the export whose first page is recorded.
+        # Only the first page of an export is recorded.
         continues = not self.streamed and "cursor" in self.parameters
         job = None
         if self.streamed:

@@ -1,4 +1,4 @@
-"""API endpoints of what comes before the first item: one's own consent, and background answers."""
+"""API endpoints for the steps before the first item: one's own consent and background answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ AN_INTAKE: dict[str, Any] = {
 
 
 class IntakeSerializer(serializers.Serializer[Any]):
-    """What a campaign asks you for before your first item, and what you have done of it."""
+    """What a campaign asks of you before your first item, and your answers so far."""
 
     text = serializers.CharField(allow_null=True, help_text="the consent text, Markdown")
     version = serializers.IntegerField(allow_null=True, help_text="the text's version")

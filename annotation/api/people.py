@@ -275,7 +275,7 @@ def refused_body(error: PeopleError) -> RefusedBodyError:
 
 
 def account_named(me: User, name: str, campaign: Campaign | None = None) -> User:
-    """Return an account by its name, unless `me` may not know whether there is one."""
+    """Return an account by its name, unless `me` may not know whether it exists."""
     found = account_known(me, name, campaign)
     if found is None:
         wrong = [problem("is not an account that you may see; invite the person", "name")]

@@ -176,7 +176,8 @@ class TeamMembers(Resource):
                 service.set_role(team, user, body["role"], me)
         except TeamError as error:
             raise RefusedBodyError(str(error)) from error
-        # The members were read before the change, and people who have left no longer find the team.
+        # The members were read before the change, since people who have left can no longer find the
+        # team.
         team.refresh_from_db()
         return Response(TeamSerializer(team).data)
 

@@ -1,6 +1,6 @@
 """The context of an item: a judge's labels to validate, and a person's own nuggets to correct.
 
-An assignment shows a judge's labels only if it was created to validate them, so that it is
+An assignment shows a judge's labels only if it was created to validate them, which means that it is
 `assisted_by` the judge that its campaign validates. No other rater's answer is read here. Nuggets
 are the spans that a rater marked in reports as the answer to a sub-question (CRUX, task 1). They
 are shown beside the same rater's rating of passages and may be corrected there. A correction is a

@@ -113,7 +113,7 @@ def _text_as_json(text: Text) -> str:
 
 @dataclass
 class _Side:
-    """The items of one campaign that are compared, by key: their units' digests and keys."""
+    """The compared items of one campaign by key: the digests and keys of their units."""
 
     items: dict[str, ShownItem]
     specs: dict[str, ItemSpec]
@@ -144,10 +144,10 @@ class CarriedSlots:
     parts: Counter[str] = field(default_factory=Counter)
 
     def taken_of(self, quota: int, names: Iterable[str]) -> tuple[int, int]:
-        """Return how many slots are taken, and how many the item then has in all.
+        """Return the number of slots taken, and the number that the item then has in all.
 
-        `names` are all the item's units, and `quota` its slots by the design. If every unit has an
-        answer from some part, that answer needs no slot.
+        `names` are all the item's units, and `quota` its slots by the design. An answer that every
+        unit has got from some part needs no slot.
         """
         whole = min(self.whole, quota)
         fewest = min(self.parts[name] for name in names) if self.parts else 0
@@ -167,7 +167,7 @@ def carried_slots(
 ) -> dict[str, CarriedSlots]:
     """Return what `carry_over` would carry of people's answers, by the keys of items.
 
-    Neither the campaign nor its items need be stored. Each item comes with its units' names.
+    Neither the campaign nor its items need to be stored. Each item comes with its units' names.
     """
     carrier = _Carrier(campaign, old)
     found: dict[str, CarriedSlots] = {}
@@ -291,7 +291,7 @@ class _Carrier:
         slots: Counter[int],
         quotas: Mapping[int, int],
     ) -> AnswerCopy | None:
-        """Return the copy of an answer, or None if nothing of it can be carried."""
+        """Return the copy of an answer, or None if no part of it can be carried."""
         row, item = response.assignment, new.items[key]
         units, own = new.units[item.pk], before.units[row.item_id]
         found = self._compare(row, units, own, new.digests[key], before.digests[key])
@@ -403,6 +403,6 @@ def _given_in(copy: AnswerCopy, old: Campaign) -> str:
 
 
 def _part(payload: Payload, names: Sequence[str]) -> Payload:
-    """Return the answers to some units; the comment is about all of them."""
+    """Return the answers to some units. The comment is kept, since it is about all units."""
     units = payload["units"]
     return {**payload, "units": {name: units[name] for name in names if name in units}}

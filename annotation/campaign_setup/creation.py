@@ -202,8 +202,8 @@ def check_references(campaign: Campaign, design: Design, by: User | None = None)
 def splits_before(campaign: Campaign) -> dict[str, Split] | None:
     """Return the splits of queries in an earlier campaign: the prerequisite, or None without one.
 
-    Items that were chosen from a campaign have the splits that their queries have there, so that no
-    query on which a prompt was tuned becomes one for evaluation.
+    Items that were chosen from a campaign have the splits that their queries have there, so that a
+    query on which a prompt was tuned is never used for evaluation.
     """
     if first := campaign.options.get("prerequisite"):
         return _splits(QuerySampling.objects.filter(campaign__name=first))
@@ -225,7 +225,7 @@ def _check_unchanged(
     before, now = ((each.protocol, each.batch_id, each.continues_id) for each in (existing, new))
     same = before == now
     if not may_read(existing, by) or existing.team_id != new.team_id:
-        # The campaign may belong to another team, so the message says only that its name is taken.
+        # The campaign may belong to another team, so the message only says that the name is taken.
         raise DesignError(f"the name {existing.name!r} is taken; choose another", "name")
     if not same or stored(existing) != stored(new):
         raise DesignError(

@@ -1,7 +1,7 @@
 """Which tasks fit a batch: how many units each would ask about, or what the batch lacks.
 
-The parts of a batch are known at once. A job counts how many units they give, once for a batch,
-since that takes creating every item of every task.
+The parts of a batch are known at once. A job counts the resulting units once per batch, since it
+has to create every item of every task.
 """
 
 from __future__ import annotations
@@ -113,6 +113,6 @@ def _count(batch: Batch, protocol: Protocol) -> tuple[int, int]:
             if items >= MOST_ITEMS:
                 break
     except DesignError:
-        # The form of the campaign says what is wrong with the ids.
+        # The form of the campaign explains what is wrong with the ids.
         return items, units
     return items, units

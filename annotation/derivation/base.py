@@ -20,7 +20,7 @@ from datasets.options import Option, options_of
 
 @dataclass(frozen=True)
 class Job:
-    """What a rule works on. `rater` is the one who decides alone, if one does."""
+    """The input of a rule. `rater` is the rater who decides alone, if any."""
 
     batch: Batch
     campaigns: list[Campaign]
@@ -83,7 +83,7 @@ class Rule:
     """One rule. `protocols` are those of the campaigns that it reads; without any it reads none.
 
     `makes` describes the derived batch in one line. `options` is a dataclass whose fields are the
-    rule's options. `version` changes when the same labels would make another batch.
+    rule's options. `version` changes when the same labels would give another batch.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Rule:
 def read_options(rule: Rule, given: Sequence[str]) -> dict[str, Any]:
     """Read options written as K=V, or several as K=V,K=V. Raises DerivationError.
 
-    A part between commas that begins with no option's name belongs to the value before it.
+    A part between commas that does not begin with an option's name belongs to the preceding value.
     """
     known = {option.name: option for option in rule.declared_options}
     found: dict[str, str] = {}

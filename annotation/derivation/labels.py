@@ -92,9 +92,9 @@ def _unit(item: _ItemFacts, kind: str, key: str, name: str) -> LabelledUnit:
 class LabelReader:
     """Reads the labels of some variables in a campaign, for some queries at a time.
 
-    `rater` restricts them to those of one rater. Otherwise they are those of people, excluded
-    raters apart, and of the Reference. Labels that confirm or correct a judge's count only where a
-    unit has no others. Of repeated judgements the first counts.
+    `rater` restricts them to those of one rater. Otherwise they are the labels of people, without
+    excluded raters, and of the Reference. Labels that confirm or correct a judge's count only where
+    a unit has no others. Of repeated judgements the first counts.
     """
 
     def __init__(
@@ -216,11 +216,10 @@ class _Number(Count):
 
 
 def _range_of(name: str, keys: Collection[int]) -> dict[str, Any]:
-    """Return the condition that a foreign key lies in the range of these, if few others do.
+    """Return the condition that a foreign key is in the range of these, if it has few others.
 
-    The rows of a campaign were mostly written together, and a range of their keys takes a third of
-    the time that a join with their queries takes. It may contain rows of others, which the caller
-    skips.
+    The rows of a campaign were mostly written together, and selecting a range of keys takes a third
+    of the time of a join with their queries. It may contain rows of others, which the caller skips.
     """
     low, high = min(keys, default=0), max(keys, default=0)
     is_dense = bool(keys) and high - low < MOST_SPARSE * len(keys)

@@ -66,7 +66,7 @@ class DerivationRequest:
 
 
 def check_campaigns(order: DerivationRequest) -> None:
-    """Raise DerivationError unless the rule can read the campaigns named, and this account may."""
+    """Raise DerivationError unless the rule can and the account may read these campaigns."""
     _campaigns(rule_called(order.rule), order)
 
 
@@ -116,8 +116,8 @@ def derive(
 def _rare_collections() -> Iterator[None]:
     """Search for reference cycles less often, in the whole process.
 
-    A derivation creates millions of short-lived objects without cycles, and a fifth of its time
-    would be spent on searching them.
+    A derivation creates millions of short-lived objects without cycles. Searching them would take a
+    fifth of its time.
     """
     before = gc.get_threshold()
     gc.set_threshold(OBJECTS_A_SEARCH, *before[1:])
@@ -239,8 +239,8 @@ def _chunks(batch: Batch) -> Iterator[list[Any]]:
 def _check_finished(campaigns: Sequence[Campaign], work: Work) -> None:
     """Refuse a campaign whose items have fewer people's answers than slots. Raises NotDecidedError.
 
-    Units that an adjudicator decided count as answered, so only campaigns of written answers, and
-    those that sample units as people go, are checked by items.
+    Units that an adjudicator decided count as answered. So only campaigns with written answers, and
+    campaigns that sample units while people work, are checked by items.
     """
     from_answers = work.plural == "sentences"
     for campaign in campaigns:
@@ -291,7 +291,7 @@ def read_again(lineage: Lineage) -> tuple[str, Callable[[], UnitDigests]]:
 
 
 def state_of_labels(campaign: Campaign) -> object:
-    """Return what changes whenever a label does: responses never change, and are never deleted."""
+    """Return a state that changes with each label, since responses never change or disappear."""
     current = Response.objects.filter(current=True, assignment__item__campaign=campaign)
     exclusions = Exclusion.objects.filter(campaign=campaign, undone_at=None)
     return (

@@ -32,7 +32,7 @@ def _campaign(options: Options) -> Campaign:
 def state(options: Options) -> Any:
     """Return what exports depend on.
 
-    Answers of other campaigns over the batch decide which units are asked. Changes that are no
+    Answers of other campaigns over the batch decide which units are asked. Changes other than
     answers are in the audit trail.
     """
     campaign = _campaign(options)
@@ -59,7 +59,7 @@ def state(options: Options) -> Any:
 
 
 def carry_out(options: Options, progress: Progress) -> Result:
-    """Return the file of an export; its progress is in lines of about as many. Raises JobError."""
+    """Return the file of an export. Progress is in lines of an expected number. Raises JobError."""
     campaign, what, form = _campaign(options), options["what"], options["form"]
     total = expected_lines(campaign, what, form)
     try:

@@ -208,7 +208,7 @@ def _row(
 
 
 def _meta(label: _Label) -> dict[str, Any]:
-    """Return the columns of what is known of a label besides its code and score."""
+    """Return the columns of a label's metadata, besides its code and score."""
     if not label.meta or GRADE not in label.meta:
         return {"meta": label.meta}
     meta = dict(label.meta)

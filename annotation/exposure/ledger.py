@@ -85,8 +85,8 @@ def saw_answers(
     """Note that answers are being shown: of a whole campaign, or of some items or units.
 
     `items` and `units` are primary keys. `rater` is the only one whose answers are shown. `number`
-    is how many units they are about, if it is more than `units` names. Answers after `until` are
-    not shown. Raises KeyError for an unknown kind.
+    is the number of units that they are about, if that is more than `units` has. Answers after
+    `until` are not shown. Raises KeyError for an unknown kind.
     """
     if is_collecting():
         scope = _scope(items, units)
@@ -106,8 +106,8 @@ def saw_figures(
 ) -> None:
     """Note that figures over `number` units are being shown. With 0 units, nothing is noted.
 
-    The look exposes `items` or `units`, the primary keys of those for which some figure, such as
-    that of a stratum, covers fewer than `FEWEST_UNITS`. If `number` itself is smaller and none is
+    The look exposes `items` or `units`, by primary key: those for which some figure, such as that
+    of a stratum, covers fewer than `FEWEST_UNITS` units. If `number` itself is smaller and none is
     named, the look exposes the whole campaign. With a `rater`, the figures are about that rater's
     answers alone.
     """
@@ -118,7 +118,7 @@ def saw_figures(
 
 
 def record(user: int | None, notes: Iterable[Note]) -> None:
-    """Store notes as looks of an account, except stored looks since which nothing new was shown."""
+    """Store notes as looks of an account, except those stored already and without newer answers."""
     if user is None:
         return
     looks = {tuple(note[name] for name in _SAME): Look(user_id=user, **note) for note in notes}

@@ -175,7 +175,7 @@ def describe_practice(campaign: Campaign) -> Message:
 
 
 def admissible(campaign: Campaign) -> QuerySet[Rater]:
-    """Return the people of a campaign: those who began here or in its practice, or are admitted."""
+    """Return the people who began here or in the campaign's practice, or were admitted."""
     first = campaign.practice_of_id
     begun = raters_in(campaign.pk, *([first] if first else []))
     people = Q(pk__in=begun, kind=Rater.Kind.HUMAN) | Q(admissions__campaign=campaign)

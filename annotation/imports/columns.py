@@ -1,7 +1,7 @@
 """Read labels files by columns, in blocks of lines, for files of a million labels.
 
-pyarrow reads a block only if each line is certainly valid: an object of known keys, each with the
-type of the format and a value that `read_labels` would accept unchanged. `read_labels` reads all
+pyarrow reads a block only if each line is certainly valid: an object with known keys, whose values
+have the format's types and would be accepted by `read_labels` unchanged. `read_labels` reads all
 other blocks line by line, and all lines with spans, meta or a grade. So errors in a file are always
 reported by the same reader, with the same line.
 """
@@ -262,7 +262,7 @@ class Metas:
 class LabelColumns:
     """The lines of labels files in their order, N of them.
 
-    `codes` (N,) are indices in `values`, by the name of a text column, with -1 for no value.
+    `codes` (N,) has an array for each text column: indices in `values`, with -1 for no value.
     `replicate` and `revision` (N,) are 0 if absent, and `score` (N,) is NaN. `rows` are the lines
     with spans, with a grade, or with meta that is not plain, by their index. `metas` are the
     requested members of meta on all other lines.
@@ -409,7 +409,7 @@ class _Columns:
 
 
 def _of_one(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Store a column of equal numbers without memory for each line; return others unchanged."""
+    """Store a column of equal numbers as one number; return other columns unchanged."""
     if len(numbers) and not (numbers != numbers[0]).any():
         return np.broadcast_to(numbers[0], numbers.shape)
     nothing = numbers.dtype.kind == "f" and np.isnan(numbers).all()

@@ -105,7 +105,7 @@ def moment(text: str) -> datetime:
 
 
 def split_by_scope(group: Group, scopes: Mapping[str, str]) -> Iterator[Group]:
-    """Split a group for a judge that works unit by unit. `scopes` are those of its units."""
+    """Split a group for a judge that works unit by unit. `scopes` are the scopes of its units."""
     if not scopes:
         yield group
         return

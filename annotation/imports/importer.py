@@ -1,8 +1,8 @@
 """Import the answers of a labels file, grouped by rater and item, through `submit`.
 
 A file may cover a part of an item: an imported answer is merged with the existing one. Doubtful
-content gives warnings. Labels sent by a script are imported the same way, but never under the name
-of a person who answers on this site.
+content gives warnings. Labels that a script sends are imported in the same way, but never under the
+name of a person who answers on this site.
 """
 
 from __future__ import annotations
@@ -391,7 +391,7 @@ def _check_raters(rows: Sequence[dict[str, Any]], stand_in: str | None) -> None:
 
 
 def taken_names(names: Iterable[str]) -> set[str]:
-    """Return the names of raters with an account, an assigned item, or an answer not imported."""
+    """Return the names of raters with an account, an assigned item, or an answer given here."""
     asked = Assignment.objects.filter(rater=OuterRef("pk"))
     here = Response.objects.filter(assignment__rater=OuterRef("pk")).exclude(door="import")
     theirs = (

@@ -136,7 +136,7 @@ class _Task:
     def _rater(self, fields: Fields, own: Fields, kind: str) -> str:
         by = fields.raw.get("model_version" if kind == "judge" else "completed_by")
         if isinstance(by, dict):
-            # A number distinguishes people as well as an address does, and does not identify them.
+            # A number distinguishes people as well as an address, and does not identify them.
             by = by.get("id", by.get("username"))
         named = own.optional_string("rater") or (None if by in (None, "") else str(by))
         return rater_of(Fields({"rater": named}, fields.place, fields.of), self.rater)
@@ -300,7 +300,7 @@ class _Rows:
         return found
 
     def _meant(self, highlight: Highlight) -> str:
-        """Return the variable that a highlight supports: by its label, its control, or the rule."""
+        """Return the variable of a highlight: by its label, its control, or the evidence rule."""
         rule = self.known.schema.protocol.evidence
         for name in (highlight.label, highlight.control.removesuffix(EVIDENCE)):
             if self.known.schema.variable(name, self.kind):

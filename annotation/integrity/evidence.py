@@ -103,7 +103,7 @@ def _misplaced(span: Range, texts: Mapping[str, str]) -> str | None:
 
 
 def _stems(span: Range, quote: Quote, whole: bool) -> bool:
-    """Whether a span comes from a quote. People's quotes are exact, others were searched for."""
+    """Whether a span comes from a quote. People's quotes are exact; others were searched for."""
     if quote.field and span.field != quote.field and not span.field.startswith(f"{quote.field}:"):
         return False
     if span.quote == quote.quote:

@@ -1,4 +1,4 @@
-"""Check that the marks of answers follow from the ledger of looks, by deriving them again."""
+"""Check that answers' exposure marks follow from the ledger of looks, by deriving them again."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _compared(response: Response, stored: set[str], presented: int | None) -> st
 def _first_writers(row: Assignment) -> list[int | None]:
     """Return the raters whose first answer a second round may have shown, or None without any.
 
-    Which one it was is not stored, and another one may be shown since.
+    It is not stored which one was shown, and another one may have been shown since.
     """
     item = row.item
     before = Response.objects.filter(

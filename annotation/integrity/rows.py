@@ -1,6 +1,6 @@
 """Read stored assignments with all answers to them, in chunks of plain values.
 
-Memory contains one chunk and the texts of a few queries, for any number of labels. No model
+Only one chunk and the texts of a few queries are in memory, for any number of labels. No model
 instances are created.
 """
 
@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
     @property
     def is_revoked(self) -> bool:
-        """Whether the answers are kept though their person revoked their consent."""
+        """Whether the answers are kept although their author revoked consent."""
         return self.status == Assignment.Status.CANCELLED and self.reason == REVOKED
 
 

@@ -1,4 +1,4 @@
-"""Check that the stored sample follows from the seed, and that units are those of the sample."""
+"""Check that the stored sample follows from the seed, and that the units match the sample."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _of_items(campaign: Campaign) -> Iterator[Violation]:
 
 
 def _has_final_sample(rows: Sequence[UnitSampling]) -> bool:
-    """Whether the units were sampled at creation. If they are sampled later, the item has all."""
+    """Whether the units were sampled at creation. If not, the item has all units until then."""
     return all(row.kind in ("all", "simple") for row in rows)
 
 

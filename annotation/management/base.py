@@ -108,7 +108,7 @@ def _filling(pieces: Iterable[bytes]) -> Callable[[BinaryIO], object]:
 
 
 def print_bytes(out: OutputWrapper, pieces: Iterable[bytes]) -> None:
-    """Print text in pieces of bytes, none of which ends within a character."""
+    """Print text given as pieces of bytes, none of which ends within a character."""
     print_lines(out, (piece.decode("utf-8") for piece in pieces))
 
 
@@ -229,7 +229,7 @@ def read_settings(options: Mapping[str, Any]) -> CampaignSettings:
 
 
 def read_given_shares(options: Mapping[str, Any]) -> dict[str, float] | None:
-    """Read shares from options; None if they say nothing of shares. Raises DesignError."""
+    """Read shares from options; None if there are none. Raises DesignError."""
     try:
         if options.get("share"):
             return read_shares(options["share"])
@@ -239,7 +239,7 @@ def read_given_shares(options: Mapping[str, Any]) -> dict[str, float] | None:
 
 
 def read_given_rate(options: Mapping[str, Any]) -> str | None:
-    """Read the pay from options; None if they do not have it. Raises DesignError."""
+    """Read the pay from options; None if there is none. Raises DesignError."""
     pay: str | None = options.get("pay")
     try:
         return None if pay is None else str(read_rate(pay) or "")

@@ -2,9 +2,9 @@
 
 Ten wrong passwords close log-in for the pair of account and address, first for a minute and then
 for longer and longer. Elsewhere the account stays open, so a stranger locks nobody out. A browser
-from which the account has logged in before has a cookie, counts by itself, and waits for nobody
-else's guesses (OWASP calls it a device cookie). Guesses from many addresses are slowed down
-together, by account and by address, and never stopped.
+from which the account has logged in before has a cookie. It is counted separately, and other
+people's guesses do not make it wait (OWASP calls this a device cookie). Guesses from many addresses
+are slowed down together, by account and by address, but never blocked.
 
 Each guess is counted before it is checked, by one conditional update, so guesses at the same moment
 cannot exceed a limit. A correct password takes its count back. A guess during a wait is neither
@@ -41,8 +41,8 @@ CODE_KINDS = (Kind.CODE, Kind.CODES)
 class Limit:
     """How many wrong guesses are free (`settings.LOGIN_TRIES`), and the waits after them.
 
-    The last wait holds for all further guesses. The count is forgotten after `window`: after the
-    last guess if `from_last`, and else after the first.
+    The last wait holds for all further guesses. The count is forgotten `window` after the last
+    guess if `from_last`, otherwise after the first.
     """
 
     waits: tuple[timedelta, ...]
@@ -94,7 +94,7 @@ def digest_of(text: str) -> str:
 
 
 def network_of(address: str) -> str:
-    """Return the digest of an address. A /64 network of IPv6 is one, since it has one owner."""
+    """Return the digest of an address, or of its /64 network in IPv6, since that has one owner."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -189,10 +189,10 @@ def remember(account: str, address: str) -> None:
 
 @dataclass(frozen=True)
 class Status:
-    """The wrong passwords and codes that still count against an account, and from how many places.
+    """The wrong passwords and codes that still count against an account, and their sources.
 
-    `closed_until` is when the last place may try again; None if all may. If `slowed`, guesses from
-    all unknown places together are slowed down.
+    `closed_until` is when the last source may try again; None if all may. If `slowed`, guesses from
+    all unknown sources together are slowed down.
     """
 
     wrong: int

@@ -1,8 +1,9 @@
 """Roles in a campaign, access to its items, and excluding a rater from statistics.
 
-A campaign belongs to a team, whose people take its items if its pool is open, and whose researchers
-read it. A role in the campaign takes precedence over that, and a role that has ended keeps its
-person out. A named pool is for members of the campaign, and for owners and managers of the team.
+A campaign belongs to a team. If the campaign's pool is open, everybody in the team may take its
+items. The team's researchers may read it. A role in the campaign takes precedence over the role in
+the team, and a role that has ended excludes its person. A named pool is for members of the
+campaign, and for owners and managers of the team.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ JUDGE_READERS: list[Callable[[User], Q]] = []
 
 
 def readable_judges(user: User | None) -> QuerySet[Rater]:
-    """Return the judges that an account may name in a design, by name; all of them for a command.
+    """Return the judges that an account may name in a design, by name; all judges for a command.
 
     A judge may also come from an imported file or a jury, if it answered in a campaign that the
     account may read.
@@ -132,7 +133,7 @@ _managed_campaign = Prepared(
 
 
 def find_readable(user: User, campaign: int) -> Campaign | None:
-    """Return the campaign of a key if an account may read it. All of its pages call this."""
+    """Return the campaign with a key if an account may read it. All campaign pages call this."""
     if user.role == User.Role.ADMIN:
         found = _any_campaign.first(campaign=campaign)
     elif _researches(user):
@@ -143,14 +144,14 @@ def find_readable(user: User, campaign: int) -> Campaign | None:
 
 
 def may_manage(user: User, campaign: int) -> bool:
-    """Whether an account may change, close and export the campaign of a key."""
+    """Whether an account may change, close and export the campaign with a key."""
     if user.role == User.Role.ADMIN:
         return Campaign.objects.filter(pk=campaign).exists()
     return _researches(user) and bool(_managed_campaign.rows(user=user.pk, campaign=campaign))
 
 
 def batch_in_readable_campaign(user: User) -> Q:
-    """Return the condition that an account may read a campaign over a batch."""
+    """Return the condition that an account may read some campaign over a batch."""
     return Q(Exists(readable(user).filter(batch=OuterRef("pk"))))
 
 
@@ -167,7 +168,7 @@ def may_take(campaign: Any, rater: Any) -> Q:
     decided = Decision.objects.filter(by=rater, unit__item__campaign=campaign)
     memberships = Membership.objects.filter(campaign=campaign, user__rater=rater)
     in_team = TeamMember.objects.filter(team=OuterRef("team"), user__rater=rater)
-    # A person without an item yet has no rater, so the query uses a key that none has.
+    # A person without an item has no rater yet, so the query uses a key that no rater has.
     with_account = Rater.objects.filter(pk=rater, user__isnull=False)
     is_open = Campaign.objects.filter(
         Q(Exists(in_team)) | ~Q(Exists(with_account)), pk=campaign, pool=Campaign.Pool.OPEN

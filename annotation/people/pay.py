@@ -50,7 +50,7 @@ class Rate:
         return f"{self.amount.normalize():f} {self.currency} per {self.per}"
 
     def of(self, items: int, seconds: float) -> Decimal:
-        """Return the pay for items that took this many seconds together."""
+        """Return the pay for items that took this many seconds in total."""
         if self.per == "item":
             return self.amount * items
         if self.per == "hour":
@@ -76,9 +76,9 @@ def read_rate(text: str) -> Rate | None:
 class Work:
     """A person's work in a campaign, or that of all people together.
 
-    `timed` items have a time: `median` and `total` seconds are theirs. `pay` and `hourly`, the pay
-    for an hour of active time, are None if the campaign names no rate; `hourly` also if there is no
-    time, or a fixed pay covers items without one.
+    `timed` is the number of items with a time, and `median` and `total` are the seconds of these.
+    `pay` and `hourly`, the pay for an hour of active time, are None if the campaign names no rate;
+    `hourly` also if there is no time, or a fixed pay covers items without one.
     """
 
     rater: int
@@ -155,7 +155,7 @@ def _everybody(people: tuple[Work, ...], timed: QuerySet[Assignment]) -> Work:
     total = sum(p.total for p in people)
     pays = [p.pay for p in people if p.pay is not None]
     pay = sum(pays, Decimal(0)) if pays else None
-    # Pay and time cover the same items only for people whose own hourly pay is known.
+    # The totals of pay and time cover the same items only for people with a known hourly pay.
     known = [p for p in people if p.hourly is not None]
     hours = Decimal(sum(p.total for p in known)) / 3600
     earned = sum((p.hourly * Decimal(p.total) / 3600 for p in known if p.hourly), Decimal(0))
@@ -178,7 +178,7 @@ def median_times(timed: QuerySet[Assignment]) -> dict[int, tuple[int, float]]:
         place=Window(RowNumber(), partition_by=F("rater"), order_by=("seconds", "pk")),
         number=Window(Count("pk"), partition_by=F("rater")),
     )
-    # The middle values of n sorted ones have n <= 2 * place <= n + 2.
+    # The middle of n sorted values is at the places with n <= 2 * place <= n + 2.
     middle = ranked.annotate(twice=F("place") * 2).filter(
         twice__gte=F("number"), twice__lte=F("number") + 2
     )

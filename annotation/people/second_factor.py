@@ -1,8 +1,8 @@
 """The second factor: codes of an authenticator app, security keys, and recovery codes.
 
 django-allauth stores and checks them. Which roles need one is `settings.TANDEM_SECOND_FACTOR`; a
-person without one can do nothing but add one. API tokens need none: their owner created each by
-hand, and says whether those that are there when a factor is added are to end.
+person without one can do nothing but add one. API tokens need no second factor, since their owner
+created each of them. When a factor is added, the owner decides whether existing tokens end.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def is_confirmed(request: HttpRequest) -> bool:
 
 
 class Required:
-    """Middleware that requires the second factor of the roles that need one."""
+    """Middleware that requires a second factor from the roles that need one."""
 
     def __init__(self, handle: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.handle = handle
@@ -95,7 +95,7 @@ class Required:
 
 
 def begin_step(request: HttpRequest, user: User) -> None:
-    """Remember what the account was like when its first step was taken."""
+    """Remember the account's state at the first step of a log-in."""
     request.session[STEP] = user.get_session_auth_hash()
 
 
@@ -108,10 +108,10 @@ def is_outdated(request: HttpRequest, user: User) -> bool:
 def record_new_factor(
     request: HttpRequest, user: User, kind: str, code: str, with_tokens: bool = False
 ) -> None:
-    """Record a new factor, in the transaction that adds it. Setting it up has already shown it.
+    """Record a new factor, in the transaction that adds it. Its set-up counts as a confirmation.
 
     Other sessions end, since they were begun without it, and tokens if the person asks for that.
-    The code that has shown the factor is used up.
+    The code that confirmed the factor is used up.
     """
     use_once(Authenticator.objects.get(user=user, type=kind), code)
     with folded():

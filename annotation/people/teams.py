@@ -1,6 +1,6 @@
 """Teams: who is in them, and what an admin shares with another team or moves there.
 
-The rule of who sees what is in `datasets.teams`. Owners and managers let accounts in and out, only
+The rules of access are in `datasets.teams`. Owners and managers add and remove accounts, only
 owners and admins appoint an owner, and a team that has an owner keeps one.
 """
 
@@ -105,7 +105,7 @@ def set_role(team: Team, user: User, role: str, by: User | None = None) -> TeamM
 def leave(team: Team, user: User, by: User | None = None) -> None:
     """End an account's part in a team. Its reserved items are released; answers stay.
 
-    An account may leave by itself. Raises TeamError or NotManagedError.
+    An account may remove itself. Raises TeamError or NotManagedError.
     """
     if by != user:
         check_lets_in(team, by)
@@ -123,7 +123,7 @@ def leave(team: Team, user: User, by: User | None = None) -> None:
 
 
 def hand_over(team: Team, to: User, by: User) -> None:
-    """Make another account the owner, and its owner a manager. Raises TeamError."""
+    """Make another account the owner, and the previous owner a manager. Raises TeamError."""
     with transaction.atomic():
         set_role(team, to, Role.OWNER, by)
         if TeamMember.objects.filter(team=team, user=by, role=Role.OWNER).exists() and to != by:
@@ -165,7 +165,7 @@ def thing_named(kind: str, name: str) -> Owned:
 
 
 def share(thing: Owned, team: Team, right: str | None, by: User | None = None) -> None:
-    """Let another team read or manage something; with None, no longer. Raises TeamError."""
+    """Let another team read or manage something, or end that with None. Raises TeamError."""
     if thing.team_id == team.pk:
         raise TeamError(f"it belongs to {team} already; name another team")
     if right is not None and right not in Share.Right.values:
@@ -278,6 +278,6 @@ def tell_after_upgrade(plan: Any = None, verbosity: int = 1, **more: Any) -> Non
 
 
 def without_a_team() -> QuerySet[User]:
-    """Return the active accounts that are in no team, and so have nothing to do."""
+    """Return the active accounts that are in no team, and so can do nothing."""
     people = User.objects.filter(is_active=True, is_guest=False, teams=None)
     return people.exclude(role=User.Role.ADMIN).order_by("username")

@@ -1,9 +1,9 @@
 """Second round and validation of grounded answers, always by another person.
 
-An item of the second round is ready once another person's first answer to the same question
-exists. A person who was asked the question in an earlier campaign is not asked again. With the
-option `gate` only answers whose selected sentences leave a gap go to the second round. In a
-validation pass no person judges an answer to a question that this person was asked.
+An item of the second round is ready once another person's first answer to the same question exists.
+A person who was asked the question in an earlier campaign is not asked again. With the option
+`gate` only answers whose selected sentences leave a gap go to the second round. In a validation
+pass, nobody judges an answer to a question that they were asked themselves.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def ready(campaign: Campaign, rater: Rater) -> Q:
 
 
 def ready_for_judges(campaign: Campaign) -> Q:
-    """Select no items in a second round, since judges see no first answer, and all otherwise."""
+    """Select no items in a second round, since judges see no first answer; otherwise select all."""
     return Q() if schema(campaign).variable("action") is None else Q(pk__in=())
 
 
@@ -96,7 +96,7 @@ def check_grounds(asked: Schema, spec: ItemSpec, entries: list[Entry], channel: 
     """Check that no answer is written if no passage is shown, since it must be a deflection then.
 
     Raises RefusedError. Imports are not checked, since history cannot be changed. Judges are not
-    either: a judge that answers nevertheless has made an error, which is recorded.
+    checked either: if a judge answers nevertheless, that is an error to record.
     """
     if asked.protocol.name != "grounded-answer" or channel not in ("page", "api"):
         return

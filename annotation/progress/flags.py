@@ -70,7 +70,7 @@ def find_flags(campaign: Campaign, people: Iterable[Person]) -> list[Flag]:
 def fast_answers(campaign: Campaign, raters: Collection[int]) -> QuerySet[Assignment]:
     """Return answers that took less time than a very fast reader needs for the item's texts.
 
-    Items with texts that the person has had before do not count, since they need no reading.
+    Items with texts that the person has had before do not count, since they need no new reading.
     """
     return people_of(campaign, raters).filter(DONE, _is_fast(), ~_read_before())
 
@@ -87,7 +87,7 @@ def _read_before() -> Exists:
         item__query=OuterRef("item__query"),
         pk__lt=OuterRef("pk"),
     )
-    # All items of a protocol have a report, or all have a passage, or none has either.
+    # Either all items of a protocol have a report, or all have a passage, or all have neither.
     for text in ("item__report", "item__passage"):
         earlier = earlier.alias(**{f"of_{text}": Coalesce(text, 0)})
         earlier = earlier.filter(**{f"of_{text}": Coalesce(OuterRef(text), 0)})

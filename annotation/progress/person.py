@@ -44,8 +44,8 @@ class Progress:
 def progress(user: User, campaigns: list[int]) -> dict[int, Progress]:
     """Return a person's progress by campaign id, in two queries.
 
-    The free items are those with a free slot, minus those that this person has had. The first
-    number is a counter, and the second is counted over the person's own assignments.
+    The free items are those with a free slot, minus those that this person has had. The former are
+    read from a counter, and the latter are counted over the person's own assignments.
     """
     mine = _count_own(rater__user=user, item__campaign__in=campaigns)
     return _sum_up(campaigns, mine, _count_free(campaign__in=campaigns))
@@ -154,7 +154,7 @@ def _sum_up(
 
 
 def _count_own(**whose: object) -> QuerySet[Assignment, tuple[int, ...]]:
-    """Count a person's items by campaign: done, begun, and had but still with a free slot."""
+    """Count a person's items by campaign: done, begun, and assigned before but with a free slot."""
     own = Q(replicate=0, scope="")
     # An item whose lease expired is free for this person too.
     had = Q(item__taken__lt=F("item__quota"), item__use=Item.Use.STUDY.value) & ~Q(**EXPIRED)

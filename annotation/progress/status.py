@@ -51,8 +51,9 @@ UNTIMED = "no answer has a time"
 class Forecast:
     """The answers still missing, and a forecast of the work.
 
-    `hours` assumes the median time of an answer, `end` the pace of the last week (`per_day`). Each
-    is None for the reason beside it. `late` says whether the end is after the deadline.
+    `hours` assumes the median time of an answer, and `end` the pace of the last week (`per_day`).
+    If one is None, the field beside it has the reason. `late` says whether the end is after the
+    deadline.
     """
 
     answers: int
@@ -74,8 +75,8 @@ def forecast(
 ) -> Forecast:
     """Forecast the end from `days`, the answers a day with today's last.
 
-    The pace is that of the last seven days, or of the days since the first answer if fewer, and of
-    at least one day.
+    The pace is that of the last seven days, or of the days since the first answer if there are
+    fewer, but at least one day.
     """
     if answers <= 0:
         return Forecast(0)
@@ -187,7 +188,7 @@ def format_change(change: float | None) -> str:
 
 @dataclass(frozen=True)
 class Pace:
-    """Numbers by rater that are slow to compute, as of `at`; `days` are the answers a day."""
+    """Numbers by rater that are slow to compute, as of `at`; `days` are the answers per day."""
 
     at: datetime
     times: Mapping[int, Times]
@@ -273,7 +274,7 @@ def get_status(campaign: Campaign) -> CampaignStatus:
 
 
 def find_person(campaign: Campaign, rater: int) -> tuple[Person, tuple[int, ...]] | None:
-    """Return a person with their answers a day, or None if they have no assignment here."""
+    """Return a person with their answers per day, or None if they have no assignment here."""
     counted = next((each for each in by_person(campaign) if each.rater == rater), None)
     if counted is None:
         return None

@@ -99,11 +99,11 @@ class Schema:
 
     @property
     def noun(self) -> tuple[str, str]:
-        """What all units are called, one and several: *unit* if there are several kinds."""
+        """The noun for all units in singular and plural: *unit* if there are several kinds."""
         return _noun(self.variables)
 
     def nouns(self) -> Mapping[str, tuple[str, str]]:
-        """Return what the units of each variable are called, one and several."""
+        """Return the noun for the units of each variable, in singular and plural."""
         return {
             v.name: _noun(w for w in self.variables if w.name == v.name) for v in self.variables
         }
@@ -185,7 +185,7 @@ class Schema:
 
     @property
     def is_closed(self) -> bool:
-        """Whether codes are all that is asked: no text, no list, and no numbers of its points."""
+        """Whether only codes are asked for: no text, no list, and no numbers of points."""
         kinds = {variable.kind for variable in self.variables}
         return not any(self.free_keys(kind) for kind in kinds)
 

@@ -91,7 +91,7 @@ def campaign_for(user: User, pk: int) -> Campaign:
 
 
 def case_for(user: User, campaign: Campaign, unit: int) -> Case:
-    """Return a unit in dispute. Raises Http404 for others, so that no address shows agreement."""
+    """Return a unit in dispute. Raises Http404 for others, so that no address reveals agreement."""
     case = find_case(user, campaign, unit)
     if case is None:
         raise Http404
@@ -297,7 +297,7 @@ def _decided(asked: Schema, done: DecidedUnit, user: User) -> Decided:
     values = []
     for variable in asked.variables_of(done.kind):
         code, answers = done.values.get(variable.name), done.answers.get(variable.name, ())
-        # What all raters answered and the adjudicator as well was never in question.
+        # Answers on which all raters and the adjudicator agree were never in question.
         if code and [given for given, _ in answers] != [code]:
             between = tuple((word_of(variable, given), number) for given, number in answers)
             word = word_of(variable, code)

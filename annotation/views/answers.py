@@ -105,7 +105,7 @@ class ChangedError(Exception):
 
 
 class StoredBeforeError(Exception):
-    """The same answer was stored before, but its reply got lost."""
+    """The same answer was stored before, but the response got lost."""
 
     def __init__(self, response: Response) -> None:
         self.response = response
@@ -229,7 +229,7 @@ def _why_late(assignment: Assignment) -> Message | None:
 
 
 def find_changes(now: Basis, seen: str | None) -> list[str]:
-    """Return which parts of the item have changed, apart from the guideline.
+    """Return the parts of the item that have changed, apart from the guideline.
 
     An answer under an older guideline stays valid, and is stored with that guideline's digest.
     """
@@ -245,8 +245,8 @@ def _check_not_stored(assignment: Assignment, key: str | None) -> None:
 def _submit(sent: Submission) -> tuple[Outcome, str]:
     """Store the answer and return it with the next address, in one transaction.
 
-    Raises StaleDraftError if there is a newer draft that the person never saw. One transaction
-    means that a request waits only once for SQLite's single writer, or for PostgreSQL's disk.
+    Raises StaleDraftError if there is a newer draft that the person never saw. In one transaction,
+    a request waits only once for SQLite's single writer, or for PostgreSQL's disk.
     """
     circumstances, assignment = sent.circumstances, sent.assignment
 
@@ -312,7 +312,7 @@ def refusal(problems: Iterable[Problem], **more: object) -> JsonResponse:
 
 
 def answer_changed(what: list[str]) -> JsonResponse:
-    """Answer that the item has changed since the page was opened, and in which parts."""
+    """Answer that the item has changed since the page was opened, and name the changed parts."""
     return JsonResponse({"error": translated(CHANGED), "changed": what}, status=409)
 
 

@@ -1,4 +1,4 @@
-"""A campaign's people: members, who may take part, exclusions, slots, and its Prolific study."""
+"""A campaign's people: members, the pool, exclusions, slots, and the Prolific study."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MemberAct = Callable[[Campaign, HttpRequest], HttpResponse | None]
 @require_safe
 @role_required(*READERS)
 def campaign_people(request: HttpRequest, pk: int) -> HttpResponse:
-    """Render the page; for htmx, the accounts that the words of `find` name."""
+    """Render the page; for htmx, the accounts that match the words of `find`."""
     campaign = _campaign(request, pk)
     if request.htmx:  # type: ignore[attr-defined]
         context = {"campaign": campaign, **_search_context(request, campaign)}
@@ -56,7 +56,7 @@ def campaign_people(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _search_context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
-    """Return what the search shows: accounts to add, in the chosen role."""
+    """Return the template context of the search: accounts to add, in the chosen role."""
     user = get_account(request)
     find, role = request.GET.get("find", "").strip(), request.GET.get("role", "")
     if not may_manage(user, campaign.pk):
@@ -106,7 +106,7 @@ def _change_participation(campaign: Campaign, request: HttpRequest) -> None:
 
 
 def _add_member(campaign: Campaign, request: HttpRequest) -> HttpResponse | None:
-    """Give an account a role, or create a link for whoever this account's owner cannot see."""
+    """Give an account a role, or create a link for a person whose account the user may not see."""
     form, by = MemberForm(request.POST), get_account(request)
     data = clean(form)
     name, role = data["account"].strip(), data["role"]

@@ -109,7 +109,7 @@ def _deciders(campaigns: list[Campaign]) -> list[tuple[str, str]]:
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*READERS)
 def derive_batch(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show the rules, then the form of one. A preview counts, and creating shows the new batch."""
+    """Show the rules, or the form of one rule, and preview or create the batch."""
     batch = visible_batch(request.user, pk)
     user = get_account(request)
     check_managed(user, batch)

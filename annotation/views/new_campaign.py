@@ -145,7 +145,7 @@ def _tasks(request: HttpRequest, chosen: TaskForm, status: int) -> HttpResponse:
 
 
 def begin_chosen(request: HttpRequest, chosen: ChosenItems) -> HttpResponse:
-    """Lead to the form of a campaign over chosen items, filled as the other campaign has it."""
+    """Redirect to the form of a campaign over chosen items, filled in like the other campaign."""
     old, design = chosen.campaign, chosen.design
     values = {
         **initial_settings(old),
@@ -170,7 +170,7 @@ def begin_chosen(request: HttpRequest, chosen: ChosenItems) -> HttpResponse:
 
 
 def _keep_draft(request: HttpRequest) -> None:
-    """Keep what was typed, unless it is too long for a session."""
+    """Store the typed values, unless they are too long for a session."""
     values = {name: request.POST.getlist(name) for name in request.POST if name not in OF_DRAFT}
     if sum(len(text) for texts in values.values() for text in texts) <= LONGEST_DRAFT:
         request.session[DRAFT] = values
@@ -204,7 +204,7 @@ def _campaign_form(request: HttpRequest, chosen: TaskForm) -> CampaignForm:
 
 
 def _with_own_guideline(request: HttpRequest, form: CampaignForm) -> CampaignForm:
-    """Return the form with what was typed, unchecked, and the protocol's own guideline."""
+    """Return the form with the typed values, unchecked, and the protocol's own guideline."""
     typed: dict[str, Any] = {name: form[name].value() for name in form.fields}
     typed["guideline"] = form.protocol.guideline
     protocol, batch = form.protocol.name, form.batch
@@ -212,7 +212,7 @@ def _with_own_guideline(request: HttpRequest, form: CampaignForm) -> CampaignFor
 
 
 def _free_name(protocol: str, batch: Batch) -> str:
-    """Return a name that no campaign has, made of the batch and the task."""
+    """Return an unused name for a campaign, composed of the batch and the task."""
     stem = f"{batch.name}-{protocol}"[:180]
     taken = set(Campaign.objects.filter(name__startswith=stem).values_list("name", flat=True))
     names = (stem, *(f"{stem}-{number}" for number in range(2, len(taken) + 3)))
@@ -308,7 +308,7 @@ class _RolledBackError(Exception):
 def _annotator_page(request: HttpRequest, form: CampaignForm) -> HttpResponse:
     """Render the page of the batch's first item as annotators see it, read-only.
 
-    It is made of a campaign with that item alone, which is rolled back. Raises DesignError.
+    For this, a campaign with that item alone is created and rolled back. Raises DesignError.
     """
     if seconds_to_wait("report", form.user.pk) is not None:
         form.add_error(None, TOO_MANY)

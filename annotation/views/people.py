@@ -205,7 +205,7 @@ def show_link(
 ) -> HttpResponse:
     """Show the link once, since only its digest is stored.
 
-    `team_role` is the role in the team that was asked for, and that the link does not give.
+    `team_role` is the role in the team that was chosen, but that the link does not give.
     """
     address = request.build_absolute_uri(f"{reverse('join')}?key={created.key}")
     invitation = created.invitation

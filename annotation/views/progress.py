@@ -86,7 +86,7 @@ def is_expired(request: HttpRequest) -> bool:
 
 
 def draw_bars(days: Sequence[int]) -> list[dict[str, int]]:
-    """Return each day's answers with the size of its bar, today last; no answers give a line."""
+    """Return each day's answers with the size of its bar, today last. Zero gives a thin line."""
     most, last, bars = max(days, default=0) or 1, len(days) - 1, []
     for n, number in enumerate(days):
         height = max(1, -(-BAR_HEIGHT * number // most))

@@ -61,7 +61,7 @@ def done_at(name: str, what: str) -> str:
 
 
 class _Done:
-    """A page that says what was done on the page before."""
+    """A page that says what was done on the previous page."""
 
     request: HttpRequest
 
@@ -88,7 +88,7 @@ def _clean(code: str) -> str:
 
 
 class _Once:
-    """A code of an app counts once, whichever of the site's processes sees it first."""
+    """Accepts a code from an app only once, over all processes of the site."""
 
     def clean_code(self) -> str:
         form: Any = self

@@ -56,7 +56,7 @@ class MemberForm(forms.Form):
 
 
 class ThingForm(forms.Form):
-    """What an admin shares with this team, or moves to it."""
+    """A batch, campaign, judge or key that an admin shares with this team or moves to it."""
 
     kind = forms.ChoiceField(label="What")
     name = forms.CharField(max_length=200)
@@ -132,7 +132,7 @@ def _visible(request: HttpRequest, pk: int) -> Team:
 
 
 def _add(team: Team, request: HttpRequest) -> HttpResponse | None:
-    """Give an account a role, or create a link for whoever this account's owner cannot see."""
+    """Give an account a role, or create a link for a person whose account the user may not see."""
     form, by = MemberForm(request.POST), get_account(request)
     service.check_lets_in(team, by)
     data = clean(form)

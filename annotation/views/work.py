@@ -94,7 +94,7 @@ def _joined_team(user: User, number: str) -> str:
 def _queue_sizes(user: User, campaign: Campaign) -> dict[str, int]:
     """Return how many disputes an adjudicator has to decide and how many are decided.
 
-    Those of a large campaign are found again after a minute; decisions count at once.
+    For a large campaign, disputes are counted again after a minute, while decisions count at once.
     """
 
     def find() -> tuple[tuple[frozenset[int], int], int]:
@@ -160,7 +160,7 @@ def _submitted_items(user: User, campaigns: list[int]) -> dict[int, list[Assignm
 def first_of(studies: list[Study]) -> tuple[Study | None, list[Study]]:
     """Return the campaign to continue, and the others.
 
-    It is the one that is begun, then the one whose deadline is nearest.
+    A campaign that is begun comes first, then the one with the nearest deadline.
     """
 
     def order(study: Study) -> tuple[Any, ...]:

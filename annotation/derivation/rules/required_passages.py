@@ -1,8 +1,8 @@
 """The required passages P** of CRUX: enough to answer every answerable question.
 
-By the paper, passages are ranked by the number of questions that they answer, and from the top down
-a passage is kept if it answers a question that none above it did. Stepwise, the passage that
-answers most new questions comes next. Ties are in the order of identifiers, both times.
+As in the paper, passages are ranked by the number of questions that they answer, and from the top
+down a passage is kept if it answers a question that none above it did. Stepwise, the passage that
+answers most new questions comes next. In both cases, ties are in the order of identifiers.
 """
 
 from __future__ import annotations

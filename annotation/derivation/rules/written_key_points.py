@@ -1,8 +1,8 @@
 """People's own lists of key points, to compare extracted points with (Long²RAG).
 
-The lists become the key points of a query, and what was extracted becomes a report, a line for each
-point. A campaign of key-point-recall over the batch then says which points of people were
-extracted, whoever matches them.
+The lists become the key points of a query, and the extracted points become a report with a line for
+each. A campaign of key-point-recall over the batch then says which points of people were extracted,
+whoever matches them.
 """
 
 from __future__ import annotations

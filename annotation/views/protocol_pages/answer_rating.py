@@ -86,7 +86,7 @@ def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, 
 
 
 def _describe_hidden(passages: bool, references: bool) -> dict[str, str]:
-    """Name, for each place on the page, the texts that are hidden until an answer is rated."""
+    """Describe the texts that are hidden until an answer is rated, for each place on the page."""
     if passages and references:
         return {
             "the": gettext("The passages and reference answers"),

@@ -1,4 +1,4 @@
-"""Merge key points that say the same, across all passages of a query (Long²RAG, B22).
+"""Merge key points with the same meaning across all passages of a query (Long²RAG, B22).
 
 The author lists the merged points and assigns each original point to one of them. Each original
 point must be assigned to exactly one merged point, and each merged point must have at least one
@@ -43,7 +43,7 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
 
 
 def problems(result: Result) -> Iterator[str]:
-    """Yield messages about points assigned to none or several, and merged points of none."""
+    """Yield messages about points assigned to none or several, and merged points without any."""
     went = {key: list(each["matches"]) for key, each in result.answers_of("key-point").items()}
     for key, numbers in went.items():
         if not numbers:

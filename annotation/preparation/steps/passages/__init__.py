@@ -82,8 +82,8 @@ def _replace_documents(
 ) -> rows.Query:
     """Return the query with its documents' passages wherever an id named the document.
 
-    In a ranking, a context or citations the passages of a document stand in its place. A key point
-    goes to the first passage that has its quotes, and away with a document without passages.
+    In rankings, contexts and citations, a document is replaced by its passages. A key point moves
+    to the first passage that has its quotes, and is dropped if the document has no passages.
     """
 
     def ids(named: tuple[str, ...] | None) -> tuple[str, ...] | None:
