@@ -36,7 +36,7 @@ from datasets.teams import NotManagedError
 
 VISIBLE_STATUSES = (Assignment.Status.OPEN, Assignment.Status.DONE)
 ASSIGNABLE_USES = (Item.Use.STUDY, Item.Use.PRACTICE)
-"""The uses that make a campaign worth listing. Gold items come only beside others."""
+"""The uses of items for which a campaign is listed. Gold items only come among other items."""
 
 
 def get_account(request: HttpRequest | Request) -> User:

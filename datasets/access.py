@@ -19,7 +19,7 @@ ANNOTATOR, RESEARCHER, ADMIN = "annotator", "researcher", "admin"
 EVERYBODY = (ANNOTATOR, RESEARCHER, ADMIN)
 WORKERS = (ANNOTATOR, RESEARCHER)
 READERS = (RESEARCHER, ADMIN)
-"""The roles that may do one thing or another; pages and the API ask for them by these names."""
+"""Groups of roles, under the names by which pages and the API require them."""
 
 P = ParamSpec("P")
 ViewT = TypeVar("ViewT", bound=Callable[..., object])

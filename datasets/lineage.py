@@ -28,7 +28,7 @@ DigestReader = Callable[[Lineage], tuple[str, Callable[[], UnitDigests]]]
 
 
 BehindCounter = Callable[[Lineage], int | None]
-"""Returns by how many units a lineage is behind, None if that is not known yet."""
+"""Returns how many units a lineage is behind; None if that is not known yet."""
 
 
 def lineage_of(batch: Batch) -> Lineage | None:

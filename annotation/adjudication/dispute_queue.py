@@ -48,7 +48,7 @@ STATES: dict[State, str] = {
 MOST_ITEMS = 500
 """With more items that got answers, all disputes are found again."""
 FORM = 2
-"""The form of a stored table. Another number invalidates them."""
+"""The version of the stored tables' form. A new number invalidates stored tables."""
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 _CACHE: LRUCache[int, _Table] = LRUCache(8)

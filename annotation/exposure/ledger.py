@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 FEWEST_UNITS = 30
-"""Figures over fewer units expose like the answers themselves."""
+"""Figures over fewer units reveal as much as the answers themselves."""
 MOST_NAMED = 1000
 """A scope with more items or units is widened to the whole campaign, so that a row stays small."""
 
@@ -66,7 +66,7 @@ KINDS: dict[str, str] = {
 """What a look showed, in words, by its kind."""
 
 STATED = "stated"
-"""The kind of an imported mark, whose look is in no ledger here."""
+"""The kind of an imported exposure mark, whose look is not in this site's ledger."""
 
 UNSTORED = frozenset({"trial"})
 """Kinds of looks at answers that are not stored, so that no response refers to them."""

@@ -32,7 +32,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 MINUTES = (1, 2, 4, 8, 16, 32, 60)
 WAITS = tuple(timedelta(minutes=each) for each in MINUTES)
 KNOWN_FOR = timedelta(days=180)
-"""How long an address or a browser from which an account logged in is known."""
+"""How long a site remembers an address or a browser from which an account has logged in."""
 PASSWORD_KINDS = (Kind.ADDRESS, Kind.DEVICE, Kind.ACCOUNT)
 CODE_KINDS = (Kind.CODE, Kind.CODES)
 

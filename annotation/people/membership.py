@@ -75,7 +75,7 @@ def readable(user: User) -> QuerySet[Campaign]:
 
 
 JUDGE_READERS: list[Callable[[User], Q]] = []
-"""Further conditions under which an account reads a judge, such as a team that both belong to."""
+"""Further conditions under which an account may read a judge, such as a common team."""
 
 
 def readable_judges(user: User | None) -> QuerySet[Rater]:

@@ -19,7 +19,7 @@ from datasets.teams import teams_of, there_are_several
 MOST, MOST_COMPARED = 8, 500
 LONGEST = 100
 NAME, PART, MAIL, MAIL_PART, TEAM = range(5)
-"""Ranks of what begins with a word: the best first."""
+"""The ranks of the names that a word may begin, best first."""
 _APART = re.compile(r"[\s._+@-]+")
 
 

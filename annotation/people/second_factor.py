@@ -40,7 +40,7 @@ from datasets.access import wants_data
 
 Type = Authenticator.Type
 MAIN = (Type.TOTP, Type.WEBAUTHN)
-"""What counts as a factor. Recovery codes only stand in for one."""
+"""The kinds of factors. Recovery codes are no factor, but can replace one."""
 LAST = "last_counter"
 STEP = "first_step"
 OPEN = frozenset(

@@ -27,7 +27,7 @@ from annotation.people.membership import workable
 
 CHUNK = 5000
 OTHERS = 0
-"""Stands for everybody without a share."""
+"""Represents all people without a share."""
 ROUNDING = 1e-9
 FORM = "write NAME=SHARE, such as ada=0.25"
 

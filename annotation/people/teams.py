@@ -30,7 +30,7 @@ from datasets.teams import (
 )
 
 OWNERS = "0009_owners"
-"""The migration that gave what there was to teams."""
+"""The migration that gave existing data to teams."""
 Role = TeamMember.Role
 LONGEST = Team._meta.get_field("name").max_length or 0
 

@@ -28,7 +28,7 @@ STUDY_USE = Item.Use.STUDY.value
 PLACED, IMPORTED = (answers(STUDY_USE, "done", placed) for placed in (True, False))
 PEOPLE, JUDGES = (Q(rater__kind=kind.value) for kind in (Rater.Kind.HUMAN, Rater.Kind.JUDGE))
 MANY = 20_000
-"""Items, answers or labels above which a result is cached."""
+"""A result over more items, answers or labels than this is cached."""
 FRESH, LONGEST_WORK, STALE = 60, 60, 3600  # seconds
 T = TypeVar("T")
 

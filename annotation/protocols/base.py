@@ -210,7 +210,7 @@ class Protocol:
 
     @property
     def slug(self) -> str:
-        """The name, followed by that of the reading, if it is one. Unique among all readings."""
+        """The name, followed by that of the reading, if any. It is unique among all readings."""
         return f"{self.name}-{self.reading}" if self.reading else self.name
 
     def read_as(self, points: str) -> Protocol:

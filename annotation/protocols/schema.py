@@ -90,7 +90,7 @@ class Schema:
         return found.coded(code) if found else Word(code, code)
 
     def words(self) -> Mapping[str, Mapping[str, str]]:
-        """Return the word of each code by variable; one asked of several kinds has those of all."""
+        """Return the word of each code by variable, over all kinds of unit with the variable."""
         found: dict[str, dict[str, str]] = {}
         for variable in self.variables:
             named = {code: variable.word(code) for code in variable.answers}

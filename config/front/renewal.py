@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any
 
 FORMER = "TANDEM_FORMER_PROCESSES"
-"""How the main process tells itself, once it has started again, which web processes to end."""
+"""The variable that tells the main process, after its restart, which web processes to end."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 GRACE_SECONDS = 5.0
 """How long after its own grace period a process is killed."""

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 COMMITS = 100
-"""Commits of a process between two checkpoints beside the writers."""
+"""The number of a process's commits between two checkpoints by the separate thread."""
 PAGES = 10_000
 """Pages of the log at which a writer copies it itself, 40 MB. SQLite's own limit is 1,000."""
 PAUSE_SECONDS = 0.005

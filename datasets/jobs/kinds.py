@@ -14,9 +14,9 @@ from django.utils.module_loading import autodiscover_modules
 
 JSON_TYPE = "application/json"
 Options = Mapping[str, Any]
-"""What is asked, as values for JSON: two equal mappings of a kind are the same question."""
+"""A job's options as JSON values. Equal options of one kind are the same question."""
 Progress = Callable[[int, int], None]
-"""Reports how much is done, and of how much; 0 if that is unknown."""
+"""Reports the progress and the total, which is 0 if unknown."""
 
 
 class JobError(Exception):

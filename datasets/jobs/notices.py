@@ -35,7 +35,7 @@ class Work:
 
 
 Source = Callable[[Any, Sequence[str]], Iterator[Work]]
-"""Yields the work with these keys that an account may hear of."""
+"""Yields the work with these keys that an account may see."""
 _sources: dict[str, Source] = {}
 
 
@@ -82,7 +82,7 @@ UPLOADS = {
     Upload.State.REFUSED: "Upload “{}” was refused.",
     Upload.State.KEPT: "Batch “{}” is loaded.",
 }
-"""What to say of an upload in each state; of a discarded one nothing."""
+"""The message about an upload in each state; a discarded one has none."""
 
 
 def _uploads(user: Any, keys: Sequence[str]) -> Iterator[Work]:

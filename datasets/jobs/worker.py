@@ -44,7 +44,7 @@ SWEEP_SECONDS = 600.0
 MOST_SECONDS = 3600.0
 GRACE_SECONDS = 10.0
 SPENT_MEMORY = 12
-"""The exit status of a process that had no memory left, even to say so."""
+"""The exit status of a process that had too little memory left to report an error."""
 TOO_LONG = "it took longer than an hour; ask for less, or use the command"
 PR_SET_PDEATHSIG = 1
 
