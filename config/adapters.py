@@ -125,7 +125,9 @@ class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
         token, more = claims.get("id_token") or {}, claims.get("userinfo") or {}
         if token and more and token.get("sub") != more.get("sub"):
             raise ImmediateHttpResponse(
-                login_refusal(request, Message("the identity provider names two people"))
+                login_refusal(
+                    request, Message("the identity provider returned two different people")
+                )
             )
         try:
             identities.check_nonce(token.get("nonce"), request.GET.get("state", ""))

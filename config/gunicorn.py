@@ -1,7 +1,7 @@
 """Settings of the web server: `gunicorn -c config/gunicorn.py config.wsgi`.
 
 On TERM it accepts no new connections and lets running requests finish within the grace period. On
-HUP it starts again with new code, and no request is lost (`config.front.renewal`).
+HUP it restarts with new code, and no request is lost (`config.front.renewal`).
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ def _check_query(
             found = True
             yield _text_violation(batch, query, name, name in current, name in known.texts)
     if not found:
-        wrong = "its texts are unchanged, but something else of it has changed"
+        wrong = "its texts are unchanged, but another part of it has changed"
         parts = "order, titles, systems, references, sentences, rankings or meta"
         yield _violation(batch, f"query {query.key!r}: {wrong} ({parts})", query)
 

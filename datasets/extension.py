@@ -119,7 +119,7 @@ def extend_query(query: Query, located: Located, tally: Tally) -> Query:
     for each in fields(Query):
         given, own = getattr(line, each.name), getattr(query, each.name)
         if each.name not in ADDABLE_PARTS and given not in (None, (), own):
-            wrong = f"{each.name!r} of query {excerpt(query.id)} is not what the batch has"
+            wrong = f"{each.name!r} of query {excerpt(query.id)} differs from the batch"
             raise InputError(place, wrong, ONLY_ADDABLE_PARTS)
     made = {
         name: getattr(query, name) + tuple(_new(query, line, name, place, tally))

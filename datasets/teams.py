@@ -31,7 +31,7 @@ class TeamError(ValueError):
 
 
 class NotManagedError(PermissionDenied):
-    """The account may read something, but not do this with it."""
+    """The account may read an object, but may not do this with it."""
 
     def __init__(self) -> None:
         super().__init__("only the owner and the managers of the team may do this; ask one of them")

@@ -1,4 +1,4 @@
-"""One disputed unit with all answers side by side, and storing the decision on it.
+"""One disputed unit with all answers side by side, and how a decision on it is stored.
 
 Raters appear as letters, people and judges together. Their order is random for each unit and
 reproducible, so a letter says nothing about the next unit. A decision is stored like every answer,

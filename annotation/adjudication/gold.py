@@ -14,7 +14,7 @@ from annotation.people.membership import manageable
 from datasets.rows import Place
 
 FEWEST_PEOPLE = 2
-UNDECIDED = "people have not decided them, which takes two equal labels and no other, or a decision"
+UNDECIDED = "they are undecided: people need two equal labels and no other, or a decision"
 NO_SUCH_ITEM = "the other campaign has no such item"
 ALREADY_ASSIGNED = "people have already been given their items in the other campaign"
 PRACTICE = "their items are practice in the other campaign"

@@ -64,7 +64,7 @@ class ExpectedSerializer(serializers.Serializer[Any]):
     units = serializers.IntegerField()
     queries = serializers.IntegerField()
     effective = serializers.FloatField(
-        help_text="number of independent units that the units are worth"
+        help_text="number of independent units with as much information"
     )
     reason = serializers.CharField(allow_null=True, help_text="why there is no interval")
 
@@ -83,7 +83,7 @@ class DryRunSerializer(serializers.Serializer[Any]):
     units = serializers.IntegerField()
     places = serializers.IntegerField(help_text="people's answers that the design asks for")
     carried = serializers.IntegerField(
-        help_text="of these, those that a continued campaign has given already"
+        help_text="of these, answers carried over from the continued campaign"
     )
     several = serializers.IntegerField(help_text="items with several people")
     people = serializers.IntegerField()

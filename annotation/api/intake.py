@@ -55,7 +55,7 @@ class IntakeSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="when you revoked your consent, if you have not agreed again"
     )
     revoked_answers = serializers.ChoiceField(
-        Campaign.Revoked.values, help_text="what becomes of answers if you revoke your consent"
+        Campaign.Revoked.values, help_text="what happens to your answers if you revoke your consent"
     )
     questions = QuestionSerializer(many=True, help_text="the background questions")
     open_questions = serializers.ListField(
@@ -84,7 +84,7 @@ class Intake(Resource):
     scopes = {"GET": (READ, LABEL)}
 
     @describe_endpoint(
-        "Read what comes before the first item",
+        "Read the steps before the first item",
         "The campaign's consent text, your consent, and the background questions. Until you have "
         "agreed and answered, your items are refused (403).",
         {200: IntakeSerializer},
@@ -102,7 +102,7 @@ class OwnConsent(Resource):
     scopes = {"PUT": (LABEL,)}
 
     @describe_endpoint(
-        "Agree to a campaign's consent text, or revoke that",
+        "Give or revoke consent to a campaign's text",
         "Records that you agree to the version that you have read. With null, your consent is "
         "revoked: your answers are left out of reports and exports, and kept or deleted by the "
         "campaign's rule.",

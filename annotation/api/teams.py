@@ -71,7 +71,7 @@ class TeamShareSerializer(Strict):
     kind = serializers.ChoiceField(sorted(["batch", "campaign", "judge", "key"]))
     name = serializers.CharField(max_length=200, help_text="its name")
     right = serializers.ChoiceField(
-        Share.Right.values, allow_null=True, help_text="null: it is shared no longer"
+        Share.Right.values, allow_null=True, help_text="null ends the sharing"
     )
 
 
@@ -83,7 +83,7 @@ class TeamMoveSerializer(Strict):
 class TeamMovedSerializer(serializers.Serializer[Any]):
     team = TeamSerializer()
     consequences = serializers.ListField(
-        child=serializers.CharField(), help_text="what else became of it, as sentences"
+        child=serializers.CharField(), help_text="further consequences, as sentences"
     )
 
 
@@ -152,9 +152,9 @@ class TeamMembers(Resource):
 
     @describe_endpoint(
         "Give an account a role in a team",
-        "Lets the account in, or changes its role: by owners, managers and admins, and the role "
-        "of owner by owners and admins alone. With null it leaves; everybody may leave, and a team "
-        "with an owner keeps one.",
+        "Adds the account or changes its role. Owners, managers and admins may do this, and only "
+        "owners and admins give the role of owner. Null removes the account. Everybody may remove "
+        "themselves, but a team that has an owner keeps one.",
         {200: TeamSerializer},
         tag="people",
         request=TeamMemberChangeSerializer,
@@ -188,8 +188,8 @@ class TeamShares(Resource):
 
     @describe_endpoint(
         "Share something with a team",
-        "Lets the team read or manage a batch, campaign, judge or key of another team; with null "
-        "no longer.",
+        "Lets the team read or manage a batch, campaign, judge or key of another team. Null ends "
+        "that.",
         {200: TeamSerializer},
         tag="people",
         request=TeamShareSerializer,

@@ -6,8 +6,8 @@ and no element.
 
 Each piece of the source is a `span.run`; a hidden one has the class `sign`, too. Anything with a
 letter or a digit is never hidden, except the addresses of links and images and the language of a
-code block. Raw HTML is text. Nothing is loaded from elsewhere, and a link is opened by a separate
-mark beside its words, so that the words can be selected.
+code block. Raw HTML is shown as text. Nothing is loaded from elsewhere, and a link is opened by a
+separate mark beside its words, so that the words can be selected.
 """
 
 from __future__ import annotations

@@ -202,6 +202,6 @@ def find_rater(mode: str, campaigns: list[Campaign]) -> Rater | None:
         names = sorted(there.exclude(kind="trial").values_list("name", flat=True))
         known = ", ".join((*MODES, *names[:8]))
         raise DerivationError(
-            f"nobody called {mode!r} decides here; choose one of {known}", "decided_by"
+            f"there is no rater {mode!r} here; choose one of {known}", "decided_by"
         )
     return found

@@ -109,11 +109,11 @@ _CLOSING = """
 - `labels` has one row per label. If a rater gave none, `value` is null and `missing` says why. A
   missing label is never a category.
 - `rater` is a pseudonym, and `rater_kind` is human, judge or reference. People who gave labels with
-  `assisted_by` saw that judge's label, so these labels are not independent of it. Of labels with
-  `exposed`, the person could see those of others on the same unit before.
+  `assisted_by` saw that judge's label, so these labels are not independent of it. Before they gave
+  labels with `exposed`, people could see others' labels on the same unit.
 - Spans count Unicode code points, end exclusive: in Python, `text[start:end]` is the quote.
 - The columns `meta`, `texts` and `units` are JSON in a string.
-- Each configuration has the single split `train`, since a split is the choice of the data's user.
+- Each configuration has the single split `train`, since users of the data choose splits.
 
 ## Before it is published
 

@@ -28,8 +28,8 @@ class Response(models.Model):
     `key` is the client's own key for the save, so that an answer sent twice is stored once. `basis`
     has the digests of what the rater was shown (`annotation.provenance`). It is None for imports.
     `exposed` says whether the person could see others' answers to any of the units beforehand, with
-    an `Exposure` for each look at them. It is None if that is unknown: for answers of files and
-    judges, and of people before there was a ledger.
+    an `Exposure` for each look at them. It is None if that is unknown, which is the case for
+    answers from files and judges, and for answers that people gave before the ledger existed.
     """
 
     assignment = models.ForeignKey(Assignment, models.CASCADE, related_name="responses")

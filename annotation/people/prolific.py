@@ -1,4 +1,4 @@
-"""Studies on Prolific: people who arrive by its link, and the code with which they return.
+"""Studies on Prolific: people who arrive by a link, and the code with which they return there.
 
 Prolific's parameters identify a person. Without a signature anybody can invent them, so they give
 no access to an existing participant. A person returns to their own items in the browser in which

@@ -24,8 +24,8 @@ from datasets.messages import Message
 TOKEN = "prolific_token"
 ALGORITHM = "RS256"
 FRESH, STALE, PAUSE = 24 * 3600, 7 * 24 * 3600, 60
-"""Seconds: for how long keys count as new, for how long they serve if no others can be fetched,
-and between two attempts to fetch them."""
+"""Seconds for which keys count as new, for which they are used if no others can be fetched, and
+between two attempts to fetch them."""
 TIMEOUT, MOST_BYTES = 5, 100_000
 LEEWAY = 60
 LONGEST = 8_192

@@ -218,7 +218,7 @@ def _after_moving(campaign: Campaign, by: User | None) -> Iterator[str]:
         stays |= User.objects.filter(teams__team=campaign.team)
     if freed := release_others(stays.distinct(), campaign):
         held = "1 reserved slot" if freed == 1 else f"{freed} reserved slots"
-        yield f"Released: {held} of people outside {campaign.team}."
+        yield f"Released {held} from people outside {campaign.team}."
 
 
 def _record(event: str, thing: Owned, **facts: Any) -> None:

@@ -42,7 +42,7 @@ NO_TIMES = "no answer has a time"
 FARTHEST = 10 * 365
 TOO_FAR = "at this pace it would take more than ten years"
 RECENT = 20
-"""Answers that a person's recent pace is computed from, and compared with as many before them."""
+"""The number of answers in a person's recent pace, and in the pace before that."""
 TOO_FEW = f"fewer than {2 * RECENT} timed answers"
 UNTIMED = "no answer has a time"
 

@@ -297,7 +297,7 @@ def _decided(asked: Schema, done: DecidedUnit, user: User) -> Decided:
     values = []
     for variable in asked.variables_of(done.kind):
         code, answers = done.values.get(variable.name), done.answers.get(variable.name, ())
-        # Answers on which all raters and the adjudicator agree were never in question.
+        # A question on which all raters and the adjudicator agree was not in dispute.
         if code and [given for given, _ in answers] != [code]:
             between = tuple((word_of(variable, given), number) for given, number in answers)
             word = word_of(variable, code)

@@ -26,8 +26,8 @@ COMMITS = 100
 PAGES = 10_000
 """Pages of the log at which a writer copies it itself, 40 MB. SQLite's own limit is 1,000."""
 PAUSE_SECONDS = 0.005
-"""How long a thread lets a writer of its process go first. An answer's takes 2 ms, an import's may
-take seconds."""
+"""How long a thread lets a writer of its process go first. Writing an answer takes 2 ms;
+an import may take seconds."""
 _sync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
 

@@ -54,7 +54,7 @@ A_JOB: dict[str, Any] = {
 
 class JobSerializer(serializers.Serializer[Any]):
     key = serializers.CharField()
-    address = serializers.URLField(help_text="where to ask how far the job is")
+    address = serializers.URLField(help_text="the address of the job's status")
     what = serializers.CharField(help_text="what it computes, in words")
     state = serializers.ChoiceField(State.values)
     position = serializers.IntegerField(help_text="in the queue, from 1; 0 if it does not wait")
@@ -74,7 +74,7 @@ class JobKey(Strict):
     job = serializers.RegexField(
         r"^[0-9a-f]{32}\Z",
         required=False,
-        help_text="the key of a finished job, whose result is given whatever has changed since",
+        help_text="the key of a finished job; its result is returned even if data changed since",
     )
 
 
@@ -173,7 +173,7 @@ class OneJob(Resource):
     scopes = {"GET": (READ,)}
 
     @describe_endpoint(
-        "Read how far a job is",
+        "Read the status of a job",
         "Its state, its position in the queue, its progress, and the address of its result once it "
         "is done. Results are kept for a week after they were last read.",
         {200: JobSerializer},

@@ -43,7 +43,7 @@ class Kind:
 
     `state` returns what the result depends on beside the options, such as the number of the newest
     label. While both stay the same, the last result is valid. `carry_out` computes the result in a
-    process of its own; it may raise JobError. `may_see` says whether a person may still see results
+    separate process, and may raise JobError. `may_see` says whether a person may still see results
     for these options. `title` names the result in a sentence. A kind that is not `listed` is a part
     that pages ask for by themselves: the list of a person's reports and exports leaves it out. Jobs
     of `heavy` kinds take minutes. A person has only one of them running at a time, so that a page

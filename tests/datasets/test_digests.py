@@ -66,7 +66,7 @@ def test_each_text_that_was_changed_is_named(
     assert found() == [f"batch b: query 'q/1': {says}"]
 
 
-BESIDE = "query 'q/1': its texts are unchanged, but something else of it has changed"
+BESIDE = "query 'q/1': its texts are unchanged, but another part of it has changed"
 CHANGES: list[tuple[Callable[[], object], str]] = [
     (lambda: Report.objects.filter(key="r#1").update(system="other"), BESIDE),
     (lambda: Grounding.objects.filter(passage__key="p").update(relevant=False), BESIDE),

@@ -373,7 +373,7 @@ class TestMoving:
         joined(study.rita, bridges)
         shared(study.campaign.batch, bridges)
         assert move(study.campaign, bridges) == [
-            "Released: 1 reserved slot of people outside bridges."
+            "Released 1 reserved slot from people outside bridges."
         ]
         states = [Assignment.objects.get(pk=each.pk).status for each in (mine, bens, ritas)]
         assert states == ["cancelled", "open", "open"]
@@ -394,7 +394,7 @@ class TestMoving:
             joined(user, bridges)
         assert move(study.campaign, bridges, study.root) == [
             "Batch 'harbour' is shared with bridges, to read.",
-            "Released: 2 reserved slots of people outside bridges.",
+            "Released 2 reserved slots from people outside bridges.",
         ]
         states = [Assignment.objects.get(pk=each.pk).status for each in (mine, bens, ritas)]
         assert states == ["open", "cancelled", "cancelled"]
