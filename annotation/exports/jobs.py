@@ -59,7 +59,7 @@ def state(options: Options) -> Any:
 
 
 def carry_out(options: Options, progress: Progress) -> Result:
-    """Return the file of an export. Progress is in lines, of an estimated total. Raises JobError."""
+    """Return an export as a file. Progress counts lines of an estimated total. Raises JobError."""
     campaign, what, form = _campaign(options), options["what"], options["form"]
     total = expected_lines(campaign, what, form)
     try:
