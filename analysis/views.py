@@ -75,7 +75,7 @@ def _current_job(request: HttpRequest, campaign: Campaign, form: ReportForm) -> 
     """Return the finished job of the current report, or the page that waits for it."""
     asked = jobs.follow(request, REPORT, question(campaign, form.options))
     back = report_address(campaign, options_query(request))
-    return asked.job if asked.is_current else jobs.waiting(request, asked.job, back)
+    return asked.job if asked.is_current else jobs.waiting_page(request, asked.job, back)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -105,8 +105,8 @@ def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
 def _stored(request: HttpRequest, campaign: Campaign, job: Job) -> HttpResponse:
     """Show the result of a snapshot's job."""
     query = options_query(request)
-    if not results.is_there(job):
-        return jobs.waiting(request, job, report_address(campaign, query))
+    if not results.has_result(job):
+        return jobs.waiting_page(request, job, report_address(campaign, query))
     found, context = results.value(job), {"campaign": campaign, "query": query}
     if "current" in found:
         return render(request, "reports/changed.html", context, status=409)
@@ -146,7 +146,7 @@ def robustness(request: HttpRequest, pk: int) -> HttpResponse:
         return blind
     judge, page = run.judge.base or run.judge, request.path
     job_options = robustness_question(run.campaign, judge)
-    shown = jobs.shown(request, ROBUSTNESS, job_options, page, page)
+    shown = jobs.result_or_progress(request, ROBUSTNESS, job_options, page, page)
     if isinstance(shown, HttpResponse):
         return shown
     noun = schema(run.campaign).noun

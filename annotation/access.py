@@ -34,9 +34,9 @@ from datasets.access import READERS
 from datasets.db.prepared import Parameter, PreparedModels
 from datasets.teams import NotManagedError
 
-ON_SHOW = (Assignment.Status.OPEN, Assignment.Status.DONE)
-TAKEABLE = (Item.Use.STUDY, Item.Use.PRACTICE)
-"""The uses that make a campaign worth listing. Gold items come only beside others."""
+VISIBLE_STATUSES = (Assignment.Status.OPEN, Assignment.Status.DONE)
+ASSIGNABLE_USES = (Item.Use.STUDY, Item.Use.PRACTICE)
+"""The uses of items for which a campaign is listed. Gold items only come among other items."""
 
 
 def get_account(request: HttpRequest | Request) -> User:
@@ -99,7 +99,7 @@ def visible_campaigns(user: User) -> QuerySet[Campaign]:
     mine = my_assignments(user).filter(item__campaign=OuterRef("pk"))
     had = Assignment.objects.filter(item=OuterRef("pk"), rater__user=user).exclude(scope=CARRIED)
     free = Item.objects.filter(
-        campaign=OuterRef("pk"), taken__lt=F("quota"), use__in=TAKEABLE
+        campaign=OuterRef("pk"), taken__lt=F("quota"), use__in=ASSIGNABLE_USES
     ).filter(~Exists(had))
     may_take = Q(Exists(free), pk__in=open_campaigns(user).values("pk"))
     return Campaign.objects.filter(Exists(mine) | may_take).order_by("name")
@@ -163,8 +163,8 @@ def may_read(user: User, campaign: int) -> bool:
 
 
 def own(assignments: QuerySet[Assignment]) -> QuerySet[Assignment]:
-    """Select the assignments that pages show: no imports of parts, and no repetitions."""
-    return assignments.filter(replicate=0, scope="", status__in=ON_SHOW)
+    """Select the assignments that pages show, without partial imports and repetitions."""
+    return assignments.filter(replicate=0, scope="", status__in=VISIBLE_STATUSES)
 
 
 def _my_assignment_query() -> QuerySet[Assignment]:

@@ -1,4 +1,4 @@
-"""App configuration: the counters' triggers after each migration, and who reads batches."""
+"""App configuration: installs the counters' triggers, and registers who reads batches."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def filter_events(rows: QuerySet[Event], filters: EventFilter, whole: bool) -> Q
     if filters.event:
         rows = rows.filter(event=filters.event)
     if filters.person:
-        rows = rows.filter(_account(filters.person) if whole else _shown_as(filters.person))
+        rows = rows.filter(_account(filters.person) if whole else _shown_under(filters.person))
     if filters.since:
         rows = rows.filter(at__gte=filters.since)
     if filters.until:
@@ -77,7 +77,7 @@ def _account(name: str) -> Q:
     return Q(who__in=User.objects.filter(username=name).values("pk"))
 
 
-def _shown_as(name: str) -> Q:
+def _shown_under(name: str) -> Q:
     """Select the events shown under this name, so that the filter reveals no more than the list."""
     raters = User.objects.filter(rater__name=name).values("pk")
     staff = User.objects.filter(username=name, role__in=READERS).values("pk")
@@ -132,7 +132,7 @@ MOST_CHANGES = 20
 
 
 def changes_of(campaign: Campaign) -> list[ShownEvent]:
-    """Return the latest changes of a campaign since it was created and opened, the newest first."""
+    """Return a campaign's latest changes, newest first, without its creation and first opening."""
     rows = Event.objects.filter(campaign=campaign.pk)
     created = rows.filter(event="campaign.made").aggregate(first=Min("pk"))["first"] or 0
     changed = rows.filter(event__in=CHANGES, pk__gt=created).order_by("-pk")[:MOST_CHANGES]
@@ -147,7 +147,7 @@ KINDS = {"prolificstudy": "Prolific study", "judgerun": "run", "frozenreport": "
 
 @dataclass(frozen=True)
 class ShownEvent:
-    """One event as it is shown. `object` names what the event is about."""
+    """One event as it is shown. `object` is the name of the thing that it is about."""
 
     event: Event
     who: str
@@ -159,7 +159,7 @@ class ShownEvent:
 
     @property
     def of(self) -> str:
-        """Return what the event is about, in the words of the pages."""
+        """Return the name of the event's object, in the words of the pages."""
         kind = self.event.object_kind
         return f"{KINDS[kind]} {self.event.object_id}" if kind in KINDS else self.object
 

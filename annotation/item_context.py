@@ -54,7 +54,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedVariable:
     """One variable of one unit. `conditions` is JSON: the variables and codes that show it."""
 
     name: str
@@ -75,7 +75,7 @@ class Prose:
 
 
 @dataclass(frozen=True)
-class Free:
+class FreePart:
     """A part of an answer that the protocol's own page edits, as JSON under its key."""
 
     key: str
@@ -87,20 +87,20 @@ class Free:
 class Row:
     """One unit on the page. `evidence` is the JSON of its quotes, in code points.
 
-    `listed` is the rule of a list written for it, and `matching` of a list that it is matched to.
+    `listed` is the rule of a list to write for it, and `matching` that of a list to match it with.
     """
 
     number: int
     name: str
     text: str
     heading: str
-    variables: tuple[Asked, ...]
+    variables: tuple[AskedVariable, ...]
     rule: Evidence | None
     evidence: str
     prose: Prose | None
     listed: PointList | None = None
     matching: PointList | None = None
-    free: tuple[Free, ...] = ()
+    free: tuple[FreePart, ...] = ()
 
     @property
     def alone(self) -> bool:
@@ -181,14 +181,15 @@ def _rows(
             text=unit.text,
             heading=_kind(unit.kind) if several and unit.kind != before else "",
             variables=tuple(
-                _asked(schema, v, known.get(v.name)) for v in schema.variables_of(unit.kind)
+                _asked_variable(schema, v, known.get(v.name))
+                for v in schema.variables_of(unit.kind)
             ),
             rule=schema.evidence(unit.kind),
             evidence=json.dumps(known.get(EVIDENCE_KEY) or [], ensure_ascii=False),
             prose=_prose(schema, written, spec, known.get(written.name)) if written else None,
             listed=schema.listed(unit.kind),
             matching=schema.matching(unit.kind),
-            free=tuple(_free(schema, unit.kind, known)),
+            free=tuple(_free_parts(schema, unit.kind, known)),
         )
         before = unit.kind
 
@@ -201,10 +202,10 @@ def word_of(variable: Variable, code: str) -> str:
 def with_button_words(guideline: str, asked: Schema, own: Mapping[str, str]) -> str:
     """Return a guideline that names answers as their buttons do, and variables by their questions.
 
-    A code in bold becomes the word of its button, unless its variables have several; words in
-    brackets after it go where the button says them itself. `own` are the words of a page that has
-    other ones than its protocol. A variable that begins an entry of a list becomes its question,
-    with its name in brackets, since examples use the name.
+    A code in bold becomes the word of its button, unless different variables use different words.
+    Words in brackets after a code are removed if the button has them. `own` are the words of a page
+    whose words differ from its protocol's. A variable that begins an entry of a list becomes its
+    question, with its name in brackets, since examples use the name.
     """
     words: dict[str, set[str]] = {}
     for variable in asked.variables:
@@ -242,11 +243,11 @@ def _translated(text: str) -> str:
 
 
 def heading_of(text: Text) -> str:
-    """Return a text's heading. That which a protocol gives is translated, and a title is not."""
+    """Return a text's heading. A heading from the protocol is translated, but a title is not."""
     return gettext(text.heading) if text.heading in HEADINGS else text.heading
 
 
-def _asked(schema: Schema, variable: Variable, value: object) -> Asked:
+def _asked_variable(schema: Schema, variable: Variable, value: object) -> AskedVariable:
     digits = all(code.isdecimal() and len(code) == 1 for code in variable.codes)
     choices = tuple(
         Choice(
@@ -260,7 +261,7 @@ def _asked(schema: Schema, variable: Variable, value: object) -> Asked:
         for place, code in enumerate(variable.answers, start=1)
     )
     wraps = sum(len(choice.word + choice.meaning) for choice in choices) > ONE_LINE
-    return Asked(
+    return AskedVariable(
         variable.name, gettext(variable.question), choices, _json(schema, variable.asked_if), wraps
     )
 
@@ -284,12 +285,12 @@ def _prose(schema: Schema, rule: WrittenText, spec: ItemSpec, value: object) -> 
     )
 
 
-def _free(schema: Schema, kind: str, known: Mapping[str, Any]) -> Iterator[Free]:
+def _free_parts(schema: Schema, kind: str, known: Mapping[str, Any]) -> Iterator[FreePart]:
     if listed := schema.listed(kind):
         points = json.dumps(known.get(listed.name) or None, ensure_ascii=False)
-        yield Free(listed.name, points, _json(schema, listed.asked_if))
+        yield FreePart(listed.name, points, _json(schema, listed.asked_if))
     if matching := schema.matching(kind):
-        yield Free(matching.matches, json.dumps(known.get(matching.matches) or []))
+        yield FreePart(matching.matches, json.dumps(known.get(matching.matches) or []))
 
 
 def _kind(kind: str) -> str:

@@ -1,4 +1,4 @@
-"""The registry of the jobs of campaigns: a new kind is a line here."""
+"""The registry of campaigns' jobs: a new kind needs a line here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from annotation.campaign_setup import jobs as previews
 from annotation.campaign_setup import sample_file, suitable_protocols
 from annotation.derivation import jobs as derivations
 from annotation.exports import jobs as exports
-from annotation.exports.bundles import tells_answers
+from annotation.exports.bundles import reveals_answers
 from annotation.imports import jobs as imports
 from annotation.models import Campaign, User
 from annotation.people.membership import may_manage
@@ -19,25 +19,25 @@ from datasets.models import Batch
 from datasets.teams import manages, visible_batches
 
 
-def _sees_export(user: User, options: Options) -> bool:
+def _may_see_export(user: User, options: Options) -> bool:
     if not may_manage(user, options["campaign"]):
         return False
-    return not tells_answers(options["what"]) or may_read(user, options["campaign"])
+    return not reveals_answers(options["what"]) or may_read(user, options["campaign"])
 
 
-def _sees_preview(user: User, options: Options) -> bool:
+def _may_see_preview(user: User, options: Options) -> bool:
     return user.pk == options["user"] and user.role in READERS
 
 
-def _sees_derivation(user: User, options: Options) -> bool:
-    """Whether a person may derive from the batch, and now read the campaigns that decide."""
+def _may_see_derivation(user: User, options: Options) -> bool:
+    """Whether a person may derive from the batch, and may still read the campaigns that decide."""
     batch = visible_batches(user).filter(pk=options["batch"]).first()
     may_derive = batch is not None and manages(user, batch)
     readable = all(may_read(user, each.pk) for each in derivations.campaigns_of(options))
     return user.pk == options["user"] and may_derive and readable
 
 
-def _sees_import(user: User, options: Options) -> bool:
+def _may_see_import(user: User, options: Options) -> bool:
     managed = may_manage(user, options["campaign"])
     return user.pk == options["user"] and managed and may_read(user, options["campaign"])
 
@@ -53,11 +53,11 @@ def _batch(key: int) -> str:
 register_name("campaign", _campaign)
 register_name("batch", _batch)
 register_name("what", str)
-register(Kind(imports.IMPORT, "Imported labels", imports.state, imports.carry_out, _sees_import))
-register(Kind(previews.PREVIEW, "Preview", previews.state, previews.carry_out, _sees_preview))
+register(Kind(imports.IMPORT, "Imported labels", imports.state, imports.carry_out, _may_see_import))
+register(Kind(previews.PREVIEW, "Preview", previews.state, previews.carry_out, _may_see_preview))
 
 
-def _sees_fits(user: User, options: Options) -> bool:
+def _may_see_fits(user: User, options: Options) -> bool:
     return visible_batches(user).filter(pk=options["batch"]).exists()
 
 
@@ -67,33 +67,37 @@ register(
         "Tasks",
         suitable_protocols.state,
         suitable_protocols.carry_out,
-        _sees_fits,
+        _may_see_fits,
         listed=False,
     )
 )
 
 
-def _sees_batch(user: User, options: Options) -> bool:
+def _may_see_batch(user: User, options: Options) -> bool:
     return visible_batches(user).filter(lineage=options["lineage"]).exists()
 
 
-register(Kind(behind.BEHIND, "Lineage", behind.state, behind.carry_out, _sees_batch, listed=False))
+register(
+    Kind(behind.BEHIND, "Lineage", behind.state, behind.carry_out, _may_see_batch, listed=False)
+)
 register(
     Kind(
         derivations.DERIVATION,
         "Derived batch",
         derivations.state,
         derivations.carry_out,
-        _sees_derivation,
+        _may_see_derivation,
     )
 )
-register(Kind(exports.EXPORT, "Export", exports.state, exports.carry_out, _sees_export))
+register(Kind(exports.EXPORT, "Export", exports.state, exports.carry_out, _may_see_export))
 
 
-def _sees_sample(user: User, options: Options) -> bool:
+def _may_see_sample(user: User, options: Options) -> bool:
     managed = may_manage(user, options["campaign"])
     return managed and may_read(user, options["campaign"])
 
 
-register(Kind(sample_file.SAMPLE, "Sample", sample_file.state, sample_file.carry_out, _sees_sample))
+register(
+    Kind(sample_file.SAMPLE, "Sample", sample_file.state, sample_file.carry_out, _may_see_sample)
+)
 register(TRAIL_KIND)

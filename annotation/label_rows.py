@@ -38,8 +38,8 @@ BESIDE = ("carried", "exposed", "grade")
 KNOWN = (*COLUMNS, *BESIDE)
 """All columns that a file may have."""
 GRADE = "grade"
-"""The member of a stored label's meta that is a column of its own in files: what a judge answered
-on its own scale, before its file mapped it to a code."""
+"""The key of a judge's grade in a stored label's meta; files have a column for it. A grade is an
+answer on the judge's own scale, before the judge's file mapped it to a code."""
 
 Reason = Literal[
     "unreadable",

@@ -28,6 +28,6 @@ def reasons(assignment: Assignment, asked: Schema, kinds: Mapping[str, str]) -> 
     }
 
 
-def joined(old: Reasons, new: Reasons) -> Reasons:
+def merge_reasons(old: Reasons, new: Reasons) -> Reasons:
     """Return old and new reasons together. The new reason wins where both have one."""
     return {name: {**old.get(name, {}), **new.get(name, {})} for name in {**old, **new}}

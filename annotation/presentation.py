@@ -37,12 +37,12 @@ from annotation.protocols.base import (
     kinds_of,
     name_units,
 )
-from annotation.protocols.guidelines import trimmed
+from annotation.protocols.guidelines import trim_guideline
 from annotation.protocols.schema import Schema, schema_of
 from annotation.protocols.validation import NOT_AMONG, Problem, RefusedError
 from annotation.registry import DECLARED, get_protocol
 from datasets import rows
-from datasets.db.prepared import Among, Parameter, Prepared
+from datasets.db.prepared import InList, Parameter, Prepared
 from datasets.material import as_row, as_rows
 from datasets.text import sentences
 
@@ -142,12 +142,12 @@ def _asks(campaign: str, variable: str) -> bool:
     return not chosen or variable in chosen
 
 
-def by_others(answers: QuerySet[Response], rater: int) -> QuerySet[Response]:
+def answers_by_others(answers: QuerySet[Response], rater: int) -> QuerySet[Response]:
     return answers.filter(~Q(assignment__rater=rater))
 
 
 class ForgottenItemError(LookupError):
-    """A stored item, or a unit of it, that its batch no longer gives: texts or protocol changed."""
+    """The batch no longer yields a stored item or unit, since texts or the protocol changed."""
 
 
 FORGOTTEN = (ForgottenItemError, ForgottenUnitError)
@@ -158,7 +158,7 @@ CHANGED = gettext_noop(
 
 
 def words_of_unit(item: Item, name: str) -> str:
-    """Return the words of a unit for a list, or that the item's texts were changed."""
+    """Return a unit's text for a list, or a note that the item's texts were changed."""
     try:
         return name_units(present(item).units)[name].text
     except FORGOTTEN:
@@ -184,7 +184,7 @@ def schema(campaign: Campaign) -> Schema:
 
 
 def whole_guideline(campaign: Campaign) -> str:
-    """Return the guideline with the parts about what the campaign does not ask."""
+    """Return the guideline including the parts about variables that the campaign does not ask."""
     own = campaign.guideline
     chosen = design(campaign)
     task = DECLARED[campaign.protocol].as_of(campaign.protocol_version)
@@ -202,7 +202,7 @@ def guideline_in(campaign: Campaign, language: str) -> tuple[str, str]:
         return asked.protocol.guideline, whole
     if asked.protocol.guideline.strip() == whole.strip():
         return text, text
-    return trimmed(task, {variable.name for variable in asked.variables}, text), text
+    return trim_guideline(task, {variable.name for variable in asked.variables}, text), text
 
 
 @lru_cache(maxsize=64)
@@ -221,7 +221,7 @@ def _schema(
     asked = schema_of(task, variables, categories)
     if guideline or not trims:
         return asked
-    text = trimmed(task, {variable.name for variable in asked.variables})
+    text = trim_guideline(task, {variable.name for variable in asked.variables})
     if text == task.guideline:
         return asked
     return replace(asked, protocol=replace(task, own_guideline=text))
@@ -249,9 +249,9 @@ def items_of(
 def present(item: Item) -> ItemSpec:
     """Return an item as it is shown: its texts, and all its units in their stored order.
 
-    Recent items stay in memory. They cannot become stale: the rows of a batch and of a campaign's
-    items are written once. What takes their place after a deletion, or in another database, has
-    another creation time, which is part of the key.
+    Recent items stay in memory. They cannot become stale, since the rows of a batch and of a
+    campaign's items are written once. Rows that replace them after a deletion, or in another
+    database, have another creation time, which is part of the key.
     """
     return _recall(_specs, item) or _remember(_specs, item, _find_spec(item))
 
@@ -300,7 +300,7 @@ def _unit_query() -> QuerySet[Unit, tuple[str, int]]:
 
 
 def _units_of_several_query() -> QuerySet[Unit, tuple[int, str, int]]:
-    units = Unit.objects.filter(Among("item", "items")).order_by("item", "position")
+    units = Unit.objects.filter(InList("item", "items")).order_by("item", "position")
     return units.values_list("item", "name", "pk")
 
 
@@ -313,7 +313,7 @@ MAX_NAME_CHARACTERS = 1_000_000
 
 
 def _size(spec: ItemSpec) -> int:
-    """Count the characters of an item, but at least so many that `MAX_ITEMS` fill the cache."""
+    """Count an item's characters; at least as many as let `MAX_ITEMS` items fill the cache."""
     texts = sum(len(text.text) + sum(map(len, text.suggested)) for text in spec.texts)
     units = sum(len(unit.text) for unit in spec.units)
     turns = sum(len(turn.text) for turn in spec.earlier)
@@ -357,12 +357,12 @@ def asked_units(assignment: Assignment, spec: ItemSpec) -> dict[str, UnitSpec]:
 
 
 def ordered_texts(assignment: Assignment, spec: ItemSpec) -> list[Text]:
-    """Return an item's texts in this rater's order. Texts without a place in it come first."""
+    """Return an item's texts in this rater's order. Texts that are not in the order come first."""
     places = {field: n for n, field in enumerate(assignment.shown)}
     return sorted(spec.texts, key=lambda text: places.get(text.field, -1))
 
 
-def shown_texts(spec: ItemSpec) -> Mapping[str, str]:
+def texts_by_field(spec: ItemSpec) -> Mapping[str, str]:
     """Return the texts that spans may refer to, by field."""
     return {text.field: text.text for text in spec.texts}
 
@@ -395,7 +395,7 @@ class Blinding:
         return {name: alias for alias, name in self.names.items()}
 
     def for_page(self, payload: Payload | None) -> Payload | None:
-        """Return a stored answer under aliases, and without what is not for the page."""
+        """Return a stored answer under aliases, without the keys that the page may not have."""
         if payload is None or not self.names:
             return payload
         return self._renamed(payload, self.aliases)
@@ -407,7 +407,7 @@ class Blinding:
     def check_names(self, names: Iterable[str]) -> None:
         """Raise RefusedError for a name that is not an alias of the page.
 
-        A stored name gets the same error, because it may reveal whose text is whose.
+        A stored name gets the same error, because it may reveal the author of a text.
         """
         if self.names and not set(names) <= self.names.keys():
             raise RefusedError([Problem("", "", NOT_AMONG)])

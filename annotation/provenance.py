@@ -1,7 +1,7 @@
 """The basis of an answer: digests of the questions, the texts and the guideline that it refers to.
 
-The basis shows what a rater saw on a page that was opened before an upgrade, or before a text was
-changed in the database. It covers only what the page shows: no id, no system's name.
+The basis shows what a rater saw, even on a page that was opened before an upgrade, or before a text
+was changed in the database. It covers only what the page shows: no id, no system's name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LENGTH = 12
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=True)
-WHAT = ("questions", "texts", "guideline")
+BASIS_PARTS = ("questions", "texts", "guideline")
 _FORM = re.compile(rf"[0-9a-f]{{{LENGTH}}}(-[0-9a-f]{{{LENGTH}}}){{2}}")
 
 
@@ -39,8 +39,8 @@ class Basis:
     def differs(self, other: str) -> list[str]:
         """Return which of the three differ in another basis, or all if it is malformed."""
         if not _FORM.fullmatch(other):
-            return list(WHAT)
-        pairs = zip(WHAT, astuple(self), other.split("-"), strict=True)
+            return list(BASIS_PARTS)
+        pairs = zip(BASIS_PARTS, astuple(self), other.split("-"), strict=True)
         return [name for name, mine, theirs in pairs if mine != theirs]
 
 

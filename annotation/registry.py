@@ -1,4 +1,4 @@
-"""Every task that a campaign may have: the protocols and the preparation steps."""
+"""All tasks that a campaign may have: the protocols and the preparation steps."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ DECLARED: dict[str, Protocol] = PROTOCOLS | {
 
 
 def get_protocol(campaign: Campaign) -> Protocol:
-    """The task of a campaign: as its version declared it, and as its option `points` reads it."""
+    """Return the task of a campaign, in its version and in the reading of its option `points`."""
     task = DECLARED[campaign.protocol].as_of(campaign.protocol_version)
     return task.read_as(campaign.options.get("points") or "")

@@ -19,7 +19,7 @@ _QUIET = "\"'`\ufeff\u200b\u200c\u200d\u2060"
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
-def defused(text: str) -> str:
+def escape_formula(text: str) -> str:
     """Return a cell that no spreadsheet runs as a formula, with an apostrophe in front if needed.
 
     Formulas begin with a character of `_RUNS`, perhaps after blanks, quotes and zero-width
@@ -29,9 +29,9 @@ def defused(text: str) -> str:
     return f"'{text}" if first in _RUNS and not _NUMBER.fullmatch(text) else text
 
 
-def armed(cell: str) -> str:
-    """Return the original text of a cell from `defused`."""
-    return cell[1:] if cell.startswith("'") and defused(cell[1:]) == cell else cell
+def unescape_formula(cell: str) -> str:
+    """Return the original text of a cell from `escape_formula`."""
+    return cell[1:] if cell.startswith("'") and escape_formula(cell[1:]) == cell else cell
 
 
 def cell(value: Any) -> str:
@@ -43,7 +43,7 @@ def cell(value: Any) -> str:
     if isinstance(value, int | float):
         return str(value)
     if isinstance(value, str):
-        return defused(value)
+        return escape_formula(value)
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -62,7 +62,7 @@ def write_rows(columns: Sequence[str], rows: Iterator[Mapping[str, Any]]) -> Ite
 def _with_header(
     columns: Sequence[str], rows: Iterator[Mapping[str, Any]]
 ) -> Iterator[Sequence[str]]:
-    yield [defused(column) for column in columns]
+    yield [escape_formula(column) for column in columns]
     for row in rows:
         yield [cell(row.get(column)) for column in columns]
 
@@ -88,7 +88,7 @@ def read_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[st
 
 
 def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
-    with _opened(path) as handle:
+    with _open(path) as handle:
         text = _Text(handle, os.fspath(path))
         reader = csv.reader(text, strict=True)
         while True:
@@ -106,7 +106,7 @@ def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
             yield reader.line_num, cells
 
 
-def _opened(path: Path) -> io.BufferedReader:
+def _open(path: Path) -> io.BufferedReader:
     try:
         return path.open("rb")
     except OSError as error:
@@ -159,4 +159,8 @@ def _row(header: list[str], cells: list[str], place: Place) -> dict[str, str]:
     if len(cells) != len(header):
         wrong = f"{len(cells)} cells where the header has {len(header)}"
         raise InputError(place, wrong, "correct the line's commas and quotes")
-    return {name: armed(value) for name, value in zip(header, cells, strict=True) if value != ""}
+    return {
+        name: unescape_formula(value)
+        for name, value in zip(header, cells, strict=True)
+        if value != ""
+    }

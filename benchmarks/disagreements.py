@@ -90,7 +90,7 @@ def _queue(campaign: int) -> dict[str, float]:
     # The first request imports modules.
     for name in ("imports", "found", "kept", "one answer new"):
         if name == "found":
-            dispute_queue._KEPT.clear()
+            dispute_queue._CACHE.clear()
             caches["reports"].clear()
         if name == "one answer new":
             _revise(campaign)

@@ -1,4 +1,4 @@
-"""Adapters of django-allauth: no e-mail, no messages, no registration, our own identities."""
+"""Adapters for django-allauth: no e-mail, no messages, no registration, and our own identities."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DISABLED = Message("this account is disabled; ask an administrator")
 
 
 class _Quiet:
-    """The pages say what happened, and the site sends no e-mail."""
+    """Sends no messages and no e-mail, since the pages say what happened."""
 
     def add_message(self, *args: Any, **kwargs: Any) -> None:
         pass
@@ -51,7 +51,7 @@ class _Quiet:
 
 
 class AccountAdapter(_Quiet, DefaultAccountAdapter):
-    """Logs in with Django's backend, and leads to no other host."""
+    """Logs people in with Django's backend, and never redirects to another host."""
 
     def pre_login(self, request: HttpRequest, user: Any, **more: Any) -> HttpResponse | None:
         response: HttpResponse | None = super().pre_login(request, user, **more)
@@ -67,10 +67,10 @@ class AccountAdapter(_Quiet, DefaultAccountAdapter):
         return url_has_allowed_host_and_scheme(url, {host}, require_https=secure)
 
     def respond_user_inactive(self, request: HttpRequest, user: AbstractBaseUser) -> HttpResponse:
-        return refused(request, DISABLED)
+        return login_refusal(request, DISABLED)
 
     def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
-        """Where nobody has a password, only a second factor can be asked for again."""
+        """On a site without passwords, only a second factor can be asked for again."""
         user = context.request.user
         if settings.TANDEM_PASSWORDS and user.has_usable_password():
             return super().is_reauthentication_required(app=app, **kwargs)
@@ -102,7 +102,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):
         try:
             return _cipher().decrypt(encrypted_text.encode()).decode()
         except InvalidToken:
-            # The site has another key now. No code may fit until an admin removes the factor.
+            # The site's key has changed. No code is valid until an admin removes the factor.
             return base64.b32encode(secrets.token_bytes(20)).decode()
 
     def get_totp_issuer(self) -> str:
@@ -118,20 +118,24 @@ def _cipher() -> Fernet:
 
 
 class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
-    """Finds the account of an identity by `annotation.people.identities`, and stores no claim."""
+    """Finds an identity's account through `annotation.people.identities`, and stores no claims."""
 
     def populate_user(self, request: HttpRequest, sociallogin: Any, data: Any) -> Any:
         claims = sociallogin.account.extra_data
         token, more = claims.get("id_token") or {}, claims.get("userinfo") or {}
         if token and more and token.get("sub") != more.get("sub"):
             raise ImmediateHttpResponse(
-                refused(request, Message("the identity provider names two people"))
+                login_refusal(
+                    request, Message("the identity provider returned two different people")
+                )
             )
         try:
             identities.check_nonce(token.get("nonce"), request.GET.get("state", ""))
-            identity = identities.identity_of(together(token, more), settings.TANDEM_OIDC_ISSUER)
+            identity = identities.identity_of(
+                merge_claims(token, more), settings.TANDEM_OIDC_ISSUER
+            )
         except PeopleError as error:
-            raise ImmediateHttpResponse(refused(request, error.args[0])) from error
+            raise ImmediateHttpResponse(login_refusal(request, error.args[0])) from error
         sociallogin.identity = identity
         sociallogin.account.uid, sociallogin.account.extra_data = identity.uid, {}
         sociallogin.email_addresses = []
@@ -146,13 +150,13 @@ class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
             elif sociallogin.is_existing:
                 identities.take_part(invitation, sociallogin.user)
             else:
-                self._take_in(request, sociallogin, invitation)
+                self._connect_account(request, sociallogin, invitation)
         except PeopleError as error:
-            raise ImmediateHttpResponse(refused(request, error.args[0])) from error
+            raise ImmediateHttpResponse(login_refusal(request, error.args[0])) from error
         if invitation is not None and invitation.team_id is not None:
             sociallogin.state.setdefault("next", landing(invitation, sociallogin.user))
 
-    def _take_in(self, request: HttpRequest, sociallogin: Any, invitation: Any) -> None:
+    def _connect_account(self, request: HttpRequest, sociallogin: Any, invitation: Any) -> None:
         identity: Identity = sociallogin.identity
         try:
             with transaction.atomic():
@@ -177,17 +181,17 @@ class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
         extra_context: Any = None,
     ) -> None:
         reason = Message("the log-in was cancelled or failed at the identity provider; try again")
-        raise ImmediateHttpResponse(refused(request, reason, status=401))
+        raise ImmediateHttpResponse(login_refusal(request, reason, status=401))
 
 
-def together(token: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+def merge_claims(token: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     """Merge two sources of claims. `email_verified` is about the address of its own source only."""
     if "email" in more:
         token = {name: said for name, said in token.items() if name != "email_verified"}
     return {**token, **more}
 
 
-def refused(request: HttpRequest, reason: str, status: int = 403) -> HttpResponse:
-    """Answer a log-in that leads to no account, with the reason and the way back."""
+def login_refusal(request: HttpRequest, reason: str, status: int = 403) -> HttpResponse:
+    """Answer a log-in that leads to no account, with the reason and a link back to the log-in."""
     context = {"reason": sentence(PeopleError(reason))}
     return render(request, "accounts/refused.html", context, status=status)

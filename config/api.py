@@ -27,8 +27,8 @@ from datasets.api.authentication import TokenInHeader
 from datasets.api.base import (
     NoParameters,
     Resource,
-    checked,
-    described,
+    describe_endpoint,
+    validate,
 )
 from datasets.api.errors import SENTENCES
 from datasets.api.permissions import ANY, scopes_of
@@ -53,7 +53,7 @@ class Root(Resource):
     roles = {"GET": EVERYBODY}
     scopes = {"GET": ANY}
 
-    @described(
+    @describe_endpoint(
         "Where to begin",
         "The account behind the token, and the lists that its role may read.",
         {
@@ -110,19 +110,19 @@ class Description(SpectacularAPIView):
     @extend_schema(exclude=True)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
         others = {k: v for k, v in request.query_params.items() if k != "format"}
-        checked(NoParameters, others)
+        validate(NoParameters, others)
         renderer: type[BaseRenderer] = type(request.accepted_renderer)
         charset = f"; charset={renderer.charset}" if renderer.charset else ""
         return HttpResponse(
-            rendered(renderer.media_type or ""),
+            render_schema(renderer.media_type or ""),
             content_type=f"{renderer.media_type}{charset}",
             headers={"Content-Disposition": f'inline; filename="Tandem.{renderer.format}"'},
         )
 
 
 @cache
-def rendered(media_type: str) -> bytes:
-    """Write the description once for each format, since it takes seconds and is the same to all."""
+def render_schema(media_type: str) -> bytes:
+    """Render the description once per format, since it takes seconds and is the same for all."""
     (renderer,) = (r for r in Description.renderer_classes if r.media_type == media_type)
     schema = SchemaGenerator().get_schema(request=None, public=True)
     return force_bytes(renderer().render(schema, renderer_context={}))

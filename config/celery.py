@@ -1,7 +1,7 @@
 """The Celery application. A message only says that work is due; the work is in the database.
 
-Workers do not talk to each other (Celery calls this mingle and gossip). They need nothing of each
-other, and after a restart of the broker a worker that waits for its neighbours may wait for ever.
+Workers do not talk to each other (Celery calls this mingle and gossip). They do not need each
+other, and after a restart of the broker a worker that waits for the others may wait for ever.
 """
 
 from __future__ import annotations

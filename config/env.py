@@ -89,7 +89,7 @@ UNREADABLE_DATABASE = (
 )
 ROLES = ("annotator", "researcher", "admin")
 LEAST_KEY, LEAST_DIFFERENT = 50, 8
-GUESSED = ("django-insecure", "secret", "changeme", "change-me", "password", "example")
+GUESSABLE_KEYS = ("django-insecure", "secret", "changeme", "change-me", "password", "example")
 NEW_KEY = "python -c 'import secrets; print(secrets.token_urlsafe(50))' prints one"
 
 
@@ -222,7 +222,7 @@ def secret_key(debug: bool, own_machine: bool, folder: Path) -> str:
 
 def _check_strength(key: str) -> str:
     weak = len(key) < LEAST_KEY or len(set(key)) < LEAST_DIFFERENT or _repeats(key)
-    if weak or any(word in key.lower() for word in GUESSED):
+    if weak or any(word in key.lower() for word in GUESSABLE_KEYS):
         raise ImproperlyConfigured(
             f"SECRET_KEY can be guessed; set it to {LEAST_KEY} random characters ({NEW_KEY})"
         )
@@ -279,7 +279,7 @@ def database(folder: Path) -> dict[str, object]:
         size = max(whole_number("TANDEM_POOL_SIZE"), threads_of_web_process())
         pool = {"min_size": 0, "max_size": size, "timeout": 4, "reconnect_timeout": 2}
         options |= {"pool": pool, "connect_timeout": 3}
-        # A pooler that shares connections may need it off: ?prepare_threshold=1000000000.
+        # A pooler that shares connections may need it switched off: ?prepare_threshold=1000000000.
         options.setdefault("prepare_threshold", 5)
     return dict(config)
 
@@ -287,7 +287,7 @@ def database(folder: Path) -> dict[str, object]:
 def broker(folder: Path) -> dict[str, object]:
     """Return CELERY_BROKER_URL and its options; by default the file system in the data folder.
 
-    The broker only wakes workers; the database says which work there is.
+    The broker only wakes workers; the work itself is listed in the database.
     """
     url = read("CELERY_BROKER_URL", "filesystem://")
     if url.startswith(("valkey:", "valkeys:")) or ":" not in url:

@@ -1,7 +1,7 @@
 """Settings of the web server: `gunicorn -c config/gunicorn.py config.wsgi`.
 
 On TERM it accepts no new connections and lets running requests finish within the grace period. On
-HUP it starts again with new code, and no request is lost (`config.front.renewal`).
+HUP it restarts with new code, and no request is lost (`config.front.renewal`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from config.front import exchange, local_workers, renewal
 from config.logging import logging_config
 
 bind = env.read("BIND", "127.0.0.1:8000")
-# Processes for work on items, and processes that these pass all other requests on to.
+# Processes for work on items, and processes to which these pass on all other requests.
 _WORK, _OTHER = env.whole_number("WEB_WORKERS"), env.whole_number("WEB_OTHER_WORKERS", least=0)
-workers = _WORK + (_OTHER if exchange.IS_HERE else 0)
+workers = _WORK + (_OTHER if exchange.IS_SUPPORTED else 0)
 threads = env.whole_number("WEB_THREADS")
 worker_class = "config.front.worker.Worker"
 # Slow clients occupy a connection and no thread; when there are more, the idlest is closed.
@@ -33,7 +33,7 @@ worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None
 max_requests, max_requests_jitter = 20_000, 2_000
 # Only the site's own proxy may set a request's scheme.
 forwarded_allow_ips = "*" if env.whole_number("TANDEM_PROXIES", least=0) else ""
-# The control socket would be another way to control the server, and is in a home folder.
+# The control socket would be one more way to control the server, and is in a home folder.
 control_socket_disable = True
 # No header may set the site's prefix, since a proxy that passes it on would change paths.
 forwarder_headers = ""
@@ -74,7 +74,7 @@ def problem() -> str:
 
 
 def _not_collected() -> str:
-    """Say what to do if there are no static files, without which no page can be shown."""
+    """Return what to do if there are no static files, without which no page can be shown."""
     folder = env.static_dir(env.data_dir())
     if (folder / "staticfiles.json").is_file():
         return ""

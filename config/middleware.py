@@ -1,7 +1,7 @@
 """Middleware: request ids, headers, body limits, sessions, timeouts, audit actor, ledger of looks.
 
 PostgreSQL ends a statement of a request after 5 seconds, or after 60 for slow kinds of requests,
-since other people's saves wait behind a slow page. The response then asks the person to request
+since a slow page makes other people's saves wait. The response then asks the person to request
 less. Commands and workers have no such limit, and neither has SQLite.
 """
 
@@ -41,7 +41,7 @@ from annotation.protocols.base import ForgottenUnitError
 from audit.recording import Actor, address_class, current_actor, on_behalf
 from config.context import NotCollectedError
 from datasets.access import client_address, wants_data
-from datasets.jobs.guard import answering
+from datasets.jobs.guard import answering_request
 from datasets.messages import Message
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
@@ -111,13 +111,14 @@ class BodyGuard:
         self, request: HttpRequest, view: Callable[..., Any], *_: object
     ) -> HttpResponseBase | None:
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
-            return refused(request, 411, "send the body's length (Content-Length)")
-        # Django would decode with any codec named, and some codecs give no text.
+            return refusal_response(request, 411, "send the body's length (Content-Length)")
+        # Django would decode with any codec that a request names, and some codecs do not return
+        # text.
         if (request.content_params or {}).get("charset", "utf-8").lower() not in UTF_8:
-            return refused(request, 415, "send the body in UTF-8")
+            return refusal_response(request, 415, "send the body in UTF-8")
         limit = _limit(request, view)
         if _length(request) > limit:
-            return refused(
+            return refusal_response(
                 request,
                 413,
                 Message("this is more than %(most)s MB; send less", most=f"{limit / MEGABYTE:g}"),
@@ -142,22 +143,22 @@ def _length(request: HttpRequest) -> int:
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponseBase:
     """Answer a request that no browser or correct script sends; the log has the reason."""
-    return refused(
+    return refusal_response(
         request, 400, Message("this request cannot be read; correct it and send it again")
     )
 
 
-def locked(
+def lockout_response(
     request: HttpRequest, response: HttpResponseBase | None = None, credentials: Any = None
 ) -> HttpResponseBase:
     """Answer after too many wrong passwords, equally for existing and unknown accounts."""
     wait = math.ceil(getattr(request, "log_in_wait", timedelta(0)).total_seconds())
-    page = render(request, "accounts/locked.html", {"wait": in_words(wait)}, status=429)
+    page = render(request, "accounts/locked.html", {"wait": format_wait(wait)}, status=429)
     page["Retry-After"] = str(wait)
     return page
 
 
-def in_words(seconds: int) -> str:
+def format_wait(seconds: int) -> str:
     """Return a wait as a person would say it: "10 seconds", "a minute", "32 minutes"."""
     if seconds < MINUTE:
         return f"{seconds} second{'' if seconds == 1 else 's'}"
@@ -165,7 +166,7 @@ def in_words(seconds: int) -> str:
     return "a minute" if minutes == 1 else f"{minutes} minutes"
 
 
-def refused(request: HttpRequest, status: int, reason: str) -> HttpResponseBase:
+def refusal_response(request: HttpRequest, status: int, reason: str) -> HttpResponseBase:
     """Answer with a reason, as JSON for a script and as a page for a person."""
     reason = translated(reason)
     if wants_data(request):
@@ -347,7 +348,7 @@ class DatabaseAway:
         return self.handle(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:
-        return unavailable(request) if isinstance(error, DATABASE_ERRORS) else None
+        return unavailable_response(request) if isinstance(error, DATABASE_ERRORS) else None
 
 
 class ItemsChanged:
@@ -370,11 +371,11 @@ class ItemsChanged:
         return _answer(request, 500, "changed.html", sentence)
 
 
-def unavailable(request: HttpRequest) -> HttpResponseBase:
+def unavailable_response(request: HttpRequest) -> HttpResponseBase:
     error = sys.exc_info()[1]
-    if took_too_long(error):
+    if timeout_response(error):
         logger.error("a statement took too long")
-        response = refused(request, 503, TOO_LONG)
+        response = refusal_response(request, 503, TOO_LONG)
         response["Retry-After"] = RETRY_AFTER
         return response
     logger.error("database away: %s", type(error).__name__ if error else "unknown")
@@ -384,16 +385,16 @@ def unavailable(request: HttpRequest) -> HttpResponseBase:
     return response
 
 
-def took_too_long(error: BaseException | None) -> bool:
+def timeout_response(error: BaseException | None) -> bool:
     """Return whether the database ended a statement at its time limit, and so is not down."""
     return getattr(error and error.__cause__, "sqlstate", None) == CANCELED
 
 
-def broken(request: HttpRequest) -> HttpResponseBase:
+def server_error(request: HttpRequest) -> HttpResponseBase:
     """Answer after an unexpected error, with only the id under which the log has it."""
     if isinstance(sys.exc_info()[1], DATABASE_ERRORS):
         # The error was raised outside a view, where no middleware handles it.
-        return unavailable(request)
+        return unavailable_response(request)
     sentence = "an unexpected error occurred; tell an admin of this site the header X-Request-ID"
     return _answer(request, 500, "500.html", sentence)
 
@@ -401,15 +402,15 @@ def broken(request: HttpRequest) -> HttpResponseBase:
 def _answer(request: HttpRequest, status: int, template: str, sentence: str) -> HttpResponse:
     if wants_data(request):
         return JsonResponse({"error": sentence, "problems": []}, status=status)
-    # Without a database nobody knows what language the account chose: then the browser's it is.
+    # Without a database the account's language is unknown, so the browser's is used.
     language = getattr(request, "LANGUAGE_CODE", None) or get_language_from_request(request)
     headers = {"Content-Language": language}
     with translation.override(language):
         try:
             body: str = render_to_string(template, {"request_id": getattr(request, "id", "")})
         except NotCollectedError:
-            # This page has no files either. The log has the error, which raised again here would
-            # be raised, and logged, in each middleware from the innermost to the outermost.
+            # This page cannot be rendered without static files either. The error is in the log
+            # already. Raised again here, it would be logged again in each middleware.
             body, headers = PAGE.format("en", sentence[0].upper() + sentence[1:]), {}
     return HttpResponse(body, status=status, headers=headers)
 
@@ -426,16 +427,16 @@ def audit_actor(handle: Handler) -> Handler:
 
 
 def guard_of_long_work(handle: Handler) -> Handler:
-    """Notice a view that computes what a worker should."""
+    """Report a view that does a computation that belongs to a worker."""
 
     def handled(request: HttpRequest) -> HttpResponseBase:
-        with answering():
+        with answering_request():
             return handle(request)
 
     return handled
 
 
-NOT_SHOWN = (401, 403, 404, 405, 429)
+HIDING_STATUSES = (401, 403, 404, 405, 429)
 
 
 def ledger_of_looks(handle: Handler) -> Handler:
@@ -444,7 +445,7 @@ def ledger_of_looks(handle: Handler) -> Handler:
     def handled(request: HttpRequest) -> HttpResponseBase:
         with ledger.collect_looks() as looks:
             response = handle(request)
-        shows = response.status_code < 500 and response.status_code not in NOT_SHOWN
+        shows = response.status_code < 500 and response.status_code not in HIDING_STATUSES
         if looks and shows and request.method != "HEAD":
             user = current_actor().who()
             ledger.record(user, looks)
@@ -462,9 +463,9 @@ def ledger_of_looks(handle: Handler) -> Handler:
 def _followed(
     pieces: Iterable[bytes], user: int | None, looks: list[ledger.Note]
 ) -> Iterator[bytes]:
-    """Yield the pieces, then record again, since they may contain answers that came meanwhile."""
+    """Yield the pieces, then record again, since they may contain newly arrived answers."""
     yield from pieces
-    ledger.recorded_again(user, looks)
+    ledger.record_again(user, looks)
 
 
 def _account(request: HttpRequest) -> int | None:

@@ -22,7 +22,7 @@ _CURRENT = PreparedModels(
 
 
 class SessionStore(_Store):
-    """Django's own store of sessions, apart from how it finds one."""
+    """Django's session store, with a faster look-up."""
 
     @classmethod
     def get_model_class(cls) -> type[Session]:

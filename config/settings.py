@@ -122,7 +122,7 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
 
-# Wrong passwords and codes that are free, by what they are counted for; then waits begin
+# The number of wrong passwords and codes before waits begin, by what they are counted for
 # (annotation.people.login_limits). A lecture room of 60 people may share an address.
 LOGIN_TRIES = {
     "address": 10,
@@ -133,7 +133,7 @@ LOGIN_TRIES = {
     "codes": 30,
 }
 AXES_HANDLER = "config.login_guard.LogInGuard"
-AXES_LOCKOUT_CALLABLE = "config.middleware.locked"
+AXES_LOCKOUT_CALLABLE = "config.middleware.lockout_response"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_DISABLE_ACCESS_LOG = True
@@ -148,14 +148,14 @@ TANDEM_OIDC_NEWCOMERS = environment.one_of(
 )
 TANDEM_PASSWORDS = environment.passwords(TANDEM_OIDC_ISSUER)
 TANDEM_SECOND_FACTOR = environment.roles("TANDEM_SECOND_FACTOR")
-# Links that log in hold for ten minutes; nothing else uses this.
+# Log-in links are valid for ten minutes; nothing else uses this.
 PASSWORD_RESET_TIMEOUT = 600
 
 ACCOUNT_ADAPTER = "config.adapters.AccountAdapter"
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*"]
-# The site's own limits hold instead (annotation.people.login_limits).
+# The site's own limits apply instead (annotation.people.login_limits).
 ACCOUNT_RATE_LIMITS = False
 SOCIALACCOUNT_ADAPTER = "config.adapters.SingleSignOnAdapter"
 SOCIALACCOUNT_REAUTHENTICATION_REQUIRED = True
@@ -301,7 +301,7 @@ TANDEM_JOB_RESULTS_MB = environment.whole_number("TANDEM_JOB_RESULTS_MB")
 JOBS_EAGER = False
 # A request that does a worker's work is logged; in tests it fails.
 JOBS_STRICT = False
-# How many threads of a web server process may wait for a job, so that others answer.
+# The number of threads of a web process that may wait for a job; the others keep answering.
 JOB_WAITS = max(1, environment.whole_number("WEB_OTHER_THREADS") // 3)
 TANDEM_PROLIFIC_KEYS = environment.address("TANDEM_PROLIFIC_KEYS")
 TANDEM_JUDGE_HOSTS = environment.words("TANDEM_JUDGE_HOSTS")

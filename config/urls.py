@@ -6,7 +6,7 @@ from django.urls import include, path
 
 handler400 = "config.middleware.bad_request"
 handler404 = "config.api.not_found"
-handler500 = "config.middleware.broken"
+handler500 = "config.middleware.server_error"
 
 urlpatterns = [
     path("api/", include("config.api")),

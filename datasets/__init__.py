@@ -1,4 +1,4 @@
-"""What is judged: batches of queries with their texts. This app knows no raters.
+"""Batches of queries with the texts that are judged. This app has no raters.
 
 `readers` turn files into the rows of `rows`, `loading` writes the rows to the database, and
 `material` reads them back. `text`, `quotes` and `search` work on texts, `digests` checks that no

@@ -1,6 +1,6 @@
 """Access to pages by role, and the address that a request comes from.
 
-The leftmost app has this module, since every other app has pages, too.
+The lowest app has this module, since every app has pages.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ ANNOTATOR, RESEARCHER, ADMIN = "annotator", "researcher", "admin"
 EVERYBODY = (ANNOTATOR, RESEARCHER, ADMIN)
 WORKERS = (ANNOTATOR, RESEARCHER)
 READERS = (RESEARCHER, ADMIN)
-"""The roles that may do one thing or another; pages and the API ask for them by these names."""
+"""Groups of roles, under the names by which pages and the API require them."""
 
 P = ParamSpec("P")
-Called = TypeVar("Called", bound=Callable[..., object])
+ViewT = TypeVar("ViewT", bound=Callable[..., object])
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
@@ -43,8 +43,8 @@ def role_required(*roles: str) -> Callable[[View[P]], View[P]]:
     return decorate
 
 
-def takes_files(view: Called) -> Called:
-    """Mark a view that takes files, up to TANDEM_MAX_UPLOAD_MB. Other views take smaller bodies."""
+def takes_files(view: ViewT) -> ViewT:
+    """Mark a view that accepts files, up to TANDEM_MAX_UPLOAD_MB. Others take smaller bodies."""
     view.takes_files = True  # type: ignore[attr-defined]
     return view
 

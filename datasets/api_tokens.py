@@ -30,7 +30,7 @@ def make_token(
 ) -> tuple[Grant, str]:
     """Create a token; return it with its secret, which is not stored. Raises TokenError.
 
-    Without `scopes`, the token has the fewest that are useful to the account's role.
+    Without `scopes`, the token has the smallest set that is useful to the account's role.
     """
     granted = tuple(scopes) or LEAST.get(user.role, ())
     _check(user, granted, days, note)

@@ -1,7 +1,8 @@
-"""Files and folders that are written under another name beside their place, and moved at the end.
+"""Files and folders that are written under a temporary name and moved into place at the end.
 
-A writer locks its unfinished file or folder; the system releases the lock when the process ends in
-any way. So the next writer for the same place knows which ones are dead, and removes them.
+A writer locks its unfinished file or folder. The system releases the lock when the process ends,
+however it ends. So the next writer of the same target can tell which ones are abandoned, and
+removes them.
 """
 
 from __future__ import annotations
@@ -70,14 +71,14 @@ def _locked(target: Path, create: Callable[[Path], int]) -> tuple[Path, int]:
     """Return a new path beside the target, with the descriptor that holds its lock."""
     while True:
         beside = target.parent / f"{_prefix(target)}{secrets.token_hex(8)}"
-        # Another writer may find it before it is locked, take it for dead and remove it.
+        # Another writer may find it before it is locked, take it for abandoned and remove it.
         try:
             lock = create(beside)
         except FileNotFoundError:
             if target.parent.is_dir():
                 continue
             raise
-        # Some network drives have no locks; nobody can then take it for dead either.
+        # Some network drives have no locks. Then no writer can take it for abandoned either.
         with suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX)
         if beside.exists():
@@ -86,7 +87,7 @@ def _locked(target: Path, create: Callable[[Path], int]) -> tuple[Path, int]:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove what was left unfinished for this target by writers that no longer run."""
+    """Remove unfinished files for this target from writers that no longer run."""
     named = re.compile(re.escape(_prefix(target)) + "[0-9a-f]{16}")
     # If the folder cannot be read, creating something in it raises the error.
     with suppress(OSError):
@@ -96,7 +97,7 @@ def _remove_abandoned(target: Path) -> None:
 
 
 def _remove_unheld(path: Path) -> None:
-    """Remove a file or folder unless its writer holds it, or it is somebody else's."""
+    """Remove a file or folder, unless its writer has it locked or it belongs to another user."""
     with suppress(OSError):
         lock = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:

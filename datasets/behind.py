@@ -1,4 +1,4 @@
-"""By how many units a derived batch is behind, for pages and the API: a job counts them.
+"""How many units a derived batch is behind, for pages and the API. A job counts them.
 
 A lineage without labels is never behind. For any other, the last count is shown while a worker
 counts again; before the first count there is no number.
@@ -18,9 +18,9 @@ BEHIND = "behind"
 
 
 def behind_for(user: Any, wait: bool = False) -> Callable[[Lineage], int | None]:
-    """Return a function that says by how many units a lineage is behind, None if unknown.
+    """Return a function that tells how many units a lineage is behind; None if unknown.
 
-    With `wait` it gives a worker a moment to count.
+    With `wait` it waits a moment for a worker to count.
     """
 
     def units_behind_of(lineage: Lineage) -> int | None:

@@ -21,7 +21,7 @@ from datasets.rows import InputError
 from datasets.teams import TeamError, team_named
 
 Tick = Callable[[int], None]
-LEFT = 3
+FAULTS_FOUND = 3
 """The exit status of `tandem` if something differs or work is left; manage.py exits with 1."""
 
 
@@ -43,7 +43,7 @@ class Command(BaseCommand):
         except (InputError, CommandError) as error:
             self.refuse(error)
         except (OperationalError, ProgrammingError) as error:
-            self.refuse(CommandError(why_not(error)))
+            self.refuse(CommandError(describe_database_error(error)))
 
     def refuse(self, error: Exception) -> NoReturn:
         if not self.from_command_line:
@@ -72,7 +72,7 @@ class Command(BaseCommand):
             yield _lines(what, total, self.stderr.write)
 
 
-def why_not(error: Exception) -> str:
+def describe_database_error(error: Exception) -> str:
     """Explain why the database cannot be used. Re-raises errors that have another cause."""
     try:
         executor = MigrationExecutor(connection)
@@ -84,7 +84,7 @@ def why_not(error: Exception) -> str:
     return "The database is not up to date; run manage.py migrate."
 
 
-def no_such(what: str, name: str, known: Iterable[str], remedy: str) -> CommandError:
+def unknown_name_error(what: str, name: str, known: Iterable[str], remedy: str) -> CommandError:
     """Return an error for an unknown name, with a similar name or advice."""
     close = get_close_matches(name, list(known), 1)
     hint = f"did you mean {close[0]!r}?" if close else f"{remedy}."

@@ -2,8 +2,8 @@
 
 A batch is derived from another one, its source: by a rule from people's labels, by a preparation
 step, or by adding a file. Its lineage says how. All is stored in one transaction, so that a
-derivation that dies leaves nothing. What a derivation read is known by a digest of each unit with
-its labels.
+derivation that dies leaves nothing. A digest of each unit with its labels records what a derivation
+read.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class NotDecidedError(DerivationError):
 
 @dataclass(frozen=True)
 class Origin:
-    """What is known of a derivation before it begins. `by` is an account's primary key."""
+    """The facts about a derivation that are known in advance. `by` is an account's primary key."""
 
     kind: str
     rule: str
@@ -76,9 +76,9 @@ class Origin:
 class Tally:
     """What a derivation kept and dropped, in numbers, with each dropped part.
 
-    `kept` counts parts by what they are, `dropped` by what they are and by reason, `undecided` what
-    was kept or dropped without a decision. `facts` are other numbers. `left_out` is emptied into
-    the database now and then, and `first_left_out` stays.
+    `kept` counts parts by kind, `dropped` by kind and reason, and `undecided` those kept or dropped
+    without a decision. `facts` are other numbers. `left_out` is written to the database and emptied
+    now and then, while `first_left_out` stays.
     """
 
     kept: Counter[str] = field(default_factory=Counter)
@@ -176,7 +176,7 @@ def derive_batch(
         if dry_run:
             return derivation.count(made)
         with transaction.atomic():
-            derived = derivation.store(_written(made, file))
+            derived = derivation.store(_write_through(made, file))
     return derived
 
 
@@ -196,7 +196,7 @@ class _Derivation:
         self.places = places
         self.finish, self.notes, self.digest, self.queries = finish, ReadNotes(), Digest(), 0
 
-    def checked(self, made: Iterable[rows.Query]) -> Iterator[rows.Query]:
+    def check_queries(self, made: Iterable[rows.Query]) -> Iterator[rows.Query]:
         rules = BatchRules(self.notes)
         for query in made:
             self.queries += 1
@@ -213,13 +213,13 @@ class _Derivation:
             )
 
     def count(self, made: Iterable[rows.Query]) -> Derived:
-        for _ in self.checked(made):
+        for _ in self.check_queries(made):
             self.tally.left_out = []
         return self._result(None)
 
     def store(self, made: Iterable[rows.Query]) -> Derived:
         if there := Batch.objects.filter(name=self.name).first():
-            return self._again(there, made)
+            return self._compare_with_existing(there, made)
         compress_fast()
         source = self.origin.source
         batch = Batch.objects.create(
@@ -227,7 +227,7 @@ class _Derivation:
         )
         lineage = Lineage(batch=batch)
         self._save(lineage)
-        counts = Writer(batch).write(self._emptying(lineage, self.checked(made)))
+        counts = Writer(batch).write(self._flush_left_out(lineage, self.check_queries(made)))
         self._finish(lineage)
         batch.digest, batch.counts = self.digest.hexdigest(), counts
         batch.warnings, batch.skipped = self.notes.warnings, self.notes.skipped
@@ -237,13 +237,13 @@ class _Derivation:
         refresh_statistics(*TABLES)
         return self._result(batch)
 
-    def _again(self, there: Batch, made: Iterable[rows.Query]) -> Derived:
+    def _compare_with_existing(self, there: Batch, made: Iterable[rows.Query]) -> Derived:
         """Compare with the batch of this name, and renew its lineage if it has the same content."""
         if there.team_id != self.origin.source.team_id:
             raise DerivationError(f"the name {self.name!r} is taken; choose another", "name")
         lineage = Lineage.objects.filter(batch=there).first()
         found = list[tuple[str, str, str]]()
-        for _ in self.checked(made):
+        for _ in self.check_queries(made):
             found += self.tally.left_out
             self.tally.left_out = []
         found += self.tally.left_out
@@ -265,7 +265,7 @@ class _Derivation:
         same = lineage.kind, lineage.rule, lineage.source_id
         return same == (self.origin.kind, self.origin.rule, self.origin.source.pk)
 
-    def _emptying(self, lineage: Lineage, made: Iterable[rows.Query]) -> Iterator[rows.Query]:
+    def _flush_left_out(self, lineage: Lineage, made: Iterable[rows.Query]) -> Iterator[rows.Query]:
         """Yield the queries, and write what was left out before it takes much memory."""
         for query in made:
             if len(self.tally.left_out) >= CHUNK:
@@ -322,7 +322,7 @@ def _new_file(path: Path | None) -> Iterator[BinaryIO | None]:
         yield file
 
 
-def _written(made: Iterable[rows.Query], file: BinaryIO | None) -> Iterator[rows.Query]:
+def _write_through(made: Iterable[rows.Query], file: BinaryIO | None) -> Iterator[rows.Query]:
     for query in made:
         if file is not None:
             file.write(file_line(query))

@@ -56,7 +56,7 @@ def line_digest(position: int, query: rows.Query) -> str:
     line = as_line(query)
     for holder in (line, *_holders(line)):
         if "meta" in holder:
-            holder["meta"] = _settled(holder["meta"])
+            holder["meta"] = _normalize_numbers(holder["meta"])
     return hashlib.sha256(f"{position}\n{_encode(line)}".encode()).hexdigest()
 
 
@@ -74,16 +74,16 @@ def text_digests(query: rows.Query) -> dict[str, str]:
     return found
 
 
-def complete() -> list[str]:
+def add_missing_digests() -> list[str]:
     """Add digests of queries to batches from older versions; return the names of these batches.
 
     A batch gets them only if its content still has the digest that it was loaded with.
     """
     digested = models.Exists(QueryDigest.objects.filter(query__batch=models.OuterRef("pk")))
-    return [batch.name for batch in Batch.objects.exclude(digested) if _complete(batch)]
+    return [batch.name for batch in Batch.objects.exclude(digested) if _add_digests(batch)]
 
 
-def _complete(batch: Batch) -> bool:
+def _add_digests(batch: Batch) -> bool:
     with transaction.atomic():
         if recompute_digest(batch) != batch.digest:
             return False
@@ -98,45 +98,47 @@ def _complete(batch: Batch) -> bool:
     return True
 
 
-def changed() -> Iterator[Violation]:
+def find_changes() -> Iterator[Violation]:
     """Yield a violation for each text, query and batch that differs from what was loaded."""
     for batch in Batch.objects.order_by("pk").iterator(chunk_size=CHUNK):
-        yield from _of_batch(batch)
+        yield from _check_batch(batch)
 
 
-def _of_batch(batch: Batch) -> Iterator[Violation]:
+def _check_batch(batch: Batch) -> Iterator[Violation]:
     digest, count, named, vague, digested = Digest(), 0, False, False, False
     for chunk in _chunks(batch):
-        known = _known(query.pk for query, _ in chunk)
+        known = _stored_digests(query.pk for query, _ in chunk)
         digested |= bool(known)
         for query, row in chunk:
             digest.add(row)
-            vague |= _is_vague(row)
+            vague |= _has_ambiguous_digest(row)
             if query.position != count:
                 named = True
-                yield _wrong(batch, f"queries are missing before query {query.key!r}")
+                yield _violation(batch, f"queries are missing before query {query.key!r}")
                 count = query.position
             count += 1
-            for violation in _of_query(batch, query, row, known.get(query.pk)) if digested else ():
+            for violation in (
+                _check_query(batch, query, row, known.get(query.pk)) if digested else ()
+            ):
                 named = True
                 yield violation
     loaded = batch.counts.get("queries", count)
     if count < loaded and not named:
         named = True
-        yield _wrong(batch, f"there are {count} queries, but {loaded} were loaded")
+        yield _violation(batch, f"there are {count} queries, but {loaded} were loaded")
     if not named and not vague and digest.hexdigest() != batch.digest:
         why = "but the digests of its queries match" if digested else _NO_DIGESTS
-        yield _wrong(batch, f"its content has another digest than it was loaded with, {why}")
+        yield _violation(batch, f"its content has another digest than it was loaded with, {why}")
 
 
 _NO_DIGESTS = "but not which text changed, since it was loaded before texts had digests"
 
 
-def _of_query(
+def _check_query(
     batch: Batch, query: Query, row: rows.Query, known: QueryDigest | None
 ) -> Iterator[Violation]:
     if known is None:
-        yield _wrong(batch, f"query {query.key!r} has no digest, so it was not loaded", query)
+        yield _violation(batch, f"query {query.key!r} has no digest, so it was not loaded", query)
         return
     if known.line == line_digest(query.position, row):
         return
@@ -144,14 +146,14 @@ def _of_query(
     for name in [*known.texts, *(current.keys() - known.texts.keys())]:
         if current.get(name) != known.texts.get(name):
             found = True
-            yield _of_text(batch, query, name, name in current, name in known.texts)
+            yield _text_violation(batch, query, name, name in current, name in known.texts)
     if not found:
-        wrong = "its texts are unchanged, but something else of it has changed"
+        wrong = "its texts are unchanged, but another part of it has changed"
         parts = "order, titles, systems, references, sentences, rankings or meta"
-        yield _wrong(batch, f"query {query.key!r}: {wrong} ({parts})", query)
+        yield _violation(batch, f"query {query.key!r}: {wrong} ({parts})", query)
 
 
-def _of_text(batch: Batch, query: Query, name: str, exists: bool, loaded: bool) -> Violation:
+def _text_violation(batch: Batch, query: Query, name: str, exists: bool, loaded: bool) -> Violation:
     kind, _, key = name.partition(" ")
     if exists and loaded:
         wrong = f"the text of {_describe(kind, key)} is not the one that was loaded"
@@ -162,7 +164,7 @@ def _of_text(batch: Batch, query: Query, name: str, exists: bool, loaded: bool) 
         row = table._default_manager.filter(batch=batch, key=key).first()
         where = {kind.replace("-", "_"): key}
         where |= {"table": table._meta.db_table, "id": row.pk} if row else {}
-    return _wrong(batch, f"query {query.key!r}: {wrong}", query, **where)
+    return _violation(batch, f"query {query.key!r}: {wrong}", query, **where)
 
 
 def _describe(kind: str, key: str) -> str:
@@ -171,7 +173,9 @@ def _describe(kind: str, key: str) -> str:
     return f"{kind.replace('-', ' ')} {key!r}" if key else "the query itself"
 
 
-def _wrong(batch: Batch, wrong: str, query: Query | None = None, **where: str | int) -> Violation:
+def _violation(
+    batch: Batch, wrong: str, query: Query | None = None, **where: str | int
+) -> Violation:
     place: Place = {"batch": batch.name, "table": Batch._meta.db_table, "id": batch.pk}
     if query:
         place |= {"query": query.key, "table": Query._meta.db_table, "id": query.pk}
@@ -186,7 +190,7 @@ def _chunks(batch: Batch) -> Iterator[list[tuple[Query, rows.Query]]]:
         yield [(query, made[query.pk]) for query in chunk]
 
 
-def _known(queries: Iterable[int]) -> dict[int, QueryDigest]:
+def _stored_digests(queries: Iterable[int]) -> dict[int, QueryDigest]:
     found = QueryDigest.objects.filter(query__in=list(queries))
     return {each.query_id: each for each in found}
 
@@ -211,12 +215,12 @@ def _holders(line: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield from (each for each in value if isinstance(each, dict))
 
 
-def _settled(value: Any) -> Any:
+def _normalize_numbers(value: Any) -> Any:
     """Return a free value with numbers in one form, since PostgreSQL returns 1e22 as an integer."""
     if isinstance(value, dict):
-        return {name: _settled(each) for name, each in value.items()}
+        return {name: _normalize_numbers(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_settled(each) for each in value]
+        return [_normalize_numbers(each) for each in value]
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < EXACT else value
     if isinstance(value, int) and EXACT <= abs(value) <= sys.float_info.max:
@@ -224,17 +228,17 @@ def _settled(value: Any) -> Any:
     return value
 
 
-def _is_vague(query: rows.Query) -> bool:
+def _has_ambiguous_digest(query: rows.Query) -> bool:
     """Return whether the batch's own digest may differ only in the form of a number."""
     if connection.vendor != "postgresql":
         return False
     metas = [query.meta, *(r.meta for r in query.references)]
     metas += [part.meta for field in _PARTS for part in getattr(query, field)]
-    return any(_has_vague(meta) for meta in metas if meta)
+    return any(_has_ambiguous_number(meta) for meta in metas if meta)
 
 
-def _has_vague(value: Any) -> bool:
+def _has_ambiguous_number(value: Any) -> bool:
     if isinstance(value, dict | list):
-        return any(map(_has_vague, value.values() if isinstance(value, dict) else value))
+        return any(map(_has_ambiguous_number, value.values() if isinstance(value, dict) else value))
     zero = isinstance(value, float) and value == 0
     return zero or (isinstance(value, int | float) and abs(value) >= AS_READ)

@@ -17,12 +17,14 @@ from datasets.material import batch_rows
 from datasets.models import Batch
 from datasets.readers import native, read, recognise
 from datasets.readers.fields import Fields
-from datasets.readers.jsonl import records, shown
+from datasets.readers.jsonl import excerpt, records
 from datasets.rows import InputError, Located, Passage, Place, Query, ReadNotes
 
-ADDED = {"reports": "report", "rankings": "ranking", "passages": "passage"}
+ADDABLE_PARTS = {"reports": "report", "rankings": "ranking", "passages": "passage"}
 NATIVE = "native"
-ONLY = "only reports, rankings and passages can be added; leave the rest out, or write it as it is"
+ONLY_ADDABLE_PARTS = (
+    "only reports, rankings and passages can be added; leave the rest out, or write it as it is"
+)
 
 
 def extend_batch(
@@ -70,7 +72,7 @@ def extend_batch(
 
 
 def recognise_format(paths: Sequence[Path]) -> str:
-    """Return the format. A line with an id and nothing but additions is native, too."""
+    """Return the format. A line with only an id and additions is native, too."""
     first = next(
         ((record, path) for path in paths if path.is_file() for _, record in records(path)), None
     )
@@ -90,11 +92,11 @@ def _read(
         if key not in texts:
             raise InputError(
                 located.place,
-                f"there is no query {shown(key)} in batch {source.name!r}",
+                f"there is no query {excerpt(key)} in batch {source.name!r}",
                 "correct the id, or load new queries as a batch of their own",
             )
         if key in found:
-            wrong = f"query {shown(key)} has a line already, at {found[key].place}"
+            wrong = f"query {excerpt(key)} has a line already, at {found[key].place}"
             raise InputError(located.place, wrong, "join the two")
         found[key] = located
     return found
@@ -106,7 +108,7 @@ def _native(paths: Sequence[Path], texts: Mapping[str, str]) -> Iterator[Located
             place = Place(str(path), number)
             key = record.get("id")
             if "text" not in record and isinstance(key, str):
-                # An unknown query is refused because it is unknown, and not because it has no text.
+                # An unknown query is refused for that reason, and not because it has no text.
                 record = {**record, "text": texts.get(key, key)}
             yield Located(native.query_of(Fields(record, place, known=native.QUERY)), place)
 
@@ -116,11 +118,12 @@ def extend_query(query: Query, located: Located, tally: Tally) -> Query:
     line, place = located.query, located.place
     for each in fields(Query):
         given, own = getattr(line, each.name), getattr(query, each.name)
-        if each.name not in ADDED and given not in (None, (), own):
-            wrong = f"{each.name!r} of query {shown(query.id)} is not what the batch has"
-            raise InputError(place, wrong, ONLY)
+        if each.name not in ADDABLE_PARTS and given not in (None, (), own):
+            wrong = f"{each.name!r} of query {excerpt(query.id)} differs from the batch"
+            raise InputError(place, wrong, ONLY_ADDABLE_PARTS)
     made = {
-        name: getattr(query, name) + tuple(_new(query, line, name, place, tally)) for name in ADDED
+        name: getattr(query, name) + tuple(_new(query, line, name, place, tally))
+        for name in ADDABLE_PARTS
     }
     return replace(query, **made)
 
@@ -135,14 +138,14 @@ def _new(query: Query, line: Query, name: str, place: Place, tally: Tally) -> It
             tally.keep(f"new {name}")
             yield part
         elif not _is_same(part, known[key]):
-            what = f"the {ADDED[name]} {shown(key)} of query {shown(query.id)}"
+            what = f"the {ADDABLE_PARTS[name]} {excerpt(key)} of query {excerpt(query.id)}"
             raise InputError(
                 place, f"{what} differs from that of the batch", "give the new one an id of its own"
             )
 
 
 def _is_same(given: Any, own: Any) -> bool:
-    """Whether a part agrees with the batch. A passage need not say all of it."""
+    """Whether a part agrees with the batch. A passage may leave out fields."""
     if given == own:
         return True
     if not isinstance(given, Passage):

@@ -1,7 +1,7 @@
-"""The lineage of derived batches: how each was made, the tree of it in words, and batches behind.
+"""The lineage of derived batches: how each was created, its tree as text, and which are behind.
 
-For each kind of lineage the setting `TANDEM_LINEAGE_READERS` names the function that reads again
-what a derivation read, since this app knows no labels. A batch whose units have other digests now
+For each kind of lineage the setting `TANDEM_LINEAGE_READERS` names the function that reads the
+derivation's labels again, since this app has no labels. A batch whose units have other digests now
 is *behind*.
 """
 
@@ -23,16 +23,16 @@ from datasets.derivation import RULE, UnitDigests
 from datasets.jobs.guard import for_workers
 from datasets.models import Batch, LabelsRead, Lineage
 
-Read = Callable[[Lineage], tuple[str, Callable[[], UnitDigests]]]
+DigestReader = Callable[[Lineage], tuple[str, Callable[[], UnitDigests]]]
 """Returns the state of all labels that a lineage is based on, and a function that reads them."""
 
 
-Behind = Callable[[Lineage], int | None]
-"""Returns by how many units a lineage is behind, None if that is not known yet."""
+BehindCounter = Callable[[Lineage], int | None]
+"""Returns how many units a lineage is behind; None if that is not known yet."""
 
 
 def lineage_of(batch: Batch) -> Lineage | None:
-    """Return how a batch was made, or None for a batch that was loaded."""
+    """Return how a batch was derived, or None for a batch that was loaded."""
     return Lineage.objects.select_related("source", "batch", "by").filter(batch=batch).first()
 
 
@@ -48,7 +48,7 @@ def _labels_of(lineage: Lineage) -> tuple[str, Callable[[], UnitDigests]] | None
     reader = settings.TANDEM_LINEAGE_READERS.get(lineage.kind)
     if reader is None or not lineage.labels:
         return None
-    read: Read = import_string(reader)
+    read: DigestReader = import_string(reader)
     return read(lineage)
 
 
@@ -93,7 +93,7 @@ def _difference(lineage: Lineage, now: UnitDigests) -> int:
 
 @dataclass(frozen=True)
 class Ancestor:
-    """A batch in a tree: its lineage, None if it was loaded, and by how many units it is behind.
+    """A batch in a tree: its lineage (None if loaded), and how many units it is behind.
 
     `behind` is None while that is being counted.
     """
@@ -107,9 +107,9 @@ class Ancestor:
 def ancestors(
     batch: Batch,
     readable: QuerySet[Batch] | None = None,
-    behind: Behind = units_behind,
+    behind: BehindCounter = units_behind,
 ) -> list[Ancestor]:
-    """Return a batch and those that it was derived from, back to the one that was loaded.
+    """Return a batch and the batches that it was derived from, back to the one that was loaded.
 
     It ends before a batch that is not among the `readable` ones (None: all are). For pages and the
     API, a job counts how far batches are `behind` (`datasets.behind`).
@@ -129,7 +129,7 @@ def ancestors(
 def as_tree(
     batch: Batch,
     readable: QuerySet[Batch] | None = None,
-    behind: Behind = units_behind,
+    behind: BehindCounter = units_behind,
 ) -> dict[str, Any]:
     """Return the lineage of a batch as JSON, down to the files or to what is not `readable`."""
     found: dict[str, Any] | None = None
@@ -192,13 +192,13 @@ def _details(each: Ancestor) -> Iterator[str]:
         yield f"{summary(lineage)} on {lineage.created_at:%Y-%m-%d}, Tandem {lineage.version}"
         yield from count_lines(lineage.counts)
     if each.behind:
-        yield behind_words(each.behind)
+        yield describe_behind(each.behind)
     for file in files:
         yield f"file {file['name']} sha256 {file['sha256'][:12]}"
 
 
 def summary(lineage: Lineage) -> str:
-    """Return in a line how a batch was made."""
+    """Return how a batch was derived, as one line."""
     words = f"by {lineage.rule} (version {lineage.rule_version})"
     if names := ", ".join(each["name"] for each in lineage.campaigns):
         words += f" from {names}"
@@ -220,13 +220,13 @@ def count_lines(counts: Mapping[str, Any]) -> Iterator[str]:
         yield "undecided: " + ", ".join(f"{what} {number}" for what, number in undecided.items())
 
 
-def behind_words(units: int) -> str:
+def describe_behind(units: int) -> str:
     what = "1 unit has" if units == 1 else f"{units} units have"
     return f"behind: {what} other labels since; derive again under a new name"
 
 
-def again_address(lineage: Lineage) -> str:
-    """Return the address of the page that derives a batch again, filled in; nothing for a step."""
+def derive_again_address(lineage: Lineage) -> str:
+    """Return the address of the filled-in form that derives a batch again; empty for a step."""
     if lineage.kind != RULE:
         return ""
     given = [

@@ -20,7 +20,7 @@ from datasets.material import Digest, part_of_line
 from datasets.readers import read, recognise
 from datasets.readers.batch_rules import BatchRules
 from datasets.rows import InputError, Located, Place, ReadNotes
-from datasets.teams import seen_by
+from datasets.teams import visible_to_team
 
 CHUNK = 2000
 Stored = tuple[int, rows.Query]
@@ -219,8 +219,8 @@ def load_batch(
     with transaction.atomic():
         there = models.Batch.objects.filter(name=name).first()
         if there is not None:
-            _check_seen(there, team)
-            return _same(there, located, digest, paths)
+            _check_visible(there, team)
+            return _report_existing(there, located, digest, paths)
         compress_fast()
         batch = models.Batch(name=name, format=format, made_by=by)
         if team is not None:
@@ -278,7 +278,7 @@ def check_name(name: str) -> None:
 def check_content(
     paths: Sequence[Path], queries: int, digest: Digest, expected: str | None = None
 ) -> None:
-    """Check what is known only after all lines are read. Raises InputError."""
+    """Check the rules that need all lines. Raises InputError."""
     if not queries:
         raise InputError(Place(str(paths[0])), "has no query", "choose a file with queries")
     if expected is not None and digest.hexdigest() != expected:
@@ -302,14 +302,14 @@ def check_queries(
     rules.finish()
 
 
-def _check_seen(there: models.Batch, team: models.Team | None) -> None:
+def _check_visible(there: models.Batch, team: models.Team | None) -> None:
     """Check that a batch of the same name may be revealed. Raises InputError."""
     rows = models.Batch.objects.filter(pk=there.pk)
-    if team is not None and not rows.filter(seen_by(models.Batch, team)).exists():
+    if team is not None and not rows.filter(visible_to_team(models.Batch, team)).exists():
         raise InputError(Place("--name"), f"the name {there.name!r} is taken", "choose another")
 
 
-def _same(
+def _report_existing(
     there: models.Batch, located: Iterable[rows.Query], digest: Digest, paths: Sequence[Path]
 ) -> LoadReport:
     for _ in located:

@@ -78,7 +78,9 @@ def _texts(values: list[str] | None) -> tuple[str, ...] | None:
     return None if values is None else tuple(values)
 
 
-def _of(model: type[Model], *columns: str | Cast) -> Callable[..., Iterable[Sequence[Any]]]:
+def _part_reader(
+    model: type[Model], *columns: str | Cast
+) -> Callable[..., Iterable[Sequence[Any]]]:
     """Return a reader of a kind of part. Its SQL for one query is prepared, since pages use it."""
 
     def values(**which: object) -> QuerySet[Any, Any]:
@@ -88,7 +90,7 @@ def _of(model: type[Model], *columns: str | Cast) -> Callable[..., Iterable[Sequ
     one = Prepared(lambda: values(query=Parameter("query")))
 
     def read(queries: Keys, within: slice | None = None) -> Iterable[Sequence[Any]]:
-        # `within` is a place in the list of a single query.
+        # `within` is a range in the list of a single query.
         if within is not None:
             (only,) = queries
             return values(query=only)[within]
@@ -99,24 +101,24 @@ def _of(model: type[Model], *columns: str | Cast) -> Callable[..., Iterable[Sequ
     return read
 
 
-def _gathered(made: Iterable[tuple[int, Any]]) -> Parts:
+def _group_by_query(made: Iterable[tuple[int, Any]]) -> Parts:
     found: Parts = defaultdict(list)
     for query, row in made:
         found[query].append(row)
     return found
 
 
-_questions_of = _of(models.Question, "key", "text", "weight", "meta")
+_questions_of = _part_reader(models.Question, "key", "text", "weight", "meta")
 
 
 def _questions(queries: Keys, within: slice | None = None) -> Parts:
-    return _gathered(
+    return _group_by_query(
         (query, rows.Question(key, text, weight, meta))
         for query, key, text, weight, meta in _questions_of(queries, within)
     )
 
 
-_passages_of = _of(
+_passages_of = _part_reader(
     models.Grounding,
     "passage__key",
     "passage__text",
@@ -132,11 +134,13 @@ _passages_of = _of(
 
 
 def _passages(queries: Keys, within: slice | None = None) -> Parts:
-    return _gathered((query, _passage(*each)) for query, *each in _passages_of(queries, within))
+    return _group_by_query(
+        (query, _passage(*each)) for query, *each in _passages_of(queries, within)
+    )
 
 
 # As text, since Django would convert each of many values that are mostly absent.
-_key_points_of = _of(
+_key_points_of = _part_reader(
     models.KeyPoint,
     "key",
     "text",
@@ -152,13 +156,13 @@ def _json(text: str | None) -> Any:
 
 
 def _key_points(queries: Keys, within: slice | None = None) -> Parts:
-    return _gathered(
+    return _group_by_query(
         (query, rows.KeyPoint(key, text, passage, _texts(_json(spans)), score, _json(meta)))
         for query, key, text, passage, spans, score, meta in _key_points_of(queries, within)
     )
 
 
-_reports_of = _of(
+_reports_of = _part_reader(
     models.Report,
     "key",
     "text",
@@ -175,17 +179,17 @@ _reports_of = _of(
 
 
 def _reports(queries: Keys, within: slice | None = None) -> Parts:
-    return _gathered((query, _report(*each)) for query, *each in _reports_of(queries, within))
+    return _group_by_query((query, _report(*each)) for query, *each in _reports_of(queries, within))
 
 
-_rankings_of = _of(models.Ranking, "system", Cast("passages", TextField()))
+_rankings_of = _part_reader(models.Ranking, "system", Cast("passages", TextField()))
 
 
 def _rankings(queries: Keys, within: slice | None = None) -> Parts:
     found = list(_rankings_of(queries, within))
-    # Rankings are the most numerous parts, and parsing all as one JSON text takes half the time.
+    # Rankings are the most numerous parts. Parsing them together as one JSON text halves the time.
     passages = json.loads(f"[{','.join(text for *_, text in found)}]")
-    return _gathered(
+    return _group_by_query(
         (query, rows.Ranking(system, tuple(ranked)))
         for (query, system, _), ranked in zip(found, passages, strict=True)
     )

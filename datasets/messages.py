@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 
 class Word(str):
-    """A name of files, such as a code, with the `word` that pages show for it, in English."""
+    """A name from a file, such as a code, with the English `word` that pages show for it."""
 
     word: str
 
@@ -32,8 +32,8 @@ Value: TypeAlias = str | int | Sequence[Word]
 class Message(str):
     """A message, from a template with `%(name)s` for each of its values.
 
-    Whole numbers get separators of thousands, and several words commas. Templates are literals in
-    the call, since `scripts.catalogues` gathers them from there.
+    Whole numbers get thousands separators, and several words are joined by commas. Templates must
+    be literals in the call, since `scripts.catalogues` collects them there.
     """
 
     template: str

@@ -17,7 +17,7 @@ LONGEST = 300
 
 
 class Several(forms.MultipleChoiceField):
-    """Boxes of which none means all; the reader of the options checks which values exist."""
+    """Check boxes. None checked means all; the reader of the options checks which values exist."""
 
     widget = forms.CheckboxSelectMultiple
 

@@ -1,4 +1,4 @@
-"""Several lists on one page, each with pages of its own (`templates/_part_pages.html`)."""
+"""Several lists on one page, each paginated separately (`templates/_part_pages.html`)."""
 
 from __future__ import annotations
 

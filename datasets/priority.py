@@ -1,4 +1,4 @@
-"""The priority of processes that compute: web processes have the processor first."""
+"""The priority of processes that compute: web processes go first."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 
 from django.db import connection
 
-# With 5, a thread that saves still waits for the processor when it wakes: one wait in ten took 2 ms
-# or more, instead of 0.1.
+# With 5, a saving thread still waits for the processor when it wakes: one wait in ten took at least
+# 2 ms instead of 0.1 ms.
 NICENESS = 10
-# A process that writes to SQLite and waits for the processor lets nobody save meanwhile.
+# While a process that writes to SQLite waits for the processor, nobody can save.
 NICENESS_OF_SESSION = {"sqlite": 5, "postgresql": 12}
 SESSION = Path("/proc/self/autogroup")
 
 
 def give_way() -> None:
-    """Let web processes have the processor first.
+    """Give the processor to web processes first.
 
     Linux divides the processor among sessions, before it looks at the niceness of processes within
     each (sched_autogroup_enabled). So if this process leads a session, the session is made nice,

@@ -1,4 +1,4 @@
-"""The page of one query, which shows a part of each of its lists, however long they are."""
+"""The page of one query, which shows one page of each of its lists."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from django.utils.html import escape
 
 from datasets import material
 from datasets.models import Grounding, KeyPoint, Query, Question, Ranking, Report
-from datasets.search import Piece, marked
+from datasets.search import Piece, split_at_words
 
-# The most bytes of HTML for all texts of a kind on a page, below a megabyte in all; a text is cut.
-ROOM = {
+# The maximum bytes of HTML for all texts of a kind on a page, below 1 MB in total; texts are cut.
+BYTES_BY_PART = {
     "text": 50_000,
     "turns": 50_000,
     "questions": 80_000,
@@ -52,7 +52,7 @@ PARTS = {
 REFERENCES = 20
 
 
-class Room:
+class TextBudget:
     """The bytes that are left for texts on a page."""
 
     def __init__(self, left: int) -> None:
@@ -70,11 +70,11 @@ class Room:
         return shown if len(shown) == len(text) else shown + CUT
 
     def marked(self, text: str, words: Sequence[str]) -> list[Piece]:
-        return marked(self.cut(text), words)
+        return split_at_words(self.cut(text), words)
 
 
 class _Rows:
-    """A query's list, of which the paginator asks for one page."""
+    """A query's list, from which the paginator takes one page."""
 
     def __init__(self, query: Query, name: str) -> None:
         self.query, self.name = query, name
@@ -94,7 +94,7 @@ def query_context(query: Query, asked: Mapping[str, str], words: Sequence[str]) 
     """
     pages = {name: _page(query, name, asked) for name in PARTS}
     references = Paginator(query.references, REFERENCES).get_page(asked.get("references"))
-    room = {name: Room(size) for name, size in ROOM.items()}
+    room = {name: TextBudget(size) for name, size in BYTES_BY_PART.items()}
     return {
         "text": room["text"].marked(query.text, words),
         "turns": [
@@ -108,7 +108,8 @@ def query_context(query: Query, asked: Mapping[str, str], words: Sequence[str]) 
             _passage(each, words, room["passages"], pages["passages"]) for each in pages["passages"]
         ],
         "rankings": [
-            (each, Room(LIST_BYTES).cut(", ".join(each.passages))) for each in pages["rankings"]
+            (each, TextBudget(LIST_BYTES).cut(", ".join(each.passages)))
+            for each in pages["rankings"]
         ],
         "references": [room["references"].cut(each["text"] or "") for each in references],
         "meta": _meta(query, room["meta"]),
@@ -134,18 +135,20 @@ def _page(query: Query, name: str, asked: Mapping[str, str]) -> Page[Any]:
     return paginator.get_page(asked.get(name))
 
 
-def _report(report: Any, words: Sequence[str], room: Room) -> dict[str, Any]:
-    points = Room(LIST_BYTES)
+def _report(report: Any, words: Sequence[str], room: TextBudget) -> dict[str, Any]:
+    points = TextBudget(LIST_BYTES)
     return {
         "report": report,
         "text": room.marked(report.text, words),
-        "citations": Room(LIST_BYTES).cut(", ".join(report.citations or ())),
+        "citations": TextBudget(LIST_BYTES).cut(", ".join(report.citations or ())),
         "key_points": [(each, points.cut(each.text)) for each in (report.key_points or ())[:100]],
         "more_points": max(0, len(report.key_points or ()) - 100),
     }
 
 
-def _passage(passage: Any, words: Sequence[str], room: Room, page: Page[Any]) -> dict[str, Any]:
+def _passage(
+    passage: Any, words: Sequence[str], room: TextBudget, page: Page[Any]
+) -> dict[str, Any]:
     text = room.marked(passage.text, words)
     is_hit = any(hit for _, hit in text)
     return {
@@ -155,5 +158,5 @@ def _passage(passage: Any, words: Sequence[str], room: Room, page: Page[Any]) ->
     }
 
 
-def _meta(query: Query, room: Room) -> str:
+def _meta(query: Query, room: TextBudget) -> str:
     return room.cut(json.dumps(query.meta, ensure_ascii=False, indent=2)) if query.meta else ""

@@ -258,8 +258,8 @@ def pieces(text: str, quote: str) -> list[Piece]:
         found.append(Piece(begin, end, there.span(start, behind)))
         at = upto
     if lost and 2 * sum(piece.end - piece.begin for piece in found) < len(quote):
-        found = [piece for piece in found if _stands_out(quote[piece.begin : piece.end])]
-    return list(_with_rest(found, quote))
+        found = [piece for piece in found if _has_enough_words(quote[piece.begin : piece.end])]
+    return list(_fill_gaps(found, quote))
 
 
 def _cuts(folded: str) -> list[int]:
@@ -272,7 +272,7 @@ def _cuts(folded: str) -> list[int]:
 def _longest(
     there: Folded, quoted: str, cuts: list[int], at: int, behind: int
 ) -> tuple[int, tuple[int, int]] | None:
-    """Return cut and location of the longest piece from `cuts[at]`, by binary search."""
+    """Return the cut and the location of the longest piece from `cuts[at]`, by binary search."""
     begin = _skip(quoted, cuts[at])
     low = next((n for n in range(at + 1, len(cuts)) if _is_long(quoted[begin : cuts[n]])), None)
     if low is None:
@@ -291,7 +291,7 @@ def _longest(
 def _at_stop(
     there: Folded, quoted: str, cuts: list[int], at: int, longest: tuple[int, tuple[int, int]]
 ) -> tuple[int, tuple[int, int]]:
-    """Shorten the longest piece to a stop if the words after it rather begin the next piece.
+    """Shorten the longest piece to a stop if the words after the stop fit the next piece better.
 
     The longest piece may include the next one's first words by chance. They belong to the next
     piece if it extends equally far with them.
@@ -310,7 +310,7 @@ def _at_stop(
 
 
 def _place(there: Folded, part: str, behind: int) -> tuple[int, int] | None:
-    """Return the first location after the last piece, otherwise the first of all."""
+    """Return the first location after the last piece, or else the first location in the text."""
     return there.find(part, behind) or there.find(part)
 
 
@@ -323,7 +323,7 @@ def _is_long(part: str) -> bool:
     )
 
 
-def _stands_out(part: str) -> bool:
+def _has_enough_words(part: str) -> bool:
     return len(tokens(fold(part, True).text).words) >= WORDS_BESIDE_LOST
 
 
@@ -331,7 +331,7 @@ def _skip(folded: str, at: int) -> int:
     return at + 1 if folded[at : at + 1] == " " else at
 
 
-def _with_rest(found: list[Piece], quote: str) -> Iterator[Piece]:
+def _fill_gaps(found: list[Piece], quote: str) -> Iterator[Piece]:
     at = 0
     for piece in [*found, Piece(len(quote), len(quote), None)]:
         if quote[at : piece.begin].strip():

@@ -79,7 +79,7 @@ class Hit:
     snippet: list[Piece]
 
 
-class Holds(Func):
+class ContainsWord(Func):
     """Whether a text contains a word, ignoring only the case of ASCII letters."""
 
     arity = 2
@@ -117,7 +117,9 @@ def find(batch: Batch, words: Sequence[str]) -> list[Match]:
     with transaction.atomic():
         _on_all_cores()
         found = [
-            each for number, kind in enumerate(KINDS) for each in _of(batch, number, kind, words)
+            each
+            for number, kind in enumerate(KINDS)
+            for each in _matches(batch, number, kind, words)
         ]
     return sorted(found)
 
@@ -134,7 +136,7 @@ def hits(found: Iterable[Match], words: Sequence[str]) -> list[Hit]:
     return [_hit(each, *texts[each.kind, each.pk], words=words) for each in found]
 
 
-def marked(text: str, words: Sequence[str]) -> list[Piece]:
+def split_at_words(text: str, words: Sequence[str]) -> list[Piece]:
     """Split a text at the words."""
     if not words:
         return [(text, False)]
@@ -152,10 +154,12 @@ def _ascii_lower(text: str) -> str:
     return re.sub("[A-Z]+", lambda found: found[0].lower(), text)
 
 
-def _of(batch: Batch, number: int, kind: Kind, words: Sequence[str]) -> Iterator[Match]:
+def _matches(batch: Batch, number: int, kind: Kind, words: Sequence[str]) -> Iterator[Match]:
     where = Q(**{kind.batch: batch})
     for word in words:
-        where &= Q(*[Holds(f, v) for f in kind.fields for v in variants(word)], _connector=Q.OR)
+        where &= Q(
+            *[ContainsWord(f, v) for f in kind.fields for v in variants(word)], _connector=Q.OR
+        )
     rows = kind.rows._default_manager.filter(where).order_by(kind.position, "pk")
     for position, pk in rows.values_list(kind.position, "pk")[: MOST_HITS + 1]:
         yield Match(position, number, pk)
@@ -176,10 +180,10 @@ def _hit(
 ) -> Hit:
     kind = KINDS[found.kind].name
     whole = f"{title} · {text}" if title else text
-    return Hit(kind, found.position, key, marked(_around(whole, words), words))
+    return Hit(kind, found.position, key, split_at_words(_snippet(whole, words), words))
 
 
-def _around(text: str, words: Sequence[str]) -> str:
+def _snippet(text: str, words: Sequence[str]) -> str:
     first = _pattern(words).search(text)
     at = first.start() if first else 0
     begin, end = max(0, at - BEFORE), at + AFTER

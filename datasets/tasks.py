@@ -37,7 +37,7 @@ PROCESS_ENDED = (
     "the process that worked on the files ended, probably for lack of memory; "
     "try again, or load them with manage.py load_batch"
 )
-KEPT_FOR = timedelta(hours=24)
+RETENTION = timedelta(hours=24)
 INCOMING_SECONDS = 3 * 3600
 JOBS_SECONDS = 15.0
 
@@ -77,7 +77,7 @@ def clean() -> int:
 
     Batches of kept uploads stay. A process may not run for a day, so none is interrupted.
     """
-    old = Upload.objects.filter(changed_at__lt=timezone.now() - KEPT_FOR)
+    old = Upload.objects.filter(changed_at__lt=timezone.now() - RETENTION)
     keys = list(old.values_list("key", flat=True))
     Upload.objects.filter(key__in=keys).delete()
     for key in keys:

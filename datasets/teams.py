@@ -1,8 +1,8 @@
-"""The rule of what an account may see and manage, and the choice of a team for something new.
+"""Rules for what an account may see and manage, and the choice of a team for new objects.
 
 A researcher sees what belongs to one of their teams or is shared with it. Owners and managers of a
 team manage what it owns, and what other teams share with it to manage. Admins manage everything.
-For something that an account may not see the answer is 404, and 403 if it may only read it.
+The response is 404 for an object that an account may not see, and 403 if it may only read it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TeamError(ValueError):
 
 
 class NotManagedError(PermissionDenied):
-    """The account may read something, but not do this with it."""
+    """The account may read an object, but may not do this with it."""
 
     def __init__(self) -> None:
         super().__init__("only the owner and the managers of the team may do this; ask one of them")
@@ -46,7 +46,7 @@ _several: ContextVar[Mapping[str, bool] | None] = ContextVar("several", default=
 
 
 def several_for(request: str) -> bool:
-    """Return `there_are_several`, asked once for each request of this id; "" means no request."""
+    """Return `there_are_several`, looked up once per request id; "" means no request."""
     known = _several.get() or {}
     if not request or request not in known:
         known = {request: there_are_several()}
@@ -60,30 +60,30 @@ def teams_of(user: Any, roles: Iterable[str] = Role.values) -> QuerySet[TeamMemb
 
 
 def in_a_team_of(model: type[Model], user: Any) -> Q:
-    """Return the condition that something is of a team of the account, or shared with it."""
-    return _of(model, teams_of(user), Right.values)
+    """Return the condition that something belongs to the account's teams or is shared with them."""
+    return _owned_or_shared(model, teams_of(user), Right.values)
 
 
 def in_a_managed_team(model: type[Model], user: Any) -> Q:
     """Return the condition that the account manages something by its role in a team."""
-    return _of(model, teams_of(user, MANAGING), (Right.MANAGE,))
+    return _owned_or_shared(model, teams_of(user, MANAGING), (Right.MANAGE,))
 
 
-def seen_by(model: type[Model], team: Team) -> Q:
+def visible_to_team(model: type[Model], team: Team) -> Q:
     """Return the condition that something belongs to a team, or is shared with it."""
-    return _of(model, [team.pk], Right.values)
+    return _owned_or_shared(model, [team.pk], Right.values)
 
 
-def _of(model: type[Model], teams: Any, rights: Iterable[str]) -> Q:
+def _owned_or_shared(model: type[Model], teams: Any, rights: Iterable[str]) -> Q:
     mine = Q(team__in=teams)
-    return mine if shares_of(model) is None else mine | _shared(model, teams, rights)
+    return mine if shares_of(model) is None else mine | _is_shared(model, teams, rights)
 
 
 def shared_with_a_team_of(model: type[Model], user: Any) -> Q:
-    return _shared(model, teams_of(user), Right.values)
+    return _is_shared(model, teams_of(user), Right.values)
 
 
-def _shared(model: type[Model], teams: Any, rights: Iterable[str]) -> Q:
+def _is_shared(model: type[Model], teams: Any, rights: Iterable[str]) -> Q:
     shares = shares_of(model).objects.filter(of=OuterRef("pk"), team__in=teams, right__in=rights)
     return Q(Exists(shares))
 
@@ -151,7 +151,7 @@ def managed_teams(user: Any) -> QuerySet[Team]:
 
 
 def team_for(user: Any, name: str | None = None, like: Team | None = None) -> Team:
-    """Return the team that something new of an account belongs to. Raises TeamError.
+    """Return the team for something new that an account creates. Raises TeamError.
 
     Without a name it is the team of what it is made from (`like`), if the account manages that,
     else the only team that it manages.
@@ -180,8 +180,8 @@ def team_choice(user: Any, chosen: str = "") -> dict[str, Any]:
     return {"team_choices": names if len(names) > 1 else [], "team_chosen": chosen}
 
 
-def owner_in_words(thing: Owned) -> str:
-    """Return whose something is, for commands; empty where the site has one team."""
+def describe_owner(thing: Owned) -> str:
+    """Return the owner of something, for commands; empty if the site has one team."""
     if not there_are_several():
         return ""
     by = f", created by {thing.made_by}" if thing.made_by else ""
@@ -205,11 +205,11 @@ def _names() -> str:
 
 
 def kinds() -> dict[str, type[Owned]]:
-    """Return what can be shared and moved, by the word that commands use."""
-    return {model._meta.model_name or "": model for model in _owned() if shares_of(model)}
+    """Return the models that can be shared and moved, by the word that commands use."""
+    return {model._meta.model_name or "": model for model in _owned_models() if shares_of(model)}
 
 
-def _owned() -> Iterator[type[Owned]]:
+def _owned_models() -> Iterator[type[Owned]]:
     return (model for model in apps.get_models() if issubclass(model, Owned))
 
 

@@ -179,7 +179,8 @@ def find_quote(text: str, quote: str, start: int | None = None) -> list[QuoteLoc
 def number_of_words(text: str) -> int:
     """Count the words between blanks.
 
-    In a script without blanks the count is far too low, so no reader of one is flagged as too fast.
+    In a script without blanks the count is far too low, so its readers are never flagged as too
+    fast.
     """
     return len(text.split())
 

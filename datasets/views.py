@@ -1,4 +1,4 @@
-"""Pages of batches, the search in one, and the native format's schema and example."""
+"""Pages of batches, the search in a batch, and the native format's schema and example."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from datasets.access import READERS, role_required
 from datasets.behind import behind_for
-from datasets.lineage import again_address, ancestors, count_lines, summary
+from datasets.lineage import ancestors, count_lines, derive_again_address, summary
 from datasets.models import (
     Batch,
     Grounding,
@@ -94,7 +94,7 @@ def _ancestors(found: Batch, user: Any) -> list[dict[str, Any]]:
             "how": summary(each.lineage) if each.lineage else "",
             "counts": list(count_lines(each.lineage.counts)) if each.lineage else [],
             "behind": each.behind,
-            "again": again_address(each.lineage) if each.behind and each.lineage else "",
+            "again": derive_again_address(each.lineage) if each.behind and each.lineage else "",
         }
         for each in ancestors(found, visible_batches(user), behind_for(user))
     ]

@@ -337,7 +337,7 @@ def violations(seen: CheckedCounts) -> Iterator[Violation]:
     yield from _named_checks(LAWS, database_violations())
     yield from _of(_TALLIES, (line.removeprefix("Tallies: ") for line in wrong_counts()))
     yield from _of(_AUDIT_TRAIL, find_broken_seals())
-    yield from digests.changed()
+    yield from digests.find_changes()
     judges = set(Judge.objects.values_list("rater", flat=True))
     yield from answers.violations(judges, seen)
 

@@ -19,7 +19,7 @@ from annotation.presentation import SWAPPED_CODES
 from annotation.protocols import PROTOCOLS
 from audit.recording import record
 from datasets.models import Team, only_team
-from datasets.teams import managed_by, seen_by, team_for, there_are_several
+from datasets.teams import managed_by, team_for, there_are_several, visible_to_team
 from judging.answer_files import ANSWERS, SCRIPTED, AnswerFileError, Write, read_answers
 from judging.backends import HOSTED
 from judging.backends.base import SetupError
@@ -423,7 +423,7 @@ def _prompt(source: str) -> str:
 
 def _existing_judge(rater: Rater, definition: Judge) -> Judge:
     existing = Judge.objects.filter(rater=rater).first()
-    rows = Judge.objects.filter(seen_by(Judge, definition.team), rater=rater)
+    rows = Judge.objects.filter(visible_to_team(Judge, definition.team), rater=rater)
     if there_are_several() and not rows.exists():
         raise JudgeError(f"the name {rater.name!r} is taken; choose another")
     if existing is None:

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from annotation.models import User
 from datasets.models import Team
-from datasets.teams import managed_by, managed_teams, seen_by, there_are_several
+from datasets.teams import managed_by, managed_teams, there_are_several, visible_to_team
 from judging.backends import HOSTED
 from judging.backends.base import SetupError
 from judging.backends.ssrf_guard import check_address
@@ -92,7 +92,7 @@ def has_key(judge: Judge) -> bool:
     key = Key.objects.filter(variable=judge.api_key_env)
     if not key.exists():
         return True
-    return key.filter(seen_by(Key, judge.team)).exists()
+    return key.filter(visible_to_team(Key, judge.team)).exists()
 
 
 def check_key(judge: Judge) -> None:

@@ -18,7 +18,7 @@ from django.utils import timezone
 from annotation.access import is_blind, may_read
 from annotation.models import Campaign, User
 from annotation.presentation import ForgottenItemError
-from datasets.jobs import Asked, JobError, Kind, Options, Progress, Result, ask
+from datasets.jobs import JobError, JobRequest, Kind, Options, Progress, Result, ask
 from datasets.jobs.queue import ACTIVE, question_of
 from datasets.models import Job
 from datasets.teams import managed_by
@@ -66,7 +66,7 @@ def try_question(
     }
 
 
-def ask_once(question: Options, user: User, address: str) -> Asked:
+def ask_once(question: Options, user: User, address: str) -> JobRequest:
     """Ask for a try whose result is at `address`. Raises TooOftenError, or TooManyError."""
     check_limits(question, user)
     return ask(TRY, question, user, address, again=True)

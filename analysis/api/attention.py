@@ -13,7 +13,7 @@ from analysis.attention.base import SEVERITIES
 from annotation.access import get_account, is_blind, readable_campaign
 from annotation.people.membership import may_manage
 from datasets.access import READERS
-from datasets.api.base import Resource, described
+from datasets.api.base import Resource, describe_endpoint
 
 A_MATTER: dict[str, Any] = {
     "code": "disputes",
@@ -49,7 +49,7 @@ class AttentionSerializer(serializers.Serializer[Any]):
 class CampaignAttention(Resource):
     roles = {"GET": READERS}
 
-    @described(
+    @describe_endpoint(
         "Read what needs attention",
         "What needs somebody's attention in a campaign, as its first page shows it. Expensive "
         "figures come from the last finished report and checks; nothing is computed here.",

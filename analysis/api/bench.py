@@ -14,8 +14,8 @@ from annotation.access import get_account, readable_campaign
 from annotation.api.access import check_blind
 from audit.recording import record_export
 from datasets.access import READERS
-from datasets.api.base import Resource, described
-from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
+from datasets.api.base import Resource, describe_endpoint
+from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_job
 from datasets.api.permissions import READ
 from datasets.api.throttling import PerReport
 from datasets.jobs import results
@@ -69,7 +69,7 @@ class CampaignBench(Resource):
     def get_throttles(self) -> list[Any]:
         return [*super().get_throttles(), PerReport()]
 
-    @described(
+    @describe_endpoint(
         "Bench the judges of a campaign",
         "Each judge with labels in the campaign: agreement with people, difference to people, the "
         "baseline, missing labels, robustness, cost and time; and the correlation of the judges' "
@@ -101,6 +101,6 @@ class CampaignBench(Resource):
         asked = question(campaign, self.parameters.get("judge", ()), options)
         job = current_job(request, BENCH, asked, self.parameters.get("job"))
         if job is None:
-            return accepted(request)
+            return accepted_response(request)
         record_export(request, pk, "bench", "json")
         return Response(results.value(job))

@@ -25,10 +25,10 @@ from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import User
 from annotation.presentation import schema
 from datasets.access import READERS
-from datasets.api.base import Resource, Strict, checked, described
-from datasets.api.concurrency import keyed, run_once, was_answered
+from datasets.api.base import Resource, Strict, describe_endpoint, validate
+from datasets.api.concurrency import has_stored_answer, mark_idempotent, run_once
 from datasets.api.errors import RefusedBodyError, problem
-from datasets.api.jobs import JobSerializer, accepted, current_job
+from datasets.api.jobs import JobSerializer, accepted_response, current_job
 from datasets.api.permissions import MANAGE
 
 
@@ -69,7 +69,7 @@ class CampaignDisagreements(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (MANAGE,)}
 
-    @described(
+    @describe_endpoint(
         "Act on disagreements",
         "Sends the units of a filtered list to adjudication, makes those that people decided gold "
         "answers of another campaign, or chooses those of development queries as examples for "
@@ -88,13 +88,13 @@ class CampaignDisagreements(Resource):
         refuses=(422,),
         operation_id="disagreements_act",
     )
-    @keyed
+    @mark_idempotent
     def post(self, request: Request, pk: int) -> Response:
-        if was_answered(request):
+        if has_stored_answer(request):
             return run_once(request, lambda: Response())
         campaign, user = managed_campaign(request, pk), get_account(request)
         check_blind(user, campaign)
-        body = checked(ActionOrderSerializer, request.data)
+        body = validate(ActionOrderSerializer, request.data)
         names = [each.name for each in schema(campaign).variables]
         variable = body.get("variable") or names[0]
         if variable not in names:
@@ -103,7 +103,7 @@ class CampaignDisagreements(Resource):
         # Outside the transaction of `run_once`, in which no worker would see the job.
         job = current_job(request, VOTES, question(campaign, variable), address="")
         if job is None:
-            return accepted(request, address="")
+            return accepted_response(request, address="")
         listed = UnitList(body, campaign, variable, votes_in(job))
         few = listed.units if len(listed.units) < FEWEST_UNITS else ()
         saw_figures("disagreements", campaign, len(listed.units), units=few)

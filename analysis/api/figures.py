@@ -33,12 +33,12 @@ from annotation.api.exports import FormatOfAddress
 from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.access import READERS
-from datasets.api.base import Resource, described
+from datasets.api.base import Resource, describe_endpoint
 from datasets.api.errors import RefusedBodyError
-from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
+from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_job
 from datasets.api.permissions import READ
 from datasets.api.throttling import PerReport
-from datasets.jobs.pages import sent
+from datasets.jobs.pages import send_file
 from datasets.models import Job
 from datasets.option_fields import serializer_fields
 from datasets.options import options_of, values_of
@@ -79,7 +79,7 @@ class CampaignFigure(Resource):
     def get_throttles(self) -> list[Any]:
         return [*super().get_throttles(), PerReport()]
 
-    @described(
+    @describe_endpoint(
         "Download a figure",
         "A figure of the current report with its default options, or of the papers' measures: the "
         "same file as on the page and by `figure`. As SVG, PDF or PNG it can be in black and white "
@@ -99,7 +99,7 @@ class CampaignFigure(Resource):
             raise Http404
         computed = current_job(request, *_question(request, campaign, name))
         if computed is None:
-            return accepted(request)
+            return accepted_response(request)
         try:
             return self._file(request, computed, name, form)
         except NoFigureError as error:
@@ -119,9 +119,9 @@ class CampaignFigure(Resource):
         asked = figure_question(computed, name, form, subject.name, look)
         job = current_job(request, FIGURE, asked, figure_key(self.parameters.get("job")))
         if job is None:
-            return accepted(request)
+            return accepted_response(request)
         record_export(request, pk, f"figure-{figure.name}", form)
-        return sent(request._request, job)
+        return send_file(request._request, job)
 
 
 def _question(request: Request, campaign: Campaign, name: str) -> tuple[str, dict[str, Any]]:

@@ -19,10 +19,10 @@ from annotation.campaign_setup.chosen_items import create_chosen
 from annotation.campaigns.design import DesignError
 from annotation.models import Campaign, User
 from datasets.access import READERS
-from datasets.api.base import Resource, Strict, checked, described
-from datasets.api.concurrency import keyed, run_once, was_answered
+from datasets.api.base import Resource, Strict, describe_endpoint, validate
+from datasets.api.concurrency import has_stored_answer, mark_idempotent, run_once
 from datasets.api.errors import RefusedBodyError, problem
-from datasets.api.jobs import JobSerializer, accepted, current_job
+from datasets.api.jobs import JobSerializer, accepted_response, current_job
 from datasets.api.permissions import MANAGE
 
 
@@ -74,7 +74,7 @@ class CampaignLabelFirst(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (MANAGE,)}
 
-    @described(
+    @describe_endpoint(
         "Create a campaign of the units to label first",
         "Creates a campaign over the items of the units that people should label first, in the "
         "report's order (`between_judges.label_first`), with the batch, protocol, design and "
@@ -98,17 +98,17 @@ class CampaignLabelFirst(Resource):
         refuses=(422,),
         operation_id="campaigns_label_first",
     )
-    @keyed
+    @mark_idempotent
     def post(self, request: Request, pk: int) -> Response:
-        if was_answered(request):
+        if has_stored_answer(request):
             return run_once(request, lambda: Response())
         campaign, user = managed_campaign(request, pk), get_account(request)
         check_blind(user, campaign)
-        body = checked(LabelFirstSerializer, request.data)
+        body = validate(LabelFirstSerializer, request.data)
         # Outside the transaction of `run_once`, in which no worker would see the job.
         job = current_job(request, REPORT, question(campaign, ReportOptions()), address="")
         if job is None:
-            return accepted(request, address="")
+            return accepted_response(request, address="")
         report = report_in(job)
         return run_once(request, lambda: _created(campaign, report, body, user))
 

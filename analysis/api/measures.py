@@ -26,9 +26,9 @@ from audit.recording import record_export
 from datasets.access import READERS
 from datasets.api.base import (
     Resource,
-    described,
+    describe_endpoint,
 )
-from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
+from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_job
 from datasets.api.permissions import READ
 from datasets.api.throttling import PerReport
 from datasets.jobs import results
@@ -81,7 +81,7 @@ class CampaignMeasures(Resource):
     def get_throttles(self) -> list[Any]:
         return [*super().get_throttles(), PerReport()]
 
-    @described(
+    @describe_endpoint(
         "Read the papers' measures of a campaign",
         "The measures of CRUX, Long2RAG, GaRAGe and CLAPnq for each system, by people, by each "
         "judge and by both together, with system rankings: the same object as `measures "
@@ -126,7 +126,7 @@ class CampaignMeasures(Resource):
         asked = question(campaign, _options(user, campaign, self.parameters))
         job = current_job(request, MEASURES, asked, self.parameters.get("job"))
         if job is None:
-            return accepted(request)
+            return accepted_response(request)
         try:
             shown = DisplayOptions(**values_of(DISPLAY_OPTIONS, self.parameters))
             report = select_shown(results.value(job), shown)

@@ -14,8 +14,8 @@ from annotation.access import get_account
 from annotation.api.access import check_blind
 from audit.recording import record_export
 from datasets.access import READERS
-from datasets.api.base import Resource, described
-from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
+from datasets.api.base import Resource, describe_endpoint
+from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_job
 from datasets.api.permissions import READ
 from datasets.api.throttling import PerReport
 from datasets.jobs import results
@@ -53,7 +53,7 @@ class StudyPaper(Resource):
     def get_throttles(self) -> list[Any]:
         return [*super().get_throttles(), PerReport()]
 
-    @described(
+    @describe_endpoint(
         "Read a paper's tables of a study",
         "The tables of `crux`, `long2rag`, `garage` or `clapnq`, filled from all campaigns of the "
         "study: the same object as `paper PAPER --study NAME --format json`. A cell is an "
@@ -88,7 +88,7 @@ class StudyPaper(Resource):
         asked = question(chosen, study, self.parameters["published"])
         job = current_job(request, TABLES, asked, self.parameters.get("job"))
         if job is None:
-            return accepted(request)
+            return accepted_response(request)
         for campaign in campaigns:
             record_export(request, campaign.pk, "paper", "json")
         return Response(results.value(job))

@@ -19,9 +19,9 @@ from annotation.progress.flags import TITLES, Flag
 from datasets.access import READERS
 from datasets.api.base import (
     Resource,
-    described,
+    describe_endpoint,
 )
-from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
+from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_job
 from datasets.api.throttling import PerReport
 
 AN_ESTIMATE: dict[str, Any] = {
@@ -84,7 +84,7 @@ class CampaignQuality(Resource):
     def get_throttles(self) -> list[Any]:
         return [*super().get_throttles(), PerReport()]
 
-    @described(
+    @describe_endpoint(
         "Read the quality flags on people's work",
         "How each person agrees with the others, by variable, and flags with their evidence, which "
         "are not verdicts. Estimates are `{value, low, high, n, method}`, or a null `value` with a "
@@ -102,7 +102,7 @@ class CampaignQuality(Resource):
         check_blind(get_account(request), campaign)
         job = current_job(request, QUALITY, question(campaign), self.parameters.get("job"))
         if job is None:
-            return accepted(request)
+            return accepted_response(request)
         found = quality_in(job)
         people = [_person(request, campaign, found, rater) for rater in found.names]
         return Response({"labels": found.labels, "is_part": found.is_part, "people": people})

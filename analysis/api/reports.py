@@ -33,15 +33,15 @@ from datasets.api.base import (
     PageParameters,
     Resource,
     Strict,
-    checked,
-    described,
+    describe_endpoint,
     page_example,
     page_serializer,
-    rendered,
+    serialize,
+    validate,
 )
-from datasets.api.concurrency import keyed, run_once, was_answered
+from datasets.api.concurrency import has_stored_answer, mark_idempotent, run_once
 from datasets.api.errors import StateConflictError
-from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
+from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_job
 from datasets.api.permissions import MANAGE, READ
 from datasets.api.throttling import PerReport
 from datasets.jobs import results
@@ -109,7 +109,7 @@ class CampaignReport(Resource):
     def get_throttles(self) -> list[Any]:
         return [*super().get_throttles(), PerReport()]
 
-    @described(
+    @describe_endpoint(
         "Read the report of a campaign",
         "Agreement among people, judges compared with people, and scores of systems: the same "
         "object as `report --campaign`. Every estimate is `{value, low, high, n, method}` with a "
@@ -174,7 +174,7 @@ class CampaignReport(Resource):
         asked = question(campaign, options)
         job = current_job(request, REPORT, asked, self.parameters.get("job"))
         if job is None:
-            return accepted(request)
+            return accepted_response(request)
         record_export(request, pk, "report", "json")
         return Response(results.value(job)["report"])
 
@@ -243,7 +243,7 @@ class FrozenReports(List):
         own = [PerReport()] if self.request.method == "POST" else []
         return [*super().get_throttles(), *own]
 
-    @described(
+    @describe_endpoint(
         "List snapshots of reports",
         "Snapshots from campaigns that the account may read, newest first, without their content.",
         {200: page_serializer(FrozenSerializer)},
@@ -256,9 +256,9 @@ class FrozenReports(List):
         rows = visible_frozen(get_account(request)).defer("content").order_by("-pk")
         if "campaign" in self.parameters:
             rows = rows.filter(campaign=self.parameters["campaign"])
-        return self.page(rows, partial(rendered, FrozenSerializer))
+        return self.page(rows, partial(serialize, FrozenSerializer))
 
-    @described(
+    @describe_endpoint(
         "Create a snapshot of a report",
         "Stores a report with its options under an address of its own; it never changes. `inputs` "
         "identifies the labels of the report: 409 if they have changed. The same report has only "
@@ -273,9 +273,9 @@ class FrozenReports(List):
         refuses=(409, 422),
         operation_id="frozen_create",
     )
-    @keyed
+    @mark_idempotent
     def post(self, request: Request) -> Response:
-        data = checked(NewFrozenSerializer, request.data)
+        data = validate(NewFrozenSerializer, request.data)
         campaign = campaign_named(
             get_account(request), data.pop("campaign"), "no snapshot is stored"
         )
@@ -286,11 +286,11 @@ class FrozenReports(List):
         user = get_account(request)
         asked = snapshot_question(campaign, options, inputs, _query(data), user)
         found: dict[str, Any] = {}
-        if not was_answered(request):
+        if not has_stored_answer(request):
             # Before the idempotency key's transaction, since this may take seconds.
             job = current_job(request, SNAPSHOT, asked)
             if job is None:
-                return accepted(request)
+                return accepted_response(request)
             found = results.value(job)
         return run_once(request, lambda: _created(user, found))
 
@@ -299,7 +299,7 @@ class OneFrozenReport(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ,)}
 
-    @described(
+    @describe_endpoint(
         "Read a snapshot of a report",
         "The stored text, whose digest is its `sha256`. Refused while the account has an open item "
         "in the campaign.",
@@ -329,7 +329,7 @@ def _created(user: User, found: dict[str, Any]) -> Response:
 
 def _query(parameters: dict[str, Any]) -> str:
     """Return the options that differ from the defaults, as in the address of the page."""
-    defaults = checked(ReportParameters, {})
+    defaults = validate(ReportParameters, {})
     query = QueryDict(mutable=True)
     for name, value in parameters.items():
         if value != defaults.get(name):

@@ -18,10 +18,10 @@ from datasets.api.base import (
     List,
     PageParameters,
     Resource,
-    described,
+    describe_endpoint,
     page_example,
     page_serializer,
-    rendered,
+    serialize,
 )
 from datasets.api.permissions import READ
 
@@ -73,7 +73,7 @@ class Studies(List):
     roles = {"GET": READERS}
     scopes = {"GET": (READ,)}
 
-    @described(
+    @describe_endpoint(
         "List studies",
         "The studies that were applied from files and of which you may read every part, by name.",
         {200: page_serializer(AppliedStudySerializer)},
@@ -84,14 +84,14 @@ class Studies(List):
     )
     def get(self, request: Request) -> Response:
         found = readable_studies(get_account(request))
-        return self.page(found, partial(rendered, AppliedStudySerializer))
+        return self.page(found, partial(serialize, AppliedStudySerializer))
 
 
 class OneStudy(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ,)}
 
-    @described(
+    @describe_endpoint(
         "Read the chain of a study",
         "Each batch with the campaigns over it, how much went in and came out, why the rest was "
         "left out, and who has to do what next, as on the study's page.",
@@ -109,7 +109,7 @@ class BatchChain(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ,)}
 
-    @described(
+    @describe_endpoint(
         "Read the chain of a batch",
         "Everything derived from the first batch that this one comes from, as for a study: for "
         "chains that were created without a study file.",

@@ -193,7 +193,7 @@ def _jobs(campaigns: Sequence[Campaign]) -> tuple[dict[str, Job], set[str]]:
     rows = Job.objects.filter(question__in=questions)
     last: dict[str, Job] = {}
     for job in rows.filter(state=Job.State.DONE).order_by("pk"):
-        if results.is_there(job):
+        if results.has_result(job):
             last[job.question] = job
     old = rows.filter(state=Job.State.WAITING, created_at__lt=timezone.now() - queue.PATIENCE)
     waiting = set(old.values_list("question", flat=True))

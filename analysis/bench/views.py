@@ -17,7 +17,7 @@ from analysis.pages import attached, options_query
 from analysis.types import JSON
 from annotation.access import readable_campaign
 from annotation.models import Campaign, Rater
-from annotation.people.membership import excluded
+from annotation.people.membership import exclusion_reasons
 from annotation.presentation import schema
 from audit.recording import record_export
 from datasets.access import READERS, role_required
@@ -48,7 +48,7 @@ def judge_bench(request: HttpRequest, pk: int) -> HttpResponse:
         context["problem"] = str(error)
         return render(request, "reports/bench.html", context, status=422)
     job_options, page = question(campaign, named, options), request.path
-    shown = jobs.shown(request, BENCH, job_options, page, page)
+    shown = jobs.result_or_progress(request, BENCH, job_options, page, page)
     if isinstance(shown, HttpResponse):
         return shown
     found = shown.value
@@ -78,7 +78,7 @@ def bench_file(request: HttpRequest, pk: int) -> HttpResponse:
     asked = jobs.follow(request, BENCH, job_options)
     if not asked.is_current:
         page = jobs.address_of(request, reverse("judge-bench", args=[pk]))
-        return jobs.waiting(request, asked.job, page)
+        return jobs.waiting_page(request, asked.job, page)
     try:
         found = results.value(asked.job)
     except results.GoneError:
@@ -109,5 +109,5 @@ def _judges(campaign: Campaign) -> list[str]:
     """Return the judges that answered something in the campaign, by name."""
     there = Rater.objects.filter(kind=Rater.Kind.JUDGE, assignments__item__campaign=campaign)
     names = there.order_by("name").values_list("name", flat=True).distinct()
-    out = excluded(campaign.name)
+    out = exclusion_reasons(campaign.name)
     return [name for name in names if name not in out]

@@ -18,7 +18,7 @@ from analysis.types import JSON, Progress, ignore_progress
 from annotation.answers.state import answers_of
 from annotation.exposure.ledger import Note, collect_looks, deliver
 from annotation.models import Assignment, Campaign, Label
-from annotation.people.membership import excluded
+from annotation.people.membership import exclusion_reasons
 from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.label_validation import source_campaign
 from datasets.lineage import lineages_of, state_of_labels
@@ -79,7 +79,7 @@ def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
         [answers_of(name) for name in sorted(also - {campaign.name})],
         _unanswered(campaign),
         list(JudgeRun.objects.filter(campaign=campaign).values_list("judge").distinct()),
-        [excluded(name) for name in (campaign.name, *sorted(also - {campaign.name}))],
+        [exclusion_reasons(name) for name in (campaign.name, *sorted(also - {campaign.name}))],
         [state_of_labels(each) for each in lineages_of(campaign.batch)],
         _backgrounds(campaign) if campaign.background else None,
         *asked,

@@ -7,7 +7,7 @@ from itertools import islice
 
 from analysis.data.labels import Evidence, EvidenceSpan, LabelKey
 from annotation.models import Campaign, Item, Rater, Span
-from annotation.presentation import items_of, schema, shown_texts
+from annotation.presentation import items_of, schema, texts_by_field
 from datasets.material import as_rows
 from datasets.models import Query
 
@@ -54,5 +54,5 @@ def _texts(campaign: Campaign) -> Iterator[tuple[tuple[str, str], str]]:
         rows = as_rows(Query.objects.filter(pk__in=chunk), needs)
         for query, row in rows.items():
             for spec in items_of(campaign, row, *shown[query]):
-                for name, text in shown_texts(spec).items():
+                for name, text in texts_by_field(spec).items():
                     yield (spec.key, name), text

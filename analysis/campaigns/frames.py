@@ -38,7 +38,7 @@ from analysis.version import VERSION
 from annotation.exposure.queries import exposed_labels
 from annotation.missing_reasons import reasons
 from annotation.models import Assignment, Campaign, Item, Label, QuerySampling, Rater, Unit
-from annotation.people.membership import excluded
+from annotation.people.membership import exclusion_reasons
 from annotation.prerequisites.label_validation import source_campaign, validated_judge
 from annotation.presentation import schema
 from annotation.protocols.schema import Schema
@@ -135,7 +135,7 @@ def campaign_frame(
     asked = schema(campaign)
     scales = {v.name: scale_of(v) for v in asked.variables}
     verdicts = verdicts_in_other_campaigns(campaign)
-    facts, out = list(_stored_labels(campaign, asked)), excluded(campaign.name)
+    facts, out = list(_stored_labels(campaign, asked)), exclusion_reasons(campaign.name)
     frame = selected_frame(facts, options, strata or {}, scales, verdicts, out)
     metas = _judges_metas(campaign)
     shares = {place: p for place, meta in metas if (p := probabilities_of(meta))}

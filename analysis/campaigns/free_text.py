@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from analysis.report.extras import Rounds, WrittenAnswers
 from annotation.models import Assignment, Campaign, Label, Response
-from annotation.people.membership import excluded
+from annotation.people.membership import exclusion_reasons
 from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.grounded_answer import first_answers, lines_of
 from annotation.presentation import schema
@@ -51,7 +51,7 @@ def _facts(campaign: str, with_exposed: bool) -> Iterator[WrittenFact]:
         assignment__rater__kind="human",
         assignment__replicate=0,
         assignment__assisted_by="",
-    ).exclude(assignment__rater__name__in=excluded(campaign))
+    ).exclude(assignment__rater__name__in=exclusion_reasons(campaign))
     columns = ("assignment__item__query__key", "assignment__rater__name", "payload")
     # Answers of unknown exposure are not counted as exposed.
     unmarked = current if with_exposed else current.exclude(exposed__isnull=False, exposed=True)
@@ -113,7 +113,7 @@ def _count_skips(campaign: Campaign) -> int:
     """Count people's skips: declared ones and empty answers."""
     people = Assignment.objects.filter(
         item__campaign=campaign, rater__kind="human", replicate=0, assisted_by=""
-    ).exclude(rater__name__in=excluded(campaign.name))
+    ).exclude(rater__name__in=exclusion_reasons(campaign.name))
     skip = Label.objects.filter(
         response__assignment=OuterRef("pk"), response__current=True, variable="action", value="skip"
     )

@@ -78,7 +78,7 @@ def report_in(job: Job) -> JSON:
 
 def _figure(options: Options, progress: Progress) -> Result:
     job = Job.objects.filter(key=options["report"]).first()
-    if job is None or not results.is_there(job):
+    if job is None or not results.has_result(job):
         raise JobError("the report that it shows was deleted; open the report and ask again")
     of, look = options["subject"], restore_dataclass(Look, options.get("look", {}))
     try:

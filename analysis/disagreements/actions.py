@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from analysis.document import count
 from annotation.access import is_blind
 from annotation.adjudication.gold import gold_targets, goldable, make_gold
-from annotation.adjudication.requests import Selection, send, sendable
+from annotation.adjudication.requests import Selection, select_sendable, send
 from annotation.models import Campaign, User
 from annotation.presentation import schema
 from datasets.rows import InputError
@@ -64,7 +64,7 @@ ACTIONS: Mapping[str, Action] = {
         "Send to adjudication",
         "Adjudicators get them first, without seeing who gave which label.",
         "sent to adjudication",
-        lambda chosen: sendable(chosen.campaign, chosen.units),
+        lambda chosen: select_sendable(chosen.campaign, chosen.units),
         lambda chosen, by: send(chosen.campaign, chosen.units, by),
     ),
     "gold": Action(

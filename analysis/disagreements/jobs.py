@@ -11,7 +11,7 @@ from analysis.campaigns.jobs import campaign_of, may_see
 from analysis.disagreements.votes import VoteTable, votes_of
 from annotation.answers.state import answers_of
 from annotation.models import Campaign
-from annotation.people.membership import excluded
+from annotation.people.membership import exclusion_reasons
 from datasets.jobs import Kind, Options, Progress, Result, results
 from datasets.models import Job
 
@@ -50,7 +50,7 @@ def _state(options: Options) -> Any:
     return [
         campaign.created_at.isoformat(),
         answers_of(campaign.name),
-        excluded(campaign.name),
+        exclusion_reasons(campaign.name),
     ]
 
 

@@ -66,7 +66,9 @@ def disagreements(request: HttpRequest, pk: int) -> HttpResponse:
         return blind
     variable, place = _variable(request, campaign), request.path
     job_options = question(campaign, variable)
-    shown = jobs.shown(request, VOTES, job_options, place, place, "#disagreements", votes_in)
+    shown = jobs.result_or_progress(
+        request, VOTES, job_options, place, place, "#disagreements", votes_in
+    )
     if isinstance(shown, HttpResponse):
         return shown
     context = {"campaign": campaign, "shown": shown}
@@ -220,7 +222,7 @@ def _whole_list(request: HttpRequest, campaign: Campaign) -> UnitList | HttpResp
     asked = jobs.follow(request, VOTES, question(campaign, variable))
     if not asked.is_current:
         page = jobs.address_of(request, reverse("disagreements", args=[campaign.pk]))
-        return jobs.waiting(request, asked.job, page)
+        return jobs.waiting_page(request, asked.job, page)
     try:
         return UnitList(request.GET.dict(), campaign, variable, votes_in(asked.job))
     except results.GoneError:

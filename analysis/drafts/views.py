@@ -166,7 +166,7 @@ def _effect(request: HttpRequest, campaign: Campaign, trial: Judge) -> Any:
         return context
     place = f"{request.path}?{urlencode({'trial': trial.pk})}"
     asked = jobs.follow(request, EFFECT, question(campaign, trial), place)
-    shown = jobs.shown_of(request, asked, place, place, "#effect", results.value)
+    shown = jobs.result_or_progress_of(request, asked, place, place, "#effect", results.value)
     if isinstance(shown, HttpResponse):
         return shown
     changes = _changes(campaign, shown.value) if shown.value else {}

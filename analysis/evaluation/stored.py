@@ -17,7 +17,7 @@ from analysis.evaluation.passages import PassageRatings
 from analysis.evaluation.slicing import check_same_batch
 from annotation.campaigns.sampling import EVALUATION
 from annotation.models import Campaign, Item, QuerySampling, Response
-from annotation.people.membership import excluded
+from annotation.people.membership import exclusion_reasons
 from annotation.registry import get_protocol
 from datasets.rows import Query
 
@@ -78,7 +78,7 @@ def _unanswered_queries(campaign: Campaign) -> set[str]:
     """Return the queries with an item that no counted person has answered."""
     answers = Response.objects.filter(
         current=True, assignment__item=OuterRef("pk"), assignment__rater__kind="human"
-    ).exclude(assignment__rater__name__in=list(excluded(campaign.name)))
+    ).exclude(assignment__rater__name__in=list(exclusion_reasons(campaign.name)))
     items = Item.objects.filter(campaign=campaign, use=Item.Use.STUDY)
     return set(items.exclude(Exists(answers)).values_list("query__key", flat=True))
 

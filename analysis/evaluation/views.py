@@ -221,7 +221,7 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
         return _refused("\n".join(form.problems()))
     asked = jobs.follow(request, MEASURES, question(campaign, form.resolved))
     if not asked.is_current:
-        return jobs.waiting(request, asked.job, _page_of(request, campaign))
+        return jobs.waiting_page(request, asked.job, _page_of(request, campaign))
     chosen = next(each for each in FORMATS.values() if each.suffix == suffix)
     try:
         report = select_shown(results.value(asked.job), form.shown)
@@ -248,7 +248,7 @@ def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpRespons
         return _refused("\n".join(form.problems()))
     asked = jobs.follow(request, MEASURES, question(campaign, form.resolved))
     if not asked.is_current:
-        return jobs.waiting(request, asked.job, _page_of(request, campaign))
+        return jobs.waiting_page(request, asked.job, _page_of(request, campaign))
     return figure_response(request, asked.job, name, suffix, _page_of(request, campaign))
 
 
@@ -264,9 +264,9 @@ def runs(request: HttpRequest, pk: int) -> HttpResponseBase:
         return _refused("\n".join(form.problems()))
     asked = jobs.follow(request, TREC, question(campaign, form.resolved))
     if not asked.is_current:
-        return jobs.waiting(request, asked.job, _page_of(request, campaign))
+        return jobs.waiting_page(request, asked.job, _page_of(request, campaign))
     record_export(request, pk, "measures", "zip")
-    return jobs.sent(request, asked.job)
+    return jobs.send_file(request, asked.job)
 
 
 def _page_of(request: HttpRequest, campaign: Campaign) -> str:

@@ -24,8 +24,8 @@ from annotation.access import get_account
 from annotation.people.membership import readable
 from audit.recording import record_export
 from datasets.access import READERS, role_required
-from datasets.jobs.pages import Shown
-from datasets.jobs.pages import shown as show
+from datasets.jobs.pages import PageResult
+from datasets.jobs.pages import result_or_progress as show
 from judging.access import blind_page
 
 LIVE = "live"
@@ -107,7 +107,7 @@ def _frozen(request: HttpRequest, key: str) -> FrozenReport:
     return found
 
 
-def _live(request: HttpRequest, found: FrozenReport) -> Shown | HttpResponse | None:
+def _live(request: HttpRequest, found: FrozenReport) -> PageResult | HttpResponse | None:
     """Return the current report, or None if the snapshot's options are no longer valid."""
     campaign = found.campaign
     offered = available_options(campaign, campaign_strata(campaign))

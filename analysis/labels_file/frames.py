@@ -12,7 +12,7 @@ from annotation.imports.grouping import group_rows
 from annotation.imports.labels import read_labels
 from annotation.label_rows import CheckedRow, LabelRow
 from annotation.protocols import PROTOCOLS
-from datasets.readers.jsonl import shown
+from datasets.readers.jsonl import excerpt
 from datasets.rows import InputError
 
 from ..data.frame import Frame, selected_frame, without_garbage_collection
@@ -106,7 +106,7 @@ def _by_rows(
             level = scales[row.variable].level
             most = f" of at most {LARGEST:g}" if _is_number(row.value) else ""
             wrong = (
-                f"{row.variable} is {shown(row.value)}, which is not a number{most}, and {level}"
+                f"{row.variable} is {excerpt(row.value)}, which is not a number{most}, and {level}"
             )
             raise InputError(row.place, wrong, "code it as a number, or declare it nominal")
     facts, strata = [_fact(row) for row in rows], meta_strata((row.item, row.meta) for row in rows)

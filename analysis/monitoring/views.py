@@ -21,7 +21,7 @@ from annotation.progress.flags import TITLES, Flag
 from annotation.progress.status import find_person
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
-from datasets.jobs.pages import Shown
+from datasets.jobs.pages import PageResult
 
 
 @require_safe
@@ -71,13 +71,15 @@ def rater_quality(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
     return render(request, "progress/_quality.html", context)
 
 
-def _shown(request: HttpRequest, campaign: Campaign) -> Shown | HttpResponse:
+def _shown(request: HttpRequest, campaign: Campaign) -> PageResult | HttpResponse:
     """Return the last figures with the status of newer ones, or a response without a page."""
     job_options, page = question(campaign), request.path
-    return jobs.shown(request, QUALITY, job_options, page, page, "#quality", quality_in)
+    return jobs.result_or_progress(
+        request, QUALITY, job_options, page, page, "#quality", quality_in
+    )
 
 
-def _shared(campaign: Campaign, shown: Shown) -> dict[str, Any]:
+def _shared(campaign: Campaign, shown: PageResult) -> dict[str, Any]:
     made: Quality = shown.value
     return {"campaign": campaign, "quality": made, "excluded": made.excluded, "shown": shown}
 

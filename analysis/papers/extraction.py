@@ -23,7 +23,7 @@ from analysis.statistics import Bootstrap, Tally, Value
 from analysis.statistics.arrays import ratio, unbatch
 from analysis.types import JSON
 from annotation.models import Campaign, Response
-from annotation.people.membership import excluded
+from annotation.people.membership import exclusion_reasons
 from annotation.presentation import schema
 
 WRITTEN = "written-key-points"
@@ -72,7 +72,7 @@ def matchings(campaign: Campaign) -> dict[str, list[Matching]]:
         assignment__item__campaign=campaign,
         assignment__replicate=0,
         assignment__assisted_by="",
-    ).exclude(assignment__rater__name__in=excluded(campaign.name))
+    ).exclude(assignment__rater__name__in=exclusion_reasons(campaign.name))
     columns = (
         "assignment__item__query_id",
         "assignment__rater__name",

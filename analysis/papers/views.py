@@ -33,7 +33,7 @@ def tables(request: HttpRequest, pk: int, paper: str) -> HttpResponse:
     if blind := _blind(request, campaigns):
         return blind
     job_options, page = question(chosen, study, _published(request)), request.path
-    shown = jobs.shown(request, TABLES, job_options, page, page)
+    shown = jobs.result_or_progress(request, TABLES, job_options, page, page)
     if isinstance(shown, HttpResponse):
         return shown
     context = {
@@ -64,7 +64,7 @@ def download(request: HttpRequest, pk: int, paper: str, suffix: str) -> HttpResp
     asked = jobs.follow(request, TABLES, job_options)
     if not asked.is_current:
         page = jobs.address_of(request, reverse("study-paper", args=[pk, paper]))
-        return jobs.waiting(request, asked.job, page)
+        return jobs.waiting_page(request, asked.job, page)
     try:
         report = results.value(asked.job)
     except results.GoneError:

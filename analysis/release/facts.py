@@ -14,7 +14,7 @@ from annotation.exports.bundles import counts
 from annotation.models import Assignment, Campaign, Rater, Response
 from annotation.people.background import background_counts
 from annotation.people.consent import counts_of_consents, revoked_raters
-from annotation.people.membership import excluded
+from annotation.people.membership import exclusion_reasons
 from annotation.people.pay import pay_table, work_line
 from annotation.people.shares import current_shares
 from annotation.presentation import schema
@@ -71,7 +71,8 @@ def _lineage_facts(lineage: Lineage) -> JSON:
 
 def campaign_facts(campaign: Campaign) -> JSON:
     """Return a campaign's design, questions, raters and counts."""
-    places, numbers, out = answer_totals(campaign), counts(campaign), excluded(campaign.name)
+    places, numbers = answer_totals(campaign), counts(campaign)
+    out = exclusion_reasons(campaign.name)
     options = {name: value for name, value in campaign.options.items() if value}
     bare = asked_content(campaign).bare
     return {

@@ -31,7 +31,7 @@ from analysis.release.layout import (
     graded,
     wide_column,
 )
-from annotation.spreadsheet import armed
+from annotation.spreadsheet import unescape_formula
 from datasets.readers import read
 from datasets.rows import InputError, Place
 
@@ -191,9 +191,9 @@ def _wide(path: Path, labels: Mapping[Cell, str | None]) -> Iterator[tuple[Cell,
     columns = {wide_column(cell[3], cell[4], cell[5]): cell[3:] for cell in labels}
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
-        header = [armed(name) for name in next(rows, [])]
+        header = [unescape_formula(name) for name in next(rows, [])]
         for row in rows:
-            of = dict(zip(header, map(armed, row), strict=False))
+            of = dict(zip(header, map(unescape_formula, row), strict=False))
             for name, value in of.items():
                 if name in WIDE_FACTS or value == "":
                     continue

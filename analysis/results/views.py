@@ -156,7 +156,7 @@ def _numbers(request: HttpRequest, asked: ResultsRequest) -> Found | HttpRespons
     if is_blind(get_account(request), campaign):
         return {"blind": True}
     page, job_options = request.path, report_question(campaign, asked.report.options)
-    shown = jobs.shown(request, REPORT, job_options, page, page)
+    shown = jobs.result_or_progress(request, REPORT, job_options, page, page)
     if isinstance(shown, HttpResponse):
         return shown
     if shown.value is None:
@@ -181,7 +181,7 @@ def _numbers(request: HttpRequest, asked: ResultsRequest) -> Found | HttpRespons
     }
 
 
-def _exposes(request: HttpRequest, campaign: Campaign, shown: jobs.Shown) -> bool:
+def _exposes(request: HttpRequest, campaign: Campaign, shown: jobs.PageResult) -> bool:
     """Return whether reading the page marks this person's later labels as exposed."""
     notes = shown.job.result.get("notes", ()) if shown.job else ()
     mine = open_campaigns(get_account(request)).filter(pk=campaign.pk)
@@ -194,7 +194,7 @@ def _measures(request: HttpRequest, asked: ResultsRequest) -> Found | HttpRespon
     if is_blind(get_account(request), campaign):
         return {"blind": True}
     job_options = measures_question(campaign, form.resolved)
-    shown = jobs.shown(request, MEASURES_JOB, job_options, page, page, "#measures")
+    shown = jobs.result_or_progress(request, MEASURES_JOB, job_options, page, page, "#measures")
     if isinstance(shown, HttpResponse):
         return shown
     return {
@@ -248,7 +248,7 @@ def label_first(request: HttpRequest, pk: int) -> HttpResponse:
     asked = jobs.follow(request, REPORT, report_question(campaign, form.options))
     back = f"{reverse('results', args=[pk])}?{given.urlencode()}".rstrip("?")
     if not asked.is_current:
-        return jobs.waiting(request, asked.job, back)
+        return jobs.waiting_page(request, asked.job, back)
     try:
         report = job_results.value(asked.job)["report"]
     except job_results.GoneError:
@@ -284,7 +284,9 @@ def _label_first(
 def batch_measures(request: HttpRequest, pk: int) -> HttpResponse:
     """Render the measures of a batch without labels."""
     batch = get_object_or_404(visible_batches(get_account(request)), pk=pk)
-    shown = jobs.shown(request, BATCH_MEASURES, batch_question(batch), request.path, request.path)
+    shown = jobs.result_or_progress(
+        request, BATCH_MEASURES, batch_question(batch), request.path, request.path
+    )
     if isinstance(shown, HttpResponse):
         return shown
     context = {"batch": batch, "shown": shown}

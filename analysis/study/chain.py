@@ -29,7 +29,7 @@ from annotation.progress.counts import cached
 from annotation.registry import get_protocol
 from datasets.behind import behind_for
 from datasets.derivation import RULE
-from datasets.lineage import again_address, behind_words
+from datasets.lineage import derive_again_address, describe_behind
 from datasets.models import Batch, Lineage
 from datasets.rows import InputError
 from datasets.teams import manages, visible_batches
@@ -320,8 +320,8 @@ class _Cards:
         return dropped, ""
 
     def _derive_again(self, batch: Batch, lineage: Lineage, behind: int) -> Step:
-        address = again_address(lineage) if manages(self.user, lineage.source) else ""
-        what = f"Batch {batch.name} is {behind_words(behind)}."
+        address = derive_again_address(lineage) if manages(self.user, lineage.source) else ""
+        what = f"Batch {batch.name} is {describe_behind(behind)}."
         return Step("researcher", what, "Derive again" if address else "", address)
 
     def campaign(self, campaign: Campaign) -> Card:

@@ -26,7 +26,7 @@ from annotation.derivation.rules import RULES
 from annotation.derivation.service import rule_called
 from annotation.management.base import read_given_rate, read_given_shares
 from datasets.derivation import DerivationError
-from datasets.readers.jsonl import shown
+from datasets.readers.jsonl import excerpt
 from datasets.rows import InputError, Place
 from judging.judge_file.document import Lines
 
@@ -361,7 +361,10 @@ class _Reader:
         path = self.folder / given
         if not path.exists():
             raise self.wrong(
-                table, key, f"there is no file {shown(str(given), 300)[1:-1]}", "correct the path"
+                table,
+                key,
+                f"there is no file {excerpt(str(given), 300)[1:-1]}",
+                "correct the path",
             )
         return path
 

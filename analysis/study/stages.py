@@ -28,7 +28,7 @@ from annotation.management.base import read_settings
 from annotation.models import Campaign
 from annotation.presentation import design as stored_design
 from annotation.progress.answer_totals import AnswerTotals, answer_totals
-from datasets.lineage import behind_words, lineage_of, units_behind
+from datasets.lineage import describe_behind, lineage_of, units_behind
 from datasets.loading import file_facts, read_digest
 from datasets.models import Batch, Lineage
 from datasets.rows import InputError
@@ -195,7 +195,7 @@ def _behind(batch: Batch) -> str:
     """Describe label changes since a batch was derived. Empty if there are none."""
     lineage = lineage_of(batch)
     units = units_behind(lineage) if lineage else 0
-    return f"batch {batch.name!r} is {behind_words(units)}" if units else ""
+    return f"batch {batch.name!r} is {describe_behind(units)}" if units else ""
 
 
 def _derived(

@@ -1,4 +1,4 @@
-"""One disputed unit with all answers side by side, and storing the decision on it.
+"""One disputed unit with all answers side by side, and how a decision on it is stored.
 
 Raters appear as letters, people and judges together. Their order is random for each unit and
 reproducible, so a letter says nothing about the next unit. A decision is stored like every answer,
@@ -22,8 +22,8 @@ from annotation.adjudication.disputes import (
     Dispute,
     adjudicable,
     counted_labels,
-    in_dispute,
     own_units,
+    unit_disagreements,
 )
 from annotation.answers.submission import (
     Circumstances,
@@ -126,7 +126,7 @@ class Case:
         }
 
     @property
-    def at_issue(self) -> str | None:
+    def judged_text(self) -> str | None:
         """Return the page's name for the text that is judged, whole or in part; None if no text is.
 
         If a passage is judged beside an answer, this is the answer.
@@ -164,7 +164,7 @@ def find_case(user: User, campaign: Campaign, pk: int) -> Case | None:
     if unit is None:
         return None
     history = tuple(_history(unit))
-    disagreements = tuple(in_dispute(counted_labels(campaign), unit.pk))
+    disagreements = tuple(unit_disagreements(counted_labels(campaign), unit.pk))
     if not disagreements and not history:
         return None
     saw_answers("dispute", campaign, units=[unit.pk])
@@ -215,7 +215,7 @@ def _history(unit: Unit) -> list[Response]:
 
 @dataclass(frozen=True)
 class DecidedUnit:
-    """A current decision as adjudicators read it: its values, and what the raters answered.
+    """A current decision as adjudicators read it: its values, and the raters' answers.
 
     `answers` counts raters by value for each variable, people and judges together, the most
     frequent value first. Codes of a pair are those of the decision's page.
@@ -247,7 +247,7 @@ def _decided_unit(row: Decision, counts: Mapping[str, Counter[str]]) -> DecidedU
     try:
         blinding = blinding_of(assignment, present(assignment.item))
     except FORGOTTEN:
-        # Its texts were changed: the list says so, and what was decided cannot be blinded.
+        # Its texts were changed. The list says so, and the decision cannot be blinded.
         return DecidedUnit(row.response, row.unit.kind, {}, {})
     swapped: Mapping[str, str] = SWAPPED_CODES if blinding.swapped else {}
     units = (blinding.for_page(row.response.payload) or {}).get("units", {})

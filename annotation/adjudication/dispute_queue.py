@@ -1,7 +1,7 @@
 """An adjudicator's queue: the units in dispute in order, in parts, and page by page.
 
-Finding the disputes of a large campaign takes seconds. So each process keeps them as columns, and
-finds again only those of items that got answers since.
+Finding the disputes of a large campaign takes seconds. So each process caches them as columns, and
+updates only the items that have new answers.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ STATES: dict[State, str] = {
 MOST_ITEMS = 500
 """With more items that got answers, all disputes are found again."""
 FORM = 2
-"""The form of a stored table. Another number invalidates them."""
+"""The version of the stored tables' form. A new number invalidates stored tables."""
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-_KEPT: LRUCache[int, _Table] = LRUCache(8)
+_CACHE: LRUCache[int, _Table] = LRUCache(8)
 _LOCK = Lock()
 
 
@@ -121,7 +121,7 @@ class _Table:
         return replace(self, columns=self.columns[:, rows])
 
     def kinds_that(self, are: list[bool]) -> Bools:
-        """Return the rows whose kind is so, of which `are` has an entry for each."""
+        """Return the rows whose kind has a true entry in `are`, which has one entry per kind."""
         return np.asarray(np.array(are, bool)[self.kind], bool)
 
 
@@ -207,7 +207,7 @@ def own_sizes(user: User, campaign: Campaign, disputed: frozenset[int]) -> dict[
 def next_dispute(campaign: Campaign, user: User, unit: Unit, part: QueuePart) -> int | None:
     """Return the primary key of the unit to decide after `unit`, or None.
 
-    Other disputes on the same item come first, since its texts were read just now.
+    Other disputes on the same item come first, since the adjudicator has just read its texts.
     """
     for scope in (replace(part, item=unit.item_id), part):
         others = (each for each in queued_units(campaign, user, scope) if each != unit.pk)
@@ -254,20 +254,20 @@ def _among(units: Ints, keys: Any) -> Bools:
 
 
 def _table_of(campaign: Campaign) -> _Table:
-    """Return the disagreements of a campaign, of which only the changed ones are found again."""
+    """Return the disagreements of a campaign; only those of changed items are computed again."""
     state, others = answers_of(campaign.name), _others(campaign)
     with _LOCK:
-        kept = _KEPT.get(campaign.pk)
+        kept = _CACHE.get(campaign.pk)
     kept = kept or caches["reports"].get(_name(campaign))
     if kept is None or kept.others != others or kept.state != state:
-        items = _changed(campaign, kept) if kept and kept.others == others else None
+        items = _changed_items(campaign, kept) if kept and kept.others == others else None
         if kept is not None and items is not None:
             kept = kept.with_items(campaign, items, state)
         else:
             kept = _Table.of(counted_labels(campaign), state, others)
             caches["reports"].set(_name(campaign), kept)
     with _LOCK:
-        _KEPT[campaign.pk] = kept
+        _CACHE[campaign.pk] = kept
     return kept
 
 
@@ -276,17 +276,17 @@ def _name(campaign: Campaign) -> str:
 
 
 def _others(campaign: Campaign) -> list[Any]:
-    """Return what disputes depend on beside answers: who is excluded, and which items are gold."""
+    """Return what disputes depend on apart from answers: exclusions and gold items."""
     raters = Exclusion.objects.filter(campaign=campaign, undone_at=None).values_list("rater")
     uses = {what: n for what, n in numbers(campaign).items() if what.startswith("items/")}
     return [campaign.created_at, sorted(raters), sorted(uses.items())]
 
 
-def _changed(campaign: Campaign, kept: _Table) -> Ints | None:
+def _changed_items(campaign: Campaign, kept: _Table) -> Ints | None:
     """Return the items that got answers since, None if answers changed in any other way.
 
-    New answers replace earlier ones to the same slots. If nothing else happened, the answers that
-    are older than the newest one then are those of then, without the replaced ones.
+    New answers replace earlier ones to the same slots. If nothing else happened, the answers up to
+    the newest one of that time are the same as then, apart from those that were replaced.
     """
     last = kept.state["newest"] or 0
     answers = Response.objects.filter(assignment__item__campaign=campaign)

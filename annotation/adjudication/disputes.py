@@ -2,8 +2,8 @@
 
 A unit is in dispute if people disagree, or if a judge disagrees with most people. The labels that
 count are those that the report compares: labels on study items, except labels of excluded raters
-and labels given with a judge's label in view. Of a judge that was asked several times, the first
-label counts. An escape counts as a value like any other.
+and labels given with a judge's label in view. If a judge was asked several times, its first label
+counts. An escape counts as a value like any other.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Disagreement:
 
     @property
     def rank(self) -> tuple[int, float]:
-        """Sorts ties first, then the smallest majorities, and last what only judges dispute."""
+        """Sorts ties first, then the smallest majorities, then units that only judges dispute."""
         kind = 0 if self.is_tie else 1 if self.among_people else 2
         return kind, self.people[0] / sum(self.people)
 
@@ -121,11 +121,11 @@ def disputes(labels: QuerySet[Label]) -> list[Dispute]:
 
 
 def disagreements(labels: QuerySet[Label]) -> Iterator[tuple[UnitKey, Disagreement]]:
-    """Yield each disagreement with its unit. Equal ones are the same object: they are few."""
+    """Yield each disagreement with its unit. Equal ones are the same object, since few differ."""
     tallies: dict[tuple[UnitKey, str], list[_Tally]] = defaultdict(list)
     for tally in _tally(labels):
         tallies[tally.unit, tally.variable].append(tally)
-    # Raters differ in a few ways, each of them on many units.
+    # Few different disagreements occur, each on many units.
     alike: dict[tuple[object, ...], Disagreement | None] = {}
     same: dict[Disagreement, Disagreement] = {}
     for (unit, name), found in tallies.items():
@@ -189,7 +189,7 @@ def _numbers(counts: Counter[str]) -> tuple[int, ...]:
     return tuple(number for _, number in counts.most_common())
 
 
-def in_dispute(labels: QuerySet[Label], unit: int) -> list[Disagreement]:
+def unit_disagreements(labels: QuerySet[Label], unit: int) -> list[Disagreement]:
     """Return the disagreements of one unit; empty if it is not in dispute."""
     return [
         disagreement
@@ -229,8 +229,8 @@ def own_units(user: User, campaign: Campaign) -> QuerySet[Label, int]:
 def disputed_units(campaign: Campaign) -> frozenset[int]:
     """Return the units in dispute, decided or not. Callers note the look at them.
 
-    These are the units of `disputes`, in one query that returns nothing else of them: where two
-    values differ and a person gave one, at least one value differs from most people's.
+    These are the units of `disputes`, in one query that returns only keys. If two values differ and
+    a person gave one, at least one value differs from that of most people.
     """
     people = Count("pk", filter=Q(response__assignment__rater__kind=Rater.Kind.HUMAN))
     found = counted_labels(campaign).values("unit", "variable")

@@ -1,4 +1,4 @@
-"""Make gold answers of decided units, for a campaign whose people have not seen these units."""
+"""Turn decided units into gold answers of a campaign whose people have not seen these units."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from annotation.people.membership import manageable
 from datasets.rows import Place
 
 FEWEST_PEOPLE = 2
-UNDECIDED = "people have not decided them, which takes two equal labels and no other, or a decision"
-ABSENT = "the other campaign has no such item"
-GIVEN = "people have already been given their items in the other campaign"
+UNDECIDED = "they are undecided: people need two equal labels and no other, or a decision"
+NO_SUCH_ITEM = "the other campaign has no such item"
+ALREADY_ASSIGNED = "people have already been given their items in the other campaign"
 PRACTICE = "their items are practice in the other campaign"
 _KEY = ("item__key", "kind", "key")
 UnitKey = tuple[str, str, str]
@@ -24,7 +24,7 @@ UnitKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecidedValue:
     """The value that people decided on, and how they decided."""
 
     value: str
@@ -33,7 +33,7 @@ class Decided:
 
 def decided_values(
     campaign: Campaign, units: Collection[int], variable: str
-) -> Mapping[int, Decided]:
+) -> Mapping[int, DecidedValue]:
     """Return the values on which people agree without exception, or that were adjudicated."""
     votes: dict[int, list[str]] = {}
     people = counted_labels(campaign).filter(
@@ -44,7 +44,7 @@ def decided_values(
     for unit, value in people.values_list("unit", "value"):
         votes.setdefault(unit, []).append(value)
     found = {
-        unit: Decided(given[0], f"{len(given)} people agreed")
+        unit: DecidedValue(given[0], f"{len(given)} people agreed")
         for unit, given in votes.items()
         if len(given) >= FEWEST_PEOPLE and len(set(given)) == 1
     }
@@ -55,15 +55,15 @@ def decided_values(
         response__decision__isnull=False,
     )
     for unit, value in decisions.values_list("unit", "value"):
-        found[unit] = Decided(value, "adjudicated")
+        found[unit] = DecidedValue(value, "adjudicated")
     return found
 
 
 def gold_targets(campaign: Campaign, user: User | None) -> list[Campaign]:
     """Return the campaigns that can get gold answers from this one, by name.
 
-    They have the same protocol and an item of the same key that was given to nobody. `user` must be
-    allowed to change them; None stands for a command.
+    They have the same protocol, and an item with the same key that nobody has been given. `user`
+    must be allowed to change them; None stands for a command.
     """
     rows = Campaign.objects.all() if user is None else manageable(user)
     keys = campaign.items.order_by().values("key")
@@ -90,9 +90,9 @@ def goldable(
         if unit not in decided:
             reasons[unit] = UNDECIDED
         elif place is None:
-            reasons[unit] = ABSENT
+            reasons[unit] = NO_SUCH_ITEM
         elif place.item_id in given:
-            reasons[unit] = GIVEN
+            reasons[unit] = ALREADY_ASSIGNED
         elif place.item.use == Item.Use.PRACTICE:
             reasons[unit] = PRACTICE
     return Selection.of(units, reasons)

@@ -1,4 +1,4 @@
-"""Requests to adjudicate: the units of a list that a researcher sends to adjudicators."""
+"""Requests to adjudicate: units that a researcher sends from a list to adjudicators."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from annotation.adjudication.disputes import counted_labels, decided_units, disp
 from annotation.models import AdjudicationRequest, Campaign, User
 from audit.recording import record
 
-AGREED = "no rater disagrees with people about them"
-DECIDED = "an adjudicator has decided them"
-SENT = "they were sent before"
+NOT_DISPUTED = "no rater disagrees with people about them"
+ALREADY_DECIDED = "an adjudicator has decided them"
+ALREADY_SENT = "they were sent before"
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The units (primary keys) that an action can take, and how many it cannot, by reason."""
+    """The units (primary keys) that an action accepts, and the number of the others by reason."""
 
     units: tuple[int, ...]
     refused: Mapping[str, int]
@@ -32,7 +32,7 @@ class Selection:
         return cls(taken, Counter(reasons[unit] for unit in every if unit in reasons))
 
 
-def sendable(campaign: Campaign, units: Collection[int]) -> Selection:
+def select_sendable(campaign: Campaign, units: Collection[int]) -> Selection:
     """Return which units can be sent to adjudication: those in dispute that nobody has decided."""
     disputed = {
         each.unit for each in disputes(counted_labels(campaign).filter(unit__in=list(units)))
@@ -41,20 +41,20 @@ def sendable(campaign: Campaign, units: Collection[int]) -> Selection:
     reasons = {}
     for unit in units:
         if unit in decided:
-            reasons[unit] = DECIDED
+            reasons[unit] = ALREADY_DECIDED
         elif unit in sent:
-            reasons[unit] = SENT
+            reasons[unit] = ALREADY_SENT
         elif unit not in disputed:
-            reasons[unit] = AGREED
+            reasons[unit] = NOT_DISPUTED
     return Selection.of(units, reasons)
 
 
 def send(campaign: Campaign, units: Collection[int], by: User | None) -> int:
-    """Send those units that are `sendable` to adjudication, and return how many."""
+    """Send the units that `select_sendable` returns to adjudication, and return how many."""
     with transaction.atomic():
         # A simultaneous request for the same units waits here.
         Campaign.objects.select_for_update().get(pk=campaign.pk)
-        found = sendable(campaign, units).units
+        found = select_sendable(campaign, units).units
         AdjudicationRequest.objects.bulk_create(
             AdjudicationRequest(unit_id=unit, by=by) for unit in found
         )

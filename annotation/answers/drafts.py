@@ -34,7 +34,7 @@ MAX_FIELD = Span._meta.get_field("field").max_length or 0
 
 @dataclass(frozen=True)
 class DraftState:
-    """What is stored for an assignment: the newest payload, its draft version, its revision.
+    """The stored state of an assignment: the newest payload, its draft version, and its revision.
 
     `version` is 0 without a draft, and `revision` is 0 without a response.
     """

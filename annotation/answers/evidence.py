@@ -1,4 +1,4 @@
-"""Locate the quotes of an answer in the texts that were shown, and find misplaced evidence.
+"""Locate an answer's quotes in the texts that were shown, and find misplaced evidence.
 
 Evidence is misplaced if its quote is in a text of the query other than the one being judged. A
 rater who quotes the report in the rationale for a passage may have rated the report, as most
@@ -16,7 +16,7 @@ from functools import lru_cache
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from annotation.models import Campaign, Item, Label, Rater, Span
-from annotation.presentation import present, shown_texts
+from annotation.presentation import present, texts_by_field
 from annotation.protocols.base import ItemSpec
 from annotation.protocols.points import Quote, noun_of
 from annotation.protocols.schema import EVIDENCE_KEY
@@ -44,7 +44,7 @@ Texts = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Located:
+class LocatedQuote:
     """A span of the text `field`, in code points. Both ends are None if the quote was not found."""
 
     field: str
@@ -54,18 +54,18 @@ class Located:
     method: str
 
 
-Spans = dict[tuple[str, str], list[Located]]
+Spans = dict[tuple[str, str], list[LocatedQuote]]
 
 
 def locate(entries: list[Entry], spec: ItemSpec, channel: Channel) -> tuple[Spans, list[Problem]]:
     """Return spans by unit name and variable, and warnings about quotes that were not found.
 
-    Quotes from people must be exactly where they say, so that a page that counts wrongly stores no
-    wrong ranges: otherwise raises RefusedError. Models copy with small changes, and old files have
-    only the words. For these the text is searched, and a quote that is not found is stored without
-    a location.
+    Quotes from people must be exactly at their stated offsets, so that a page that counts wrongly
+    cannot store wrong ranges; otherwise RefusedError is raised. Models copy with small changes, and
+    old files have only the words, so their quotes are searched for. A quote that is not found is
+    stored without a location.
     """
-    texts = shown_texts(spec)
+    texts = texts_by_field(spec)
     spans: Spans = {}
     problems: list[Problem] = []
     for entry in entries:
@@ -108,11 +108,11 @@ def _misplaced_points(entry: Entry, texts: Mapping[str, str], strict: bool) -> I
 
 def _find(
     entry: Entry, quote: Quote, texts: Mapping[str, str], strict: bool
-) -> tuple[list[Located], Problem | None]:
+) -> tuple[list[LocatedQuote], Problem | None]:
     field = quote.field or next(iter(texts), "")
     fields = _fields_for(field, texts)
     if not fields:
-        words = Located(field, None, None, quote.quote, "none")
+        words = LocatedQuote(field, None, None, quote.quote, "none")
         unknown = Message("%(field)s is not a text of this item", field=repr(field))
         return [words], Problem(entry.name, EVIDENCE_KEY, unknown)
     if strict:
@@ -130,32 +130,32 @@ def _fields_for(name: str, texts: Mapping[str, str]) -> list[str]:
     return [name] if name in texts else [each for each in texts if each.startswith(f"{name}:")]
 
 
-def _find_best(quote: Quote, fields: Sequence[str], texts: Mapping[str, str]) -> list[Located]:
+def _find_best(quote: Quote, fields: Sequence[str], texts: Mapping[str, str]) -> list[LocatedQuote]:
     """Return the spans of a quote in the first text that contains it best."""
-    found: list[list[Located]] = []
+    found: list[list[LocatedQuote]] = []
     for each in fields:
         parts = find_quote(texts[each], quote.quote, quote.start)
-        found.append([Located(each, p.start, p.end, p.quote, p.method) for p in parts])
+        found.append([LocatedQuote(each, p.start, p.end, p.quote, p.method) for p in parts])
         if found[-1][0].method == METHODS[0]:
             break
     best = min(found, key=_uncertainty)
     if len(fields) > 1 and all(part.start is None for part in best):
-        # Words that were not found belong to no text more than to another.
+        # Words that were not found do not favour any text.
         return [replace(part, field=quote.field) for part in best]
     return best
 
 
-def _uncertainty(parts: Sequence[Located]) -> tuple[bool, int]:
+def _uncertainty(parts: Sequence[LocatedQuote]) -> tuple[bool, int]:
     lost = any(part.start is None for part in parts)
     return lost, max(METHODS.index(part.method) for part in parts)
 
 
-def _exact(quote: Quote, field: str, text: str) -> Located | None:
+def _exact(quote: Quote, field: str, text: str) -> LocatedQuote | None:
     start = text.find(quote.quote) if quote.start is None else quote.start
     end = start + len(quote.quote)
     if start < 0 or text[start:end] != quote.quote:
         return None
-    return Located(field, start, end, quote.quote, "exact")
+    return LocatedQuote(field, start, end, quote.quote, "exact")
 
 
 def _not_found(entry: Entry, quote: Quote, field: str) -> Problem:
@@ -211,7 +211,7 @@ class MisplacedEvidence:
 
     @property
     def texts_in_words(self) -> str:
-        """The kinds of text that are quoted, with their numbers, as a phrase."""
+        """The kinds of quoted texts with their numbers, as a phrase."""
         return " and ".join(f"{n} in {_ARTICLES[kind]}" for kind, n in self.elsewhere.items())
 
     def __str__(self) -> str:
@@ -273,14 +273,17 @@ def _locate_rationales(labels: QuerySet[Label]) -> Iterator[tuple[int, RaterKey,
         assignment = label.response.assignment
         if assignment.item_id != item:
             item = assignment.item_id
-            judged, others = dict(shown_texts(present(assignment.item))), _texts_of(assignment.item)
+            judged, others = (
+                dict(texts_by_field(present(assignment.item))),
+                _texts_of(assignment.item),
+            )
         field, quotes = _quotes_as_sent(label)
-        if texts := _judged(label, field, judged):
+        if texts := _judged_texts(label, field, judged):
             key = (assignment.rater.name, assignment.rater.kind, label.variable)
             yield label.pk, key, locate_rationale(quotes, "\n".join(texts), others)
 
 
-def _judged(label: Label, field: str, texts: Mapping[str, str]) -> list[str]:
+def _judged_texts(label: Label, field: str, texts: Mapping[str, str]) -> list[str]:
     """Return the judged texts among those shown: one, or all that the rule allows to quote."""
     if field in texts:
         return [texts[field]]

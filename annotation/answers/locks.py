@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from django.db.models import Q, QuerySet
 
 from annotation.models import Assignment, Draft, Response
-from datasets.db.prepared import Among, Prepared, PreparedModels, Row, columns_of, together
+from datasets.db.prepared import InList, Prepared, PreparedModels, Row, columns_of, run_together
 
 
 class LockedRow(NamedTuple):
@@ -29,14 +29,14 @@ class LockedRow(NamedTuple):
 def lock_assignments(keys: Mapping[int, str | None]) -> dict[int, LockedRow]:
     """Lock assignments and return them by primary key. Must be called in a transaction.
 
-    Each comes with its current response and draft. If the save with this key was stored before, its
-    response is `sent`, even if a later one has replaced it.
+    Each comes with its current response and draft. `sent` is the response that was stored for this
+    key before, if any, even if a later one has replaced it.
     """
     pks = list(keys)
     sought = [key for key in keys.values() if key is not None]
     # Read only after the rows are locked: a single statement that waits for the lock would return
     # responses as they were when the waiting began.
-    locked, drafted, answered = together(
+    locked, drafted, answered = run_together(
         _lock.call(pks=pks),
         _drafts.call(assignments=pks),
         _responses.call(assignments=pks, keys=sought),
@@ -69,18 +69,18 @@ def _by_key(rows: Iterable[Row]) -> dict[int, LockedRow]:
 
 
 def _current_or_sent() -> QuerySet[Response]:
-    sent = Q(Among("key", "keys"))
-    return Response.objects.filter(Q(current=True) | sent, Among("assignment", "assignments"))
+    sent = Q(InList("key", "keys"))
+    return Response.objects.filter(Q(current=True) | sent, InList("assignment", "assignments"))
 
 
 def _rows_to_lock() -> QuerySet[Assignment, tuple[Any, ...]]:
     # Always in the same order, so that no two transactions wait for each other.
-    rows = Assignment.objects.select_for_update().filter(Among("pk", "pks")).order_by("pk")
+    rows = Assignment.objects.select_for_update().filter(InList("pk", "pks")).order_by("pk")
     return rows.values_list("pk", "status", "lease", "seconds")
 
 
 _lock = Prepared(_rows_to_lock)
 _drafts = PreparedModels(
-    lambda: Draft.objects.filter(Among("assignment", "assignments")), {"": columns_of(Draft)}
+    lambda: Draft.objects.filter(InList("assignment", "assignments")), {"": columns_of(Draft)}
 )
 _responses = PreparedModels(_current_or_sent, {"": columns_of(Response)})

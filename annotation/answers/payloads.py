@@ -39,7 +39,10 @@ def from_form(schema: Schema, units: Mapping[str, UnitSpec], form: FormData) -> 
     Raises RefusedError if a field contains broken JSON, belongs to no unit, or occurs twice.
     """
     names = list(unit_names(form))
-    if problems := [*_repeated(names), *_strays(schema, units, names, form)]:
+    if problems := [
+        *_repeated_unit_problems(names),
+        *_stray_field_problems(schema, units, names, form),
+    ]:
         raise RefusedError(problems)
     answers: dict[str, Any] = {}
     for number, name in enumerate(names):
@@ -79,12 +82,12 @@ def unit_names(form: FormData) -> Iterator[str]:
         number += 1
 
 
-def _repeated(names: list[str]) -> list[Problem]:
+def _repeated_unit_problems(names: list[str]) -> list[Problem]:
     twice = Message("is answered twice")
     return [Problem(n, "", twice) for n, times in Counter(names).items() if times > 1]
 
 
-def _strays(
+def _stray_field_problems(
     schema: Schema, units: Mapping[str, UnitSpec], names: list[str], form: FormData
 ) -> Iterator[Problem]:
     """Yield problems for fields that their unit does not have.

@@ -37,13 +37,13 @@ from audit.recording import build_event
 from audit.recording import write as write_events
 from datasets.db.prepared import (
     DATABASE,
-    Among,
     Call,
+    InList,
+    MappedValue,
     Parameter,
-    Picked,
     PreparedInsert,
     PreparedUpdate,
-    together,
+    run_together,
 )
 
 CHUNK = 100
@@ -58,7 +58,7 @@ SubmitError = RefusedError | ConflictError | LostLeaseError
 
 @dataclass(frozen=True)
 class PreparedAnswer:
-    """A checked answer, or its refusal: everything that can be known before a row is locked."""
+    """A checked answer, or its refusal: everything that is known before a row is locked."""
 
     assignment: Assignment
     payload: Payload
@@ -198,7 +198,7 @@ def _copy_exposures(keys: Sequence[int], copies: Sequence[AnswerCopy]) -> None:
     Response.objects.filter(pk__in=unmarked).update(exposed=False)
 
 
-def close_without(
+def close_without_answer(
     rows: Sequence[tuple[Assignment, str]], lease: uuid.UUID | None
 ) -> list[LostLeaseError | None]:
     """Close assignments with their missing reasons. Returns an error or None for each."""
@@ -282,7 +282,7 @@ def _response_row(change: _Change) -> tuple[Any, ...]:
 
 
 def _is_judged(ready: PreparedAnswer, circumstances: Circumstances) -> bool:
-    """Whether the ledger, or the answer's file, tells if the answer is exposed."""
+    """Whether the ledger or the answer's file states if the answer is exposed."""
     return ready.channel in BY_PEOPLE or circumstances.exposed is not None
 
 
@@ -300,7 +300,7 @@ def _write(changes: Sequence[_Change], rows: Sequence[tuple[Any, ...]]) -> list[
         ]
     )
     first, *further = _chunks(rows)
-    keys, _ = together(_insert_response.call(first), _closing(changes))
+    keys, _ = run_together(_insert_response.call(first), _prepare_closing(changes))
     keys += [key for chunk in further for key in _insert_response.rows(chunk)]
     _write_labels(keys, changes)
     _write_exposures(keys, changes)
@@ -310,8 +310,8 @@ def _write(changes: Sequence[_Change], rows: Sequence[tuple[Any, ...]]) -> list[
 def _replacement_event(change: _Change) -> Event:
     """Return the event that an answer replaced another.
 
-    First answers have no event, which would double the writes of a save. Each seal counts their
-    rows instead.
+    First answers have no event, since it would double the writes of a save. Instead, each seal
+    counts their rows.
     """
     before, ready = change.held.current, change.ready
     was = before.payload if before else None
@@ -320,7 +320,7 @@ def _replacement_event(change: _Change) -> Event:
 
 
 def _numbering_event(change: _Change, row: Sequence[Any]) -> Event:
-    """Return the event that a file's revision numbers have a gap, which no deletion caused."""
+    """Return the event that explains a gap in revision numbers that came from a file."""
     assignment = change.ready.assignment
     of = "assignment", assignment.pk
     return build_event("answer.numbered", assignment.item.campaign_id, of, revision=row[REVISION])
@@ -375,7 +375,7 @@ def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
     return (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
 
 
-def _closing(changes: Sequence[_Change]) -> Call[int]:
+def _prepare_closing(changes: Sequence[_Change]) -> Call[int]:
     """Drop the drafts; return the update by which the assignments are done."""
     missing: dict[int, Mapping[str, Mapping[str, str]]] = {}
     seconds: dict[int, float | None] = {}
@@ -411,18 +411,18 @@ _insert_label = PreparedInsert(
     Label, ("response_id", "unit_id", "variable", "value", "score", "meta")
 )
 _insert_span = PreparedInsert(Span, ("label_id", "field", "start", "end", "quote", "method"))
-_replace = PreparedUpdate(lambda: Response.objects.filter(Among("pk", "responses")), current=False)
+_replace = PreparedUpdate(lambda: Response.objects.filter(InList("pk", "responses")), current=False)
 _finish = PreparedUpdate(
-    lambda: Assignment.objects.filter(Among("pk", "pks")),
+    lambda: Assignment.objects.filter(InList("pk", "pks")),
     status=Status.DONE,
     reason="",
     lease=None,
     held_until=None,
-    missing=Picked("missing", Assignment._meta.get_field("missing")),
-    seconds=Picked("seconds", Assignment._meta.get_field("seconds")),
+    missing=MappedValue("missing", Assignment._meta.get_field("missing")),
+    seconds=MappedValue("seconds", Assignment._meta.get_field("seconds")),
 )
 _fail = PreparedUpdate(
-    lambda: Assignment.objects.filter(Among("pk", "pks")),
+    lambda: Assignment.objects.filter(InList("pk", "pks")),
     status=Parameter("status", Assignment._meta.get_field("status")),
     reason=Parameter("reason", Assignment._meta.get_field("reason")),
     missing={},

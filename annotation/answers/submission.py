@@ -18,7 +18,7 @@ from annotation.answers.storage import (
     CheckFresh,
     PreparedAnswer,
     SubmitError,
-    close_without,
+    close_without_answer,
     write,
     write_all,
 )
@@ -174,4 +174,4 @@ def fail_many(
     if not rows:
         return []
     with transaction.atomic(savepoint=False):
-        return close_without(rows, lease)
+        return close_without_answer(rows, lease)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from annotation.answers.evidence import Located, Spans
+from annotation.answers.evidence import LocatedQuote, Spans
 from annotation.models import Assignment, Draft, Response, Span
 from annotation.protocols.base import Payload
 from annotation.protocols.schema import Schema
@@ -59,17 +59,17 @@ class Answer:
     def _same_prose(self, current: Response) -> bool:
         comment = self.payload.get("comment") or ""
         new, old = self.payload["units"], current.payload["units"]
-        return comment == current.comment and self._written(new) == self._written(old)
+        return comment == current.comment and self._written_texts(new) == self._written_texts(old)
 
-    def _written(self, units: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], Any]:
+    def _written_texts(self, units: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], Any]:
         """Return the written texts by unit and key. An empty list is the same as none."""
         keys = {entry.name: self.asked.free_keys(entry.unit.kind) for entry in self.entries}
         texts = {(name, key): units.get(name, {}).get(key) for name in keys for key in keys[name]}
         return {name_and_key: text for name_and_key, text in texts.items() if text}
 
 
-def _same_spans(given: list[Located], stored: list[Span]) -> bool:
-    """Whether spans are the same. A stored span without a location may be located by now."""
+def _same_spans(given: list[LocatedQuote], stored: list[Span]) -> bool:
+    """Whether spans are the same. A span stored without a location may have been found since."""
     return len(given) == len(stored) and all(
         (new.field, new.quote) == (old.field, old.quote)
         and (old.start is None or (new.start, new.end) == (old.start, old.end))

@@ -59,11 +59,11 @@ from datasets.api.base import (
     PageParameters,
     Resource,
     Strict,
-    checked,
-    described,
+    describe_endpoint,
     page_example,
     page_serializer,
-    rendered,
+    serialize,
+    validate,
 )
 from datasets.api.concurrency import key_of
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
@@ -214,7 +214,7 @@ class Disputes(List):
     scopes = {"GET": (READ, LABEL)}
     takes = DisputesParameters
 
-    @described(
+    @describe_endpoint(
         "List disputes",
         "The units of a campaign on which raters disagree, for its adjudicators: ties first, "
         "then small majorities, then disputes by judges alone, with the units of an item "
@@ -233,7 +233,7 @@ class Disputes(List):
         wanted = QueuePart(*(self.parameters[name] for name in ("of", "variable", "state")))
 
         def as_results(found: list[Dispute]) -> Sequence[Any]:
-            return rendered(DisputeSerializer, list(_lines(campaign, found)))
+            return serialize(DisputeSerializer, list(_lines(campaign, found)))
 
         return self.page(cast(Any, queue(campaign, user, wanted)), as_results)
 
@@ -242,7 +242,7 @@ class OneDispute(Resource):
     roles = {"GET": WORKERS, "PUT": WORKERS}
     scopes = {"GET": (READ, LABEL), "PUT": (LABEL,)}
 
-    @described(
+    @describe_endpoint(
         "Read a dispute",
         "A unit as on its page: the texts, each rater's answer with spans, and the decisions "
         "so far. 404 if raters agree, or if you labelled it yourself.",
@@ -255,7 +255,7 @@ class OneDispute(Resource):
         user, case = self._case(request, pk, unit)
         return Response(CaseSerializer(describe_case(case, user)).data)
 
-    @described(
+    @describe_endpoint(
         "Decide",
         "Stores an answer as the Reference's label of the unit. 201 if it is new, 200 if it is "
         "unchanged. 409 if there is a decision that you had not read: read `current`, and send "
@@ -272,7 +272,7 @@ class OneDispute(Resource):
     )
     def put(self, request: Request, pk: int, unit: int) -> Response:
         user, case = self._case(request, pk, unit)
-        body = checked(NewDecisionSerializer, request.data)
+        body = validate(NewDecisionSerializer, request.data)
         circumstances = Circumstances(
             key=key_of(request), seen=body["revision"], seconds=body.get("seconds")
         )
@@ -306,7 +306,7 @@ def describe_case(case: Case, user: User) -> dict[str, Any]:
         "unit": case.unit.pk,
         "query": case.unit.item.query.text,
         "texts": [describe_text(text.field, heading, text) for heading, text in sheet.texts],
-        "at_issue": case.at_issue,
+        "at_issue": case.judged_text,
         "beside": case.beside,
         "kind": case.asked.kind,
         "text": row.text,

@@ -1,7 +1,7 @@
 """API endpoints of a person's own answers: read, submit and revise them.
 
-Answers pass the `submit` of all channels. Units have the aliases of the page, because a stored name
-may reveal whose text it is.
+Answers go through the `submit` of all channels. Units have the aliases of the page, because a
+stored name may reveal the author of a text.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from annotation.protocols.validation import Problem, RefusedError
 from datasets.access import WORKERS
 from datasets.api.base import (
     Resource,
-    checked,
-    described,
+    describe_endpoint,
     header,
+    validate,
 )
 from datasets.api.concurrency import key_of
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
@@ -96,7 +96,7 @@ SUBMITTING = (
 
 
 def _submitting(operation_id: str) -> Any:
-    return described(
+    return describe_endpoint(
         "Submit an answer",
         SUBMITTING,
         {201: SavedSerializer, 200: SavedSerializer, 409: ConflictSerializer},
@@ -115,7 +115,7 @@ class OneAnswer(Resource):
     roles = {"GET": WORKERS, "POST": WORKERS, "PUT": WORKERS}
     scopes = {"GET": (READ, LABEL), "POST": (LABEL,), "PUT": (LABEL,)}
 
-    @described(
+    @describe_endpoint(
         "Read your own answer",
         "Your current answer to an assignment; 404 before the first. Its ETag is its revision.",
         {200: AnswerSerializer},
@@ -139,7 +139,7 @@ class OneAnswer(Resource):
 
     def _submit(self, request: Request, uid: uuid.UUID) -> Response:
         assignment = my_assignment_to_answer(request, uid)
-        body = checked(NewAnswerSerializer, request.data)
+        body = validate(NewAnswerSerializer, request.data)
         circumstances = Circumstances(
             key=key_of(request),
             seen=_read_revision(request, body),
@@ -173,7 +173,7 @@ def answer_of(answer: Answer) -> dict[str, Any]:
 
 
 def _store(assignment: Assignment, body: dict[str, Any], circumstances: Circumstances) -> Outcome:
-    """Store the answer, unless there is something newer that its writer had not read."""
+    """Store the answer, unless something newer is stored that its writer had not read."""
     sent = from_api({name: body[name] for name in ("units", "comment") if name in body})
     payload = with_stored_names(assignment, sent)
     with transaction.atomic():

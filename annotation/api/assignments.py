@@ -32,7 +32,7 @@ from annotation.api.progress import ScoreSerializer
 from annotation.assignments.context import judge_answers_for
 from annotation.assignments.queue import next_assignment
 from annotation.gold.scoring import GoldComparison, compare_with_gold, passes, score, shows_feedback
-from annotation.item_context import Asked, Row, sheet_of
+from annotation.item_context import AskedVariable, Row, sheet_of
 from annotation.models import Assignment, Draft, Item, rater_of
 from annotation.models import Response as Answer
 from annotation.presentation import (
@@ -49,12 +49,12 @@ from datasets.access import WORKERS
 from datasets.api.base import (
     List,
     Resource,
-    described,
+    describe_endpoint,
     page_example,
     page_serializer,
-    rendered,
+    serialize,
 )
-from datasets.api.concurrency import once
+from datasets.api.concurrency import idempotent
 from datasets.api.permissions import LABEL, READ
 
 
@@ -63,7 +63,7 @@ class Assignments(List):
     scopes = {"GET": (READ, LABEL)}
     takes = AssignmentParameters
 
-    @described(
+    @describe_endpoint(
         "List your own assignments",
         "The items that you have taken, by campaign, in the order in which you took them.",
         {200: page_serializer(AssignmentSerializer)},
@@ -79,14 +79,14 @@ class Assignments(List):
         if "status" in self.parameters:
             rows = rows.filter(status=self.parameters["status"])
         order = ("item__campaign__name", "pk")
-        return self.page(rows.order_by(*order), partial(rendered, AssignmentSerializer))
+        return self.page(rows.order_by(*order), partial(serialize, AssignmentSerializer))
 
 
 class NextAssignment(Resource):
     roles = {"POST": WORKERS}
     scopes = {"POST": (LABEL,)}
 
-    @described(
+    @describe_endpoint(
         "Take the next item",
         "Your open assignment in an open campaign, or a new one for the next item with a free "
         "slot; 204 if nothing is left. Repeating the request returns the same assignment until "
@@ -96,21 +96,23 @@ class NextAssignment(Resource):
         example=examples.PRESENTED,
         operation_id="assignments_next",
     )
-    @once
+    @idempotent
     def post(self, request: Request, pk: int) -> Response:
         user = get_account(request)
         campaign = get_object_or_404(open_campaigns(user), pk=pk)
         taken = next_assignment(campaign, rater_of(user))
         if taken is None:
             return Response(status=204)
-        return Response(presented(my_assignments(user).select_related(*RELATED).get(pk=taken.pk)))
+        return Response(
+            describe_assignment(my_assignments(user).select_related(*RELATED).get(pk=taken.pk))
+        )
 
 
 class OneAssignment(Resource):
     roles = {"GET": WORKERS}
     scopes = {"GET": (READ, LABEL)}
 
-    @described(
+    @describe_endpoint(
         "Read your own assignment",
         "The item as on its page: the texts, the units in the order of the page, the JSON "
         "Schema of an answer, and your own answer and draft.",
@@ -120,14 +122,14 @@ class OneAssignment(Resource):
         operation_id="assignments_read",
     )
     def get(self, request: Request, uid: uuid.UUID) -> Response:
-        return Response(presented(my_assignment(request, uid)))
+        return Response(describe_assignment(my_assignment(request, uid)))
 
 
 class Guideline(Resource):
     roles = {"GET": WORKERS}
     scopes = {"GET": (READ, LABEL)}
 
-    @described(
+    @describe_endpoint(
         "Read the guideline",
         "The campaign's guideline as Markdown: as it is shown, and with the parts about what the "
         "campaign does not ask.",
@@ -151,7 +153,7 @@ def _with_answers(rows: QuerySet[Assignment]) -> QuerySet[Any]:
     )
 
 
-def presented(assignment: Assignment) -> Mapping[str, Any]:
+def describe_assignment(assignment: Assignment) -> Mapping[str, Any]:
     """Return an assignment as its page shows it, with the aliases and the order of the page.
 
     A unit that is matched to the person's own list has no text before that list is complete.
@@ -207,7 +209,7 @@ def describe_text(field: str, heading: str, text: Any) -> dict[str, Any]:
     }
 
 
-def describe_variable(variable: Asked) -> dict[str, Any]:
+def describe_variable(variable: AskedVariable) -> dict[str, Any]:
     return {
         "name": variable.name,
         "question": variable.question,
@@ -305,7 +307,7 @@ class Feedback(Resource):
     roles = {"GET": WORKERS}
     scopes = {"GET": (READ, LABEL)}
 
-    @described(
+    @describe_endpoint(
         "Read the feedback on a practice item",
         "Your own first answers with the gold answers and their reasons. 404 if the item is not "
         "a practice item, or if you have not answered it yet.",

@@ -19,7 +19,7 @@ from datasets.api.base import (
     PAGE,
     Resource,
     Strict,
-    described,
+    describe_endpoint,
 )
 
 AN_EVENT = {
@@ -94,7 +94,7 @@ class _AuditTrail(Resource):
 class AuditTrail(_AuditTrail):
     roles = {"GET": (ADMIN,)}
 
-    @described(
+    @describe_endpoint(
         "Read the audit trail",
         "Events of the site and of all campaigns, the newest first, for admins.",
         {200: EventsPage},
@@ -110,7 +110,7 @@ class AuditTrail(_AuditTrail):
 class CampaignAuditTrail(_AuditTrail):
     roles = {"GET": READERS}
 
-    @described(
+    @describe_endpoint(
         "Read a campaign's audit trail",
         "Events of a campaign, the newest first. Raters appear under their pseudonyms.",
         {200: EventsPage},

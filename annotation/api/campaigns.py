@@ -37,13 +37,13 @@ from datasets.access import EVERYBODY, READERS, WORKERS
 from datasets.api.base import (
     List,
     Resource,
-    checked,
-    described,
+    describe_endpoint,
     page_example,
     page_serializer,
-    rendered,
+    serialize,
+    validate,
 )
-from datasets.api.concurrency import IF_MATCH, check_etag, etag_of, once
+from datasets.api.concurrency import IF_MATCH, check_etag, etag_of, idempotent
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.permissions import ANY, MANAGE
 from datasets.teams import TeamError, team_for
@@ -70,7 +70,7 @@ def as_campaigns(user: User, campaigns: list[Campaign]) -> list[Any]:
         }
         for campaign in campaigns
     ]
-    return rendered(CampaignSerializer, rows)
+    return serialize(CampaignSerializer, rows)
 
 
 def settings_tag(campaign: Campaign) -> str:
@@ -101,7 +101,7 @@ class Campaigns(List):
     scopes = {"GET": ANY, "POST": (MANAGE,)}
     takes = CampaignParameters
 
-    @described(
+    @describe_endpoint(
         "List campaigns",
         "For annotators, the campaigns in which they have an item or may take one. For "
         "researchers, the campaigns that they may read, and for admins all, with designs and "
@@ -119,7 +119,7 @@ class Campaigns(List):
         rows = visible_campaigns(user).filter(**exact)
         return self.page(rows, lambda campaigns: as_campaigns(user, campaigns))
 
-    @described(
+    @describe_endpoint(
         "Create a campaign",
         "Creates a campaign and its items from a batch, all or nothing, with the checks of "
         "`create_campaign`. Creating the same campaign again changes nothing (200). Another "
@@ -133,10 +133,10 @@ class Campaigns(List):
         refuses=(422,),
         operation_id="campaigns_create",
     )
-    @once
+    @idempotent
     def post(self, request: Request) -> Response:
         user = get_account(request)
-        created = _create(user, checked(NewCampaignSerializer, request.data))
+        created = _create(user, validate(NewCampaignSerializer, request.data))
         campaign = visible_campaigns(user).get(pk=created.campaign.pk)
         return Response(as_campaigns(user, [campaign])[0], status=200 if created.unchanged else 201)
 
@@ -145,7 +145,7 @@ class OneCampaign(Resource):
     roles = {"GET": EVERYBODY}
     scopes = {"GET": ANY}
 
-    @described(
+    @describe_endpoint(
         "Read a campaign",
         "One campaign, as in the list. For accounts that may change it, the ETag is that of "
         "its settings.",
@@ -184,7 +184,7 @@ class ChangedSettings(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (MANAGE,)}
 
-    @described(
+    @describe_endpoint(
         "Change, close, open or archive a campaign",
         "Changes settings: deadline, language, guideline (each change is a new version), gold, "
         "practice, consent, background questions, and whether the campaign is open or archived. "
@@ -199,9 +199,9 @@ class ChangedSettings(Resource):
         parameters=[IF_MATCH],
         operation_id="campaigns_change",
     )
-    @once
+    @idempotent
     def post(self, request: Request, pk: int) -> Response:
-        user, body = get_account(request), checked(ChangedSettingsSerializer, request.data)
+        user, body = get_account(request), validate(ChangedSettingsSerializer, request.data)
         with transaction.atomic():
             campaign = lock_unchanged(request, pk)
             try:
@@ -210,16 +210,16 @@ class ChangedSettings(Resource):
             except DesignError as error:
                 sentence = "the campaign was not changed"
                 raise RefusedBodyError(sentence, [design_problem(error)]) from error
-        return Response(_shown(user, pk), headers={"ETag": settings_tag(campaign)})
+        return Response(_visible_campaign(user, pk), headers={"ETag": settings_tag(campaign)})
 
 
 def lock_unchanged(request: Request, pk: int) -> Campaign:
     """Lock a campaign. Raises StateConflictError if its settings have changed."""
     user = get_account(request)
     campaign = managed_campaign(request, pk, lock=True)
-    check_etag(request, settings_tag(campaign), lambda: _shown(user, pk))
+    check_etag(request, settings_tag(campaign), lambda: _visible_campaign(user, pk))
     return campaign
 
 
-def _shown(user: User, pk: int) -> Any:
+def _visible_campaign(user: User, pk: int) -> Any:
     return as_campaigns(user, [visible_campaigns(user).get(pk=pk)])[0]

@@ -22,21 +22,21 @@ from datasets.api.base import (
     PageParameters,
     Resource,
     Strict,
-    checked,
-    described,
+    describe_endpoint,
     page_example,
     page_serializer,
-    rendered,
+    serialize,
+    validate,
 )
 from datasets.api.batches import A_BATCH, BatchSerializer, visible_batch, visible_batches
-from datasets.api.concurrency import keyed, run_once, was_answered
+from datasets.api.concurrency import has_stored_answer, mark_idempotent, run_once
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
-from datasets.api.jobs import JobSerializer, accepted, current_job
+from datasets.api.jobs import JobSerializer, accepted_response, current_job
 from datasets.api.permissions import MANAGE, READ
 from datasets.behind import behind_for
 from datasets.derivation import DerivationError
 from datasets.jobs import results
-from datasets.jobs.queue import was_asked
+from datasets.jobs.queue import is_requested
 from datasets.lineage import as_tree
 from datasets.models import LeftOut
 from datasets.teams import check_managed
@@ -71,7 +71,7 @@ TREE = {
 
 class NewDerivedSerializer(Strict):
     name = serializers.CharField(max_length=200, help_text="of the new batch")
-    rule = serializers.ChoiceField(tuple(RULES), help_text="what becomes of the batch")
+    rule = serializers.ChoiceField(tuple(RULES), help_text="the rule that derives the batch")
     campaigns = serializers.ListField(
         child=serializers.CharField(max_length=200),
         default=list,
@@ -129,7 +129,7 @@ class DerivedBatches(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (MANAGE,)}
 
-    @described(
+    @describe_endpoint(
         "Derive a batch",
         "Creates a new batch from this one by a rule, all or nothing; this batch does not change. "
         "409 if labels are missing or tied, with the units and the option that would decide. A dry "
@@ -145,13 +145,13 @@ class DerivedBatches(Resource):
         refuses=(409, 422),
         operation_id="batches_derive",
     )
-    @keyed
+    @mark_idempotent
     def post(self, request: Request, pk: int) -> Response:
-        if was_answered(request):
+        if has_stored_answer(request):
             return run_once(request, lambda: Response())
         user, batch = get_account(request), visible_batch(request.user, pk)
         check_managed(user, batch)
-        given = checked(NewDerivedSerializer, request.data)
+        given = validate(NewDerivedSerializer, request.data)
         for campaign in readable(user).filter(name__in=given["campaigns"]):
             check_blind(user, campaign)
         names = ("name", "rule", "campaigns", "decided_by", "ties", "options")
@@ -160,7 +160,7 @@ class DerivedBatches(Resource):
         )
         asked = question(order, given["dry_run"])
         taken = not given["dry_run"] and visible_batches(user).filter(name=order.name).exists()
-        if taken and not was_asked(DERIVATION, asked, user):
+        if taken and not is_requested(DERIVATION, asked, user):
             raise RefusedBodyError(NOT_DERIVED, [problem(TAKEN, "name")])
         try:
             check_campaigns(order)
@@ -169,7 +169,7 @@ class DerivedBatches(Resource):
         # Outside the transaction of `run_once`, in which no worker would see the job.
         job = current_job(request, DERIVATION, asked, address="")
         if job is None:
-            return accepted(request, address="")
+            return accepted_response(request, address="")
         found = results.value(job)
         return run_once(request, lambda: _derived_response(request, found))
 
@@ -194,7 +194,7 @@ class BatchLineage(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ, MANAGE)}
 
-    @described(
+    @describe_endpoint(
         "Read the lineage of a batch",
         "How the batch was derived, back to the files, and by how many units it is behind the "
         "labels that it is based on.",
@@ -213,7 +213,7 @@ class LeftOutParts(List):
     scopes = {"GET": (READ, MANAGE)}
     takes = LeftOutParameters
 
-    @described(
+    @describe_endpoint(
         "List what a derived batch left out",
         "The parts of the source batch that this batch does not have, each with the reason.",
         {200: page_serializer(LeftOutSerializer)},
@@ -226,4 +226,4 @@ class LeftOutParts(List):
         rows = left_out_of(visible_batch(request.user, pk))
         if "reason" in self.parameters:
             rows = rows.filter(reason=self.parameters["reason"])
-        return self.page(rows.order_by("pk"), partial(rendered, LeftOutSerializer))
+        return self.page(rows.order_by("pk"), partial(serialize, LeftOutSerializer))

@@ -27,11 +27,11 @@ from datasets.api.base import (
     Number,
     Resource,
     Strict,
-    checked,
-    described,
+    describe_endpoint,
+    validate,
 )
 from datasets.api.errors import RefusedBodyError, problem
-from datasets.api.jobs import JobSerializer, accepted, current_job
+from datasets.api.jobs import JobSerializer, accepted_response, current_job
 from datasets.api.permissions import MANAGE, READ
 from datasets.api.throttling import PerReport
 from datasets.jobs import results
@@ -64,7 +64,7 @@ class ExpectedSerializer(serializers.Serializer[Any]):
     units = serializers.IntegerField()
     queries = serializers.IntegerField()
     effective = serializers.FloatField(
-        help_text="number of independent units that the units are worth"
+        help_text="number of independent units with as much information"
     )
     reason = serializers.CharField(allow_null=True, help_text="why there is no interval")
 
@@ -83,7 +83,7 @@ class DryRunSerializer(serializers.Serializer[Any]):
     units = serializers.IntegerField()
     places = serializers.IntegerField(help_text="people's answers that the design asks for")
     carried = serializers.IntegerField(
-        help_text="of these, those that a continued campaign has given already"
+        help_text="of these, answers carried over from the continued campaign"
     )
     several = serializers.IntegerField(help_text="items with several people")
     people = serializers.IntegerField()
@@ -133,7 +133,7 @@ class DryRuns(Resource):
     def get_throttles(self) -> list[Any]:
         return [*super().get_throttles(), PerReport()]
 
-    @described(
+    @describe_endpoint(
         "Carry out a dry run of a campaign's design",
         "A dry run of `POST /campaigns/`, with the same checks: who would get what, and how wide "
         "the intervals of kappa and of a share such as coverage are to be expected. Nothing is "
@@ -149,7 +149,7 @@ class DryRuns(Resource):
         operation_id="campaigns_rehearse",
     )
     def post(self, request: Request) -> Response:
-        body = checked(NewDryRunSerializer, request.data)
+        body = validate(NewDryRunSerializer, request.data)
         batch = batch_named(get_account(request), body["batch"])
         try:
             given = Assumptions(**body.get("assumptions", {}))
@@ -167,7 +167,7 @@ class DryRuns(Resource):
             )
             job = current_job(request, PREVIEW, asked)
             if job is None:
-                return accepted(request)
+                return accepted_response(request)
             found = dry_run_of(results.value(job))
         except TeamError as error:
             raise RefusedBodyError(NOT_CREATED, [problem(str(error), "team")]) from error

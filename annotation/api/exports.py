@@ -23,7 +23,7 @@ from annotation.exports.bundles import (
     ZIP,
     ExportOption,
     export_options,
-    tells_answers,
+    reveals_answers,
 )
 from annotation.exports.jobs import EXPORT, question
 from annotation.exports.registry import EXPORTS
@@ -34,13 +34,13 @@ from datasets.access import READERS
 from datasets.api.base import (
     SAFE,
     Resource,
-    described,
+    describe_endpoint,
 )
-from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
+from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_job
 from datasets.api.permissions import READ
 from datasets.api.renderers import Line, LineParameters, Lines, LineSource, lines_serializer
 from datasets.api.throttling import PerExport
-from datasets.jobs.pages import sent
+from datasets.jobs.pages import send_file
 
 A_UNIT = {
     "item": "r1",
@@ -173,25 +173,25 @@ class CampaignLines(Lines):
         campaign = managed_campaign(request, pk)
         check_blind(get_account(request), campaign)
         what, form = type(self).__name__.lower(), "jsonl" if self.streamed else "pages"
-        # Later pages belong to the export whose first page is recorded.
+        # Only the first page of an export is recorded.
         continues = not self.streamed and "cursor" in self.parameters
         job = None
         if self.streamed:
             asked = question(campaign, what, form)
             job = current_job(request, EXPORT, asked, self.parameters.get("job"))
             if job is None:
-                return accepted(request)
+                return accepted_response(request)
         if not (continues and was_exported(request, pk, what, form)):
             record_export(request, pk, what, form)
         if job is not None:
-            return sent(request._request, job)
+            return send_file(request._request, job)
         return self.answer(CampaignLineSource(campaign, type(self).export))
 
 
 class Units(CampaignLines):
     export = exporting.units
 
-    @described(
+    @describe_endpoint(
         "List the units of a campaign",
         "The units that are asked, with their systems: the same lines as `export --what "
         "units`. 403 while you have an open item in the campaign." + WHOLE,
@@ -208,7 +208,7 @@ class Units(CampaignLines):
 class Labels(CampaignLines):
     export = exporting.labels
 
-    @described(
+    @describe_endpoint(
         "List the labels of a campaign",
         "All current labels, and missing ones with their reasons: the same lines as `export "
         "--what labels`." + WHOLE,
@@ -225,7 +225,7 @@ class Labels(CampaignLines):
 class Responses(CampaignLines):
     export = exporting.responses
 
-    @described(
+    @describe_endpoint(
         "List the responses of a campaign",
         "All current answers as they were given: the same lines as `export --what responses`."
         + WHOLE,
@@ -289,7 +289,7 @@ class Exports(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ,)}
 
-    @described(
+    @describe_endpoint(
         "List the exports of a campaign",
         "All exports of a campaign with their file formats, the same as for `export --what`.",
         {200: ExportOptionsSerializer},
@@ -310,7 +310,7 @@ class Exports(Resource):
         return {
             "what": option.what,
             "row": option.row,
-            "tells_answers": tells_answers(option.what),
+            "tells_answers": reveals_answers(option.what),
             "files": {form: address(form) for form in option.forms},
         }
 
@@ -326,7 +326,7 @@ class OneExport(Resource):
         own = [PerExport()] if asks else []
         return [*super().get_throttles(), *own]
 
-    @described(
+    @describe_endpoint(
         "Download an export",
         "The whole file; several files as a ZIP archive with a manifest. A job writes it: 200 if "
         "it is ready within 20 seconds, else 202 with the job, which says where the file will be. "
@@ -349,11 +349,11 @@ class OneExport(Resource):
             for each in option.forms
         }:
             raise Http404
-        if tells_answers(what):
+        if reveals_answers(what):
             check_blind(get_account(request), campaign)
         asked = question(campaign, what, form)
         job = current_job(request, EXPORT, asked, self.parameters.get("job"))
         if job is None:
-            return accepted(request)
+            return accepted_response(request)
         record_export(request, pk, what, form)
-        return sent(request._request, job)
+        return send_file(request._request, job)

@@ -17,10 +17,10 @@ from datasets.access import READERS
 from datasets.api.base import (
     Resource,
     Strict,
-    checked,
-    described,
+    describe_endpoint,
+    validate,
 )
-from datasets.api.concurrency import once
+from datasets.api.concurrency import idempotent
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.permissions import MANAGE
 from datasets.rows import InputError, Place
@@ -54,7 +54,7 @@ class GoldAnswers(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (MANAGE,)}
 
-    @described(
+    @describe_endpoint(
         "Set gold answers",
         "Stores gold answers, all or nothing. Their items become gold items (mixed in, never "
         "revealed) or practice items (first, with feedback), and leave the study. Gold answers "
@@ -70,12 +70,12 @@ class GoldAnswers(Resource):
         refuses=(422,),
         operation_id="campaigns_known",
     )
-    @once
+    @idempotent
     def post(self, request: Request, pk: int) -> Response:
         campaign = managed_campaign(request, pk)
         # A refused or unchanged answer would reveal the gold items and their answers.
         check_blind(get_account(request), campaign)
-        body = checked(NewGoldAnswersSerializer, request.data)
+        body = validate(NewGoldAnswersSerializer, request.data)
         rows = [_row(each, n) for n, each in enumerate(body["answers"], start=1)]
         try:
             stored = store_gold_answers(rows, campaign, body["use"])

@@ -16,10 +16,10 @@ from datasets.access import READERS
 from datasets.api.base import (
     Resource,
     Strict,
-    checked,
-    described,
+    describe_endpoint,
+    validate,
 )
-from datasets.api.concurrency import once
+from datasets.api.concurrency import idempotent
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.permissions import MANAGE
 from datasets.api.throttling import PerImport
@@ -65,7 +65,7 @@ class Imports(Resource):
         own = [PerImport()] if self.request.method == "POST" else []
         return [*super().get_throttles(), *own]
 
-    @described(
+    @describe_endpoint(
         "Import labels",
         "Imports labels as `import_labels` does, all or nothing, with the same warnings. New "
         "raters are created. Importing the same labels again changes nothing. 422 with the "
@@ -79,11 +79,11 @@ class Imports(Resource):
         refuses=(422,),
         operation_id="labels_load",
     )
-    @once
+    @idempotent
     def post(self, request: Request, pk: int) -> Response:
         campaign = managed_campaign(request, pk)
         check_blind(get_account(request), campaign)
-        body = checked(NewLabelsSerializer, request.data)
+        body = validate(NewLabelsSerializer, request.data)
         try:
             report = import_rows(body["labels"], campaign, body.get("rater"))
         except InputError as error:

@@ -1,4 +1,4 @@
-"""API endpoints of what comes before the first item: one's own consent, and background answers."""
+"""API endpoints for the steps before the first item: one's own consent and background answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from annotation.people.background import BackgroundError, owed_questions, questi
 from annotation.people.consent import CONSENT, check_intake, consent_state, owed_step
 from annotation.people.membership import PeopleError
 from datasets.access import WORKERS
-from datasets.api.base import Resource, Strict, checked, described
+from datasets.api.base import Resource, Strict, describe_endpoint, validate
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.permissions import LABEL, READ
 
@@ -43,7 +43,7 @@ AN_INTAKE: dict[str, Any] = {
 
 
 class IntakeSerializer(serializers.Serializer[Any]):
-    """What a campaign asks you for before your first item, and what you have done of it."""
+    """What a campaign asks of you before your first item, and your answers so far."""
 
     text = serializers.CharField(allow_null=True, help_text="the consent text, Markdown")
     version = serializers.IntegerField(allow_null=True, help_text="the text's version")
@@ -55,7 +55,7 @@ class IntakeSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="when you revoked your consent, if you have not agreed again"
     )
     revoked_answers = serializers.ChoiceField(
-        Campaign.Revoked.values, help_text="what becomes of answers if you revoke your consent"
+        Campaign.Revoked.values, help_text="what happens to your answers if you revoke your consent"
     )
     questions = QuestionSerializer(many=True, help_text="the background questions")
     open_questions = serializers.ListField(
@@ -83,8 +83,8 @@ class Intake(Resource):
     roles = {"GET": WORKERS}
     scopes = {"GET": (READ, LABEL)}
 
-    @described(
-        "Read what comes before the first item",
+    @describe_endpoint(
+        "Read the steps before the first item",
         "The campaign's consent text, your consent, and the background questions. Until you have "
         "agreed and answered, your items are refused (403).",
         {200: IntakeSerializer},
@@ -94,15 +94,15 @@ class Intake(Resource):
     )
     def get(self, request: Request, pk: int) -> Response:
         user = get_account(request)
-        return _shown(get_object_or_404(intake_campaigns(user), pk=pk), user)
+        return _intake_response(get_object_or_404(intake_campaigns(user), pk=pk), user)
 
 
 class OwnConsent(Resource):
     roles = {"PUT": WORKERS}
     scopes = {"PUT": (LABEL,)}
 
-    @described(
-        "Agree to a campaign's consent text, or revoke that",
+    @describe_endpoint(
+        "Give or revoke consent to a campaign's text",
         "Records that you agree to the version that you have read. With null, your consent is "
         "revoked: your answers are left out of reports and exports, and kept or deleted by the "
         "campaign's rule.",
@@ -117,7 +117,7 @@ class OwnConsent(Resource):
     def put(self, request: Request, pk: int) -> Response:
         user = get_account(request)
         campaign = get_object_or_404(intake_campaigns(user), pk=pk)
-        version = checked(AgreementSerializer, request.data)["version"]
+        version = validate(AgreementSerializer, request.data)["version"]
         if version is not None:
             get_object_or_404(open_campaigns(user), pk=pk)
         try:
@@ -127,14 +127,14 @@ class OwnConsent(Resource):
                 give_consent(campaign, rater_of(user), version)
         except PeopleError as error:
             raise RefusedBodyError(str(error), [problem(str(error), "version")]) from error
-        return _shown(campaign, user)
+        return _intake_response(campaign, user)
 
 
 class OwnBackground(Resource):
     roles = {"PUT": WORKERS}
     scopes = {"PUT": (LABEL,)}
 
-    @described(
+    @describe_endpoint(
         "Answer the background questions",
         "Answers the questions that are open, once. Those that you leave out count as not "
         "answered, which a required question does not allow.",
@@ -149,7 +149,7 @@ class OwnBackground(Resource):
     def put(self, request: Request, pk: int) -> Response:
         user = get_account(request)
         campaign = get_object_or_404(open_campaigns(user), pk=pk)
-        answers = checked(BackgroundSerializer, request.data)["answers"]
+        answers = validate(BackgroundSerializer, request.data)["answers"]
         rater = rater_of(user)
         if owed_step(campaign, rater) == CONSENT:
             check_intake(campaign, rater)
@@ -158,10 +158,10 @@ class OwnBackground(Resource):
         except BackgroundError as error:
             wrong = [problem(str(error), f"answers.{error.field}")]
             raise RefusedBodyError("nothing was stored", wrong) from error
-        return _shown(campaign, user)
+        return _intake_response(campaign, user)
 
 
-def _shown(campaign: Campaign, user: User) -> Response:
+def _intake_response(campaign: Campaign, user: User) -> Response:
     rater = rater_of(user)
     state = consent_state(campaign, rater)
     shown = {

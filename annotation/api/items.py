@@ -25,10 +25,10 @@ from datasets.api.base import (
     List,
     PageParameters,
     Resource,
-    described,
+    describe_endpoint,
     page_example,
     page_serializer,
-    rendered,
+    serialize,
 )
 from datasets.api.permissions import MANAGE, READ
 
@@ -129,7 +129,7 @@ class Items(List):
     scopes = {"GET": (READ, MANAGE)}
     takes = ItemParameters
 
-    @described(
+    @describe_endpoint(
         "List the items of a campaign",
         "The items with the numbers of people that they need, without any answers.",
         {200: page_serializer(ItemSerializer)},
@@ -149,14 +149,14 @@ class Items(List):
         context = {"is_blind": is_blind(user, campaign)}
         if self.parameters.keys() & REVEALING:
             check_blind(user, campaign)
-        return self.page(rows, partial(rendered, partial(ItemSerializer, context=context)))
+        return self.page(rows, partial(serialize, partial(ItemSerializer, context=context)))
 
 
 class OneItem(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ, MANAGE)}
 
-    @described(
+    @describe_endpoint(
         "Read an item",
         "The item with its texts and units, under their stored names. 403 while you have an "
         "open item in the campaign. Your own items are at `assignments/`.",
@@ -240,7 +240,7 @@ class AskedInCampaign(List):
     scopes = {"GET": (READ,)}
     takes = AskedParameters
 
-    @described(
+    @describe_endpoint(
         "List the assignments of a campaign",
         "The assignments of people and judges with their status. 403 while you have an open "
         "item in the campaign. Your own assignments are at `assignments/`.",
@@ -264,4 +264,4 @@ class AskedInCampaign(List):
             path: self.parameters[name] for name, path in paths.items() if name in self.parameters
         }
         rows = visible_assignments(campaign).filter(**exact)
-        return self.page(rows, partial(rendered, AskedOfSerializer))
+        return self.page(rows, partial(serialize, AskedOfSerializer))

@@ -54,13 +54,20 @@ from datasets.api.base import (
     List,
     PageParameters,
     Resource,
-    checked,
-    described,
+    describe_endpoint,
     page_example,
     page_serializer,
-    rendered,
+    serialize,
+    validate,
 )
-from datasets.api.concurrency import IF_MATCH, check_etag, etag_of, keyed, once, run_once
+from datasets.api.concurrency import (
+    IF_MATCH,
+    check_etag,
+    etag_of,
+    idempotent,
+    mark_idempotent,
+    run_once,
+)
 from datasets.api.errors import RefusedBodyError, TooManyRequestsError, problem
 from datasets.api.permissions import PEOPLE, READ
 from datasets.api.throttling import seconds_to_wait
@@ -73,7 +80,7 @@ class People(List):
     roles = {"GET": (ADMIN,)}
     scopes = {"GET": (PEOPLE,)}
 
-    @described(
+    @describe_endpoint(
         "List people",
         "Accounts and guests with the pseudonyms of their labels, for admins.",
         {200: page_serializer(PersonSerializer)},
@@ -84,14 +91,14 @@ class People(List):
     )
     def get(self, request: Request) -> Response:
         rows = visible_accounts(get_account(request))
-        return self.page(rows, lambda found: rendered(PersonSerializer, found))
+        return self.page(rows, lambda found: serialize(PersonSerializer, found))
 
 
 class OnePerson(Resource):
     roles = {"GET": (ADMIN,), "PUT": (ADMIN,)}
     scopes = {"GET": (PEOPLE,), "PUT": (PEOPLE,)}
 
-    @described(
+    @describe_endpoint(
         "Read a person",
         "One account.",
         {200: PersonSerializer},
@@ -102,7 +109,7 @@ class OnePerson(Resource):
     def get(self, request: Request, pk: int) -> Response:
         return _account_response(get_object_or_404(visible_accounts(get_account(request)), pk=pk))
 
-    @described(
+    @describe_endpoint(
         "Change a person",
         "Changes the role or the pseudonym of an account, or disables or enables it. A new "
         "role, or being disabled, ends the account's sessions and tokens. Labels stay.",
@@ -116,7 +123,7 @@ class OnePerson(Resource):
         operation_id="people_change",
     )
     def put(self, request: Request, pk: int) -> Response:
-        me, body = get_account(request), checked(PersonChangeSerializer, request.data)
+        me, body = get_account(request), validate(PersonChangeSerializer, request.data)
         with transaction.atomic():
             rows = visible_accounts(me).select_related(None).select_for_update()
             found = get_object_or_404(rows, pk=pk)
@@ -124,7 +131,7 @@ class OnePerson(Resource):
             try:
                 _change(me, found, body)
             except PeopleError as error:
-                raise refused(error) from error
+                raise refused_body(error) from error
         return _account_response(visible_accounts(me).get(pk=pk))
 
 
@@ -132,7 +139,7 @@ class AccountDeletion(Resource):
     roles = {"POST": (ADMIN,)}
     scopes = {"POST": (PEOPLE,)}
 
-    @described(
+    @describe_endpoint(
         "Delete an account",
         "Deletes everything that identifies the person. Answers stay under the pseudonym.",
         {200: ForgottenSerializer},
@@ -143,11 +150,11 @@ class AccountDeletion(Resource):
         refuses=(422,),
         operation_id="people_forget",
     )
-    @once
+    @idempotent
     def post(self, request: Request, pk: int) -> Response:
         me = get_account(request)
         found = get_object_or_404(visible_accounts(me), pk=pk)
-        body = checked(ForgetSerializer, request.data)
+        body = validate(ForgetSerializer, request.data)
         if body["name"] != found.username:
             wrong = [problem("is not the name of this account", "name")]
             raise RefusedBodyError("no account was deleted", wrong)
@@ -156,7 +163,7 @@ class AccountDeletion(Resource):
                 raise PeopleError(OWN)
             return Response({"pseudonym": accounts.forget(found)})
         except PeopleError as error:
-            raise refused(error) from error
+            raise refused_body(error) from error
 
 
 def _account_response(found: User) -> Response:
@@ -185,7 +192,7 @@ class Invitations(List):
     roles = {"GET": READERS, "POST": READERS}
     scopes = {"GET": (PEOPLE,), "POST": (PEOPLE,)}
 
-    @described(
+    @describe_endpoint(
         "List invitations",
         "The newest first: all for admins, and for researchers those to campaigns and "
         "teams that they manage.",
@@ -197,9 +204,9 @@ class Invitations(List):
     )
     def get(self, request: Request) -> Response:
         rows = invitations_of(get_account(request))
-        return self.page(rows, lambda found: rendered(InvitationSerializer, found))
+        return self.page(rows, lambda found: serialize(InvitationSerializer, found))
 
-    @described(
+    @describe_endpoint(
         "Invite a person",
         "Creates a link that works once, within seven days. Researchers invite annotators to "
         "their campaigns and teams, and admins invite anyone. The link is returned only once: it "
@@ -213,9 +220,9 @@ class Invitations(List):
         refuses=(422,),
         operation_id="invitations_create",
     )
-    @keyed
+    @mark_idempotent
     def post(self, request: Request) -> Response:
-        body = checked(NewInvitationSerializer, request.data)
+        body = validate(NewInvitationSerializer, request.data)
         return run_once(request, lambda: _invite(request, body), hidden=("link",))
 
 
@@ -237,7 +244,7 @@ def _invite(request: Request, body: dict[str, Any]) -> Response:
     try:
         created = invite(by=me, **body)
     except PeopleError as error:
-        raise refused(error) from error
+        raise refused_body(error) from error
     address = request.build_absolute_uri(f"{reverse('join')}?key={created.key}")
     shown = {**InvitationSerializer(created.invitation).data, "link": address}
     return Response(shown, status=201)
@@ -247,7 +254,7 @@ class InvitationRevocation(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (PEOPLE,)}
 
-    @described(
+    @describe_endpoint(
         "Revoke an invitation",
         "The link no longer works. A used or expired invitation does not change.",
         {200: InvitationSerializer},
@@ -255,7 +262,7 @@ class InvitationRevocation(Resource):
         example={**AN_INVITATION, "state": "revoked"},
         operation_id="invitations_revoke",
     )
-    @once
+    @idempotent
     def post(self, request: Request, pk: int) -> Response:
         found = get_object_or_404(invitations_of(get_account(request)), pk=pk)
         revoke(found)
@@ -263,12 +270,12 @@ class InvitationRevocation(Resource):
         return Response(InvitationSerializer(found).data)
 
 
-def refused(error: PeopleError) -> RefusedBodyError:
+def refused_body(error: PeopleError) -> RefusedBodyError:
     return RefusedBodyError(str(error))
 
 
 def account_named(me: User, name: str, campaign: Campaign | None = None) -> User:
-    """Return an account by its name, unless `me` may not know whether there is one."""
+    """Return an account by its name, unless `me` may not know whether it exists."""
     found = account_known(me, name, campaign)
     if found is None:
         wrong = [problem("is not an account that you may see; invite the person", "name")]
@@ -280,7 +287,7 @@ class CampaignPeople(Resource):
     roles = {"GET": READERS, "PUT": READERS}
     scopes = {"GET": (PEOPLE,), "PUT": (PEOPLE,)}
 
-    @described(
+    @describe_endpoint(
         "Read the people of a campaign",
         "The members by account, and the raters by pseudonym.",
         {200: CastSerializer},
@@ -291,7 +298,7 @@ class CampaignPeople(Resource):
     def get(self, request: Request, pk: int) -> Response:
         return _people_response(readable_campaign(request, pk))
 
-    @described(
+    @describe_endpoint(
         "Change who takes part",
         "Changes the pool, how long a slot is reserved, and how many items one person answers.",
         {200: CastSerializer, 409: ChangedCastSerializer},
@@ -303,7 +310,7 @@ class CampaignPeople(Resource):
         operation_id="campaign_people_change",
     )
     def put(self, request: Request, pk: int) -> Response:
-        body = checked(CastChangeSerializer, request.data)
+        body = validate(CastChangeSerializer, request.data)
         with transaction.atomic():
             campaign = managed_campaign(request, pk, lock=True)
             check_etag(request, _members_tag(campaign), lambda: _describe(campaign))
@@ -311,7 +318,7 @@ class CampaignPeople(Resource):
         return _people_response(campaign)
 
     def _change(self, campaign: Campaign, body: dict[str, Any], user: User) -> None:
-        with membership.recorded_change(campaign):
+        with membership.record_change(campaign):
             if "hold_minutes" in body:
                 set_lease(campaign, body["hold_minutes"])
             if "pool" in body:
@@ -324,7 +331,7 @@ class CampaignPay(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ, PEOPLE)}
 
-    @described(
+    @describe_endpoint(
         "Read pay and time",
         "Items, median and total active time, and pay of each person by pseudonym, and of all "
         "together. The rate is a setting of the campaign.",
@@ -347,7 +354,7 @@ class MemberRole(Resource):
     roles = {"PUT": READERS}
     scopes = {"PUT": (PEOPLE,)}
 
-    @described(
+    @describe_endpoint(
         "Give an account a role in a campaign",
         "Changes the account's role. With null, its membership ends: reserved slots are "
         "released, and answers stay.",
@@ -361,7 +368,7 @@ class MemberRole(Resource):
     )
     def put(self, request: Request, pk: int) -> Response:
         campaign, me = managed_campaign(request, pk), get_account(request)
-        body = checked(MemberChangeSerializer, request.data)
+        body = validate(MemberChangeSerializer, request.data)
         user = account_named(me, body["name"], campaign)
         try:
             if body["role"] is None:
@@ -369,7 +376,7 @@ class MemberRole(Resource):
             else:
                 membership.add_member(campaign, user, body["role"], me)
         except PeopleError as error:
-            raise refused(error) from error
+            raise refused_body(error) from error
         return _people_response(campaign)
 
 
@@ -377,7 +384,7 @@ class RaterExclusion(Resource):
     roles = {"PUT": READERS}
     scopes = {"PUT": (PEOPLE,)}
 
-    @described(
+    @describe_endpoint(
         "Exclude or include a rater",
         "The labels stay, but no statistic of the campaign uses them, and the report gives the "
         "reason. With null, the rater is included again.",
@@ -392,14 +399,14 @@ class RaterExclusion(Resource):
     def put(self, request: Request, pk: int, rater: int) -> Response:
         campaign, me = managed_campaign(request, pk), get_account(request)
         found = get_object_or_404(visible_raters(campaign), pk=rater)
-        reason = checked(ExclusionSerializer, request.data)["reason"]
+        reason = validate(ExclusionSerializer, request.data)["reason"]
         try:
             if reason is None:
                 membership.include(campaign, found, me)
             else:
                 membership.exclude(campaign, found, reason, me)
         except PeopleError as error:
-            raise refused(error) from error
+            raise refused_body(error) from error
         return _people_response(campaign)
 
 
@@ -407,7 +414,7 @@ class RaterAdmission(Resource):
     roles = {"PUT": READERS}
     scopes = {"PUT": (PEOPLE,)}
 
-    @described(
+    @describe_endpoint(
         "Admit a person",
         "Admits a person who did not pass the campaign's practice. The first reason is kept.",
         {200: CastSerializer},
@@ -420,7 +427,7 @@ class RaterAdmission(Resource):
     def put(self, request: Request, pk: int, rater: int) -> Response:
         campaign, me = managed_campaign(request, pk), get_account(request)
         found = get_object_or_404(admissible(campaign), pk=rater)
-        admit(campaign, found, checked(AdmissionSerializer, request.data)["reason"], me)
+        admit(campaign, found, validate(AdmissionSerializer, request.data)["reason"], me)
         return _people_response(campaign)
 
 
@@ -428,7 +435,7 @@ class SlotRelease(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (PEOPLE,)}
 
-    @described(
+    @describe_endpoint(
         "Release a rater's reserved slots",
         "Other people may take the slots. A late answer from the page is kept as a draft.",
         {200: CastSerializer},
@@ -436,7 +443,7 @@ class SlotRelease(Resource):
         example=A_CAST,
         operation_id="places_free",
     )
-    @once
+    @idempotent
     def post(self, request: Request, pk: int, rater: int) -> Response:
         campaign = managed_campaign(request, pk)
         found = get_object_or_404(visible_raters(campaign), pk=rater)

@@ -16,7 +16,7 @@ from annotation.progress.status import CampaignStatus, Person, find_person, fore
 from datasets.access import READERS
 from datasets.api.base import (
     Resource,
-    described,
+    describe_endpoint,
 )
 
 HIDDEN = "you have an open item in this campaign; answer it first"
@@ -149,7 +149,7 @@ class CampaignProgressSerializer(serializers.Serializer[Any]):
 class CampaignProgress(Resource):
     roles = {"GET": READERS}
 
-    @described(
+    @describe_endpoint(
         "Read the progress of a campaign",
         "The numbers of people's answers, their speed, what is left, and a forecast of the "
         "end. Each null has a reason. Scores on gold answers are null while you have an open "
@@ -171,7 +171,7 @@ class CampaignProgress(Resource):
 class PersonProgress(Resource):
     roles = {"GET": READERS}
 
-    @described(
+    @describe_endpoint(
         "Read the progress of a person",
         "One person's progress in a campaign.",
         {200: ProgressOfPersonSerializer},

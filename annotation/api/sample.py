@@ -16,7 +16,7 @@ from datasets.access import READERS
 from datasets.api.base import (
     List,
     PageParameters,
-    described,
+    describe_endpoint,
     page_example,
     page_serializer,
 )
@@ -71,7 +71,7 @@ class Sample(List):
     scopes = {"GET": (READ, MANAGE)}
     takes = SampleParameters
 
-    @described(
+    @describe_endpoint(
         "Read a campaign's sample",
         "All queries, or all units, sampled or not, with kind, seed, wave, probability and "
         "split. A unit's probability applies once its item is asked. `draws --check` repeats "

@@ -20,13 +20,13 @@ from datasets.api.base import (
     PageParameters,
     Resource,
     Strict,
-    checked,
-    described,
+    describe_endpoint,
     page_example,
     page_serializer,
-    rendered,
+    serialize,
+    validate,
 )
-from datasets.api.concurrency import once
+from datasets.api.concurrency import idempotent
 from datasets.api.errors import RefusedBodyError
 from datasets.api.permissions import PEOPLE, READ
 from datasets.models import Share, Team, TeamMember
@@ -71,7 +71,7 @@ class TeamShareSerializer(Strict):
     kind = serializers.ChoiceField(sorted(["batch", "campaign", "judge", "key"]))
     name = serializers.CharField(max_length=200, help_text="its name")
     right = serializers.ChoiceField(
-        Share.Right.values, allow_null=True, help_text="null: it is shared no longer"
+        Share.Right.values, allow_null=True, help_text="null ends the sharing"
     )
 
 
@@ -83,7 +83,7 @@ class TeamMoveSerializer(Strict):
 class TeamMovedSerializer(serializers.Serializer[Any]):
     team = TeamSerializer()
     consequences = serializers.ListField(
-        child=serializers.CharField(), help_text="what else became of it, as sentences"
+        child=serializers.CharField(), help_text="further consequences, as sentences"
     )
 
 
@@ -95,7 +95,7 @@ class Teams(List):
     roles = {"GET": READERS, "POST": (ADMIN,)}
     scopes = {"GET": (READ, PEOPLE), "POST": (PEOPLE,)}
 
-    @described(
+    @describe_endpoint(
         "List teams",
         "The teams that the account is in, and for admins all, by name.",
         {200: page_serializer(TeamSerializer)},
@@ -106,9 +106,9 @@ class Teams(List):
     )
     def get(self, request: Request) -> Response:
         rows = visible_with_members(get_account(request))
-        return self.page(rows, partial(rendered, TeamSerializer))
+        return self.page(rows, partial(serialize, TeamSerializer))
 
-    @described(
+    @describe_endpoint(
         "Create a team",
         "Creates a team with nobody in it, which admins manage until it has an owner.",
         {201: TeamSerializer},
@@ -120,9 +120,9 @@ class Teams(List):
         refuses=(422,),
         operation_id="teams_create",
     )
-    @once
+    @idempotent
     def post(self, request: Request) -> Response:
-        name = checked(NewTeamSerializer, request.data)["name"]
+        name = validate(NewTeamSerializer, request.data)["name"]
         try:
             team = service.create_team(name)
         except TeamError as error:
@@ -134,7 +134,7 @@ class OneTeam(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ, PEOPLE)}
 
-    @described(
+    @describe_endpoint(
         "Read a team",
         "A team with its members.",
         {200: TeamSerializer},
@@ -150,11 +150,11 @@ class TeamMembers(Resource):
     roles = {"PUT": READERS}
     scopes = {"PUT": (PEOPLE,)}
 
-    @described(
+    @describe_endpoint(
         "Give an account a role in a team",
-        "Lets the account in, or changes its role: by owners, managers and admins, and the role "
-        "of owner by owners and admins alone. With null it leaves; everybody may leave, and a team "
-        "with an owner keeps one.",
+        "Adds the account or changes its role. Owners, managers and admins may do this, and only "
+        "owners and admins give the role of owner. Null removes the account. Everybody may remove "
+        "themselves, but a team that has an owner keeps one.",
         {200: TeamSerializer},
         tag="people",
         request=TeamMemberChangeSerializer,
@@ -165,7 +165,7 @@ class TeamMembers(Resource):
     )
     def put(self, request: Request, pk: int) -> Response:
         me, team = get_account(request), _team(request, pk)
-        body = checked(TeamMemberChangeSerializer, request.data)
+        body = validate(TeamMemberChangeSerializer, request.data)
         if body["name"] != me.username:
             service.check_lets_in(team, me)
         user = account_named(me, body["name"])
@@ -176,7 +176,8 @@ class TeamMembers(Resource):
                 service.set_role(team, user, body["role"], me)
         except TeamError as error:
             raise RefusedBodyError(str(error)) from error
-        # The members were read before the change, and people who have left no longer find the team.
+        # The members were read before the change, since people who have left can no longer find the
+        # team.
         team.refresh_from_db()
         return Response(TeamSerializer(team).data)
 
@@ -185,10 +186,10 @@ class TeamShares(Resource):
     roles = {"PUT": (ADMIN,)}
     scopes = {"PUT": (PEOPLE,)}
 
-    @described(
+    @describe_endpoint(
         "Share something with a team",
-        "Lets the team read or manage a batch, campaign, judge or key of another team; with null "
-        "no longer.",
+        "Lets the team read or manage a batch, campaign, judge or key of another team. Null ends "
+        "that.",
         {200: TeamSerializer},
         tag="people",
         request=TeamShareSerializer,
@@ -199,7 +200,7 @@ class TeamShares(Resource):
     )
     def put(self, request: Request, pk: int) -> Response:
         me, team = get_account(request), _team(request, pk)
-        body = checked(TeamShareSerializer, request.data)
+        body = validate(TeamShareSerializer, request.data)
         try:
             thing = service.thing_named(body["kind"], body["name"])
             service.share(thing, team, body["right"], me)
@@ -212,7 +213,7 @@ class TeamMoves(Resource):
     roles = {"POST": (ADMIN,)}
     scopes = {"POST": (PEOPLE,)}
 
-    @described(
+    @describe_endpoint(
         "Move something to a team",
         "Gives a batch, campaign, judge or key to this team. The batch of a campaign is shared "
         "with it, and people outside it lose the slots that they have reserved.",
@@ -224,10 +225,10 @@ class TeamMoves(Resource):
         refuses=(422,),
         operation_id="team_moves",
     )
-    @once
+    @idempotent
     def post(self, request: Request, pk: int) -> Response:
         me, team = get_account(request), _team(request, pk)
-        body = checked(TeamMoveSerializer, request.data)
+        body = validate(TeamMoveSerializer, request.data)
         try:
             consequences = service.move(service.thing_named(body["kind"], body["name"]), team, me)
         except TeamError as error:

@@ -1,6 +1,6 @@
 """The context of an item: a judge's labels to validate, and a person's own nuggets to correct.
 
-An assignment shows a judge's labels only if it was created to validate them, so that it is
+An assignment shows a judge's labels only if it was created to validate them, which means that it is
 `assisted_by` the judge that its campaign validates. No other rater's answer is read here. Nuggets
 are the spans that a rater marked in reports as the answer to a sub-question (CRUX, task 1). They
 are shown beside the same rater's rating of passages and may be corrected there. A correction is a
@@ -64,12 +64,12 @@ def judge_answers_for(
     judge = validated_judge(assignment.item.campaign)
     if not judge or assignment.assisted_by != judge:
         return {}
-    found = _stored(assignment, spec, judge)
+    found = _stored_answers(assignment, spec, judge)
     asked = {name: found[name] for name in assignment.asked if name in found}
-    return _hidden(asked, blinding, field_aliases(assignment, spec)) if blinding else asked
+    return _blind_answers(asked, blinding, field_aliases(assignment, spec)) if blinding else asked
 
 
-def _stored(assignment: Assignment, spec: ItemSpec, judge: str) -> dict[str, JudgeAnswer]:
+def _stored_answers(assignment: Assignment, spec: ItemSpec, judge: str) -> dict[str, JudgeAnswer]:
     campaign = assignment.item.campaign
     labels = Label.objects.filter(
         response__current=True,
@@ -110,7 +110,7 @@ def _quotes(labels: Iterable[Label]) -> Iterable[Cited]:
             yield Cited(span.field, span.quote, span.start)
 
 
-def _hidden(
+def _blind_answers(
     verdicts: Mapping[str, JudgeAnswer], blinding: Blinding, fields: Mapping[str, str]
 ) -> dict[str, JudgeAnswer]:
     """Return the answers under the page's names, with a pair's codes swapped as it is shown."""

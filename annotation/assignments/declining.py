@@ -1,4 +1,4 @@
-"""Decline an item: a reason takes the place of labels, and somebody else gets the slot."""
+"""Decline an item: a reason is stored instead of labels, and somebody else gets the slot."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ REASONS = ("unreadable", "ambiguous", "declined")
 def decline(assignment: Assignment, reason: str) -> bool:
     """Close an open assignment of a person with a reason, and release its slot.
 
-    The item is offered to another person, and not to this one. Labels are missing with the reason.
-    Returns False if the assignment is answered or released already, is practice, or the campaign
-    takes no answers. Raises ValueError for an unknown reason.
+    The item is given to another person, and not to this one again. Labels are missing with the
+    reason. Returns False if the assignment is answered or released already, is practice, or the
+    campaign takes no answers. Raises ValueError for an unknown reason.
     """
     if reason not in REASONS:
         raise ValueError(reason)

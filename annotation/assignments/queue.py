@@ -32,7 +32,7 @@ from datasets.db.prepared import (
     PreparedUpdate,
     Row,
     columns_of,
-    together,
+    run_together,
 )
 
 
@@ -65,13 +65,13 @@ def _locked_looks(
     """
     of = {"campaign": campaign.pk, "rater": rater.pk}
     # A person's second click waits here and then finds the first one's assignment. SQLite needs no
-    # lock, since it has one writer at a time, and gains nothing from looking ahead.
+    # lock, since it has one writer at a time, and it gains nothing from the early look-up.
     if not connection.features.has_select_for_update:
         return _waiting.all(**of), None
     lock = _lock.call(rater=rater.pk)
     if not _takes_first_free(campaign):
-        return together(lock, _waiting.call(**of))[1], None
-    return together(lock, _waiting.call(**of), _free.call(**of))[1:]
+        return run_together(lock, _waiting.call(**of))[1], None
+    return run_together(lock, _waiting.call(**of), _free.call(**of))[1:]
 
 
 def _claim_next(
@@ -127,7 +127,7 @@ def reopen(assignment: Assignment, slot: int) -> Assignment:
 def _free_ones(
     campaign: Campaign, rater: Rater, known: list[tuple[Item, Row]] | None
 ) -> Iterator[tuple[Item, bool]]:
-    """Yield free items, each with whether the person's lease on it expired; `known` ones first."""
+    """Yield free items, `known` ones first, each with whether the person's lease on it expired."""
     for item, (is_expired,) in known or ():
         yield item, is_expired
     while known != [] and (found := _next_free(campaign, rater)):
@@ -135,7 +135,7 @@ def _free_ones(
 
 
 def _takes_first_free(campaign: Campaign) -> bool:
-    """Whether each person gets the first free item, without any further rule."""
+    """Whether each person gets the first free item, without further rules."""
     return not prerequisites.wait_rules(campaign) and not campaign.has_shares and is_plain(campaign)
 
 
@@ -178,7 +178,7 @@ def may_take_items(campaign: Campaign, rater: Rater) -> bool:
 
 
 def has_lost_access(assignment: Assignment) -> bool:
-    """Return whether the rater answered this but no longer takes part, so that it is read-only.
+    """Return whether an answer is read-only because its rater no longer takes part.
 
     Open assignments are released when a rater stops taking part.
     """
@@ -226,7 +226,7 @@ def claim_slot(item: Item) -> int | None:
 
     The update locks the item's row until the transaction ends, so no two callers get one slot.
     """
-    claimed, slots = together(_claim.call(item=item.pk), _slots.call(item=item.pk))
+    claimed, slots = run_together(_claim.call(item=item.pk), _slots.call(item=item.pk))
     if not claimed:
         return None
     used = {slot for (slot,) in slots}

@@ -66,7 +66,7 @@ def revoke_consent(campaign: Campaign, rater: Rater) -> int:
         list(Rater.objects.select_for_update().filter(pk=rater.pk).values_list("pk"))
     with transaction.atomic():
         number += _withdraw(campaign, rater)
-    # Reports and exports that were computed before would show the answers for as long as they stay.
+    # Reports and exports that were computed before would still show the answers.
     results.forget(campaign=campaign.pk)
     return number
 
@@ -98,7 +98,7 @@ def _withdraw(campaign: Campaign, rater: Rater) -> int:
 
 
 def _carried_from(assignments: list[int]) -> list[int]:
-    """Return the assignments that hold copies of these answers, in campaigns that carry on."""
+    """Return the assignments with copies of these answers, in campaigns that continue this one."""
     found: list[int] = []
     while assignments:
         copies = Response.objects.filter(carried__origin__assignment__in=assignments)

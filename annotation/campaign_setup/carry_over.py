@@ -18,10 +18,10 @@ from dataclasses import astuple, dataclass, field, replace
 from typing import NamedTuple
 
 from annotation.answers.storage import AnswerCopy, copy_answers
-from annotation.campaign_setup.items import Drafted
+from annotation.campaign_setup.items import DraftItem
 from annotation.campaigns.design import DesignError
 from annotation.campaigns.settings import check_named
-from annotation.exports.rows import ShownItem, chunks, presented, shown_items
+from annotation.exports.rows import ShownItem, chunks, present_items, shown_items
 from annotation.models import (
     CARRIED,
     Assignment,
@@ -101,19 +101,19 @@ def _own_fields(unit: UnitSpec, spec: ItemSpec) -> set[str]:
 def _digest(
     query: AskedQuery, spec: ItemSpec, unit: UnitSpec, others: set[str], bases: Bases
 ) -> str:
-    texts = sorted(_shown(text) for text in spec.texts if text.field not in others)
+    texts = sorted(_text_as_json(text) for text in spec.texts if text.field not in others)
     asked = bases.of(replace(spec, texts=()), [unit]).questions
     shown = json.dumps([query, texts, unit.kind, unit.text, asked], ensure_ascii=True)
     return hashlib.sha256(shown.encode("ascii")).hexdigest()
 
 
-def _shown(text: Text) -> str:
+def _text_as_json(text: Text) -> str:
     return json.dumps(astuple(text), ensure_ascii=True)
 
 
 @dataclass
 class _Side:
-    """The items of one campaign that are compared, by key: their units' digests and keys."""
+    """The compared items of one campaign by key: the digests and keys of their units."""
 
     items: dict[str, ShownItem]
     specs: dict[str, ItemSpec]
@@ -144,10 +144,10 @@ class CarriedSlots:
     parts: Counter[str] = field(default_factory=Counter)
 
     def taken_of(self, quota: int, names: Iterable[str]) -> tuple[int, int]:
-        """Return how many slots are taken, and how many the item then has in all.
+        """Return the number of slots taken, and the number that the item then has in all.
 
-        `names` are all the item's units, and `quota` its slots by the design. If every unit has an
-        answer from some part, that answer needs no slot.
+        `names` are all the item's units, and `quota` its slots by the design. An answer that every
+        unit has got from some part needs no slot.
         """
         whole = min(self.whole, quota)
         fewest = min(self.parts[name] for name in names) if self.parts else 0
@@ -163,11 +163,11 @@ def carry_over(campaign: Campaign, old: Campaign) -> int:
 
 
 def carried_slots(
-    campaign: Campaign, old: Campaign, items: Iterable[tuple[Drafted, Collection[str]]]
+    campaign: Campaign, old: Campaign, items: Iterable[tuple[DraftItem, Collection[str]]]
 ) -> dict[str, CarriedSlots]:
     """Return what `carry_over` would carry of people's answers, by the keys of items.
 
-    Neither the campaign nor its items need be stored. Each item comes with its units' names.
+    Neither the campaign nor its items need to be stored. Each item comes with its units' names.
     """
     carrier = _Carrier(campaign, old)
     found: dict[str, CarriedSlots] = {}
@@ -190,7 +190,7 @@ class _Carrier:
         new = self._side(self.new, items, self.bases[0])
         self._copy(new, self._before(new.items))
 
-    def count(self, items: Sequence[tuple[Drafted, Collection[str]]]) -> dict[str, CarriedSlots]:
+    def count(self, items: Sequence[tuple[DraftItem, Collection[str]]]) -> dict[str, CarriedSlots]:
         """Return the slots that people's answers to some items would take."""
         units = {drafted.spec.key: names for drafted, names in items}
         before = self._before(units)
@@ -230,7 +230,7 @@ class _Carrier:
         return self._side(self.old, there, self.bases[1])
 
     def _side(self, campaign: Campaign, items: list[ShownItem], bases: Bases) -> _Side:
-        specs = {item.key: spec for item, spec in presented(campaign, items)} if items else {}
+        specs = {item.key: spec for item, spec in present_items(campaign, items)} if items else {}
         queries = _asked_queries({item.query_id for item in items})
         digests = {
             item.key: unit_digests(queries[item.query_id], specs[item.key], bases) for item in items
@@ -291,7 +291,7 @@ class _Carrier:
         slots: Counter[int],
         quotas: Mapping[int, int],
     ) -> AnswerCopy | None:
-        """Return the copy of an answer, or None if nothing of it can be carried."""
+        """Return the copy of an answer, or None if no part of it can be carried."""
         row, item = response.assignment, new.items[key]
         units, own = new.units[item.pk], before.units[row.item_id]
         found = self._compare(row, units, own, new.digests[key], before.digests[key])
@@ -403,6 +403,6 @@ def _given_in(copy: AnswerCopy, old: Campaign) -> str:
 
 
 def _part(payload: Payload, names: Sequence[str]) -> Payload:
-    """Return the answers to some units; the comment is about all of them."""
+    """Return the answers to some units. The comment is kept, since it is about all units."""
     units = payload["units"]
     return {**payload, "units": {name: units[name] for name in names if name in units}}

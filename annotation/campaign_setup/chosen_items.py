@@ -36,7 +36,7 @@ class ChosenItems:
     @property
     def design(self) -> Design:
         """The design of the new campaign: that of the old one, over these items in their order."""
-        # No shares: splits are those of the old campaign's queries.
+        # There are no shares, since queries keep their splits from the old campaign.
         return replace(
             design_of(self.campaign),
             human_share=1.0,
@@ -64,7 +64,7 @@ class ChosenItems:
 
     @property
     def name(self) -> str:
-        """A name that no campaign has."""
+        """A name that no campaign has yet."""
         stem = f"{self.campaign.name[:180]}-first"
         taken = set(Campaign.objects.filter(name__startswith=stem).values_list("name", flat=True))
         names = (stem, *(f"{stem}-{number}" for number in range(2, len(taken) + 3)))

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from annotation.campaign_setup.carry_over import carry_over, find_continued
-from annotation.campaign_setup.items import Drafted, ItemWriter, asked_items, reduce_quotas
+from annotation.campaign_setup.items import DraftItem, ItemWriter, asked_items, reduce_quotas
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.sampling import (
     EVALUATION,
@@ -39,7 +39,7 @@ from annotation.registry import DECLARED, get_protocol
 from audit.recording import record
 from datasets import models
 from datasets.db.bulk import bulk_write, refresh_statistics
-from datasets.teams import seen_by
+from datasets.teams import visible_to_team
 
 _QUERY_DRAW = (
     "campaign_id",
@@ -118,7 +118,9 @@ def _allot(campaign: Campaign) -> None:
 
 def _check_batch(campaign: Campaign) -> None:
     """Check that the team of a campaign may read its batch. Raises DesignError."""
-    rows = models.Batch.objects.filter(seen_by(models.Batch, campaign.team), pk=campaign.batch_id)
+    rows = models.Batch.objects.filter(
+        visible_to_team(models.Batch, campaign.team), pk=campaign.batch_id
+    )
     if not rows.exists():
         wrong = f"batch {campaign.batch.name!r} belongs to another team than {campaign.team}"
         raise DesignError(f"{wrong}; let an admin share it first", "batch")
@@ -200,8 +202,8 @@ def check_references(campaign: Campaign, design: Design, by: User | None = None)
 def splits_before(campaign: Campaign) -> dict[str, Split] | None:
     """Return the splits of queries in an earlier campaign: the prerequisite, or None without one.
 
-    Items that were chosen from a campaign have the splits that their queries have there, so that no
-    query on which a prompt was tuned becomes one for evaluation.
+    Items that were chosen from a campaign have the splits that their queries have there, so that a
+    query on which a prompt was tuned is never used for evaluation.
     """
     if first := campaign.options.get("prerequisite"):
         return _splits(QuerySampling.objects.filter(campaign__name=first))
@@ -223,7 +225,7 @@ def _check_unchanged(
     before, now = ((each.protocol, each.batch_id, each.continues_id) for each in (existing, new))
     same = before == now
     if not may_read(existing, by) or existing.team_id != new.team_id:
-        # The campaign may belong to another team, so the message says only that its name is taken.
+        # The campaign may belong to another team, so the message only says that the name is taken.
         raise DesignError(f"the name {existing.name!r} is taken; choose another", "name")
     if not same or stored(existing) != stored(new):
         raise DesignError(
@@ -307,7 +309,7 @@ def _write_items(
     progress: Callable[[int], None],
 ) -> None:
     queries = dict(campaign.batch.queries.values_list("key", "pk"))
-    items: Iterable[Drafted] = asked_items(campaign, protocol, design)
+    items: Iterable[DraftItem] = asked_items(campaign, protocol, design)
     chosen: set[str] = set()
     if design.chosen:
         items = list(items)

@@ -3,7 +3,7 @@
 Nothing is stored. Widths follow from counts and assumptions, before any label exists. Units of one
 query resemble each other, so n units count as n / deff with the design effect deff = 1 + (m - 1) *
 icc (Kish 1965), m being the units of a query, weighted by themselves. Widths are those of 95 %
-intervals by t with one degree of freedom less than there are queries.
+intervals from the t distribution, with one degree of freedom less than there are queries.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from annotation.campaign_setup.creation import (
     continue_campaign,
     splits_before,
 )
-from annotation.campaign_setup.items import Drafted, asked_items
+from annotation.campaign_setup.items import DraftItem, asked_items
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.sampling import (
     EVALUATION,
@@ -79,7 +79,7 @@ class Assumptions:
 class Expected:
     """The expected width of an interval, or the reason why there is none.
 
-    It is computed from `units` of `queries`, which are worth `effective` independent units.
+    It is computed from the `units` of `queries`, which count as `effective` independent units.
     """
 
     width: float | None
@@ -198,12 +198,13 @@ class Share(NamedTuple):
 class DryRun:
     """The predicted numbers of a campaign.
 
-    `places` are the slots, `carried` those of them that answers of a continued campaign take, and
-    `unfilled` those without a person if `people` work at the same pace. `common` are the minimum
-    and maximum of units that two people share, or None for too many pairs. `judge_only` queries
-    have no people. `kappa` and `share` are computed from people, and `powered` from people and a
-    judge on evaluation queries. `characters` are those of all items' texts. `is_chosen` says that
-    the items were chosen, not sampled. `noun` is the protocol's own for its units, one and several.
+    `places` is the number of slots, `carried` the number taken by answers from a continued
+    campaign, and `unfilled` the number without a person if all `people` work at the same pace.
+    `common` is the minimum and maximum number of units that two people share, or None if there are
+    too many pairs. `judge_only` queries have no people. `kappa` and `share` are computed from
+    people, and `powered` from people and a judge on evaluation queries. `characters` is the length
+    of all items' texts. `is_chosen` says that the items were chosen, not sampled. `noun` is the
+    protocol's noun for its units, in singular and plural.
     """
 
     queries: int
@@ -304,7 +305,7 @@ def _fill(items: list[_Item], campaign: Campaign, old: Campaign, design: Design)
     """Return the items with the slots that answers of the continued campaign take."""
     protocol, names = get_protocol(campaign), dict[str, list[str]]()
 
-    def with_names() -> Iterator[tuple[Drafted, list[str]]]:
+    def with_names() -> Iterator[tuple[DraftItem, list[str]]]:
         for each in asked_items(campaign, protocol, design):
             units = sample_units(each.spec.key, each.spec.units, design, protocol)
             names[each.spec.key] = [unit.name for unit in units if unit.drawn is not False]

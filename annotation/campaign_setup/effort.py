@@ -1,8 +1,7 @@
-"""What a design would take: labels, hours of each person, and what judges would cost.
+"""The effort of a design: labels, hours of each person, and the cost of judges.
 
-The pace is that of people in earlier campaigns of the same task. Where there are none it is
-unknown, and never guessed. The costs of judges are computed by `judging`, which adds to
-`JUDGE_COSTS`.
+The pace is that of people in earlier campaigns with the same task. Without any, it is unknown; it
+is never guessed. The costs of judges are computed by `judging`, which adds to `JUDGE_COSTS`.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class JudgeCost:
 
 @dataclass(frozen=True)
 class Effort:
-    """`labels` of people together, and the hours of the person with least and with most to do.
+    """The number of `labels`, and the `hours` of the people with the least and the most work.
 
     `hours` is None where the pace is unknown. It is the median of `answers` answers.
     """
@@ -48,9 +47,9 @@ JUDGE_COSTS: list[Callable[[User, Protocol, Batch, DryRun], list[JudgeCost]]] = 
 
 
 def effort_of(user: User, protocol: Protocol, batch: Batch, found: DryRun) -> Effort:
-    """Return what the design of a dry run would take."""
+    """Return the effort of a dry run's design."""
     units = [share.units for share in found.shares]
-    seconds, answers = known_pace(user, protocol)
+    seconds, answers = median_pace(user, protocol)
     hours = None
     if seconds is not None and units:
         hours = (min(units) * seconds / 3600, max(units) * seconds / 3600)
@@ -58,8 +57,8 @@ def effort_of(user: User, protocol: Protocol, batch: Batch, found: DryRun) -> Ef
     return Effort(sum(units), hours, answers, costs)
 
 
-def known_pace(user: User, protocol: Protocol) -> tuple[float | None, int]:
-    """Return people's median seconds a unit in earlier campaigns, and of how many answers.
+def median_pace(user: User, protocol: Protocol) -> tuple[float | None, int]:
+    """Return people's median seconds per unit in earlier campaigns, and the number of answers.
 
     None if there are fewer than `FEWEST` answers that the account may read.
     """

@@ -54,7 +54,7 @@ _UNIT_DRAW = (
 
 
 @dataclass(frozen=True)
-class Drafted:
+class DraftItem:
     """An item to be created. `passages` are those that it shows, with their uses (None: all)."""
 
     query: int
@@ -64,7 +64,7 @@ class Drafted:
     uses: Uses | None
 
 
-def drafted_items(campaign: Campaign, protocol: Protocol) -> Iterator[Drafted]:
+def draft_items(campaign: Campaign, protocol: Protocol) -> Iterator[DraftItem]:
     """Yield the items of each query, in the batch's order. The campaign need not be stored.
 
     Raises DesignError if two items, or two units of an item, would have the same key.
@@ -83,20 +83,20 @@ def drafted_items(campaign: Campaign, protocol: Protocol) -> Iterator[Drafted]:
                 wrong = f"two units of item {spec.key!r} would have the key {repeated!r}"
                 raise DesignError(f"{wrong}; rename an id in the batch")
             keys.add(spec.key)
-            yield Drafted(query, row.id, spec, shown, uses)
+            yield DraftItem(query, row.id, spec, shown, uses)
 
 
-def asked_items(campaign: Campaign, protocol: Protocol, design: Design) -> Iterator[Drafted]:
+def asked_items(campaign: Campaign, protocol: Protocol, design: Design) -> Iterator[DraftItem]:
     """Yield the items of a campaign in its order: the chosen ones, or all of the batch's.
 
     Raises DesignError if the batch has no item with a chosen key.
     """
     if not design.chosen:
-        yield from drafted_items(campaign, protocol)
+        yield from draft_items(campaign, protocol)
         return
     chosen = set(design.chosen)
     found = {
-        each.spec.key: each for each in drafted_items(campaign, protocol) if each.spec.key in chosen
+        each.spec.key: each for each in draft_items(campaign, protocol) if each.spec.key in chosen
     }
     for key in design.chosen:
         if key not in found:
@@ -133,9 +133,9 @@ class ItemWriter:
     ) -> None:
         self.campaign, self.design, self.protocol = campaign, design, protocol
         self.queries = queries
-        self.chunk: list[tuple[int, Drafted]] = []
+        self.chunk: list[tuple[int, DraftItem]] = []
 
-    def add(self, position: int, drafted: Drafted) -> None:
+    def add(self, position: int, drafted: DraftItem) -> None:
         self.chunk.append((position, drafted))
         if len(self.chunk) == CHUNK:
             self.flush()

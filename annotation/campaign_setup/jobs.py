@@ -35,7 +35,7 @@ def question(
 ) -> dict[str, Any]:
     """Return the question of a preview, for `datasets.jobs.ask`. It is one person's own."""
     deadline = settings.deadline.isoformat() if settings.deadline else None
-    # What people read and answer before their first item changes no number of a dry run.
+    # The texts and questions before a person's first item do not change a dry run's numbers.
     settings = replace(settings, consent=None, revoked=None, background=None, pay=None, shares=None)
     return {
         "name": name,
@@ -52,7 +52,7 @@ def question(
 
 
 def state(options: Options) -> Any:
-    """Return what a preview depends on: the campaigns there are, and what was answered in them."""
+    """Return what a preview depends on: the existing campaigns and their answers."""
     campaigns = Campaign.objects.aggregate(number=Count("pk"), newest=Max("pk"))
     answers = Response.objects.filter(
         Q(assignment__item__campaign__batch=options["batch"])
@@ -98,7 +98,7 @@ def carry_out(options: Options, progress: Progress) -> Result:
 
 
 def dry_run_of(result: Any) -> DryRun:
-    """Return the dry run that a job found. Raises DesignError if it refused the design."""
+    """Return the dry run that a job computed. Raises DesignError if it refused the design."""
     if "refused" in result:
         raise DesignError(result["refused"], result["field"])
     values = dict(result["dry_run"])

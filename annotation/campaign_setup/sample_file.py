@@ -1,4 +1,4 @@
-"""The job that writes a campaign's stored sample as a file: every query and unit, drawn or not."""
+"""The job that writes a campaign's stored sample as a file: every query and unit, asked or not."""
 
 from __future__ import annotations
 

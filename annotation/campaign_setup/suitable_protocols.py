@@ -1,7 +1,7 @@
 """Which tasks fit a batch: how many units each would ask about, or what the batch lacks.
 
-The parts of a batch are known at once. A job counts how many units they give, once for a batch,
-since that takes creating every item of every task.
+The parts of a batch are known at once. A job counts the resulting units once per batch, since it
+has to create every item of every task.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings as site
 
 from annotation.campaign_setup.creation import checked_campaign
-from annotation.campaign_setup.items import drafted_items
+from annotation.campaign_setup.items import draft_items
 from annotation.campaigns.design import Design, DesignError
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
@@ -108,11 +108,11 @@ def _count(batch: Batch, protocol: Protocol) -> tuple[int, int]:
     items = units = 0
     try:
         campaign = checked_campaign("fits", protocol.name, batch, Design())
-        for drafted in drafted_items(campaign, protocol):
+        for drafted in draft_items(campaign, protocol):
             items, units = items + 1, units + len(drafted.spec.units)
             if items >= MOST_ITEMS:
                 break
     except DesignError:
-        # The form of the campaign says what is wrong with the ids.
+        # The form of the campaign explains what is wrong with the ids.
         return items, units
     return items, units

@@ -35,7 +35,7 @@ MOST_CHOSEN = 1000
 NO_LIST = "is a list such as a,b,c without repeats; correct it"
 
 
-def _about(help: str, **rest: Any) -> dict[str, Any]:
+def _metadata(help: str, **rest: Any) -> dict[str, Any]:
     return {"help": help, **rest}
 
 
@@ -52,74 +52,76 @@ class Design:
     human_share: float = 1.0
     seed: int = field(
         default=0,
-        metadata=_about("of every random sample of the campaign", least=0, most=LARGEST),
+        metadata=_metadata("of every random sample of the campaign", least=0, most=LARGEST),
     )
     variables: tuple[str, ...] = field(
         default=(),
-        metadata=_about("which of the protocol's variables are asked, such as `answerable,rating`"),
+        metadata=_metadata(
+            "which of the protocol's variables are asked, such as `answerable,rating`"
+        ),
     )
     categories: tuple[str, ...] = field(
-        default=(), metadata=_about("the codes of `category` in `question-typing`")
+        default=(), metadata=_metadata("the codes of `category` in `question-typing`")
     )
     sampling: Sampling | None = field(
         default=None,
-        metadata=_about(
+        metadata=_metadata(
             "`shared`: every rater is asked the same sampled units; `own`: each rater is asked a "
             "sample of what that rater answered in the prerequisite; `all`: every unit"
         ),
     )
     per_passage: int = field(
         default=2,
-        metadata=_about(
+        metadata=_metadata(
             "how many units of an item are sampled under `shared` and `own`", least=1, most=LARGEST
         ),
     )
     order: Order | None = field(
-        default=None, metadata=_about("the order in which units appear: `fixed` or `random`")
+        default=None, metadata=_metadata("the order in which units appear: `fixed` or `random`")
     )
     passages: str = field(
         default="all",
-        metadata=_about(
+        metadata=_metadata(
             "`all`, `relevant` (by the batch) or `relevant:CAMPAIGN` (by that campaign's people)"
         ),
     )
     prerequisite: str = field(
         default="",
-        metadata=_about(
+        metadata=_metadata(
             "the campaign that comes first; an item waits until its query is done there"
         ),
     )
     strata: str = field(
         default="",
-        metadata=_about(
+        metadata=_metadata(
             "the judge of the prerequisite whose labels stratify a shared sample, instead of those "
             "of most people"
         ),
     )
     validates: str = field(
         default="",
-        metadata=_about(
+        metadata=_metadata(
             "`JUDGE` or `JUDGE@CAMPAIGN`: people see that judge's labels and confirm or correct "
             "them; an item waits for its judge's label"
         ),
     )
     gate: Gate | None = field(
         default=None,
-        metadata=_about(
+        metadata=_metadata(
             "`gap`: a second round of `grounded-answer` takes only first answers with two or more "
             "selected sentences that do not all follow each other"
         ),
     )
     points: Points | None = field(
         default=None,
-        metadata=_about(
+        metadata=_metadata(
             "`answers`: `key-point-verification` asks whether the points that reports themselves "
             "make are supported by the context of each"
         ),
     )
     development: float = field(
         default=0.0,
-        metadata=_about(
+        metadata=_metadata(
             "the share of queries on which prompts and examples may be tuned; every figure that "
             "compares or combines judges and people leaves them out",
             least=0,
@@ -128,7 +130,7 @@ class Design:
     )
     audit: float = field(
         default=0.0,
-        metadata=_about(
+        metadata=_metadata(
             "the share of queries that are kept for a later audit; these figures leave them out, "
             "too",
             least=0,
@@ -137,7 +139,7 @@ class Design:
     )
     items: ItemOrder = field(
         default="fixed",
-        metadata=_about(
+        metadata=_metadata(
             "the order in which a person gets the items: `fixed`, as in the batch; `random`, a "
             "different one for each person; `blocked`, all items of a query together, the "
             "queries in random order"
@@ -146,7 +148,7 @@ class Design:
 
     chosen: tuple[str, ...] = field(
         default=(),
-        metadata=_about(
+        metadata=_metadata(
             "the keys of the only items that the campaign asks, in order of priority; they are "
             "chosen, not sampled, and the report says so"
         ),
@@ -224,7 +226,7 @@ def stored_design(options: Mapping[str, Any], **columns: Any) -> Design:
 def _read(option: Option, value: str) -> Any:
     """Read the value of an option from text. Raises DesignError."""
     if option.kind == "several":
-        words = _words(option, value)
+        words = _split_words(option, value)
         if not words:
             raise DesignError(f"option {option.name} {NO_LIST}", option.name)
         return words
@@ -242,7 +244,7 @@ def _read(option: Option, value: str) -> Any:
     return value
 
 
-def _words(option: Option, value: str) -> tuple[str, ...]:
+def _split_words(option: Option, value: str) -> tuple[str, ...]:
     """Split at commas. A word in double quotes may contain commas, as in a line of CSV."""
     try:
         rows = list(csv.reader([value], skipinitialspace=True, strict=True))

@@ -1,13 +1,13 @@
-"""Render a text from Markdown to HTML in which every character of its source keeps its place.
+"""Render Markdown as HTML in which every character of the source keeps its position.
 
-The characters of a text are all in the page, in their order; what Markdown reads as a sign is only
-hidden. So a highlight has the same offsets in both views of a text, and switching between them
-changes a class and no element.
+All characters of a text are on the page, in their order; Markdown's signs are only hidden. So a
+highlight has the same offsets in both views of a text, and switching between them changes a class
+and no element.
 
 Each piece of the source is a `span.run`; a hidden one has the class `sign`, too. Anything with a
 letter or a digit is never hidden, except the addresses of links and images and the language of a
-code block. Raw HTML is text. Nothing is loaded from elsewhere, and a link leaves by a mark of its
-own beside its words, which therefore can be selected.
+code block. Raw HTML is shown as text. Nothing is loaded from elsewhere, and a link is opened by a
+separate mark beside its words, so that the words can be selected.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _TAGS = {
 
 
 def is_markdown(text: str) -> bool:
-    """Whether a text has signs that Markdown reads, and is short enough to be rendered."""
+    """Whether a text has Markdown signs and is short enough to be rendered."""
     return len(text) <= LONGEST and _SIGNS.search(text) is not None
 
 
@@ -82,7 +82,7 @@ def escaped(text: str) -> str:
 
 
 class _State(StateInline):
-    """Notes in the source where each text begins."""
+    """Records where in the source each text begins."""
 
     begun = 0
 
@@ -98,12 +98,12 @@ class _State(StateInline):
 
 
 class _Inline(ParserInline):
-    """Notes in the source what each token was read from."""
+    """Records which part of the source each token was read from."""
 
     def __init__(self) -> None:
         super().__init__()
         for rule in self.ruler.__rules__:
-            rule.fn = _noting(rule.fn)
+            rule.fn = _with_positions(rule.fn)
 
     def parse(self, src: str, md: MarkdownIt, env: Any, tokens: list[Token]) -> list[Token]:
         state = _State(src, md, env, tokens)
@@ -113,7 +113,7 @@ class _Inline(ParserInline):
         return state.tokens
 
 
-def _noting(rule: Any) -> Any:
+def _with_positions(rule: Any) -> Any:
     def noted(state: StateInline, silent: bool) -> bool:
         start, count = state.pos, len(state.tokens)
         done: bool = rule(state, silent)
@@ -134,7 +134,7 @@ def _parser() -> MarkdownIt:
     made = MarkdownIt("js-default")
     made.inline = _Inline()
     made.configure("js-default", options_update={"html": False, "linkify": False})
-    # A definition of a reference would vanish, and joined texts would lose their places.
+    # A reference's definition would vanish, and joined texts would lose their positions.
     made.disable(["reference", "linkify", "replacements", "smartquotes", "text_join"])
     made.inline.ruler2.disable("fragments_join")
     return made
@@ -279,8 +279,8 @@ class _Writer:
         start, end = max(self.at, self.starts[number]), self.ends[number]
         at = self.source.find(words, start, end)
         if at >= 0:
-            # A line is what is left of it after its markers, so the last occurrence is meant; a
-            # cell of a table is the first that is not written yet.
+            # A line's text follows its markers, so the last occurrence is the right one. A table
+            # cell's text is the first occurrence that is not written yet.
             last = self.source.rfind(words, start, end)
             if self.source[last + len(words) : end].strip(" \t#") == "":
                 at = last
@@ -288,7 +288,7 @@ class _Writer:
         return self._unescaped(words, start, end)
 
     def _unescaped(self, words: str, start: int, end: int) -> list[int] | None:
-        """Return the places of a cell whose escaped bars have lost their backslashes, or NULs."""
+        """Return the positions of a cell's characters if escaped bars or NULs were changed."""
         pattern = "".join(
             r"\\?\|" if c == "|" else "[\0\ufffd]" if c == "\ufffd" else re.escape(c) for c in words
         )
@@ -305,7 +305,7 @@ class _Writer:
 
 @dataclass
 class _Words:
-    """Writes the inline tokens of one block, whose content's places in the source are known."""
+    """Writes the inline tokens of a block whose positions in the source are known."""
 
     writer: _Writer
     places: Sequence[int]
@@ -352,7 +352,7 @@ class _Words:
         return self.places[min(place, len(self.places) - 1)]
 
     def _after(self, place: int) -> int:
-        """Return where in the source the character before a place ends."""
+        """Return where the character before a position ends in the source."""
         return self._at(place - 1) + 1
 
     def _show(self, start: int, end: int) -> None:
@@ -399,7 +399,7 @@ class _Words:
 
 
 def _way_out(address: str) -> str:
-    """Return a mark that opens a link in a new tab, without revealing this page to its site."""
+    """Return a mark that opens a link in a new tab without telling the site about this page."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         return ""

@@ -83,7 +83,7 @@ def _unit_key_of_field(field: str, query: str) -> str:
 
 
 def _text_key_of_unit(unit: UnitSpec) -> str:
-    """Return the key of the text that a unit is, or that its sentence belongs to."""
+    """Return the key of the text that is the unit, or that contains the unit's sentence."""
     return unit.key.rpartition("#")[0] if unit.kind.endswith("sentence") else unit.key
 
 
@@ -266,7 +266,7 @@ def sample_queries(
 
 
 def sample_shared_items(keys: Sequence[str], design: Design) -> set[str]:
-    """Return the items that get all their slots, among those for people. The others get one."""
+    """Return the items for people that get all their slots. The others get one slot."""
     if design.raters_per_item == 1:
         return set(keys)
     count = share_of(len(keys), design.overlap)

@@ -55,7 +55,7 @@ class CampaignSettings:
     """Changes to a campaign's settings. None leaves a setting unchanged.
 
     An empty `guideline` restores the protocol's, and an empty `practice_of` removes the practice.
-    An empty `consent` and a `background` without questions end the asking. `revoked` is what
+    An empty `consent`, or a `background` without questions, ends the asking. `revoked` is what
     happens to the answers of people who revoke their consent: `keep` or `delete`. An empty `pay`
     removes the rate, and empty `shares`, by the names of accounts, remove them. `guideline_shown`
     is `whole`, or `asked` for the protocol's guideline without what is not asked here.
@@ -103,7 +103,7 @@ def read_deadline(text: str) -> datetime:
 def check_settings(campaign: Campaign, settings: CampaignSettings) -> None:
     """Check settings by themselves and for this campaign, stored or not. Raises DesignError."""
     if settings.deadline is not None and not 2000 <= settings.deadline.year <= 9998:
-        # At the calendar's edge, a change of time zone would make the row unreadable.
+        # At the limits of the calendar, a change of time zone would make the row unreadable.
         raise DesignError("the deadline is not in the years 2000 to 9998; correct it", "deadline")
     if settings.language and not _LANGUAGE.fullmatch(settings.language):
         raise DesignError(
@@ -241,7 +241,7 @@ def settings_differ(campaign: Campaign, settings: CampaignSettings) -> bool:
 
 
 def _rate_of(text: str) -> str:
-    """Return a rate as it is stored: empty, or in its one form."""
+    """Return a rate as it is stored: empty, or in its canonical form."""
     return str(read_rate(text) or "")
 
 
@@ -292,7 +292,7 @@ def check_named(field: str, name: str, by: User | None) -> None:
 def check_practice(campaign: Campaign, settings: CampaignSettings, by: User | None) -> None:
     """Check the access to a campaign named for practice, unless it is the current one.
 
-    This comes before `check_settings`, which tells whether that campaign has practice items.
+    This comes before `check_settings`, which reveals whether that campaign has practice items.
     """
     current = campaign.practice_of.name if campaign.practice_of else ""
     if settings.practice_of != current:

@@ -1,7 +1,7 @@
 """People's written answers to the queries of a batch, from one round or from several.
 
 An answer is a text or a deflection. Equal texts are one answer, such as a first answer that the
-second person kept. A validation round takes away the answers with a sentence that is not grounded.
+second person kept. A validation round removes answers with a sentence that is not grounded.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class WrittenAnswer:
 
 
 class AnswerWork(Work):
-    """The work of a rule that takes people's written answers."""
+    """The work of a rule that uses people's written answers."""
 
     plural = "sentences"
 
@@ -65,7 +65,7 @@ class AnswerWork(Work):
                 self.digests.add([campaign.name, item, response.payload["units"]])
                 if answer is not None:
                     found[query].append(answer)
-        self._answers = {query: merged(answers) for query, answers in found.items()}
+        self._answers = {query: merge_answers(answers) for query, answers in found.items()}
         self._sentences = self._validation.read(queries) if self._validation else {}
         self._validated_by = _validators(self._validators, queries)
 
@@ -103,7 +103,7 @@ class AnswerWork(Work):
 
 
 def _rounds(campaigns: Iterable[Campaign]) -> Iterable[Campaign]:
-    """Yield the campaigns in which answers are written: a validation stands for its first round."""
+    """Yield the campaigns in which answers are written, for a validation its first round."""
     seen: set[int] = set()
     for campaign in campaigns:
         validates = validates_answers(campaign, schema(campaign))
@@ -174,10 +174,10 @@ def read_answer(response: Response) -> WrittenAnswer | None:
     )
 
 
-def merged(answers: Iterable[WrittenAnswer]) -> list[WrittenAnswer]:
+def merge_answers(answers: Iterable[WrittenAnswer]) -> list[WrittenAnswer]:
     """Return the answers with each text once, in order of writing; deflections are one answer.
 
-    Of equal answers written at the same time the order is that of their texts.
+    Answers written at the same time are ordered by their texts.
     """
     found: dict[tuple[str, bool], WrittenAnswer] = {}
     for answer in answers:

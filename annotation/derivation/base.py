@@ -20,7 +20,7 @@ from datasets.options import Option, options_of
 
 @dataclass(frozen=True)
 class Job:
-    """What a rule works on. `rater` is the one who decides alone, if one does."""
+    """The input of a rule. `rater` is the rater who decides alone, if any."""
 
     batch: Batch
     campaigns: list[Campaign]
@@ -83,7 +83,7 @@ class Rule:
     """One rule. `protocols` are those of the campaigns that it reads; without any it reads none.
 
     `makes` describes the derived batch in one line. `options` is a dataclass whose fields are the
-    rule's options. `version` changes when the same labels would make another batch.
+    rule's options. `version` changes when the same labels would give another batch.
     """
 
     name: str
@@ -96,16 +96,16 @@ class Rule:
     decides: bool = True
 
     @property
-    def declared(self) -> tuple[Option, ...]:
+    def declared_options(self) -> tuple[Option, ...]:
         return () if self.options is type(None) else options_of(self.options)
 
 
 def read_options(rule: Rule, given: Sequence[str]) -> dict[str, Any]:
     """Read options written as K=V, or several as K=V,K=V. Raises DerivationError.
 
-    A part between commas that begins with no option's name belongs to the value before it.
+    A part between commas that does not begin with an option's name belongs to the preceding value.
     """
-    known = {option.name: option for option in rule.declared}
+    known = {option.name: option for option in rule.declared_options}
     found: dict[str, str] = {}
     for text in given:
         name = ""
@@ -146,7 +146,7 @@ def _value(rule: Rule, option: Option, value: str) -> Any:
 
 def make_options(rule: Rule, given: Mapping[str, Any]) -> Any:
     """Return a rule's options from values by name. Raises DerivationError."""
-    known = {option.name: option for option in rule.declared}
+    known = {option.name: option for option in rule.declared_options}
     if unknown := sorted(given.keys() - known.keys()):
         names = ", ".join(known) or "none"
         raise DerivationError(

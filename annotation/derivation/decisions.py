@@ -1,7 +1,7 @@
 """Decide units from their labels: by adjudication, majority, unanimity, or one rater's labels.
 
-A label that is a number or one of many codes is first cut to what a rule asks (*is it one of
-these?*), and then decided. A unit that cannot be decided has a tie, was asked of nobody, or is
+A label that is a number or one of many codes is first reduced to the rule's question (*is it one of
+these?*), and then decided. A unit that cannot be decided has a tie, was given to nobody, or is
 still open.
 """
 
@@ -50,7 +50,7 @@ class Decision:
 
 @dataclass
 class Undecided:
-    """The units that could not be decided, by state: their number, and the first of them."""
+    """The units that could not be decided, by state: their number, and the first few."""
 
     named: dict[State, list[str]] = field(default_factory=dict)
     numbers: dict[State, int] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Undecided:
 class Decider:
     """Decides units, and collects those that it could not decide.
 
-    `mode` is one of `MODES`, or the name of a rater, whose labels alone were read then.
+    `mode` is one of `MODES`, or the name of the only rater whose labels were read.
     """
 
     mode: str = ADJUDICATED
@@ -202,6 +202,6 @@ def find_rater(mode: str, campaigns: list[Campaign]) -> Rater | None:
         names = sorted(there.exclude(kind="trial").values_list("name", flat=True))
         known = ", ".join((*MODES, *names[:8]))
         raise DerivationError(
-            f"nobody called {mode!r} decides here; choose one of {known}", "decided_by"
+            f"there is no rater {mode!r} here; choose one of {known}", "decided_by"
         )
     return found

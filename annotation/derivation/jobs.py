@@ -40,7 +40,7 @@ def state(options: Options) -> Any:
 
 
 def carry_out(options: Options, progress: Progress) -> Result:
-    """Return the counts and the key of the new batch, or why there is none with its field."""
+    """Return the counts and the new batch's key, or the reason for a refusal with its field."""
     given = {name: options[name] for name in ("name", "rule", "campaigns", "decided_by", "ties")}
     batch, user = Batch.objects.get(pk=options["batch"]), User.objects.get(pk=options["user"])
     order = DerivationRequest(
@@ -52,10 +52,10 @@ def carry_out(options: Options, progress: Progress) -> Result:
             order, dry_run=options["dry_run"], progress=lambda done: progress(done, queries)
         )
     except InputError as error:
-        # The error's place is in no file that the user has.
-        return _refused(f"{error.wrong}; {error.remedy}")
+        # The error's place is not in a file of the user.
+        return _refusal(f"{error.wrong}; {error.remedy}")
     except DerivationError as error:
-        return _refused(str(error), error.field, isinstance(error, NotDecidedError))
+        return _refusal(str(error), error.field, isinstance(error, NotDecidedError))
     return Result.of(
         {
             "batch": derived.batch.pk if derived.batch else None,
@@ -67,5 +67,5 @@ def carry_out(options: Options, progress: Progress) -> Result:
     )
 
 
-def _refused(why: str, field: str = "", undecided: bool = False) -> Result:
+def _refusal(why: str, field: str = "", undecided: bool = False) -> Result:
     return Result.of({"refused": why, "field": field, "undecided": undecided})

@@ -21,7 +21,7 @@ Votes = dict[str, int]
 """How often each value was given."""
 MOST_SPARSE = 2
 """A range is read if it spans fewer than this many times the keys that are requested."""
-WAITING = (Assignment.Status.OPEN, Assignment.Status.LEASED)
+UNFINISHED = (Assignment.Status.OPEN, Assignment.Status.LEASED)
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class LabelledUnit:
                 for value, number in votes.items():
                     add_votes(mine, variable, value, number)
 
-    def digested(self) -> list[object]:
+    def digest_content(self) -> list[object]:
         """Return the content of the unit's digest: its keys and labels, but no rater's name."""
         return [*self.identity, self.people, self.reference, self.asked]
 
@@ -92,9 +92,9 @@ def _unit(item: _ItemFacts, kind: str, key: str, name: str) -> LabelledUnit:
 class LabelReader:
     """Reads the labels of some variables in a campaign, for some queries at a time.
 
-    `rater` restricts them to those of one rater. Otherwise they are those of people, excluded
-    raters apart, and of the Reference. Labels that confirm or correct a judge's count only where a
-    unit has no others. Of repeated judgements the first counts.
+    `rater` restricts them to those of one rater. Otherwise they are the labels of people, without
+    excluded raters, and of the Reference. Labels that confirm or correct a judge's count only where
+    a unit has no others. Of repeated judgements the first counts.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class LabelReader:
     ) -> None:
         """Set the number of people asked about a unit, where it differs from the item's."""
         if self.rater is not None:
-            waiting = self._asked_names(items, Q(rater=self.rater, status__in=WAITING))
+            waiting = self._asked_names(items, Q(rater=self.rater, status__in=UNFINISHED))
             for item, unit in units.values():
                 unit.asked, unit.open = 0, waiting[item][unit.name] > 0
         elif self._own_samples:
@@ -167,7 +167,7 @@ class LabelReader:
         self, queries: Collection[int], units: Mapping[int, tuple[int, LabelledUnit]]
     ) -> None:
         aided: list[tuple[LabelledUnit, str, str, int]] = []
-        for unit, variable, value, kind, assisted, number in self._counted(queries, units):
+        for unit, variable, value, kind, assisted, number in self._label_counts(queries, units):
             if unit not in units:
                 continue
             labelled = units[unit][1]
@@ -182,7 +182,9 @@ class LabelReader:
             if id(labelled) not in blind:
                 add_votes(labelled.people, variable, value, number)
 
-    def _counted(self, queries: Collection[int], units: Collection[int]) -> Iterable[Sequence[Any]]:
+    def _label_counts(
+        self, queries: Collection[int], units: Collection[int]
+    ) -> Iterable[Sequence[Any]]:
         """Yield labels with their counts; some may belong to other units."""
         of_units = _range_of("unit", units) or {
             "unit__item__query__in": queries,
@@ -214,11 +216,10 @@ class _Number(Count):
 
 
 def _range_of(name: str, keys: Collection[int]) -> dict[str, Any]:
-    """Return the condition that a foreign key lies in the range of these, if few others do.
+    """Return the condition that a foreign key is in the range of these, if it has few others.
 
-    The rows of a campaign were mostly written together, and a range of their keys takes a third of
-    the time that a join with their queries takes. It may contain rows of others, which the caller
-    skips.
+    The rows of a campaign were mostly written together, and selecting a range of keys takes a third
+    of the time of a join with their queries. It may contain rows of others, which the caller skips.
     """
     low, high = min(keys, default=0), max(keys, default=0)
     is_dense = bool(keys) and high - low < MOST_SPARSE * len(keys)
@@ -244,5 +245,5 @@ class UnitReader:
                         first[query].append(unit)
         for query in queries:
             for unit in first.get(query, ()):
-                self.digests.add(unit.digested())
+                self.digests.add(unit.digest_content())
         return first

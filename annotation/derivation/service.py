@@ -66,7 +66,7 @@ class DerivationRequest:
 
 
 def check_campaigns(order: DerivationRequest) -> None:
-    """Raise DerivationError unless the rule can read the campaigns named, and this account may."""
+    """Raise DerivationError unless the rule can and the account may read these campaigns."""
     _campaigns(rule_called(order.rule), order)
 
 
@@ -105,7 +105,7 @@ def derive(
         work.finish()
         check_decided(job.decider, campaigns, work.plural)
 
-    made = _made(work, progress)
+    made = _apply_rule(work, progress)
     with _rare_collections():
         return derive_batch(
             order.name, origin, made, work.tally, work.digests, output, dry_run, finish
@@ -116,8 +116,8 @@ def derive(
 def _rare_collections() -> Iterator[None]:
     """Search for reference cycles less often, in the whole process.
 
-    A derivation creates millions of short-lived objects without cycles, and a fifth of its time
-    would be spent on searching them.
+    A derivation creates millions of short-lived objects without cycles. Searching them would take a
+    fifth of its time.
     """
     before = gc.get_threshold()
     gc.set_threshold(OBJECTS_A_SEARCH, *before[1:])
@@ -214,10 +214,10 @@ def _work(
 
 def stored_options(rule: Rule, options: Any) -> dict[str, Any]:
     """Return a rule's options as a lineage has them."""
-    return {option.name: getattr(options, option.field) for option in rule.declared}
+    return {option.name: getattr(options, option.field) for option in rule.declared_options}
 
 
-def _made(work: Work, progress: Callable[[int], None]) -> Iterator[rows.Query]:
+def _apply_rule(work: Work, progress: Callable[[int], None]) -> Iterator[rows.Query]:
     done = 0
     for chunk in _chunks(work.job.batch):
         stored = as_rows(chunk)
@@ -239,8 +239,8 @@ def _chunks(batch: Batch) -> Iterator[list[Any]]:
 def _check_finished(campaigns: Sequence[Campaign], work: Work) -> None:
     """Refuse a campaign whose items have fewer people's answers than slots. Raises NotDecidedError.
 
-    Units that an adjudicator decided count as answered, so only campaigns of written answers, and
-    those that sample units as people go, are checked by items.
+    Units that an adjudicator decided count as answered. So only campaigns with written answers, and
+    campaigns that sample units while people work, are checked by items.
     """
     from_answers = work.plural == "sentences"
     for campaign in campaigns:
@@ -251,8 +251,9 @@ def _check_finished(campaigns: Sequence[Campaign], work: Work) -> None:
         if number:
             names = ", ".join(unfinished.values_list("key", flat=True)[:MOST_NAMED])
             more = f" and {number - MOST_NAMED} more" if number > MOST_NAMED else ""
+            items = "1 item has" if number == 1 else f"{number} items have"
             raise NotDecidedError(
-                f"{campaign.name!r} is not finished: {number} items have fewer answers than asked "
+                f"{campaign.name!r} is not finished: {items} fewer answers than asked "
                 f"for ({names}{more}); wait for them, or give --decided-by with a rater who "
                 "answered all",
                 "decided_by",
@@ -290,7 +291,7 @@ def read_again(lineage: Lineage) -> tuple[str, Callable[[], UnitDigests]]:
 
 
 def state_of_labels(campaign: Campaign) -> object:
-    """Return what changes whenever a label does: responses never change, and are never deleted."""
+    """Return a state that changes with each label, since responses never change or disappear."""
     current = Response.objects.filter(current=True, assignment__item__campaign=campaign)
     exclusions = Exclusion.objects.filter(campaign=campaign, undone_at=None)
     return (

@@ -20,7 +20,7 @@ from django.utils.text import slugify
 
 from annotation.counters import numbers
 from annotation.exports.registry import EXPORTS, TABLE, check_exists, exports_of
-from annotation.exports.writers import FORMS, Subject, zipped
+from annotation.exports.writers import FORMS, Subject, stream_zip
 from annotation.exposure.ledger import is_collecting, saw_answers
 from annotation.models import Assignment, Campaign, Label, Rater, Response, Span, Unit
 from annotation.presentation import schema
@@ -109,11 +109,11 @@ _CLOSING = """
 - `labels` has one row per label. If a rater gave none, `value` is null and `missing` says why. A
   missing label is never a category.
 - `rater` is a pseudonym, and `rater_kind` is human, judge or reference. People who gave labels with
-  `assisted_by` saw that judge's label, so these labels are not independent of it. Of labels with
-  `exposed`, the person could see those of others on the same unit before.
+  `assisted_by` saw that judge's label, so these labels are not independent of it. Before they gave
+  labels with `exposed`, people could see others' labels on the same unit.
 - Spans count Unicode code points, end exclusive: in Python, `text[start:end]` is the quote.
 - The columns `meta`, `texts` and `units` are JSON in a string.
-- Each configuration has the single split `train`, since a split is the choice of the data's user.
+- Each configuration has the single split `train`, since users of the data choose splits.
 
 ## Before it is published
 
@@ -153,12 +153,12 @@ class Exporting:
         """Yield the file in pieces. Raises NoGradesError or BlankError, like its export or form."""
         export = EXPORTS[self.what]
         subject = Subject(self.what, export.columns_for(self.campaign), self.campaign.name)
-        for piece in FORMS[self.form].write(subject, self._counted(export.lines(self.campaign))):
+        for piece in FORMS[self.form].write(subject, self._count_rows(export.lines(self.campaign))):
             self.bytes += len(piece)
             self._hash.update(piece)
             yield piece
 
-    def written(self) -> ExportedFile:
+    def as_exported_file(self) -> ExportedFile:
         return ExportedFile(
             self.path,
             self.what,
@@ -170,7 +170,7 @@ class Exporting:
             self.form == "csv",
         )
 
-    def _counted(self, lines: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    def _count_rows(self, lines: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
         for line in lines:
             self.rows += 1
             self._tick(self.rows)
@@ -269,7 +269,7 @@ def bundle_exports(
         so_far = _after(sum(file.rows for file in files), tick)
         one = Exporting(campaign, path, what, chosen, so_far)
         yield path, one.pieces()
-        files.append(one.written())
+        files.append(one.as_exported_file())
     listed = manifest(campaign, files)
     if bundle.has_card:
         yield CARD, iter([card(campaign, listed).encode("utf-8")])
@@ -340,7 +340,7 @@ def expected_lines(campaign: Campaign, what: str, form: str) -> int:
     return sum(known[name] for name in counted)
 
 
-def tells_answers(what: str) -> bool:
+def reveals_answers(what: str) -> bool:
     return what in BUNDLES or EXPORTS[what].tells_answers
 
 
@@ -357,7 +357,7 @@ def download(campaign: Campaign, what: str, form: str, tick: Tick = lambda rows:
     if what in BUNDLES:
         # Noted at once, since the files are read only while they are sent.
         _note(campaign, what)
-        return Download(f"{stem}.zip", ZIP, zipped(bundle_exports(campaign, what, form, tick)))
+        return Download(f"{stem}.zip", ZIP, stream_zip(bundle_exports(campaign, what, form, tick)))
     check_exists(campaign, what)
     if form == "trec":
         # Write the whole file once, since an error cannot be sent after the first piece.

@@ -32,7 +32,7 @@ def _campaign(options: Options) -> Campaign:
 def state(options: Options) -> Any:
     """Return what exports depend on.
 
-    Answers of other campaigns over the batch decide which units are asked. Changes that are no
+    Answers of other campaigns over the batch decide which units are asked. Changes other than
     answers are in the audit trail.
     """
     campaign = _campaign(options)
@@ -59,7 +59,7 @@ def state(options: Options) -> Any:
 
 
 def carry_out(options: Options, progress: Progress) -> Result:
-    """Return the file of an export; its progress is in lines of about as many. Raises JobError."""
+    """Return an export as a file. Progress counts lines of an estimated total. Raises JobError."""
     campaign, what, form = _campaign(options), options["what"], options["form"]
     total = expected_lines(campaign, what, form)
     try:
@@ -67,12 +67,12 @@ def carry_out(options: Options, progress: Progress) -> Result:
         file = download(
             campaign, what, form, lambda rows: progress(rows, max(rows, total) if total else 0)
         )
-        return Result(_checked(file.pieces), file.name, file.media_type)
+        return Result(_as_job_errors(file.pieces), file.name, file.media_type)
     except (BlankError, KeyError, NoExportError) as error:
         raise JobError(str(error)) from error
 
 
-def _checked(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _as_job_errors(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yield the pieces. Raises JobError for an id that does not fit into the file's form."""
     try:
         yield from pieces

@@ -16,7 +16,7 @@ from typing import Any
 from annotation.exports.rows import ShownItem, labelled_items
 from annotation.label_rows import LabelRow, SpanRow
 from annotation.models import Campaign
-from annotation.presentation import shown_texts
+from annotation.presentation import texts_by_field
 from annotation.protocols.base import ItemSpec, UnitSpec
 
 Line = dict[str, Any]
@@ -46,7 +46,7 @@ def _task(
     unit: UnitSpec,
     rows: Sequence[LabelRow],
 ) -> Line:
-    texts = dict(shown_texts(spec))
+    texts = dict(texts_by_field(spec))
     raters: dict[tuple[str, int], list[LabelRow]] = defaultdict(list)
     for row in rows:
         raters[row.rater, row.replicate].append(row)

@@ -65,7 +65,7 @@ class Export:
     The first of `forms` is the default. `tells_answers` is True for exports that reveal the answers
     of others, or the system behind a report. A person gets them only after answering. Exports with
     others' `answers` are recorded in the ledger of looks. A `personal` export describes people, and
-    is in no folder that is meant for publication. `counted` is the key of the campaign's count that
+    is left out of folders meant for publication. `counted` is the key of the campaign's count that
     is close to the number of lines; it is empty for short exports.
     """
 

@@ -29,7 +29,7 @@ from annotation.models import (
     Unit,
 )
 from annotation.prerequisites import units_asked_so_far
-from annotation.presentation import items_of, schema, shown_texts
+from annotation.presentation import items_of, schema, texts_by_field
 from annotation.protocols.base import ItemSpec, UnitSpec
 from annotation.protocols.schema import Schema
 from annotation.registry import get_protocol
@@ -41,7 +41,7 @@ CHUNK = 500
 T = TypeVar("T")
 
 
-class _Answered(NamedTuple):
+class _ClosedAssignment(NamedTuple):
     """A closed assignment, with the columns that its label rows share."""
 
     pk: int
@@ -106,8 +106,8 @@ def label_rows(campaign: Campaign, since: int = 0) -> Iterator[LabelRow]:
     out the items before that position.
     """
     asked, batch = schema(campaign), campaign.batch.name
-    for chunk in chunks(_closed(campaign, since), CHUNK):
-        loaded = _Chunk(chunk, _carried(campaign, [each.pk for each in chunk]))
+    for chunk in chunks(_closed_assignments(campaign, since), CHUNK):
+        loaded = _Chunk(chunk, _carried_from(campaign, [each.pk for each in chunk]))
         for assignment in chunk:
             yield from loaded.rows(campaign, batch, asked, assignment)
 
@@ -127,7 +127,7 @@ def chunks(values: Iterator[T], size: int) -> Iterator[list[T]]:
         yield chunk
 
 
-def _closed(campaign: Campaign, since: int) -> Iterator[_Answered]:
+def _closed_assignments(campaign: Campaign, since: int) -> Iterator[_ClosedAssignment]:
     closed = (
         Assignment.objects.filter(item__campaign=campaign, item__position__gte=since)
         .filter(item__use=Item.Use.STUDY)
@@ -136,13 +136,15 @@ def _closed(campaign: Campaign, since: int) -> Iterator[_Answered]:
         .order_by("item__position", "rater__name", "replicate", "id")
         .values_list(*_ANSWERED)
     )
-    return map(_Answered._make, closed.iterator(chunk_size=CHUNK))
+    return map(_ClosedAssignment._make, closed.iterator(chunk_size=CHUNK))
 
 
 class _Chunk:
     """The units, labels and spans of some assignments."""
 
-    def __init__(self, assignments: Sequence[_Answered], carried: Mapping[int, str]) -> None:
+    def __init__(
+        self, assignments: Sequence[_ClosedAssignment], carried: Mapping[int, str]
+    ) -> None:
         keys = [assignment.pk for assignment in assignments]
         self.units = units_by_item({assignment.item_id for assignment in assignments})
         self.labels = _labels(keys)
@@ -150,7 +152,7 @@ class _Chunk:
         self.carried = carried
 
     def rows(
-        self, campaign: Campaign, batch: str, asked: Schema, assignment: _Answered
+        self, campaign: Campaign, batch: str, asked: Schema, assignment: _ClosedAssignment
     ) -> Iterator[LabelRow]:
         """Yield the rows of an assignment, in the order of units and variables."""
         named = set(assignment.asked)
@@ -180,7 +182,11 @@ class _Chunk:
 
 
 def _row(
-    campaign: Campaign, batch: str, assignment: _Answered, unit: UnitFacts, facts: dict[str, Any]
+    campaign: Campaign,
+    batch: str,
+    assignment: _ClosedAssignment,
+    unit: UnitFacts,
+    facts: dict[str, Any],
 ) -> LabelRow:
     return LabelRow(
         campaign=campaign.name,
@@ -202,14 +208,14 @@ def _row(
 
 
 def _meta(label: _Label) -> dict[str, Any]:
-    """Return the columns of what is known of a label besides its code and score."""
+    """Return the columns of a label's metadata, besides its code and score."""
     if not label.meta or GRADE not in label.meta:
         return {"meta": label.meta}
     meta = dict(label.meta)
     return {"grade": str(meta.pop(GRADE)), "meta": meta or None}
 
 
-def _missing(assignment: _Answered, asked: Schema, units: Sequence[UnitFacts]) -> Reasons:
+def _missing(assignment: _ClosedAssignment, asked: Schema, units: Sequence[UnitFacts]) -> Reasons:
     if assignment.status == Assignment.Status.DONE:
         return assignment.missing
     closed = Assignment(
@@ -227,7 +233,7 @@ def units_by_item(items: set[int]) -> dict[int, list[UnitFacts]]:
     return found
 
 
-def _carried(campaign: Campaign, assignments: Sequence[int]) -> dict[int, str]:
+def _carried_from(campaign: Campaign, assignments: Sequence[int]) -> dict[int, str]:
     """Return the campaigns that answers were carried over from, by assignment."""
     if campaign.continues_id is None:
         return {}
@@ -304,7 +310,9 @@ def shown_items(campaign: Campaign, since: int = 0) -> Iterator[list[ShownItem]]
     return chunks(map(ShownItem._make, rows), ITEMS_AT_ONCE)
 
 
-def presented(campaign: Campaign, items: list[ShownItem]) -> Iterator[tuple[ShownItem, ItemSpec]]:
+def present_items(
+    campaign: Campaign, items: list[ShownItem]
+) -> Iterator[tuple[ShownItem, ItemSpec]]:
     """Yield items as they are shown, reading each query once for all its items in the chunk."""
     queries = Query.objects.filter(pk__in={item.query_id for item in items})
     row_of = material.as_rows(queries, get_protocol(campaign).needs)
@@ -328,7 +336,7 @@ def asked_units(campaign: Campaign, items: list[ShownItem]) -> dict[int, list[Un
     return {pk: [unit for unit in found[pk] if unit.name in so_far[pk]] for pk in keys}
 
 
-class Labelled(NamedTuple):
+class LabelledItem(NamedTuple):
     """An item with its units as they are shown, and all its labels."""
 
     item: ShownItem
@@ -337,7 +345,7 @@ class Labelled(NamedTuple):
     rows: list[LabelRow]
 
 
-def labelled_items(campaign: Campaign) -> Iterator[Labelled]:
+def labelled_items(campaign: Campaign) -> Iterator[LabelledItem]:
     """Yield every item, including those without labels.
 
     Items and labels are both read in the order of the items' positions, and matched on the way.
@@ -346,14 +354,14 @@ def labelled_items(campaign: Campaign) -> Iterator[Labelled]:
     following = next(labelled, None)
     for chunk in shown_items(campaign):
         asked = asked_units(campaign, chunk)
-        for item, spec in presented(campaign, chunk):
+        for item, spec in present_items(campaign, chunk):
             rows: list[LabelRow] = []
             if following is not None and following[0] == item.key:
                 rows = list(following[1])
                 following = next(labelled, None)
             words = {(unit.kind, unit.key): unit for unit in spec.units}
             units = [words[unit.kind, unit.key] for unit in asked[item.pk]]
-            yield Labelled(item, spec, units, rows)
+            yield LabelledItem(item, spec, units, rows)
 
 
 Line = dict[str, Any]
@@ -372,8 +380,8 @@ def units_of(campaign: Campaign, position: int) -> list[Line]:
 
 def _unit_lines(campaign: Campaign, items: list[ShownItem]) -> Iterator[Line]:
     asked, units_by_item = schema(campaign), asked_units(campaign, items)
-    for item, spec in presented(campaign, items):
-        texts = dict(shown_texts(spec))
+    for item, spec in present_items(campaign, items):
+        texts = dict(texts_by_field(spec))
         for unit in units_by_item[item.pk]:
             yield {
                 "item": item.key,

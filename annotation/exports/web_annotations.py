@@ -16,7 +16,7 @@ from urllib.parse import quote
 from annotation.exports.rows import labelled_items
 from annotation.label_rows import LabelRow, SpanRow
 from annotation.models import Campaign
-from annotation.presentation import shown_texts
+from annotation.presentation import texts_by_field
 from annotation.protocols.base import ItemSpec
 
 Line = dict[str, Any]
@@ -31,7 +31,7 @@ _OWN = ("campaign", "protocol", "item", "unit", "kind", "variable", "replicate",
 def web_annotations(campaign: Campaign) -> Iterator[Line]:
     """Yield one annotation per span, by item, rater and label."""
     for _, spec, _, rows in labelled_items(campaign):
-        texts = shown_texts(spec)
+        texts = texts_by_field(spec)
         for row in rows:
             for number, span in enumerate(row.spans or ()):
                 yield _annotation(row, spec, texts, span, number)

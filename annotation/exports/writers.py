@@ -38,7 +38,7 @@ class Sink(io.RawIOBase):
         self._written.append(bytes(data))
         return len(self._written[-1])
 
-    def taken(self) -> bytes:
+    def take(self) -> bytes:
         """Return the bytes written since the last call."""
         found, self._written = b"".join(self._written), []
         return found
@@ -47,7 +47,7 @@ class Sink(io.RawIOBase):
 STORED = (".parquet",)
 
 
-def zipped(files: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:
+def stream_zip(files: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:
     """Yield an archive of files, each given as its path and its pieces."""
     sink, now = Sink(), timezone.now().timetuple()[:6]
     with zipfile.ZipFile(sink, "w") as archive:
@@ -59,10 +59,10 @@ def zipped(files: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:
             with archive.open(entry, "w", force_zip64=True) as file:
                 for piece in pieces:
                     file.write(piece)
-                    if written := sink.taken():
+                    if written := sink.take():
                         yield written
-        yield sink.taken()
-    yield sink.taken()
+        yield sink.take()
+    yield sink.take()
 
 
 Line = Mapping[str, Any]
@@ -206,12 +206,12 @@ def parquet_pieces(
     with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
         for group in _groups(_batches(iter(lines), schema)):
             writer.write_table(pa.Table.from_batches(group, schema))
-            yield sink.taken()
-    yield sink.taken()
+            yield sink.take()
+    yield sink.take()
 
 
 def _batches(lines: Iterator[Line], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    plain = _plainer(schema)
+    plain = _row_converter(schema)
     while chunk := list(islice(lines, CHUNK)):
         yield pa.RecordBatch.from_pylist([plain(line) for line in chunk], schema)
 
@@ -229,7 +229,7 @@ def _groups(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]
         yield group
 
 
-def _plainer(fields: Iterable[pa.Field]) -> Callable[[Line], Line]:
+def _row_converter(fields: Iterable[pa.Field]) -> Callable[[Line], Line]:
     """Return a function that converts a row to values that Arrow accepts for these fields."""
     known = {field.name: _conversion(field) for field in fields}
     convert = {name: conversion for name, conversion in known.items() if conversion}
@@ -254,7 +254,7 @@ def _conversion(field: pa.Field) -> Callable[[Any], Any] | None:
     if pa.types.is_floating(field.type):
         return float
     if pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
-        plain = _plainer(field.type.value_type)
+        plain = _row_converter(field.type.value_type)
         return lambda rows: [plain(row) for row in rows]
     return None
 

@@ -1,8 +1,8 @@
 """Decide whether an answer comes after a look at others' answers to the same units.
 
-A look is a row of the ledger with a scope, not a list of labels, so what it showed is resolved
-here: answers by other raters, in its scope, up to the newest response at its time. Most people have
-never looked at anything, which a single indexed query shows.
+A look is a row of the ledger with a scope, not a list of labels. This module finds what it showed:
+answers by other raters, in its scope, up to the newest response at its time. Most people have never
+looked at anything, which a single indexed query shows.
 
 Units of other items, in the same campaign or another, are the same if the campaign has the same
 protocol and shows the same texts: that of the query, of the item's report, passage or key point,
@@ -92,9 +92,10 @@ def evidence_against(
 ) -> list[Evidence]:
     """Return the looks of an assignment's person that showed others' answers to its units.
 
-    `names` are those of the answered units. Of several looks of a kind at a campaign, only the
-    newest is returned, if it shows all that the others show. Looks since `before` are left out.
-    `presented` is the rater whose first answer the item of a second round shows, by default now.
+    `names` are those of the answered units. If the newest of several looks of a kind at a campaign
+    shows everything that the others show, only that one is returned. Looks since `before` are left
+    out. `presented` is the rater whose first answer an item of a second round shows, by default the
+    current one.
     """
     looks = [_Look(*row) for row in _exposing.rows(rater=assignment.rater_id)]
     looks = [look for look in looks if before is None or look.at < before]
@@ -194,7 +195,7 @@ def _presented(assignment: Assignment) -> int | None:
 
 
 def _comparable(campaign: Campaign, looked_at: Collection[int]) -> list[Campaign]:
-    """Return those campaigns that were looked at and have the same task, perhaps this one too."""
+    """Return the campaigns that were looked at and have the same task, perhaps including this."""
     return list(Campaign.objects.filter(pk__in=looked_at, protocol=campaign.protocol))
 
 
@@ -223,7 +224,7 @@ def _same_texts(item: Item) -> Q:
 
 
 def _contents(item: Item, spec: ItemSpec) -> dict[str, tuple[object, ...]]:
-    """Return what each unit is about, by its name: the same for the same unit elsewhere."""
+    """Return the content of each unit by its name, which is equal for the same unit elsewhere."""
     texts = {text.field: text.text for text in spec.texts}
     return {name: _content(unit, texts) for name, unit in name_units(spec.units).items()}
 

@@ -28,13 +28,13 @@ __all__ = [
     "exposes",
     "is_collecting",
     "record",
-    "recorded_again",
+    "record_again",
     "saw_answers",
     "saw_figures",
 ]
 
 FEWEST_UNITS = 30
-"""Figures over fewer units expose like the answers themselves."""
+"""Figures over fewer units reveal as much as the answers themselves."""
 MOST_NAMED = 1000
 """A scope with more items or units is widened to the whole campaign, so that a row stays small."""
 
@@ -66,7 +66,7 @@ KINDS: dict[str, str] = {
 """What a look showed, in words, by its kind."""
 
 STATED = "stated"
-"""The kind of an imported mark, whose look is in no ledger here."""
+"""The kind of an imported exposure mark, whose look is not in this site's ledger."""
 
 UNSTORED = frozenset({"trial"})
 """Kinds of looks at answers that are not stored, so that no response refers to them."""
@@ -85,8 +85,8 @@ def saw_answers(
     """Note that answers are being shown: of a whole campaign, or of some items or units.
 
     `items` and `units` are primary keys. `rater` is the only one whose answers are shown. `number`
-    is how many units they are about, if it is more than `units` names. Answers after `until` are
-    not shown. Raises KeyError for an unknown kind.
+    is the number of units that they are about, if that is more than `units` has. Answers after
+    `until` are not shown. Raises KeyError for an unknown kind.
     """
     if is_collecting():
         scope = _scope(items, units)
@@ -106,8 +106,8 @@ def saw_figures(
 ) -> None:
     """Note that figures over `number` units are being shown. With 0 units, nothing is noted.
 
-    The look exposes `items` or `units`, the primary keys of those for which some figure, such as
-    that of a stratum, covers fewer than `FEWEST_UNITS`. If `number` itself is smaller and none is
+    The look exposes `items` or `units`, by primary key: those for which some figure, such as that
+    of a stratum, covers fewer than `FEWEST_UNITS` units. If `number` itself is smaller and none is
     named, the look exposes the whole campaign. With a `rater`, the figures are about that rater's
     answers alone.
     """
@@ -118,7 +118,7 @@ def saw_figures(
 
 
 def record(user: int | None, notes: Iterable[Note]) -> None:
-    """Store notes as looks of an account, except stored looks since which nothing new was shown."""
+    """Store notes as looks of an account, except those stored already and without newer answers."""
     if user is None:
         return
     looks = {tuple(note[name] for name in _SAME): Look(user_id=user, **note) for note in notes}
@@ -127,7 +127,7 @@ def record(user: int | None, notes: Iterable[Note]) -> None:
     Look.objects.bulk_create(new, ignore_conflicts=True)
 
 
-def recorded_again(user: int | None, notes: Iterable[Note]) -> None:
+def record_again(user: int | None, notes: Iterable[Note]) -> None:
     """Record looks again, to include the answers that arrived while the file was streamed."""
     newest = _newest()
     record(user, [{**note, "upto": newest} for note in notes if note["upto"] < newest])
@@ -160,7 +160,7 @@ def _note(
     text = json.dumps([scope, who, exposing, number], sort_keys=True)
     note = {
         "campaign_id": campaign.pk if isinstance(campaign, Campaign) else campaign,
-        "kind": _known(kind),
+        "kind": _check_kind(kind),
         "scope": scope,
         "rater_id": who,
         "number": number,
@@ -171,7 +171,7 @@ def _note(
     deliver([note])
 
 
-def _known(kind: str) -> str:
+def _check_kind(kind: str) -> str:
     if kind not in KINDS:
         raise KeyError(
             f"{kind!r} is not a kind of look; add it to KINDS in annotation.exposure.ledger"

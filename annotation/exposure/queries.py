@@ -1,4 +1,4 @@
-"""Which labels and answers are exposed, and what people had looked at before."""
+"""Find the labels and answers that are exposed, and the looks before them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PersonExposure:
 
     @property
     def in_words(self) -> str:
-        """What the person had looked at, most frequent first."""
+        """The kinds of looks in words, most frequent first."""
         return ", ".join(f"{kind} ({number})" for kind, number in self.kinds.items())
 
 

@@ -175,7 +175,7 @@ def describe_practice(campaign: Campaign) -> Message:
 
 
 def admissible(campaign: Campaign) -> QuerySet[Rater]:
-    """Return the people of a campaign: those who began here or in its practice, or are admitted."""
+    """Return the people who began here or in the campaign's practice, or were admitted."""
     first = campaign.practice_of_id
     begun = raters_in(campaign.pk, *([first] if first else []))
     people = Q(pk__in=begun, kind=Rater.Kind.HUMAN) | Q(admissions__campaign=campaign)
@@ -211,14 +211,14 @@ def count_gold_to_come(
         return 0
     come = 0
     while come < gold:
-        before = _until_turn(seed, rater, number, every)
+        before = _items_before_gold(seed, rater, number, every)
         if before >= others:
             break
         others, number, come = others - before, number + before + 1, come + 1
     return come
 
 
-def _until_turn(seed: int, rater: str, number: int, every: int) -> int:
+def _items_before_gold(seed: int, rater: str, number: int, every: int) -> int:
     """Return the number of items before the next gold item."""
     run, place = divmod(number, every)
     turn = _gold_position(seed, rater, run, every)
@@ -308,7 +308,7 @@ def _last_query(campaign: Campaign, rater: Rater) -> int | None:
     return mine.order_by("-pk").values_list("item__query", flat=True).first()
 
 
-def begun_scores(campaign: Campaign, raters: Collection[int], use: str) -> dict[int, Score]:
+def scores_of_begun(campaign: Campaign, raters: Collection[int], use: str) -> dict[int, Score]:
     """Like `scores`, but only for raters who have answered an item of this use."""
     return {rater: each for rater, each in scores(campaign, raters, use).items() if each.items}
 

@@ -26,7 +26,7 @@ from annotation.presentation import present
 from annotation.protocols.base import UnitSpec
 from datasets.readers.clapnq import NO_ANSWER
 from datasets.readers.fields import Fields
-from datasets.readers.jsonl import records, shown
+from datasets.readers.jsonl import excerpt, records
 from datasets.rows import InputError, Place, ReadNotes
 
 Action = Literal["keep", "modify", "skip"]
@@ -34,7 +34,7 @@ _META = ("round", "has_minimal_answer", "non_consecutive")
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class ReleasedAnswer:
     """One annotator's answer to one question. `rater` is None if no annotator is named.
 
     `output` is the index of the answer among the question's outputs. `action` is what the annotator
@@ -74,14 +74,14 @@ class _Output:
     meta: Mapping[str, Any]
 
 
-def read_clapnq(path: Path) -> Iterator[Released]:
+def read_clapnq(path: Path) -> Iterator[ReleasedAnswer]:
     """Yield every annotator's answer to every question of a file. Raises InputError."""
     for line, raw in records(path):
         fields = Fields(raw, Place(os.fspath(path), line))
         yield from _answers(fields)
 
 
-def _answers(fields: Fields) -> Iterator[Released]:
+def _answers(fields: Fields) -> Iterator[ReleasedAnswer]:
     item, had = fields.id(), Counter[str | None]()
     outputs = [_output(each, n) for n, each in enumerate(fields.objects("output", "output"))]
     rounds = {output.round for output in outputs}
@@ -89,7 +89,7 @@ def _answers(fields: Fields) -> Iterator[Released]:
         for place, rater in enumerate(output.raters or (None,)):
             second = output.round == 2 and (place > 0 or 1 in rounds)
             # The release does not say which of two wrote the answer, so its order is used.
-            yield Released(
+            yield ReleasedAnswer(
                 item,
                 rater,
                 had[rater],
@@ -129,7 +129,7 @@ REFERENCE = "clapnq"
 
 
 def released_groups(
-    answers: Iterable[Released], known: KnownItems, rater: str | None, notes: ReadNotes
+    answers: Iterable[ReleasedAnswer], known: KnownItems, rater: str | None, notes: ReadNotes
 ) -> list[Group]:
     """Yield one group for each annotator and question. `rater` is used if none is named.
 
@@ -152,7 +152,7 @@ def released_groups(
     return check_groups(groups)
 
 
-def _refuse_protocol(first: Released | None, known: KnownItems) -> None:
+def _refuse_protocol(first: ReleasedAnswer | None, known: KnownItems) -> None:
     if first is not None:
         wrong = f"campaign {known.campaign.name!r} is of {known.campaign.protocol}"
         raise InputError(first.place, wrong, "give one of grounded-answer")
@@ -161,11 +161,11 @@ def _refuse_protocol(first: Released | None, known: KnownItems) -> None:
 class _Answer:
     """One annotator's answer and its item."""
 
-    def __init__(self, answer: Released, known: KnownItems, stand_in: str) -> None:
+    def __init__(self, answer: ReleasedAnswer, known: KnownItems, stand_in: str) -> None:
         self.answer, self.known = answer, known
         self.rater, self.kind = answer.rater or stand_in, "human" if answer.rater else "reference"
         if answer.item not in known.items:
-            wrong = f"item {shown(answer.item)} is not in campaign {known.campaign.name!r}"
+            wrong = f"item {excerpt(answer.item)} is not in campaign {known.campaign.name!r}"
             raise InputError(answer.place, wrong, "check the key, or load its batch")
         self.units = present(known.item(answer.item)).units
 
@@ -184,17 +184,17 @@ class _Answer:
         return sum(1 for text in self.answer.selected if text not in there)
 
     def group(self) -> Group:
-        answer, rows = self.answer, list(self.known.checked(self.rows))
+        answer, rows = self.answer, list(self.known.check_rows(self.rows))
         found = Group(self.rater, answer.item, answer.replicate, None, rows)
         rule = self.known.schema.written("query")
         if rule and answer.text.strip():
-            names = {key: name for kind, key, name in self._named if kind == "query"}
+            names = {key: name for kind, key, name in self._unit_names if kind == "query"}
             text = {"text": answer.text, "citations": []}
             found.written |= {name: {rule.name: text} for name in names.values()}
         return found
 
     @property
-    def _named(self) -> list[tuple[str, str, str]]:
+    def _unit_names(self) -> list[tuple[str, str, str]]:
         return self.known.units.get(self.known.item(self.answer.item).pk, [])
 
     @property

@@ -1,7 +1,7 @@
 """Read labels files by columns, in blocks of lines, for files of a million labels.
 
-pyarrow reads a block only if each line is certainly valid: an object of known keys, each with the
-type of the format and a value that `read_labels` would accept unchanged. `read_labels` reads all
+pyarrow reads a block only if each line is certainly valid: an object with known keys, whose values
+have the format's types and would be accepted by `read_labels` unchanged. `read_labels` reads all
 other blocks line by line, and all lines with spans, meta or a grade. So errors in a file are always
 reported by the same reader, with the same line.
 """
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from annotation.imports.labels import KINDS, MAX_COUNT, MAX_RATER, read_labels, rows_in
 from annotation.label_rows import KNOWN, REASONS, LabelRow
-from annotation.spreadsheet import armed
+from annotation.spreadsheet import unescape_formula
 from datasets.readers.jsonl import MAX_LINE_BYTES
 
 BLOCK = 4 * 1024 * 1024
@@ -104,7 +104,7 @@ def csv_blocks(path: Path) -> Iterator[Block]:
     yield Block(path, 1, lines, _from_csv)
 
 
-def _clean(lines: bytes) -> None:
+def _check_bytes(lines: bytes) -> None:
     """Raise DoubtError for bytes that the line reader might refuse."""
     try:
         lines.decode("utf-8")
@@ -117,7 +117,7 @@ def _clean(lines: bytes) -> None:
 
 
 def _from_json(lines: bytes) -> pa.Table:
-    _clean(lines)
+    _check_bytes(lines)
     schema = pa.schema({**_STRINGS, **_NUMBERS})
     found = None
     for value in (pa.string(), pa.float64()):
@@ -153,7 +153,7 @@ def _with_codes(found: pa.Table) -> pa.Table:
 
 
 def _from_csv(lines: bytes) -> pa.Table:
-    _clean(lines)
+    _check_bytes(lines)
     try:
         found = pa_csv.read_csv(
             io.BytesIO(lines),
@@ -175,7 +175,7 @@ def _from_csv(lines: bytes) -> pa.Table:
 
 def _cells(name: str, cells: pa.ChunkedArray) -> pa.ChunkedArray:
     coded = cells.combine_chunks().dictionary_encode()
-    texts = [armed(text) for text in coded.dictionary.to_pylist()]
+    texts = [unescape_formula(text) for text in coded.dictionary.to_pylist()]
     if name in RICH and any(texts):
         raise DoubtError
     values = pa.array([text or None for text in texts], pa.string())
@@ -262,7 +262,7 @@ class Metas:
 class LabelColumns:
     """The lines of labels files in their order, N of them.
 
-    `codes` (N,) are indices in `values`, by the name of a text column, with -1 for no value.
+    `codes` (N,) has an array for each text column: indices in `values`, with -1 for no value.
     `replicate` and `revision` (N,) are 0 if absent, and `score` (N,) is NaN. `rows` are the lines
     with spans, with a grade, or with meta that is not plain, by their index. `metas` are the
     requested members of meta on all other lines.
@@ -330,7 +330,7 @@ class _Columns:
         poor = np.ones(table.num_rows, dtype=bool)
         poor[rich] = False
         for name, (found, which) in (metas or {}).items():
-            codes = self._numbered(_key(name), found, which)
+            codes = self._number_texts(_key(name), found, which)
             there = np.flatnonzero(poor & (codes >= 0))
             self.metas[name].append((there + self.lines, codes[there]))
         self._add(parts, table.num_rows)
@@ -348,7 +348,7 @@ class _Columns:
             numbers["score"].append(math.nan if row.score is None else row.score)
             if row.spans is not None or row.stored_meta is not None:
                 self.rows[self.lines + count - 1] = row
-        texts = {name: self._numbered(name, of, range(count)) for name, of in found.items()}
+        texts = {name: self._number_texts(name, of, range(count)) for name, of in found.items()}
         whole = {name: np.array(numbers[name], np.int64) for name in WHOLE}
         self._add({**texts, **whole, "score": np.array(numbers["score"], float)}, count)
 
@@ -363,9 +363,9 @@ class _Columns:
             raise DoubtError
         if pc.any(pc.equal(columns["value"].is_null(), columns["missing"].is_null())).as_py():
             raise DoubtError
-        return {name: self._coded(name, of) for name, of in columns.items()}
+        return {name: self._encode(name, of) for name, of in columns.items()}
 
-    def _coded(self, name: str, texts: pa.Array) -> NDArray[np.generic]:
+    def _encode(self, name: str, texts: pa.Array) -> NDArray[np.generic]:
         default = DEFAULTS.get(name)
         if texts.null_count == len(texts) and default is None:
             return _absent(len(texts))
@@ -374,9 +374,9 @@ class _Columns:
         check, places = CHECKS.get(name, bool), self.places[name]
         if not all(text is None or text in places or check(text) for text in found):
             raise DoubtError
-        return self._numbered(name, found, numbers_in(coded.indices, np.int32)[0])
+        return self._number_texts(name, found, numbers_in(coded.indices, np.int32)[0])
 
-    def _numbered(
+    def _number_texts(
         self, name: str, found: Sequence[str | None], which: Sequence[int] | Codes
     ) -> Codes:
         """Number texts in order of appearance. `which` are their indices for each line."""
@@ -389,7 +389,7 @@ class _Columns:
         pa.default_memory_pool().release_unused()
         return LabelColumns(
             {name: list(self.places[name]) for name in TEXTS},
-            {name: self._joined(name) for name in TEXTS},
+            {name: self._concatenate(name) for name in TEXTS},
             _of_one(np.concatenate(self.parts.pop("replicate")).astype(np.int64)),
             _of_one(np.concatenate(self.parts.pop("revision")).astype(np.int64)),
             _of_one(np.concatenate(self.parts.pop("score")).astype(float)),
@@ -401,7 +401,7 @@ class _Columns:
         lines, codes = (np.concatenate(each) for each in zip(*parts, strict=True))
         return Metas(list(self.places[_key(name)]), lines.astype(np.int64), codes.astype(np.int32))
 
-    def _joined(self, name: str) -> Codes:
+    def _concatenate(self, name: str) -> Codes:
         parts = self.parts.pop(name)
         if not self.places[name]:
             return _absent(self.lines)
@@ -409,7 +409,7 @@ class _Columns:
 
 
 def _of_one(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Store a column of equal numbers without memory for each line; return others unchanged."""
+    """Store a column of equal numbers as one number; return other columns unchanged."""
     if len(numbers) and not (numbers != numbers[0]).any():
         return np.broadcast_to(numbers[0], numbers.shape)
     nothing = numbers.dtype.kind == "f" and np.isnan(numbers).all()

@@ -14,7 +14,7 @@ from typing import Any
 
 from annotation.label_rows import LabelRow, SpanRow
 from datasets.readers.fields import Fields
-from datasets.readers.jsonl import records, shown
+from datasets.readers.jsonl import excerpt, records
 from datasets.rows import InputError, Place, ReadNotes
 
 Texts = Callable[[str], Mapping[str, str]]
@@ -60,7 +60,9 @@ def _answers(fields: Fields, rater: str, texts: Texts) -> Iterator[LabelRow]:
             continue
         if isinstance(label, bool) or label not in (0, 1):
             raise InputError(
-                fields.place, f"label {number} is {shown(str(label))}", "give 1, 0, -1 or -2"
+                fields.place,
+                f"label {number} is {excerpt(str(label))}",
+                "give 1, 0, -1 or -2",
             )
         quote = str(quotes.get(asked.get(unit, "")) or "")
         spans = (SpanRow("report", None, None, quote),) if quote.strip() else ()

@@ -17,7 +17,7 @@ from annotation.label_rows import CheckedRow
 from annotation.models import Campaign
 from datasets.models import Question
 from datasets.readers.clapnq import recognises as looks_like_clapnq
-from datasets.readers.jsonl import objects, shown
+from datasets.readers.jsonl import excerpt, objects
 from datasets.readers.label_studio import recognises as looks_like_label_studio
 from datasets.rows import InputError, Place, ReadNotes
 
@@ -44,26 +44,26 @@ def _groups(
         rater.used = True
         texts = _questions(known.campaign)
         labels = crux.read_crux(path, rater.name or crux.rater_of(path), texts, notes)
-        return group_rows(known.checked(labels))
+        return group_rows(known.check_rows(labels))
     if format == "clapnq":
         rater.used = True
         return released_groups(clapnq.read_clapnq(path), known, rater.name, notes)
     if format == "label-studio":
         answers = read_label_studio(path, rater, notes)
-        return group_rows(known.checked(rows_of_answers(answers, known, notes)))
+        return group_rows(known.check_rows(rows_of_answers(answers, known, notes)))
     if format == "responses":
-        return check_groups(_joined(read_responses(path, rater), known))
+        return check_groups(_join_responses(read_responses(path, rater), known))
     doubts = _Contradictions(known)
-    groups = group_rows(doubts.counted(known.checked(read_labels(path, rater))))
+    groups = group_rows(doubts.counted(known.check_rows(read_labels(path, rater))))
     notes.warnings += doubts.warnings()
     return groups
 
 
 def _without_effect(path: Path, rater: str, names: list[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    listed = ", ".join(shown(name) for name in names[:NAMED]) + more
+    listed = ", ".join(excerpt(name) for name in names[:NAMED]) + more
     return (
-        f"{os.fspath(path)}: --rater {shown(rater)} had no effect, as every line names a rater "
+        f"{os.fspath(path)}: --rater {excerpt(rater)} had no effect, as every line names a rater "
         f"of its own ({listed}); leave it out"
     )
 
@@ -90,7 +90,7 @@ def _questions(campaign: Campaign) -> crux.Texts:
     return lambda item: texts.get(items[item], {}) if item in items else {}
 
 
-def _joined(responses: Iterable[ResponseRow], known: KnownItems) -> list[Group]:
+def _join_responses(responses: Iterable[ResponseRow], known: KnownItems) -> list[Group]:
     """Return one group for each rater, item, replicate and revision.
 
     A judge that works unit by unit has a line for each unit. Raises InputError if a unit is in two
@@ -104,7 +104,7 @@ def _joined(responses: Iterable[ResponseRow], known: KnownItems) -> list[Group]:
         for name in response.units:
             first = places.setdefault((*key, name), response.place)
             if first != response.place:
-                unit = f"unit {shown(name)} of item {shown(response.item)}"
+                unit = f"unit {excerpt(name)} of item {excerpt(response.item)}"
                 wrong = f"{response.rater!r} has {unit} on line {first.line} too"
                 remedy = "keep one, or number replicates or revisions"
                 raise InputError(response.place, wrong, remedy)
@@ -113,7 +113,7 @@ def _joined(responses: Iterable[ResponseRow], known: KnownItems) -> list[Group]:
 
 def _add(group: Group, response: ResponseRow, known: KnownItems) -> None:
     known.check_protocol(response)
-    rows = list(known.checked(known.rows_of(response)))
+    rows = list(known.check_rows(known.rows_of(response)))
     if not rows:
         raise InputError(response.place, "the response contains no label", "take the line out")
     group.rows += rows

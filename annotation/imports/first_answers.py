@@ -1,7 +1,7 @@
 """Import many first answers at once: answers to assignments without an answer.
 
-A file of a million labels consists almost entirely of these. All others (to an answered assignment,
-revised in the same file, or with missing labels only) are imported one by one.
+A file of a million labels consists almost entirely of these. All other answers (to an answered
+assignment, revised in the same file, or with missing labels only) are imported one by one.
 """
 
 from __future__ import annotations

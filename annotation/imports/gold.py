@@ -13,7 +13,7 @@ from annotation.imports.labels import read_labels
 from annotation.label_rows import CheckedRow, LabelRow
 from annotation.models import Assignment, Campaign, GoldAnswer, Item, Unit
 from audit.recording import record
-from datasets.readers.jsonl import shown
+from datasets.readers.jsonl import excerpt
 from datasets.rows import InputError, Place
 
 MANY = 1000
@@ -52,7 +52,7 @@ def store_gold_answers(rows: Sequence[LabelRow], campaign: Campaign, use: str) -
     """Store rows as gold answers, replacing those of the same items. Raises InputError."""
     keys = {row.item for row in rows}
     known = KnownItems(campaign, keys if len(keys) <= MOST_NAMED else None)
-    checked = list(known.checked(rows))
+    checked = list(known.check_rows(rows))
     with transaction.atomic():
         # Reread the row, so that the save below does not restore old values.
         locked = Campaign.objects.select_for_update()
@@ -68,7 +68,7 @@ def _store(campaign: Campaign, known: KnownItems, rows: list[CheckedRow], use: s
             raise InputError(row.place, "a gold answer needs a value", "leave the line out")
         place, answer = (row.item, each.name, row.variable), (row.value, _reason(row))
         if gold.setdefault(place, answer)[0] != row.value:
-            wrong = f"{shown(row.variable)} of unit {shown(row.unit)} is known in two ways"
+            wrong = f"{excerpt(row.variable)} of unit {excerpt(row.unit)} is known in two ways"
             raise InputError(row.place, wrong, "keep one, or name a rater by --rater")
     items = {known.item(item).pk: known.item(item) for item, _, _ in gold}
     if _is_stored(items, gold, use):
@@ -112,7 +112,7 @@ def _check_untouched(items: dict[int, Item], places: dict[str, Place]) -> None:
     people = Assignment.objects.filter(item__in=items, rater__kind="human")
     assigned = people.order_by("item__position").values_list("item__key", flat=True).first()
     if assigned is not None:
-        wrong = f"item {shown(assigned)} was given to people already"
+        wrong = f"item {excerpt(assigned)} was given to people already"
         raise InputError(places[assigned], wrong, "set gold answers before the campaign begins")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from annotation.label_rows import CheckedRow, LabelRow, SpanRow
 from annotation.protocols.schema import EVIDENCE_KEY
-from datasets.readers.jsonl import shown
+from datasets.readers.jsonl import excerpt
 from datasets.rows import InputError, Place
 
 
@@ -105,7 +105,7 @@ def moment(text: str) -> datetime:
 
 
 def split_by_scope(group: Group, scopes: Mapping[str, str]) -> Iterator[Group]:
-    """Split a group for a judge that works unit by unit. `scopes` are those of its units."""
+    """Split a group for a judge that works unit by unit. `scopes` are the scopes of its units."""
     if not scopes:
         yield group
         return
@@ -190,7 +190,7 @@ def check_assisted(groups: Iterable[Group]) -> None:
 
 def mixed(row: LabelRow, there: str) -> InputError:
     """Return the error for a row whose assistance differs from that of the answer `there`."""
-    here = f"{row.rater!r} answers item {shown(row.item)} {assistance(row.assisted_by)} here"
+    here = f"{row.rater!r} answers item {excerpt(row.item)} {assistance(row.assisted_by)} here"
     remedy = "give the assisted answer a replicate or a rater of its own"
     return InputError(row.place, f"{here} and {there}", remedy)
 

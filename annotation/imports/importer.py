@@ -1,8 +1,8 @@
 """Import the answers of a labels file, grouped by rater and item, through `submit`.
 
 A file may cover a part of an item: an imported answer is merged with the existing one. Doubtful
-content gives warnings. Labels sent by a script are imported the same way, but never under the name
-of a person who answers on this site.
+content gives warnings. Labels that a script sends are imported in the same way, but never under the
+name of a person who answers on this site.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from annotation.imports.grouping import (
     split_by_scope,
 )
 from annotation.imports.index import KnownItems
-from annotation.missing_reasons import Reasons, joined, reasons
+from annotation.missing_reasons import Reasons, merge_reasons, reasons
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Span
 from annotation.people.consent import revoked_raters
-from annotation.presentation import preload, present, schema, shown_texts
+from annotation.presentation import preload, present, schema, texts_by_field
 from annotation.protocols.base import ItemSpec, Payload
 from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import Problem, RefusedError
@@ -48,7 +48,7 @@ MANY_LABELS = 1000
 """With this many new labels, PostgreSQL's planner must not assume that the tables are small."""
 
 
-def merged(stored: Payload | None, payload: Payload, evidence: str | None) -> Payload:
+def merge_payloads(stored: Payload | None, payload: Payload, evidence: str | None) -> Payload:
     """Merge `payload` into the current answer. `evidence` is the default variable of quotes.
 
     A label in the file keeps its old quotes and details only if its value is the same and the file
@@ -62,7 +62,7 @@ def merged(stored: Payload | None, payload: Payload, evidence: str | None) -> Pa
         old = units.get(name, {})
         units[name] = _with_quotes(old, new, evidence)
         details[name] = {
-            **{v: d for v, d in details.get(name, {}).items() if _still(v, old, new)},
+            **{v: d for v, d in details.get(name, {}).items() if _is_unchanged(v, old, new)},
             **payload.get("details", {}).get(name, {}),
         }
     whole = {**stored, "units": units, "comment": payload["comment"] or stored.get("comment")}
@@ -76,13 +76,13 @@ def _with_quotes(old: Answer, new: Answer, evidence: str | None) -> dict[str, An
     kept = [
         quote
         for quote in old.get(EVIDENCE_KEY) or ()
-        if (of := quote.get("variable", evidence)) not in renewed and _still(of, old, new)
+        if (of := quote.get("variable", evidence)) not in renewed and _is_unchanged(of, old, new)
     ]
     quotes = {EVIDENCE_KEY: kept + new_quotes} if kept or new_quotes or EVIDENCE_KEY in old else {}
     return {**old, **new, **quotes}
 
 
-def _still(variable: str | None, old: Answer, new: Answer) -> bool:
+def _is_unchanged(variable: str | None, old: Answer, new: Answer) -> bool:
     """Whether a variable has the same value in both answers."""
     return variable is None or variable not in new or new[variable] == old.get(variable)
 
@@ -145,7 +145,7 @@ class _Importer:
         self.campaign, self.report, self.known = campaign, report, known
         self.schema = schema(campaign)
         self.raters: dict[str, Rater] = {}
-        self.firsts = FirstImports(campaign, self._written, self._again)
+        self.firsts = FirstImports(campaign, self._note_written, self._import_again)
 
     def take(self, groups: Iterable[Group], progress: Callable[[int], None]) -> None:
         ordered = sorted(groups, key=lambda g: (self.known.position(g.item), g.order))
@@ -157,7 +157,7 @@ class _Importer:
             self.firsts.look_up(items)
             for item, (_, of_item) in zip(items, several, strict=True):
                 spec = present(item)
-                texts = shown_texts(spec)
+                texts = texts_by_field(spec)
                 for group in of_item:
                     fill_quotes(group, texts)
                     scopes = self.scopes.get((item.pk, group.rater, group.replicate), {})
@@ -187,26 +187,26 @@ class _Importer:
             raise _refusal(group, error) from error
         return First(group, item, spec, (ready, _circumstances(group, payload, missing)))
 
-    def _written(self, first: First) -> None:
+    def _note_written(self, first: First) -> None:
         ready, _ = first.offer
         self._warn(first.group, ready.checked[2])
         self._count(first.group, changed=True)
 
-    def _again(self, first: First) -> None:
+    def _import_again(self, first: First) -> None:
         self._group(first.group, first.item, first.spec)
 
     def _group(self, group: Group, item: Item, spec: ItemSpec) -> None:
         assignment = self._assignment(group, item.pk)
         assignment.item = item
-        if _stands_already(assignment, group):
+        if _is_imported(assignment, group):
             self._count(group, changed=False)
             return
         current = assignment.responses.filter(current=True).first()
         rule = self.schema.protocol.evidence
         stored = current.payload if current else None
-        payload = merged(stored, group.payload(), rule.variable if rule else None)
+        payload = merge_payloads(stored, group.payload(), rule.variable if rule else None)
         stored_reasons = self._reasons(assignment)
-        missing = _unanswered(joined(stored_reasons, group.missing()), payload)
+        missing = _unanswered(merge_reasons(stored_reasons, group.missing()), payload)
         answered = bool(group.values) and self._submit(assignment, group, payload, missing, spec)
         if not answered and missing != stored_reasons:
             self._keep(assignment, missing, group.seconds, failed=current is None)
@@ -338,7 +338,7 @@ def _refusal(group: Group, error: RefusedError) -> InputError:
     return InputError(group.place_of(first.unit), str(first), "correct the answer")
 
 
-def _stands_already(assignment: Assignment, group: Group) -> bool:
+def _is_imported(assignment: Assignment, group: Group) -> bool:
     """Whether this revision was imported before. If so, later revisions stay current."""
     if group.revision is None:
         return False
@@ -391,7 +391,7 @@ def _check_raters(rows: Sequence[dict[str, Any]], stand_in: str | None) -> None:
 
 
 def taken_names(names: Iterable[str]) -> set[str]:
-    """Return the names of raters with an account, an assigned item, or an answer not imported."""
+    """Return the names of raters with an account, an assigned item, or an answer given here."""
     asked = Assignment.objects.filter(rater=OuterRef("pk"))
     here = Response.objects.filter(assignment__rater=OuterRef("pk")).exclude(door="import")
     theirs = (

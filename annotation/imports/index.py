@@ -14,7 +14,7 @@ from annotation.models import Campaign, Item, Unit
 from annotation.presentation import schema
 from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import coerce
-from datasets.readers.jsonl import shown
+from datasets.readers.jsonl import excerpt
 from datasets.rows import InputError
 
 
@@ -70,7 +70,7 @@ class KnownItems:
             for key, query, system, setting in self.campaign.items.values_list("key", *columns)
         }
 
-    def checked(self, rows: Iterable[LabelRow]) -> Iterator[CheckedRow]:
+    def check_rows(self, rows: Iterable[LabelRow]) -> Iterator[CheckedRow]:
         for row in rows:
             self.check_protocol(row)
             yield CheckedRow(row, self._unit(row))
@@ -78,7 +78,7 @@ class KnownItems:
     def check_protocol(self, row: LabelRow | ResponseRow) -> None:
         own = self.campaign.protocol
         if row.protocol not in (None, own):
-            wrong = f"protocol is {shown(row.protocol)}, not {shown(own)}"
+            wrong = f"protocol is {excerpt(row.protocol)}, not {excerpt(own)}"
             self._refuse(row, wrong, "give a campaign of that protocol, or correct the line")
 
     def rows_of(self, response: ResponseRow) -> Iterator[LabelRow]:
@@ -86,7 +86,7 @@ class KnownItems:
         asked = {name: (kind, key) for kind, key, name in self._units_of(response)}
         for name, answer in response.units.items():
             if name not in asked:
-                wrong = f"unit {shown(name)} of item {shown(response.item)} is not asked"
+                wrong = f"unit {excerpt(name)} of item {excerpt(response.item)} is not asked"
                 raise InputError(response.place, wrong, "check its name")
             stated = None if response.exposed is None else name in response.exposed
             for row in self._labels(response, *asked[name], answer):
@@ -94,7 +94,7 @@ class KnownItems:
 
     def _units_of(self, response: ResponseRow) -> list[tuple[str, str, str]]:
         if response.item not in self.items:
-            wrong = f"item {shown(response.item)} is not in campaign {self.campaign.name!r}"
+            wrong = f"item {excerpt(response.item)} is not in campaign {self.campaign.name!r}"
             raise InputError(response.place, wrong, "check the key")
         return self.units.get(self.items[response.item].pk, [])
 
@@ -109,7 +109,7 @@ class KnownItems:
                 continue
             code = coerce(value)
             if code is None:
-                wrong = f"{shown(variable)} of unit {shown(key)} is not a code"
+                wrong = f"{excerpt(variable)} of unit {excerpt(key)} is not a code"
                 raise InputError(response.place, wrong, "write it as text or a whole number")
             yield LabelRow(
                 item=response.item,
@@ -130,11 +130,11 @@ class KnownItems:
 
     def _unit(self, row: LabelRow) -> str:
         if row.item not in self.items:
-            self._refuse(row, f"item {shown(row.item)} is not in it", "check the key")
+            self._refuse(row, f"item {excerpt(row.item)} is not in it", "check the key")
         kinds = {v.kind for v in self.schema.variables if v.name == row.variable}
         if not kinds:
             known = ", ".join(dict.fromkeys(v.name for v in self.schema.variables))
-            self._refuse(row, f"variable {shown(row.variable)} is not asked", f"it asks {known}")
+            self._refuse(row, f"variable {excerpt(row.variable)} is not asked", f"it asks {known}")
         found = [
             (kind, name)
             for kind, key, name in self.units.get(self.items[row.item].pk, ())
@@ -146,7 +146,7 @@ class KnownItems:
         return found[0][1]
 
     def _refuse_unit(self, row: LabelRow, count: int) -> None:
-        unit = f"unit {shown(row.unit)} of item {shown(row.item)}"
+        unit = f"unit {excerpt(row.unit)} of item {excerpt(row.item)}"
         if count:
             self._refuse(row, f"{unit} may be one of {count}", "give its kind")
         drawn = " or create the campaign with --option sampling=all"
@@ -158,7 +158,7 @@ class KnownItems:
         variable = self.schema.variable(row.variable, kind)
         if variable and row.value is not None and row.value not in variable.answers:
             codes = ", ".join(variable.answers)
-            self._refuse(row, f"{row.variable} is {shown(row.value)}", f"give one of {codes}")
+            self._refuse(row, f"{row.variable} is {excerpt(row.value)}", f"give one of {codes}")
 
     def _refuse(self, row: LabelRow | ResponseRow, wrong: str, remedy: str) -> None:
         raise InputError(row.place, f"campaign {self.campaign.name!r}: {wrong}", remedy)

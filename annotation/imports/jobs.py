@@ -52,13 +52,13 @@ def _folder() -> Path:
 
 
 def state(options: Options) -> Any:
-    """Return the newest answer. It makes a second import of the same file a new job."""
+    """Return the newest answer, so that a second import of the same file is a new job."""
     answers = Response.objects.filter(assignment__item__campaign=options["campaign"])
     return answers.order_by("-pk").values_list("pk", flat=True).first()
 
 
 def carry_out(options: Options, progress: Progress) -> Result:
-    """Import the file, all or nothing: return the counts, or why nothing was imported."""
+    """Import the whole file or nothing; return the counts, or why nothing was imported."""
     campaign = Campaign.objects.select_related("batch").get(pk=options["campaign"])
     path, rater = _folder() / PurePath(options["file"]).name, options["rater"] or None
     if not path.is_file():

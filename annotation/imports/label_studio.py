@@ -14,11 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from annotation.imports.index import KnownItems
-from annotation.imports.labels import KINDS, MAX_COUNT, MAX_OFFSET, StandIn, moment, rater_of, whole
+from annotation.imports.labels import (
+    KINDS,
+    MAX_COUNT,
+    MAX_OFFSET,
+    StandIn,
+    rater_of,
+    read_moment,
+    read_whole_number,
+)
 from annotation.label_rows import REASONS, LabelRow, SpanRow
 from annotation.protocols.base import Variable
 from datasets.readers.fields import Fields
-from datasets.readers.jsonl import objects, shown
+from datasets.readers.jsonl import excerpt, objects
 from datasets.readers.label_studio import task_id
 from datasets.rows import InputError, Place, ReadNotes
 
@@ -98,9 +106,9 @@ class _Task:
         name, kind = self._rater(fields, own, kind), own.optional_string("rater_kind") or kind
         if kind not in KINDS:
             raise InputError(
-                fields.place, f"rater_kind is {shown(kind)}", f"give {', '.join(KINDS)}"
+                fields.place, f"rater_kind is {excerpt(kind)}", f"give {', '.join(KINDS)}"
             )
-        numbered = whole(own, "replicate", MAX_COUNT)
+        numbered = read_whole_number(own, "replicate", MAX_COUNT)
         replicate = self.had[name] if numbered is None else numbered
         self.had[name] += 1
         highlights = (*self._highlights(fields), *_unanchored(own))
@@ -119,8 +127,8 @@ class _Task:
             declined=bool(fields.boolean("was_cancelled")),
             missing=own.object("missing") or {},
             meta=own.object("meta") or {},
-            revision=whole(own, "revision", MAX_COUNT, 1),
-            created_at=moment(fields),
+            revision=read_whole_number(own, "revision", MAX_COUNT, 1),
+            created_at=read_moment(fields),
             seconds=timed[0].number(timed[1], 0, float("inf")),
             assisted_by=own.optional_string("assisted_by"),
         )
@@ -128,7 +136,7 @@ class _Task:
     def _rater(self, fields: Fields, own: Fields, kind: str) -> str:
         by = fields.raw.get("model_version" if kind == "judge" else "completed_by")
         if isinstance(by, dict):
-            # A number distinguishes people as well as an address does, and does not identify them.
+            # A number distinguishes people as well as an address, and does not identify them.
             by = by.get("id", by.get("username"))
         named = own.optional_string("rater") or (None if by in (None, "") else str(by))
         return rater_of(Fields({"rater": named}, fields.place, fields.of), self.rater)
@@ -148,20 +156,23 @@ class _Task:
                 self.notes.skip(f"results of type {kind or 'none'}")
                 continue
             score = result.number("score", -float("inf"), float("inf"))
-            yield Choice(result.filled("from_name"), _chosen(kind, value), score)
+            yield Choice(result.filled("from_name"), _chosen_code(kind, value), score)
 
     def _highlights(self, fields: Fields) -> Iterator[Highlight]:
         for result, value in self._results(fields):
             if result.raw.get("type") in _REGIONS:
                 labels = value.strings(str(result.raw["type"])) or value.strings("labels") or ("",)
                 place = self.data.raw.get("item") and result.optional_string("to_name")
-                start, end = whole(value, "start", MAX_OFFSET), whole(value, "end", MAX_OFFSET)
+                start, end = (
+                    read_whole_number(value, "start", MAX_OFFSET),
+                    read_whole_number(value, "end", MAX_OFFSET),
+                )
                 span = SpanRow(place or "", start, end, value.optional_string("text") or "")
                 for label in labels:
                     yield Highlight(result.filled("from_name"), label, span)
 
 
-def _chosen(kind: str, value: Fields) -> str:
+def _chosen_code(kind: str, value: Fields) -> str:
     if kind != "choices":
         number = value.number(kind, -float("inf"), float("inf"))
         return f"{number:g}" if number is not None else value.filled(kind)
@@ -235,10 +246,10 @@ class _Finder:
 
     def _refuse(self, answer: StudioAnswer, count: int) -> None:
         name = self.known.campaign.name
-        wrong = f"task {shown(answer.task)} could be any of {count} units of campaign {name!r}"
+        wrong = f"task {excerpt(answer.task)} could be any of {count} units of campaign {name!r}"
         remedy = 'name "item" and "unit" in its data, as `export --what label-studio` does'
         if not count:
-            wrong = f"task {shown(answer.task)} is not a unit of campaign {name!r}"
+            wrong = f"task {excerpt(answer.task)} is not a unit of campaign {name!r}"
             remedy = f"check its id and its controls, or {remedy}"
         raise InputError(answer.place, wrong, remedy)
 
@@ -278,7 +289,7 @@ class _Rows:
             reasons = {variable.name: "declined" for variable in asked if not variable.asked_if}
         for name, reason in reasons.items():
             if reason not in REASONS:
-                wrong = f"missing is {shown(str(reason))}"
+                wrong = f"missing is {excerpt(str(reason))}"
                 raise InputError(self.answer.place, wrong, f"give one of {', '.join(REASONS)}")
             yield replace(self.row, variable=name, missing=reason)
 
@@ -289,7 +300,7 @@ class _Rows:
         return found
 
     def _meant(self, highlight: Highlight) -> str:
-        """Return the variable that a highlight supports: by its label, its control, or the rule."""
+        """Return the variable of a highlight: by its label, its control, or the evidence rule."""
         rule = self.known.schema.protocol.evidence
         for name in (highlight.label, highlight.control.removesuffix(EVIDENCE)):
             if self.known.schema.variable(name, self.kind):

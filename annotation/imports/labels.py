@@ -20,7 +20,7 @@ from annotation.protocols.points import is_storable
 from annotation.protocols.validation import coerce
 from annotation.spreadsheet import read_rows
 from datasets.readers.fields import Fields
-from datasets.readers.jsonl import records, records_in, shown
+from datasets.readers.jsonl import excerpt, records, records_in
 from datasets.rows import InputError, Place
 
 MAX_DIGITS = 30
@@ -120,17 +120,17 @@ def read_labels(path: Path, rater: StandIn | None = None) -> Iterator[LabelRow]:
     rater = rater or StandIn()
     for line, raw in _raw(path):
         place = Place(os.fspath(path), line)
-        yield _row(Fields(_shared(raw), place, known=_KNOWN), place, rater)
+        yield _row(Fields(_intern_strings(raw), place, known=_KNOWN), place, rater)
 
 
 def rows_in(path: Path, block: bytes, first: int) -> Iterator[LabelRow]:
     """Yield the rows of lines from a JSON Lines file. `first` is the number of the first line."""
     for line, raw in records_in(block, os.fspath(path), first):
         place = Place(os.fspath(path), line)
-        yield _row(Fields(_shared(raw), place, known=_KNOWN), place, StandIn())
+        yield _row(Fields(_intern_strings(raw), place, known=_KNOWN), place, StandIn())
 
 
-def _shared(raw: dict[str, Any]) -> dict[str, Any]:
+def _intern_strings(raw: dict[str, Any]) -> dict[str, Any]:
     """Share equal strings between lines, because a million lines are in memory at once."""
     for name in _REPEATED:
         if type(raw.get(name)) is str:
@@ -155,7 +155,7 @@ def _typed(cells: dict[str, str], place: Place) -> dict[str, Any]:
                 typed[name] = strict_json(cells[name])
             except (ValueError, RecursionError):
                 raise InputError(
-                    place, f"{name} is {shown(cells[name])}", "write it as JSON"
+                    place, f"{name} is {excerpt(cells[name])}", "write it as JSON"
                 ) from None
     return typed
 
@@ -168,7 +168,7 @@ def _row(fields: Fields, place: Place, rater: StandIn) -> LabelRow:
         raise InputError(place, "a label has a value or a missing reason", "give one of the two")
     if missing is not None and missing not in REASONS:
         known = ", ".join(REASONS)
-        raise InputError(place, f"missing is {shown(missing)}", f"give one of {known}")
+        raise InputError(place, f"missing is {excerpt(missing)}", f"give one of {known}")
     return LabelRow(
         item=_key(fields, "item"),
         unit=_key(fields, "unit"),
@@ -180,19 +180,19 @@ def _row(fields: Fields, place: Place, rater: StandIn) -> LabelRow:
         protocol=protocol,
         kind=kind,
         rater_kind=_kind(fields),
-        replicate=whole(fields, "replicate") or 0,
-        created_at=moment(fields),
-        revision=whole(fields, "revision", low=1),
+        replicate=read_whole_number(fields, "replicate") or 0,
+        created_at=read_moment(fields),
+        revision=read_whole_number(fields, "revision", low=1),
         seconds=fields.number("seconds", 0, _UNLIMITED),
         score=fields.number("score", -_UNLIMITED, _UNLIMITED),
         spans=_spans(fields),
-        assisted_by=short(fields, "assisted_by", MAX_RATER) or None,
+        assisted_by=read_text(fields, "assisted_by", MAX_RATER) or None,
         batch=batch,
         query=query,
         system=system,
         setting=setting,
         meta=fields.object("meta"),
-        exposed=truth(fields, "exposed"),
+        exposed=read_boolean(fields, "exposed"),
         grade=_grade(fields),
         place=place,
     )
@@ -218,7 +218,7 @@ def _grade(fields: Fields) -> str | None:
     given = fields.raw.get("grade")
     grade = coerce(given)
     if grade is None and given is not None:
-        wrong = f"grade is {shown(str(given))}"
+        wrong = f"grade is {excerpt(str(given))}"
         raise InputError(fields.place, wrong, "write it as text or a whole number")
     if grade and len(grade) > MAX_FIELD:
         wrong = f"grade has {len(grade)} characters"
@@ -230,14 +230,14 @@ def _kind(fields: Fields) -> str:
     kind = fields.optional_string("rater_kind") or "human"
     if kind not in KINDS:
         raise InputError(
-            fields.place, f"rater_kind is {shown(kind)}", "give human, judge or reference"
+            fields.place, f"rater_kind is {excerpt(kind)}", "give human, judge or reference"
         )
     return kind
 
 
 def rater_of(fields: Fields, rater: StandIn) -> str:
     """Return the rater that a line names, or the default one."""
-    own = short(fields, "rater", MAX_RATER)
+    own = read_text(fields, "rater", MAX_RATER)
     name = own or rater.name or fields.filled("rater")
     rater.used = rater.used or not own
     if not name.strip() or len(name) > MAX_RATER:
@@ -246,38 +246,40 @@ def rater_of(fields: Fields, rater: StandIn) -> str:
     return name
 
 
-def short(fields: Fields, name: str, limit: int) -> str | None:
+def read_text(fields: Fields, name: str, limit: int) -> str | None:
     text = fields.optional_string(name)
     if text is not None and len(text) > limit:
         raise InputError(fields.place, f"{name} has {len(text)} characters", f"use at most {limit}")
     return text
 
 
-def whole(fields: Fields, name: str, high: int = MAX_COUNT, low: int = 0) -> int | None:
+def read_whole_number(fields: Fields, name: str, high: int = MAX_COUNT, low: int = 0) -> int | None:
     number = fields.number(name, low, high)
     if number is not None and number != int(number):
         raise InputError(fields.place, f"{name} is {number}", "write a whole number")
     return None if number is None else int(number)
 
 
-def truth(fields: Fields, name: str) -> bool | None:
+def read_boolean(fields: Fields, name: str) -> bool | None:
     """Return a truth value: true or false, in a cell as text, in a data frame perhaps as 1 or 0."""
     value = fields.raw.get(name)
     if value in ("true", "false"):
         return bool(value == "true")
     if value is None or value in (0, 1):
         return None if value is None else bool(value)
-    raise InputError(fields.place, f"{name} is {shown(str(value))}", "write true or false")
+    raise InputError(fields.place, f"{name} is {excerpt(str(value))}", "write true or false")
 
 
-def moment(fields: Fields) -> str | None:
+def read_moment(fields: Fields) -> str | None:
     text = fields.optional_string("created_at")
     if text is not None:
         try:
             datetime.fromisoformat(text).astimezone(UTC)
         except (ValueError, OverflowError):
             raise InputError(
-                fields.place, f"created_at is {shown(text)}", "write it as 2024-05-31T12:30:00Z"
+                fields.place,
+                f"created_at is {excerpt(text)}",
+                "write it as 2024-05-31T12:30:00Z",
             ) from None
     return text
 
@@ -290,10 +292,13 @@ def _spans(fields: Fields) -> tuple[SpanRow, ...] | None:
 
 
 def _span(fields: Fields) -> SpanRow:
-    start, end = whole(fields, "start", MAX_OFFSET), whole(fields, "end", MAX_OFFSET)
+    start, end = (
+        read_whole_number(fields, "start", MAX_OFFSET),
+        read_whole_number(fields, "end", MAX_OFFSET),
+    )
     text = fields.optional_string("text") or ""
     if not text.strip() and (start is None or end is None or end <= start):
         raise InputError(
             fields.place, f"{fields.of} has no text", "give its quote, or start and end"
         )
-    return SpanRow(short(fields, "field", MAX_FIELD) or "", start, end, text)
+    return SpanRow(read_text(fields, "field", MAX_FIELD) or "", start, end, text)

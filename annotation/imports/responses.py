@@ -18,14 +18,14 @@ from annotation.imports.labels import (
     MAX_OFFSET,
     MAX_RATER,
     StandIn,
-    moment,
     rater_of,
-    short,
-    whole,
+    read_moment,
+    read_text,
+    read_whole_number,
 )
 from annotation.label_rows import SpanRow
 from datasets.readers.fields import Fields
-from datasets.readers.jsonl import records, shown
+from datasets.readers.jsonl import excerpt, records
 from datasets.rows import InputError, Place
 
 COLUMNS = (
@@ -79,16 +79,16 @@ def read_responses(path: Path, rater: StandIn | None = None) -> Iterator[Respons
         fields = Fields(raw, place, known=COLUMNS)
         kind = fields.optional_string("rater_kind") or "human"
         if kind not in KINDS:
-            raise InputError(place, f"rater_kind is {shown(kind)}", f"give {', '.join(KINDS)}")
+            raise InputError(place, f"rater_kind is {excerpt(kind)}", f"give {', '.join(KINDS)}")
         yield ResponseRow(
             item=fields.filled("item"),
             rater=rater_of(fields, rater),
             rater_kind=kind,
-            replicate=whole(fields, "replicate") or 0,
-            revision=whole(fields, "revision", low=1),
-            created_at=moment(fields),
+            replicate=read_whole_number(fields, "replicate") or 0,
+            revision=read_whole_number(fields, "revision", low=1),
+            created_at=read_moment(fields),
             seconds=fields.number("seconds", 0, float("inf")),
-            assisted_by=short(fields, "assisted_by", MAX_RATER) or None,
+            assisted_by=read_text(fields, "assisted_by", MAX_RATER) or None,
             comment=fields.optional_string("comment"),
             units=_units(fields),
             place=place,
@@ -107,7 +107,7 @@ def _units(fields: Fields) -> Mapping[str, Mapping[str, Any]]:
     for name, answer in units.items():
         if not isinstance(answer, dict):
             raise InputError(
-                fields.place, f"unit {shown(name)} is not an object", "write its answer"
+                fields.place, f"unit {excerpt(name)} is not an object", "write its answer"
             )
     return units
 
@@ -126,8 +126,10 @@ def quote_rows(
     for one in evidence or ():
         quote = Fields(one, place, "a quote", _QUOTE_KEYS)
         of = quote.optional_string("variable") or variable or quote.filled("variable")
-        where = short(quote, "field", MAX_FIELD) or field
-        span = SpanRow(where, whole(quote, "start", MAX_OFFSET), None, quote.filled("quote"))
+        where = read_text(quote, "field", MAX_FIELD) or field
+        span = SpanRow(
+            where, read_whole_number(quote, "start", MAX_OFFSET), None, quote.filled("quote")
+        )
         rows[of] = (*rows.get(of, ()), span)
     return rows
 

@@ -1,8 +1,8 @@
 """Integrity checks: is every stored assignment, answer and sample still as it was created?
 
 `violations` passes once over the assignments of each campaign, a chunk at a time, with all answers
-to them (`rows.answered`). A check in the other modules is a rule with its remedy, and a function
-that yields the violations of one assignment. Nothing is changed here.
+to them (`rows.answered_assignments`). Each of the other modules has a check, which is a rule with
+its remedy, and a function that yields the violations of one assignment. Nothing is changed here.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from annotation.integrity.decisions import (
     wrong_decisions,
     wrong_drafts,
 )
-from annotation.integrity.rows import Answered, CheckedCounts, Study, answered
+from annotation.integrity.rows import AnsweredAssignment, CheckedCounts, Study, answered_assignments
 from annotation.models import Campaign
 from audit.violations import Check, Violation
 
 __all__ = ["CHECKS", "CheckedCounts", "violations"]
 
-_OF_ANSWERS: tuple[tuple[Check, Callable[[Answered], Iterator[Violation]]], ...] = (
+_OF_ANSWERS: tuple[tuple[Check, Callable[[AnsweredAssignment], Iterator[Violation]]], ...] = (
     (REVISIONS, wrong_revisions),
     (LABELS, wrong_labels),
-    (evidence.CHECK, evidence.wrong),
+    (evidence.CHECK, evidence.find_violations),
     (DRAFTS, wrong_drafts),
     (DECISIONS, wrong_decisions),
 )
@@ -55,10 +55,10 @@ def violations(checked_elsewhere: Collection[int], checked: CheckedCounts) -> It
     yield from stray_decisions()
     for campaign in Campaign.objects.select_related("batch").order_by("pk").iterator():
         checked.campaigns += 1
-        yield from sample.wrong(campaign)
-        yield from exposure.wrong(campaign)
-        yield from items.wrong(Study(campaign))
-        for each in answered(Study(campaign), checked):
+        yield from sample.find_violations(campaign)
+        yield from exposure.find_violations(campaign)
+        yield from items.find_violations(Study(campaign))
+        for each in answered_assignments(Study(campaign), checked):
             if each.row.rater not in checked_elsewhere:
                 yield from wrong_status(each)
             for _, wrong in _OF_ANSWERS:

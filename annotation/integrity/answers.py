@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from annotation.integrity.rows import STRICT, Answer, Answered, Value
+from annotation.integrity.rows import STRICT, Answer, AnsweredAssignment, Value
 from annotation.models import Assignment, Label, Unit
 from audit.models import Event
 from audit.violations import Check, Place, Violation
@@ -24,7 +24,7 @@ LABEL = Label._meta.db_table
 Key = tuple[str, str]
 
 
-def wrong_labels(each: Answered) -> Iterator[Violation]:
+def wrong_labels(each: AnsweredAssignment) -> Iterator[Violation]:
     if each.study.schema is None:
         return
     if strange := [name for name in each.row.asked if name not in each.asked]:
@@ -33,7 +33,7 @@ def wrong_labels(each: Answered) -> Iterator[Violation]:
         yield from _of_answer(each, answer)
 
 
-def _of_answer(each: Answered, answer: Answer) -> Iterator[Violation]:
+def _of_answer(each: AnsweredAssignment, answer: Answer) -> Iterator[Violation]:
     said = each.entries[answer.pk]
     if said.refused:
         yield each.of_answer(LABELS.name, answer, said.refused)
@@ -55,7 +55,9 @@ def _of_answer(each: Answered, answer: Answer) -> Iterator[Violation]:
     yield from _differing(each, answer, expected, stored)
 
 
-def _stored_labels(each: Answered, answer: Answer) -> tuple[dict[Key, Value], list[Value]]:
+def _stored_labels(
+    each: AnsweredAssignment, answer: Answer
+) -> tuple[dict[Key, Value], list[Value]]:
     """Return the labels by unit and variable, and the labels for units of other items."""
     units = each.units
     stored: dict[Key, Value] = {}
@@ -70,7 +72,10 @@ def _stored_labels(each: Answered, answer: Answer) -> tuple[dict[Key, Value], li
 
 
 def _differing(
-    each: Answered, answer: Answer, expected: Mapping[Key, str], stored: Mapping[Key, Value]
+    each: AnsweredAssignment,
+    answer: Answer,
+    expected: Mapping[Key, str],
+    stored: Mapping[Key, Value],
 ) -> Iterator[Violation]:
     for (unit, variable), code in expected.items():
         value = stored.get((unit, variable))
@@ -88,7 +93,7 @@ def _differing(
             yield each.wrong(LABELS.name, what, (LABEL, value.pk), **place)
 
 
-def _incomplete(each: Answered, answer: Answer) -> Iterator[Violation]:
+def _incomplete(each: AnsweredAssignment, answer: Answer) -> Iterator[Violation]:
     """Yield violations for answers that pages, the API and judges could not have sent."""
     for name in each.asked:
         if name not in answer.payload["units"]:
@@ -110,7 +115,7 @@ REVISIONS = Check(
 )
 
 
-def wrong_revisions(each: Answered) -> Iterator[Violation]:
+def wrong_revisions(each: AnsweredAssignment) -> Iterator[Violation]:
     before = 0
     for answer in each.answers:
         if answer.revision != before + 1 and not _has_number_from_file(answer, before):
@@ -158,7 +163,7 @@ STATUS = Check(
 Status = Assignment.Status
 
 
-def wrong_status(each: Answered) -> Iterator[Violation]:
+def wrong_status(each: AnsweredAssignment) -> Iterator[Violation]:
     status, answers = each.row.status, each.answers
     if status not in Status.values:
         yield each.wrong(STATUS.name, f"is {status!r}, which is not a status")

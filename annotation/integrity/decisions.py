@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from annotation.integrity.rows import Answer, Answered
+from annotation.integrity.rows import Answer, AnsweredAssignment
 from annotation.models import Decision, Draft, Rater
 from audit.violations import Check, Violation
 
@@ -18,14 +18,14 @@ DECISIONS = Check(
 DECISION = Decision._meta.db_table
 
 
-def wrong_decisions(each: Answered) -> Iterator[Violation]:
+def wrong_decisions(each: AnsweredAssignment) -> Iterator[Violation]:
     if each.row.rater_kind != Rater.Kind.REFERENCE:
         return
     for answer in each.answers:
         yield from _of_answer(each, answer)
 
 
-def _of_answer(each: Answered, answer: Answer) -> Iterator[Violation]:
+def _of_answer(each: AnsweredAssignment, answer: Answer) -> Iterator[Violation]:
     decision, revision = each.decisions.get(answer.pk), answer.revision
     if decision is None:
         if answer.door != "import":
@@ -71,7 +71,7 @@ DRAFTS = Check(
 DRAFT = Draft._meta.db_table
 
 
-def wrong_drafts(each: Answered) -> Iterator[Violation]:
+def wrong_drafts(each: AnsweredAssignment) -> Iterator[Violation]:
     if (draft := each.draft) is None:
         return
     row, units = (DRAFT, draft.pk), None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from annotation.integrity.rows import Answer, Answered, Range, Value
+from annotation.integrity.rows import Answer, AnsweredAssignment, Range, Value
 from annotation.models import Label, Rater, Span
-from annotation.presentation import shown_texts
+from annotation.presentation import texts_by_field
 from annotation.protocols.points import Quote
 from audit.violations import Check, Place, Violation
 from datasets.quotes import fold
@@ -24,12 +24,12 @@ LONGEST = 60
 Places = Mapping[tuple[str, str], Sequence[Quote]]
 
 
-def wrong(each: Answered) -> Iterator[Violation]:
+def find_violations(each: AnsweredAssignment) -> Iterator[Violation]:
     # The texts of a trial are changed on purpose, and the changed texts are not stored.
     if each.row.rater_kind == Rater.Kind.TRIAL or each.study.schema is None:
         return
     for answer in each.answers:
-        given = _given(each, answer)
+        given = _quotes_by_variable(each, answer)
         for value in each.labels.get(answer.pk, ()):
             unit = each.units.get(value.unit)
             spans = each.spans.get(value.pk, ())
@@ -38,7 +38,7 @@ def wrong(each: Answered) -> Iterator[Violation]:
                 yield from _of_label(each, answer, value, spans, quotes)
 
 
-def _given(each: Answered, answer: Answer) -> Places:
+def _quotes_by_variable(each: AnsweredAssignment, answer: Answer) -> Places:
     """Return the quotes of an answer by unit and variable."""
     found: dict[tuple[str, str], list[Quote]] = {}
     for entry in each.entries[answer.pk].entries:
@@ -48,7 +48,7 @@ def _given(each: Answered, answer: Answer) -> Places:
 
 
 def _of_label(
-    each: Answered,
+    each: AnsweredAssignment,
     answer: Answer,
     value: Value,
     spans: Sequence[Range],
@@ -63,7 +63,7 @@ def _of_label(
         what = "has evidence, but its batch no longer gives its item"
         yield each.of_answer(CHECK.name, answer, what)
         return
-    texts = dict(shown_texts(each.spec))
+    texts = dict(texts_by_field(each.spec))
     found = False
     for span in spans:
         if misplaced := _misplaced(span, texts):
@@ -103,7 +103,7 @@ def _misplaced(span: Range, texts: Mapping[str, str]) -> str | None:
 
 
 def _stems(span: Range, quote: Quote, whole: bool) -> bool:
-    """Whether a span comes from a quote. People's quotes are exact, others were searched for."""
+    """Whether a span comes from a quote. People's quotes are exact; others were searched for."""
     if quote.field and span.field != quote.field and not span.field.startswith(f"{quote.field}:"):
         return False
     if span.quote == quote.quote:

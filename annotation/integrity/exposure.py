@@ -1,4 +1,4 @@
-"""Check that the marks of answers follow from the ledger of looks, by deriving them again."""
+"""Check that answers' exposure marks follow from the ledger of looks, by deriving them again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOMENT = timedelta(seconds=10)
 """A look and an answer at the same time may be stored in either order, by several clocks."""
 
 
-def wrong(campaign: Campaign) -> Iterator[Violation]:
+def find_violations(campaign: Campaign) -> Iterator[Violation]:
     """Yield a violation for each answer of a campaign whose mark differs from the ledger."""
     looks = Look.objects.filter(user__rater=OuterRef("assignment__rater"), exposing=True)
     answers = Response.objects.filter(
@@ -60,16 +60,17 @@ def _difference(response: Response) -> str:
 def _compared(response: Response, stored: set[str], presented: int | None) -> str:
     at, row = response.created_at, response.assignment
     if missing := _derived(row, response, at - MOMENT, presented) - stored:
-        return f"is not marked on {_named(missing)}, although its person had looked at others'"
+        units = _describe_units(missing)
+        return f"is not marked on {units}, although its author had looked at others' answers"
     if extra := stored - _derived(row, response, at + MOMENT, presented):
-        return f"is marked on {_named(extra)}, although no look showed others' answers"
+        return f"is marked on {_describe_units(extra)}, although no look showed others' answers"
     return ""
 
 
 def _first_writers(row: Assignment) -> list[int | None]:
     """Return the raters whose first answer a second round may have shown, or None without any.
 
-    Which one it was is not stored, and another one may be shown since.
+    It is not stored which one was shown, and another one may have been shown since.
     """
     item = row.item
     before = Response.objects.filter(
@@ -88,7 +89,7 @@ def _derived(
     return {name for each in found for name in each.units}
 
 
-def _named(units: set[str]) -> str:
+def _describe_units(units: set[str]) -> str:
     first, *more = sorted(units)
     return f"unit {first}" + (f" and {len(more)} more" if more else "")
 

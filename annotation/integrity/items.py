@@ -26,7 +26,7 @@ CHECK = Check(
 _COLUMNS = ("pk", "key", "query_id", "shown_passages", "passage_uses")
 
 
-def wrong(study: Study) -> Iterator[Violation]:
+def find_violations(study: Study) -> Iterator[Violation]:
     if study.schema is None:
         return
     items = study.campaign.items.order_by("query", "pk").values_list(*_COLUMNS)

@@ -1,6 +1,6 @@
 """Read stored assignments with all answers to them, in chunks of plain values.
 
-Memory contains one chunk and the texts of a few queries, for any number of labels. No model
+Only one chunk and the texts of a few queries are in memory, for any number of labels. No model
 instances are created.
 """
 
@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
     @property
     def is_revoked(self) -> bool:
-        """Whether the answers are kept though their person revoked their consent."""
+        """Whether the answers are kept although their author revoked consent."""
         return self.status == Assignment.Status.CANCELLED and self.reason == REVOKED
 
 
@@ -262,7 +262,7 @@ class Study:
 
 
 @dataclass
-class Answered:
+class AnsweredAssignment:
     """An assignment with everything that belongs to it: answers by revision, units by key."""
 
     study: Study
@@ -339,13 +339,15 @@ def parse_answer(study: Study, asked: Mapping[str, UnitSpec], answer: Answer) ->
         return ParsedAnswer((), (), f"its payload is not an answer: {error.problems[0]}{more}")
 
 
-def answered(study: Study, checked: CheckedCounts) -> Iterator[Answered]:
+def answered_assignments(study: Study, checked: CheckedCounts) -> Iterator[AnsweredAssignment]:
     """Yield every assignment of a campaign with its answers, by query and item."""
     for chunk in chunks(rows_of(study.campaign, CHUNK), CHUNK):
         yield from _with_answers(study, chunk, checked)
 
 
-def _with_answers(study: Study, chunk: Sequence[Row], checked: CheckedCounts) -> Iterator[Answered]:
+def _with_answers(
+    study: Study, chunk: Sequence[Row], checked: CheckedCounts
+) -> Iterator[AnsweredAssignment]:
     keys = [row.pk for row in chunk]
     answers = answers_of(keys)
     responses = [answer.pk for each in answers.values() for answer in each]
@@ -359,7 +361,7 @@ def _with_answers(study: Study, chunk: Sequence[Row], checked: CheckedCounts) ->
     checked.labels += sum(map(len, labels.values()))
     checked.spans += sum(map(len, spans.values()))
     for row in chunk:
-        yield Answered(
+        yield AnsweredAssignment(
             study,
             row,
             placed[row.item],

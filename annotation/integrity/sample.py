@@ -1,4 +1,4 @@
-"""Check that the stored sample follows from the seed, and that units are those of the sample."""
+"""Check that the stored sample follows from the seed, and that the units match the sample."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHECK = Check(
 CHUNK = 500
 
 
-def wrong(campaign: Campaign) -> Iterator[Violation]:
+def find_violations(campaign: Campaign) -> Iterator[Violation]:
     if campaign.protocol not in DECLARED:
         return
     first = campaign.options.get("prerequisite")
@@ -41,7 +41,7 @@ def _of_items(campaign: Campaign) -> Iterator[Violation]:
     items = campaign.items.order_by("pk").values_list("pk", "key").iterator(chunk_size=CHUNK)
     for chunk in chunks(items, CHUNK):
         keys = [pk for pk, _ in chunk]
-        drawn, asked = _drawn(keys), _asked(keys)
+        drawn, asked = _sampled_units(keys), _asked_units(keys)
         for pk, key in chunk:
             rows = drawn.get(pk, [])
             units = [UnitSpec(row.unit_kind, row.key, "") for row in rows]
@@ -54,18 +54,18 @@ def _of_items(campaign: Campaign) -> Iterator[Violation]:
 
 
 def _has_final_sample(rows: Sequence[UnitSampling]) -> bool:
-    """Whether the units were sampled at creation. If they are sampled later, the item has all."""
+    """Whether the units were sampled at creation. If not, the item has all units until then."""
     return all(row.kind in ("all", "simple") for row in rows)
 
 
-def _drawn(items: Sequence[int]) -> dict[int, list[UnitSampling]]:
+def _sampled_units(items: Sequence[int]) -> dict[int, list[UnitSampling]]:
     found: dict[int, list[UnitSampling]] = defaultdict(list)
     for row in UnitSampling.objects.filter(item__in=items).order_by("item", "position"):
         found[row.item_id].append(row)
     return found
 
 
-def _asked(items: Sequence[int]) -> dict[int, set[tuple[str, str]]]:
+def _asked_units(items: Sequence[int]) -> dict[int, set[tuple[str, str]]]:
     found: dict[int, set[tuple[str, str]]] = defaultdict(set)
     rows = Unit.objects.filter(item__in=items).order_by()
     for item, kind, key in rows.values_list("item_id", "kind", "key"):

@@ -19,7 +19,7 @@ from annotation.people.pay import PayError, read_rate
 from annotation.people.shares import ShareError, read_shares
 from datasets.access import READERS
 from datasets.atomic_files import new_file, new_folder
-from datasets.console import no_such
+from datasets.console import unknown_name_error
 from datasets.models import Batch
 
 
@@ -27,7 +27,7 @@ def campaign_called(name: str) -> Campaign:
     campaign = Campaign.objects.select_related("batch").filter(name=name).first()
     if campaign is None:
         known = Campaign.objects.values_list("name", flat=True)
-        raise no_such("campaign", name, known, "create it with create_campaign")
+        raise unknown_name_error("campaign", name, known, "create it with create_campaign")
     return campaign
 
 
@@ -35,7 +35,7 @@ def batch_called(name: str) -> Batch:
     batch = Batch.objects.filter(name=name).first()
     if batch is None:
         known = Batch.objects.values_list("name", flat=True)
-        raise no_such("batch", name, known, "load it with load_batch")
+        raise unknown_name_error("batch", name, known, "load it with load_batch")
     return batch
 
 
@@ -108,7 +108,7 @@ def _filling(pieces: Iterable[bytes]) -> Callable[[BinaryIO], object]:
 
 
 def print_bytes(out: OutputWrapper, pieces: Iterable[bytes]) -> None:
-    """Print text in pieces of bytes, none of which ends within a character."""
+    """Print text given as pieces of bytes, none of which ends within a character."""
     print_lines(out, (piece.decode("utf-8") for piece in pieces))
 
 
@@ -229,7 +229,7 @@ def read_settings(options: Mapping[str, Any]) -> CampaignSettings:
 
 
 def read_given_shares(options: Mapping[str, Any]) -> dict[str, float] | None:
-    """Read shares from options; None if they say nothing of shares. Raises DesignError."""
+    """Read shares from options; None if there are none. Raises DesignError."""
     try:
         if options.get("share"):
             return read_shares(options["share"])
@@ -239,7 +239,7 @@ def read_given_shares(options: Mapping[str, Any]) -> dict[str, float] | None:
 
 
 def read_given_rate(options: Mapping[str, Any]) -> str | None:
-    """Read the pay from options; None if they do not have it. Raises DesignError."""
+    """Read the pay from options; None if there is none. Raises DesignError."""
     pay: str | None = options.get("pay")
     try:
         return None if pay is None else str(read_rate(pay) or "")

@@ -1,8 +1,8 @@
 """The models of annotation: people, campaigns, and answers.
 
-`people` has accounts, raters and their roles, `campaigns` what is asked of whom, `intake` what
-comes before the first item, `shares` how much each person answers, and `answers` what people
-answered. Each imports from those before it; `people` names campaigns by their label.
+`people` has accounts, raters and their roles, `campaigns` items and assignments, `intake` consent
+and background questions, `shares` each person's part of the work, and `answers` drafts, responses
+and labels. Each imports from those before it; `people` names campaigns by their label.
 """
 
 from annotation.models.answers import (

@@ -28,8 +28,8 @@ class Response(models.Model):
     `key` is the client's own key for the save, so that an answer sent twice is stored once. `basis`
     has the digests of what the rater was shown (`annotation.provenance`). It is None for imports.
     `exposed` says whether the person could see others' answers to any of the units beforehand, with
-    an `Exposure` for each look at them. It is None if that is unknown: for answers of files and
-    judges, and of people before there was a ledger.
+    an `Exposure` for each look at them. It is None if that is unknown, which is the case for
+    answers from files and judges, and for answers that people gave before the ledger existed.
     """
 
     assignment = models.ForeignKey(Assignment, models.CASCADE, related_name="responses")
@@ -63,8 +63,8 @@ class Response(models.Model):
 class CarriedAnswer(models.Model):
     """A response that was carried over from another campaign, in which it was given.
 
-    `origin` is the response there, and `campaign` the name of that campaign. They have their own
-    table, since most responses have no origin.
+    `origin` is the response there, and `campaign` the name of that campaign. These facts have their
+    own table, since most responses have no origin.
     """
 
     response = models.OneToOneField(Response, models.CASCADE, related_name="carried")
@@ -156,13 +156,13 @@ class AdjudicationRequest(models.Model):
 
 
 class Look(models.Model):
-    """What an account could see of others' answers at one moment: one row of the ledger.
+    """A row of the ledger: the answers of others that an account could see at one moment.
 
     `scope` names the items or units by primary keys (`{"items": [...]}`, `{"units": [...]}`), or is
     None for the whole campaign. With a `rater`, only answers of that rater were shown. `number` is
-    how many units the answers or figures were about, and `upto` the newest response at the time:
-    no later one was shown. Only `exposing` looks mark later answers; the others showed figures over
-    too many units to say anything about one. `digest` covers the scope, so that the same look
+    how many units the answers or figures were about, and `upto` the newest response at the time: no
+    later one was shown. Only `exposing` looks mark later answers; the others showed figures over so
+    many units that they reveal nothing about one. `digest` covers the scope, so that the same look
     without newer answers is one row.
     """
 

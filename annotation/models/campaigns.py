@@ -31,7 +31,7 @@ class Campaign(Owned):
     (empty: the protocol's), `gold_every` (a gold item comes after this many items; 0: never),
     `practice_of` (the campaign whose practice people take first) and `qualify` (its pass mark).
 
-    An archived campaign is a closed one that lists show only when asked for archived ones.
+    An archived campaign is closed, and lists show it only on request.
 
     A campaign that `continues` another one carried its answers over, as far as texts and questions
     are the same.
@@ -133,7 +133,7 @@ class Item(models.Model):
     `quota` is the number of slots. `taken` counts the slots in use, and the database refuses more
     than `quota`. `probability` is the chance with which the design sampled the item.
 
-    `shown_passages` are the ids of the passages that the campaign's option left when the item was
+    `shown_passages` are the ids of the passages that the campaign's option kept when the item was
     created (None: all). `passage_uses` are the codes of their uses at that time, by id. Later
     labels change neither. `drawn` are the names of the sampled units, if all raters are asked the
     same sample and it depends on another campaign (None: not sampled, or sampled for each rater).
@@ -305,7 +305,7 @@ class UnitSampling(models.Model):
 
     `kind` is all, simple, turns or own. Turns alternate between two strata once another campaign is
     done; until then `drawn` and `probability` are unknown, and the wave is 2. With own, each rater
-    has a sample that is stored with the assignment.
+    has a separate sample, which is stored with the assignment.
     """
 
     item = models.ForeignKey(Item, models.CASCADE, related_name="unit_samplings")

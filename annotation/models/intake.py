@@ -1,4 +1,4 @@
-"""Models of what comes before the first item: consent, and a person's background."""
+"""Models of the steps before a person's first item: consent and background questions."""
 
 from __future__ import annotations
 

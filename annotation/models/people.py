@@ -89,7 +89,7 @@ class User(AbstractUser):
 
 
 class LogInCount(models.Model):
-    """Wrong passwords or codes for an account, by where they came from, or all of an address.
+    """Counts of wrong passwords or codes: for an account by source, or for an address.
 
     `account` and `source` are digests (`annotation.people.login_limits`), since people type
     passwords into the wrong field, and since addresses are personal. A row of the kind `known`
@@ -126,7 +126,8 @@ class LogInCount(models.Model):
 def join_only_team(user: User) -> None:
     """Let an account join the site's only team: its first researcher as the owner.
 
-    Further researchers manage it, too. Guests join no team, nor do admins, who manage every team.
+    Further researchers manage it, too. Guests join no team. Neither do admins, who manage every
+    team.
     """
     if user.is_guest or user.role == User.Role.ADMIN:
         return

@@ -1,4 +1,4 @@
-"""Background questions of a campaign's own, and what people answered to them.
+"""A campaign's own background questions, and people's answers to them.
 
 Each person is asked once, before the first item. A question that is added later is asked of
 everybody who has not seen it, before their next item.
@@ -252,7 +252,7 @@ def background_counts(campaign: Campaign, revoked: set[int]) -> list[dict[str, A
     """Return, for each question, how many people gave each answer.
 
     `counts` are in the order of the choices. A number has `median`, `low` and `high` instead; the
-    texts that people wrote are only counted. `left_out` people did not answer.
+    texts that people wrote are only counted. `left_out` is the number of people who did not answer.
     """
     answers = [row.answers for row in _rows(campaign, revoked)]
     return [_counts(each, answers) for each in questions_of(campaign)]
@@ -270,7 +270,7 @@ def _counts(question: Question, answers: Sequence[Mapping[str, Answer]]) -> dict
     }
     if question.kind in ("choice", "several"):
         tally = Counter(c for each in said for c in (each if isinstance(each, list) else [each]))
-        # A choice that was removed from the question keeps its people.
+        # People who gave a choice that has been removed are still counted.
         names = [*question.choices, *sorted(set(tally) - set(question.choices))]
         return found | {"counts": {name: tally[name] for name in names}}
     if question.kind == "number" and said:

@@ -65,7 +65,7 @@ def consents(campaign: Campaign, rater: Rater) -> QuerySet[Consent]:
 
 
 def has_agreed(campaign: Campaign, rater: Rater) -> bool:
-    """Whether a person has agreed to the current version, and not revoked that."""
+    """Whether a person has agreed to the current version and not revoked that consent."""
     return consents(campaign, rater).filter(text__version=campaign.consent_version).exists()
 
 
@@ -85,7 +85,7 @@ def has_revoked(campaign: Campaign, rater: Rater) -> bool:
 def revoked_raters(campaign: Campaign, rater: int | None = None) -> set[int]:
     """Return the raters, by primary key, who revoked their consent and have not agreed again.
 
-    With a `rater`, only that one is looked for.
+    With a `rater`, only that rater is looked up.
     """
     rows = Consent.objects.filter(text__campaign=campaign)
     rows = rows if rater is None else rows.filter(rater=rater)
@@ -121,7 +121,7 @@ def consent_state(campaign: Campaign, rater: Rater | None) -> ConsentState:
 
 
 def asked_for_consent(user: User) -> list[Campaign]:
-    """Return the campaigns in which an account agreed to a text, or revoked that, by name."""
+    """Return the campaigns in which an account gave or revoked consent, by name."""
     rows = Campaign.objects.filter(consent_texts__consents__rater__user=user)
     return list(rows.distinct().order_by("name"))
 
@@ -145,7 +145,7 @@ def _moment(at: datetime | None) -> str | None:
 
 
 def counts_of_consents(campaign: Campaign) -> dict[str, int]:
-    """Return how many people agreed and how many of them revoked that, for a datasheet."""
+    """Return how many people agreed, and how many of them revoked, for a datasheet."""
     rows = Consent.objects.filter(text__campaign=campaign)
     return {
         "version": campaign.consent_version,

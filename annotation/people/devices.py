@@ -1,8 +1,8 @@
 """The cookie that exempts a known browser from the waits that others' wrong passwords cause.
 
 It holds a random key for each of the last accounts, signed, beside a digest of the account's name.
-It lets nobody in: a thief of the cookie can guess at these accounts only as often as at the log-in
-page (`annotation.people.login_limits`).
+The cookie logs nobody in. A thief of it can try passwords for these accounts only as often as
+anybody at the log-in page (`annotation.people.login_limits`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Earlier rounds of a campaign, and which people they keep from an item of this one.
 
 A second round and a validation of written answers go to another person than the one who was asked
-before. A sample of one's own answers (`sampling=own`) goes only to somebody who gave some. A slot
-that a fixed share allots to the wrong person would never be answered.
+before. A sample of a person's own answers (`sampling=own`) goes only to people who have answered. A
+slot that a fixed share allots to the wrong person would never be answered.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def first_round(campaign: Campaign) -> str:
     return str(campaign.options.get("prerequisite") or "")
 
 
-def earlier(campaign: Campaign) -> list[str]:
+def earlier_campaigns(campaign: Campaign) -> list[str]:
     """Return the names of the campaigns before this one, back to the first."""
     names: list[str] = []
     before = first_round(campaign)
@@ -57,7 +57,9 @@ def void(campaign: Campaign) -> Q | None:
     begun = Assignment.objects.filter(item=OuterRef("item"), rater__user=user)
     if needs_another_person(campaign):
         asked = Assignment.objects.filter(
-            item__campaign__name__in=earlier(campaign), item__query=query, rater__user=user
+            item__campaign__name__in=earlier_campaigns(campaign),
+            item__query=query,
+            rater__user=user,
         )
         return Q(Exists(asked)) & ~Q(Exists(begun))
     if needs_own_answers(campaign):
@@ -68,13 +70,13 @@ def void(campaign: Campaign) -> Q | None:
 
 
 def barred_items(campaign: Campaign, users: Collection[int]) -> Mapping[int, set[int]]:
-    """Return which of these users can never answer the items of a query, by query.
+    """Return the users among these who can never answer the items of a query, by query.
 
-    It follows from the earlier rounds so far: who was asked what, and who will be asked because of
-    a share.
+    This follows from the earlier rounds so far: who was asked, and who will be asked because of a
+    share.
     """
     if needs_another_person(campaign):
-        return _asked_or_allotted(earlier(campaign), users)
+        return _asked_or_allotted(earlier_campaigns(campaign), users)
     if needs_own_answers(campaign):
         return _without_own(campaign, users)
     return {}
@@ -101,7 +103,7 @@ def _without_own(campaign: Campaign, users: Collection[int]) -> Mapping[int, set
     allotted = Allotment.objects.filter(item__campaign__name=first, item__campaign__is_open=True)
     for query, user in allotted.values_list("item__query", "user").distinct():
         can[query].add(user)
-    # A person with a share there gets only what is allotted to them.
+    # A person with a share in that round gets only the items allotted to them.
     sharing = set(Campaign.objects.filter(name=first).values_list("person_shares__user", flat=True))
     free = set(_free(first).values_list("query", flat=True))
     queries = campaign.items.values_list("query", flat=True).distinct()
@@ -122,7 +124,7 @@ def _taking_part(first: str) -> QuerySet[Assignment]:
 
 
 def _free(first: str) -> QuerySet[Item]:
-    """Return the items of a campaign that anybody can still take."""
+    """Return the items of a campaign that any person can still take."""
     items = Item.objects.filter(
         campaign__name=first, campaign__is_open=True, use=Item.Use.STUDY, taken__lt=F("quota")
     )

@@ -1,9 +1,10 @@
 """Log-in by OpenID Connect: which account a person of the identity provider has, and who gets one.
 
-An identity belongs to an account by what the provider calls the person (`sub`), and never by what
-the person says. It is linked once: by a verified e-mail address that an admin has entered for the
-account, by an invitation, by its owner while logged in, or with a new account, if newcomers get
-any. Only a digest of the provider's name for the person is stored, and no other claim.
+An identity belongs to an account by the provider's name for the person (`sub`), and never by a
+claim that the person can choose. It is linked once: by a verified e-mail address that an admin has
+entered for the account, by an invitation, by its owner while logged in, or with a new account, if
+newcomers get any. Only a digest of the provider's name for the person is stored, and no other
+claim.
 """
 
 from __future__ import annotations
@@ -62,23 +63,23 @@ def identity_of(claims: Mapping[str, Any], issuer: str) -> Identity:
     uid = sha256(f"{issuer}\0{sub}".encode()).hexdigest()
     verified = claims.get("email_verified") in (True, "true")
     address = email.strip() if verified and isinstance(email, str) else ""
-    return Identity(uid, folded_address(address), _name(claims))
+    return Identity(uid, normalize_address(address), _name(claims))
 
 
-def folded_address(address: str) -> str:
+def normalize_address(address: str) -> str:
     """Return an address in lower case, and an empty string if it has letters beyond ASCII.
 
-    Some of these, as the Kelvin sign and the dotless i, become ASCII letters when their case is
-    changed, so that one person's address would be another's.
+    Some letters, such as the Kelvin sign and the dotless i, become ASCII letters when their case is
+    changed, so one person's address would become another person's.
     """
     return address.lower() if address.isascii() else ""
 
 
 def nonce_of(state: str) -> str:
-    """Return what an ID token has to repeat for the log-in that began with `state`.
+    """Return the nonce that an ID token must contain for the log-in that began with `state`.
 
-    A code that was issued for another browser's log-in then logs nobody in, even at a provider
-    that does not check PKCE.
+    So a code that was issued for another browser's log-in is useless here, even if the provider
+    does not check PKCE.
     """
     return salted_hmac("tandem.oidc.nonce", state, algorithm="sha256").hexdigest()
 
@@ -127,7 +128,7 @@ def take_part(invitation: Invitation | None, user: User) -> None:
 def _by_email(email: str) -> User | None:
     """Return the account with this address, if no identity belongs to it yet.
 
-    An address that the provider has given to another person later must not open the account.
+    If the provider later gives the address to another person, that person must not get the account.
     """
     rows = EmailAddress.objects.filter(email=email, verified=True) if email else ()
     users = [row.user for row in rows]

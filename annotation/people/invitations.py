@@ -144,7 +144,7 @@ def landing(invitation: Invitation, user: User) -> str:
     if invitation.team_id is None:
         return reverse("home")
     if user.role == User.Role.ANNOTATOR:
-        # This page says which team it is, since annotators have no page of a team.
+        # This page names the team, since annotators have no page of a team.
         return f"{reverse('work')}?joined={invitation.team_id}"
     if invitation.campaign_id is not None:
         return reverse("home")

@@ -1,6 +1,6 @@
-"""The language of annotators' pages: an account's choice, else that of the browser.
+"""The language of annotators' pages: the account's choice, or else the browser's.
 
-Researchers' pages are in English, whatever somebody's browser prefers.
+Researchers' pages are in English, whatever the browser prefers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def languages(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[.
 
     def middleware(request: HttpRequest) -> HttpResponse:
         with translation.override(language_of(request)):
-            # For the page of an error that is answered further out.
+            # For an error page that an outer middleware renders.
             request.LANGUAGE_CODE = translation.get_language()
             response = get_response(request)
             response.headers.setdefault("Content-Language", translation.get_language())

@@ -1,7 +1,7 @@
 """Leases: how long an item is reserved for a person, and how its slot is released.
 
 Code that claims or releases a slot locks the assignment first, then the rater, then the item. It
-waits for no lock out of this order, so that no two transactions wait for each other.
+never waits for a lock out of this order, so no two transactions wait for each other.
 """
 
 from __future__ import annotations

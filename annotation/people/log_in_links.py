@@ -1,7 +1,7 @@
 """Links that log one account in, once, within ten minutes: the way in for an admin at the server.
 
 They serve where local passwords are switched off or an identity provider is away. A second factor
-is still asked for. The link ends with the next log-in, a new password and a new role.
+is still asked for. The link becomes invalid with the next log-in, a new password or a new role.
 """
 
 from __future__ import annotations

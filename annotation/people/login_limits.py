@@ -2,9 +2,9 @@
 
 Ten wrong passwords close log-in for the pair of account and address, first for a minute and then
 for longer and longer. Elsewhere the account stays open, so a stranger locks nobody out. A browser
-from which the account has logged in before has a cookie, counts by itself, and waits for nobody
-else's guesses (OWASP calls it a device cookie). Guesses from many addresses are slowed down
-together, by account and by address, and never stopped.
+from which the account has logged in before has a cookie. It is counted separately, and other
+people's guesses do not make it wait (OWASP calls this a device cookie). Guesses from many addresses
+are slowed down together, by account and by address, but never blocked.
 
 Each guess is counted before it is checked, by one conditional update, so guesses at the same moment
 cannot exceed a limit. A correct password takes its count back. A guess during a wait is neither
@@ -32,7 +32,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 MINUTES = (1, 2, 4, 8, 16, 32, 60)
 WAITS = tuple(timedelta(minutes=each) for each in MINUTES)
 KNOWN_FOR = timedelta(days=180)
-"""How long an address or a browser from which an account logged in is known."""
+"""How long a site remembers an address or a browser from which an account has logged in."""
 PASSWORD_KINDS = (Kind.ADDRESS, Kind.DEVICE, Kind.ACCOUNT)
 CODE_KINDS = (Kind.CODE, Kind.CODES)
 
@@ -41,8 +41,8 @@ CODE_KINDS = (Kind.CODE, Kind.CODES)
 class Limit:
     """How many wrong guesses are free (`settings.LOGIN_TRIES`), and the waits after them.
 
-    The last wait holds for all further guesses. The count is forgotten after `window`: after the
-    last guess if `from_last`, and else after the first.
+    The last wait holds for all further guesses. The count is forgotten `window` after the last
+    guess if `from_last`, otherwise after the first.
     """
 
     waits: tuple[timedelta, ...]
@@ -94,7 +94,7 @@ def digest_of(text: str) -> str:
 
 
 def network_of(address: str) -> str:
-    """Return the digest of an address. A /64 network of IPv6 is one, since it has one owner."""
+    """Return the digest of an address, or of its /64 network in IPv6, since that has one owner."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -121,27 +121,27 @@ def take(counts: Counts, now: datetime) -> timedelta:
     try:
         with transaction.atomic():
             for kind, account, source in counts:
-                if not _counted(kind, account, source, now):
+                if not _count_guess(kind, account, source, now):
                     raise _TooManyError
     except _TooManyError:
         return max(wait(counts, now), timedelta(seconds=1))
     return timedelta(0)
 
 
-def _counted(kind: str, account: str, source: str, now: datetime) -> bool:
+def _count_guess(kind: str, account: str, source: str, now: datetime) -> bool:
     limit, free = LIMITS[kind], settings.LOGIN_TRIES[kind]
     row, _ = LogInCount.objects.get_or_create(
         kind=kind, account=account, source=source, defaults={"since": now, "last_at": now}
     )
     mine = LogInCount.objects.filter(pk=row.pk)
-    mine.filter(**{f"{_began(limit)}__lte": now - limit.window}).update(wrong=0, since=now)
+    mine.filter(**{f"{_window_field(limit)}__lte": now - limit.window}).update(wrong=0, since=now)
     may = Q(wrong__lt=free) | Q(last_at__lte=now - limit.waits[-1])
     for n, each in enumerate(limit.waits):
         may |= Q(wrong=free + n, last_at__lte=now - each)
     return bool(mine.filter(may).update(wrong=F("wrong") + 1, last_at=now))
 
 
-def _began(limit: Limit) -> str:
+def _window_field(limit: Limit) -> str:
     return "last_at" if limit.from_last else "since"
 
 
@@ -153,7 +153,7 @@ def wait(counts: Counts, now: datetime) -> timedelta:
 
 def _wait(row: LogInCount, now: datetime) -> timedelta:
     limit, over = LIMITS[row.kind], row.wrong - settings.LOGIN_TRIES[row.kind]
-    if over < 0 or getattr(row, _began(limit)) <= now - limit.window:
+    if over < 0 or getattr(row, _window_field(limit)) <= now - limit.window:
         return timedelta(0)
     return row.last_at + limit.waits[min(over, len(limit.waits) - 1)] - now
 
@@ -189,10 +189,10 @@ def remember(account: str, address: str) -> None:
 
 @dataclass(frozen=True)
 class Status:
-    """The wrong passwords and codes that still count against an account, and from how many places.
+    """The wrong passwords and codes that still count against an account, and their sources.
 
-    `closed_until` is when the last place may try again; None if all may. If `slowed`, guesses from
-    all unknown places together are slowed down.
+    `closed_until` is when the last source may try again; None if all may. If `slowed`, guesses from
+    all unknown sources together are slowed down.
     """
 
     wrong: int

@@ -1,8 +1,9 @@
 """Roles in a campaign, access to its items, and excluding a rater from statistics.
 
-A campaign belongs to a team, whose people take its items if its pool is open, and whose researchers
-read it. A role in the campaign takes precedence over that, and a role that has ended keeps its
-person out. A named pool is for members of the campaign, and for owners and managers of the team.
+A campaign belongs to a team. If the campaign's pool is open, everybody in the team may take its
+items. The team's researchers may read it. A role in the campaign takes precedence over the role in
+the team, and a role that has ended excludes its person. A named pool is for members of the
+campaign, and for owners and managers of the team.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ AT_MOST: dict[str, tuple[Role, ...]] = {
 }
 """The campaign roles that an account of each role may have. Admins read all campaigns."""
 
-DECIDED = "{} decided on disagreements here and has seen the labels of others; name another person"
+HAS_DECIDED = (
+    "{} decided on disagreements here and has seen the labels of others; name another person"
+)
 
 
 def workable(user: User) -> QuerySet[Campaign]:
@@ -72,11 +75,11 @@ def readable(user: User) -> QuerySet[Campaign]:
 
 
 JUDGE_READERS: list[Callable[[User], Q]] = []
-"""Further conditions under which an account reads a judge, such as a team that both belong to."""
+"""Further conditions under which an account may read a judge, such as a common team."""
 
 
 def readable_judges(user: User | None) -> QuerySet[Rater]:
-    """Return the judges that an account may name in a design, by name; all of them for a command.
+    """Return the judges that an account may name in a design, by name; all judges for a command.
 
     A judge may also come from an imported file or a jury, if it answered in a campaign that the
     account may read.
@@ -130,7 +133,7 @@ _managed_campaign = Prepared(
 
 
 def find_readable(user: User, campaign: int) -> Campaign | None:
-    """Return the campaign of a key if an account may read it. All of its pages call this."""
+    """Return the campaign with a key if an account may read it. All campaign pages call this."""
     if user.role == User.Role.ADMIN:
         found = _any_campaign.first(campaign=campaign)
     elif _researches(user):
@@ -141,14 +144,14 @@ def find_readable(user: User, campaign: int) -> Campaign | None:
 
 
 def may_manage(user: User, campaign: int) -> bool:
-    """Whether an account may change, close and export the campaign of a key."""
+    """Whether an account may change, close and export the campaign with a key."""
     if user.role == User.Role.ADMIN:
         return Campaign.objects.filter(pk=campaign).exists()
     return _researches(user) and bool(_managed_campaign.rows(user=user.pk, campaign=campaign))
 
 
 def batch_in_readable_campaign(user: User) -> Q:
-    """Return the condition that an account may read a campaign over a batch."""
+    """Return the condition that an account may read some campaign over a batch."""
     return Q(Exists(readable(user).filter(batch=OuterRef("pk"))))
 
 
@@ -165,7 +168,7 @@ def may_take(campaign: Any, rater: Any) -> Q:
     decided = Decision.objects.filter(by=rater, unit__item__campaign=campaign)
     memberships = Membership.objects.filter(campaign=campaign, user__rater=rater)
     in_team = TeamMember.objects.filter(team=OuterRef("team"), user__rater=rater)
-    # A person without an item yet has no rater, so the query uses a key that none has.
+    # A person without an item has no rater yet, so the query uses a key that no rater has.
     with_account = Rater.objects.filter(pk=rater, user__isnull=False)
     is_open = Campaign.objects.filter(
         Q(Exists(in_team)) | ~Q(Exists(with_account)), pk=campaign, pool=Campaign.Pool.OPEN
@@ -183,7 +186,7 @@ def add_member(campaign: Campaign, user: User, role: str, by: User | None = None
     if not user.is_active:
         raise PeopleError(f"{user.username} is switched off; switch the account on first")
     if role == Role.ANNOTATOR and has_decided(user, campaign):
-        raise PeopleError(DECIDED.format(user.username))
+        raise PeopleError(HAS_DECIDED.format(user.username))
     with transaction.atomic():
         before = _role_in(campaign, user)
         member, _ = Membership.objects.update_or_create(
@@ -229,7 +232,7 @@ def end_membership(campaign: Campaign, user: User, by: User | None = None) -> No
 
 
 @contextmanager
-def recorded_change(campaign: Campaign) -> Iterator[None]:
+def record_change(campaign: Campaign) -> Iterator[None]:
     """Record the changes made inside to pool, leases and items per person as one event."""
     before = _people_settings(campaign.pk)
     with transaction.atomic():
@@ -251,7 +254,7 @@ def set_pool(campaign: Campaign, pool: str, by: User | None = None) -> None:
     A researcher who restricts the pool becomes a member, so as to keep access. Since this locks
     items, other changes to leases in the same transaction must come first.
     """
-    with recorded_change(campaign):
+    with record_change(campaign):
         campaign.pool = pool
         campaign.save(update_fields=["pool"])
         if by is not None and pool == Campaign.Pool.NAMED and by.role == User.Role.RESEARCHER:
@@ -263,12 +266,12 @@ def set_pool(campaign: Campaign, pool: str, by: User | None = None) -> None:
 
 
 def set_most_items(campaign: Campaign, most: int | None) -> None:
-    with recorded_change(campaign):
+    with record_change(campaign):
         campaign.items_per_person = most
         campaign.save(update_fields=["items_per_person"])
 
 
-def excluded(campaign: str) -> dict[str, str]:
+def exclusion_reasons(campaign: str) -> dict[str, str]:
     """Return the reasons for exclusion from the campaign of this name, by the raters' names."""
     rows = Exclusion.objects.filter(campaign__name=campaign, undone_at=None)
     return dict(rows.order_by("rater__name").values_list("rater__name", "reason"))

@@ -50,7 +50,7 @@ class Rate:
         return f"{self.amount.normalize():f} {self.currency} per {self.per}"
 
     def of(self, items: int, seconds: float) -> Decimal:
-        """Return the pay for items that took this many seconds together."""
+        """Return the pay for items that took this many seconds in total."""
         if self.per == "item":
             return self.amount * items
         if self.per == "hour":
@@ -76,9 +76,9 @@ def read_rate(text: str) -> Rate | None:
 class Work:
     """A person's work in a campaign, or that of all people together.
 
-    `timed` items have a time: `median` and `total` seconds are theirs. `pay` and `hourly`, the pay
-    for an hour of active time, are None if the campaign names no rate; `hourly` also if there is no
-    time, or a fixed pay covers items without one.
+    `timed` is the number of items with a time, and `median` and `total` are the seconds of these.
+    `pay` and `hourly`, the pay for an hour of active time, are None if the campaign names no rate;
+    `hourly` also if there is no time, or a fixed pay covers items without one.
     """
 
     rater: int
@@ -114,7 +114,7 @@ def pay_table(campaign: Campaign) -> PayTable:
     It counts items that people submitted in this campaign, and no answers that were carried over or
     revoked.
     """
-    done = _done(campaign)
+    done = _done_assignments(campaign)
     sums = done.order_by("rater__name").values_list("rater", "rater__name")
     rows = sums.annotate(items=Count("pk"), timed=Count("seconds"), total=Sum("seconds"))
     timed = done.filter(seconds__isnull=False)
@@ -124,7 +124,7 @@ def pay_table(campaign: Campaign) -> PayTable:
     return PayTable(rate, people, _everybody(people, timed))
 
 
-def _done(campaign: Campaign) -> QuerySet[Assignment]:
+def _done_assignments(campaign: Campaign) -> QuerySet[Assignment]:
     rows = Assignment.objects.filter(item__campaign=campaign, status=Assignment.Status.DONE)
     rows = rows.filter(rater__kind=Rater.Kind.HUMAN, replicate=0)
     if campaign.continues_id is not None:
@@ -155,7 +155,7 @@ def _everybody(people: tuple[Work, ...], timed: QuerySet[Assignment]) -> Work:
     total = sum(p.total for p in people)
     pays = [p.pay for p in people if p.pay is not None]
     pay = sum(pays, Decimal(0)) if pays else None
-    # Pay and time cover the same items only for people whose own hourly pay is known.
+    # The totals of pay and time cover the same items only for people with a known hourly pay.
     known = [p for p in people if p.hourly is not None]
     hours = Decimal(sum(p.total for p in known)) / 3600
     earned = sum((p.hourly * Decimal(p.total) / 3600 for p in known if p.hourly), Decimal(0))
@@ -178,7 +178,7 @@ def median_times(timed: QuerySet[Assignment]) -> dict[int, tuple[int, float]]:
         place=Window(RowNumber(), partition_by=F("rater"), order_by=("seconds", "pk")),
         number=Window(Count("pk"), partition_by=F("rater")),
     )
-    # The middle values of n sorted ones have n <= 2 * place <= n + 2.
+    # The middle of n sorted values is at the places with n <= 2 * place <= n + 2.
     middle = ranked.annotate(twice=F("place") * 2).filter(
         twice__gte=F("number"), twice__lte=F("number") + 2
     )

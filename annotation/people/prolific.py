@@ -1,8 +1,9 @@
-"""Studies on Prolific: people who arrive by its link, and the code with which they return.
+"""Studies on Prolific: people who arrive by a link, and the code with which they return there.
 
-Prolific's parameters identify a person. Without its signature anybody can write them, so they open
-nothing that exists: a person comes back to their own items in the browser in which they began,
-which has a cookie, or by a signed link, or if a researcher opens the study for them once more.
+Prolific's parameters identify a person. Without a signature anybody can invent them, so they give
+no access to an existing participant. A person returns to their own items in the browser in which
+they began, which has a cookie, by a signed link, or after a researcher has opened the study for
+them once more.
 """
 
 from __future__ import annotations
@@ -122,8 +123,8 @@ def enter(
 ) -> Participant:
     """Return the participant, created with an account at the first arrival. Raises PeopleError.
 
-    A person who comes again keeps the same account and items. `browser` are the participants who
-    have come in this browser before.
+    A person who comes again keeps the same account and items. `browser` is the list of participants
+    who have come in this browser before.
     """
     if study.signed and not arrival.signed:
         raise PeopleError(
@@ -151,7 +152,7 @@ def enter(
 
 
 def _check_identity(participant: Participant, arrival: Arrival, browser: frozenset[int]) -> None:
-    """Check that it is the participant who comes again. Raises PeopleError."""
+    """Check that a returning person is the same participant. Raises PeopleError."""
     if arrival.signed or participant.pk in browser:
         return
     if participant.open_until is None or participant.open_until < timezone.now():

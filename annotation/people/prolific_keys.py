@@ -2,8 +2,8 @@
 
 A study with *secure URL parameters* adds `prolific_token` to its link, a JSON Web Token (RS256).
 Its claim `prolific` holds the parameters of the link, and `aud` names the site. The keys are
-published as a JSON Web Key Set. They are kept for a day, and fetched again for a key that is not
-among them, since keys rotate; once a minute at most, since anybody can make up a key's name.
+published as a JSON Web Key Set. They are kept for a day. Since keys rotate, an unknown key causes
+another fetch, but at most one per minute, since anybody can make up a key's name.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from datasets.messages import Message
 TOKEN = "prolific_token"
 ALGORITHM = "RS256"
 FRESH, STALE, PAUSE = 24 * 3600, 7 * 24 * 3600, 60
-"""Seconds: for how long keys count as new, for how long they serve if no others can be fetched,
-and between two attempts to fetch them."""
+"""Seconds for which keys count as new, for which they are used if no others can be fetched, and
+between two attempts to fetch them."""
 TIMEOUT, MOST_BYTES = 5, 100_000
 LEEWAY = 60
 LONGEST = 8_192
@@ -93,7 +93,7 @@ def published_keys() -> Keys:
 
 
 def parameters_of(token: str, host: str, keys: Keys | None = None) -> Mapping[str, str]:
-    """Return the link's parameters that a token vouches for, to this site.
+    """Return the link's parameters that a token certifies for this site.
 
     `host` is the site's host, as the link has it. Raises PeopleError.
     """

@@ -1,7 +1,7 @@
 """Finding the accounts that can be added to a campaign: by the beginning of a name, e-mail or team.
 
-A person finds whoever shares a team with them or with the campaign's team, and an admin finds
-everybody. Guests and admins are not found, since neither is added to a campaign.
+A person finds the accounts in their own teams and in the campaign's team, and an admin finds all
+accounts. Guests and admins are not found, since neither is added to a campaign.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from datasets.teams import teams_of, there_are_several
 MOST, MOST_COMPARED = 8, 500
 LONGEST = 100
 NAME, PART, MAIL, MAIL_PART, TEAM = range(5)
-"""Ranks of what begins with a word: the best first."""
+"""The ranks of the names that a word may begin, best first."""
 _APART = re.compile(r"[\s._+@-]+")
 
 
@@ -61,7 +61,7 @@ def find_people(by: User, campaign: Campaign, text: str, most: int = MOST) -> li
     return [
         Found(
             each,
-            each.email if by.role == User.Role.ADMIN or _wrote_mail(words, each) else "",
+            each.email if by.role == User.Role.ADMIN or _matches_address(words, each) else "",
             tuple(teams.get(each.pk, ())),
             str(roles.get(each.pk, "")),
         )
@@ -81,10 +81,10 @@ def findable(by: User, campaign: Campaign) -> QuerySet[User]:
 
 
 def account_known(by: User, name: str, campaign: Campaign | None = None) -> User | None:
-    """Return the account with exactly this name, if `by` may know whether there is one.
+    """Return the account with exactly this name, if `by` may know whether it exists.
 
-    On a site with several teams that is an account of a team of theirs, or of the campaign. For any
-    other name the answer is the same whether it is an account or not.
+    On a site with several teams, that is an account in one of their teams or in the campaign. For
+    any other name the result is the same whether it is an account's or not.
     """
     rows = User.objects.filter(username=name, is_guest=False)
     if by.role != User.Role.ADMIN and there_are_several():
@@ -115,7 +115,7 @@ def _teams(by: User, accounts: Sequence[User]) -> Mapping[int, list[str]]:
 
 
 def _rank(words: Sequence[str], user: User, teams: Sequence[str]) -> tuple[int, ...] | None:
-    """Return what each word begins, as ranks in ascending order; None if one begins nothing."""
+    """Return the rank of each word's match, in ascending order; None if a word has no match."""
     ranks = [_rank_of(word, user, teams) for word in words]
     return None if None in ranks else tuple(sorted(each for each in ranks if each is not None))
 
@@ -138,5 +138,5 @@ def _parts(text: str) -> list[str]:
     return [folded, *_APART.split(folded)] if folded else []
 
 
-def _wrote_mail(words: Sequence[str], user: User) -> bool:
+def _matches_address(words: Sequence[str], user: User) -> bool:
     return any(len(word) > 2 and user.email.casefold().startswith(word) for word in words)

@@ -1,8 +1,8 @@
 """The second factor: codes of an authenticator app, security keys, and recovery codes.
 
 django-allauth stores and checks them. Which roles need one is `settings.TANDEM_SECOND_FACTOR`; a
-person without one can do nothing but add one. API tokens need none: their owner created each by
-hand, and says whether those that are there when a factor is added are to end.
+person without one can do nothing but add one. API tokens need no second factor, since their owner
+created each of them. When a factor is added, the owner decides whether existing tokens end.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from datasets.access import wants_data
 
 Type = Authenticator.Type
 MAIN = (Type.TOTP, Type.WEBAUTHN)
-"""What counts as a factor. Recovery codes only stand in for one."""
+"""The kinds of factors. Recovery codes are no factor, but can replace one."""
 LAST = "last_counter"
 STEP = "first_step"
 OPEN = frozenset(
@@ -64,14 +64,14 @@ def has_factor(user: User) -> bool:
     return Authenticator.objects.filter(user=user, type__in=MAIN).exists()
 
 
-def was_given(request: HttpRequest) -> bool:
+def is_confirmed(request: HttpRequest) -> bool:
     """Whether the account has given a second factor in this session. Makes no query."""
     records = get_authentication_records(request, request.user)
     return any(each.get("method") == "mfa" for each in records)
 
 
 class Required:
-    """Middleware that requires the second factor of the roles that need one."""
+    """Middleware that requires a second factor from the roles that need one."""
 
     def __init__(self, handle: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.handle = handle
@@ -83,7 +83,7 @@ class Required:
         if not settings.TANDEM_SECOND_FACTOR or request.path_info.startswith("/api/"):
             return None
         user, match = request.user, request.resolver_match
-        if not isinstance(user, User) or not is_required(user) or was_given(request):
+        if not isinstance(user, User) or not is_required(user) or is_confirmed(request):
             return None
         if match is not None and match.view_name in OPEN:
             return None
@@ -95,7 +95,7 @@ class Required:
 
 
 def begin_step(request: HttpRequest, user: User) -> None:
-    """Remember what the account was like when its first step was taken."""
+    """Remember the account's state at the first step of a log-in."""
     request.session[STEP] = user.get_session_auth_hash()
 
 
@@ -105,13 +105,13 @@ def is_outdated(request: HttpRequest, user: User) -> bool:
     return not user.is_active or not constant_time_compare(known, user.get_session_auth_hash())
 
 
-def note_new(
+def record_new_factor(
     request: HttpRequest, user: User, kind: str, code: str, with_tokens: bool = False
 ) -> None:
-    """Record a new factor, in the transaction that adds it. Setting it up has already shown it.
+    """Record a new factor, in the transaction that adds it. Its set-up counts as a confirmation.
 
     Other sessions end, since they were begun without it, and tokens if the person asks for that.
-    The code that has shown the factor is used up.
+    The code that confirmed the factor is used up.
     """
     use_once(Authenticator.objects.get(user=user, type=kind), code)
     with folded():
@@ -164,7 +164,7 @@ def kinds_of(users: Iterable[User]) -> dict[int, list[str]]:
 
 
 @receiver(authenticator_removed)
-def _removed(sender: Any, request: Any, user: User, authenticator: Any, **more: Any) -> None:
+def _record_removal(sender: Any, request: Any, user: User, authenticator: Any, **more: Any) -> None:
     record("factor.removed", of=("account", user.pk), by=user.pk, kind=authenticator.type)
     if not has_factor(user):
         records = request.session.get(AUTHENTICATION_METHODS_SESSION_KEY, [])
@@ -174,5 +174,5 @@ def _removed(sender: Any, request: Any, user: User, authenticator: Any, **more: 
 
 
 @receiver(authentication_failed)
-def _failed(sender: Any, request: Any, user: User, authenticator: Any, **more: Any) -> None:
+def _record_failure(sender: Any, request: Any, user: User, authenticator: Any, **more: Any) -> None:
     record("login.failed", of=("account", user.pk), step="code")

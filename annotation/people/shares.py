@@ -27,7 +27,7 @@ from annotation.people.membership import workable
 
 CHUNK = 5000
 OTHERS = 0
-"""Stands for everybody without a share."""
+"""Represents all people without a share."""
 ROUNDING = 1e-9
 FORM = "write NAME=SHARE, such as ada=0.25"
 
@@ -123,7 +123,7 @@ def allot(campaign: Campaign) -> None:
     Allotment.objects.filter(item__campaign=campaign).delete()
     if not shares:
         return
-    # Locked, so that nobody takes a slot while it is given away.
+    # The items are locked, so that nobody takes a slot while it is being allotted.
     locked = items.select_for_update().order_by("pk").values_list("pk", "key", "quota", "query")
     kept_from = barred_items(campaign, shares)
     slots = {
@@ -135,7 +135,7 @@ def allot(campaign: Campaign) -> None:
         if item in slots:
             slots[item].holders.append(user if user in shares else OTHERS)
     ordered = sorted(slots.values(), key=lambda each: _random_place(campaign.seed, each.key))
-    # Those that fewer people may answer come first, so that the others can even out the shares.
+    # Items that fewer people may answer come first, so that the others can even out the shares.
     ordered.sort(key=lambda each: -len(each.barred))
     pairs = list(_allotted(shares, ordered))
     if kept_from:
@@ -208,7 +208,7 @@ def within_share(campaign: Campaign, user: int | None) -> Q:
     """Return the condition that an account may take an item of a campaign with shares.
 
     A person with a share may take what is allotted to them, and others the slots that are allotted
-    to nobody. A slot whose person can no longer answer it is for anybody.
+    to nobody. If that person can no longer answer it, anybody may take the slot.
     """
     mine = allotments(campaign).filter(item=OuterRef("pk"), user=user)
     has_share = PersonShare.objects.filter(campaign=OuterRef("campaign"), user=user)
@@ -219,7 +219,7 @@ def within_share(campaign: Campaign, user: int | None) -> Q:
 
 
 def _has_open_slot(campaign: Campaign, taken: int) -> Q:
-    """Return the condition that fewer slots are used or allotted than there are, by `taken`."""
+    """Return the condition that an item has a slot neither used (`taken`) nor allotted."""
     rows = allotments(campaign).filter(item=OuterRef("pk")).order_by().values("item")
     number = Subquery(rows.annotate(n=Count("pk")).values("n"), IntegerField())
     theirs = Assignment.objects.filter(

@@ -1,6 +1,6 @@
 """Teams: who is in them, and what an admin shares with another team or moves there.
 
-The rule of who sees what is in `datasets.teams`. Owners and managers let accounts in and out, only
+The rules of access are in `datasets.teams`. Owners and managers add and remove accounts, only
 owners and admins appoint an owner, and a team that has an owner keeps one.
 """
 
@@ -25,12 +25,12 @@ from datasets.teams import (
     TeamError,
     kinds,
     managed_teams,
-    seen_by,
     shares_of,
+    visible_to_team,
 )
 
 OWNERS = "0009_owners"
-"""The migration that gave what there was to teams."""
+"""The migration that gave existing data to teams."""
 Role = TeamMember.Role
 LONGEST = Team._meta.get_field("name").max_length or 0
 
@@ -105,7 +105,7 @@ def set_role(team: Team, user: User, role: str, by: User | None = None) -> TeamM
 def leave(team: Team, user: User, by: User | None = None) -> None:
     """End an account's part in a team. Its reserved items are released; answers stay.
 
-    An account may leave by itself. Raises TeamError or NotManagedError.
+    An account may remove itself. Raises TeamError or NotManagedError.
     """
     if by != user:
         check_lets_in(team, by)
@@ -123,7 +123,7 @@ def leave(team: Team, user: User, by: User | None = None) -> None:
 
 
 def hand_over(team: Team, to: User, by: User) -> None:
-    """Make another account the owner, and its owner a manager. Raises TeamError."""
+    """Make another account the owner, and the previous owner a manager. Raises TeamError."""
     with transaction.atomic():
         set_role(team, to, Role.OWNER, by)
         if TeamMember.objects.filter(team=team, user=by, role=Role.OWNER).exists() and to != by:
@@ -165,7 +165,7 @@ def thing_named(kind: str, name: str) -> Owned:
 
 
 def share(thing: Owned, team: Team, right: str | None, by: User | None = None) -> None:
-    """Let another team read or manage something; with None, no longer. Raises TeamError."""
+    """Let another team read or manage something, or end that with None. Raises TeamError."""
     if thing.team_id == team.pk:
         raise TeamError(f"it belongs to {team} already; name another team")
     if right is not None and right not in Share.Right.values:
@@ -208,7 +208,7 @@ def move(thing: Owned, team: Team, by: User | None = None) -> list[str]:
 
 def _after_moving(campaign: Campaign, by: User | None) -> Iterator[str]:
     batch = campaign.batch
-    if not Batch.objects.filter(seen_by(Batch, campaign.team), pk=batch.pk).exists():
+    if not Batch.objects.filter(visible_to_team(Batch, campaign.team), pk=batch.pk).exists():
         share(batch, campaign.team, Share.Right.READ, by)
         yield f"Batch {batch.name!r} is shared with {campaign.team}, to read."
     member = Q(memberships__campaign=campaign)
@@ -218,7 +218,7 @@ def _after_moving(campaign: Campaign, by: User | None) -> Iterator[str]:
         stays |= User.objects.filter(teams__team=campaign.team)
     if freed := release_others(stays.distinct(), campaign):
         held = "1 reserved slot" if freed == 1 else f"{freed} reserved slots"
-        yield f"Released: {held} of people outside {campaign.team}."
+        yield f"Released {held} from people outside {campaign.team}."
 
 
 def _record(event: str, thing: Owned, **facts: Any) -> None:
@@ -278,6 +278,6 @@ def tell_after_upgrade(plan: Any = None, verbosity: int = 1, **more: Any) -> Non
 
 
 def without_a_team() -> QuerySet[User]:
-    """Return the active accounts that are in no team, and so have nothing to do."""
+    """Return the active accounts that are in no team, and so can do nothing."""
     people = User.objects.filter(is_active=True, is_guest=False, teams=None)
     return people.exclude(role=User.Role.ADMIN).order_by("username")

@@ -1,8 +1,8 @@
 """The definition of a preparation step: its author's task, and how accepted answers are applied.
 
 A step is one folder with a `prompt.md`, and one line in the registry. Its author, a judge or a
-person, answers a task: a protocol that is not offered for campaigns with people. Accepted answers
-turn each query of the batch into the query of the next batch.
+person, answers a task, which is a protocol that campaigns cannot use. Accepted answers turn each
+query of the batch into the query of the next batch.
 
 The number of a key point is never reused, even after the point is removed. A key point is called
 `QUERY:kN` when it is extracted, and `QUERY:mN` when it is merged. If points are removed or
@@ -89,7 +89,7 @@ def instructions(folder: Path) -> str:
 
 
 def with_provenance(meta: rows.Meta | None, step: str, of: Result, **more: Any) -> JSON:
-    """Return the `meta` of a part with its provenance added under `prepared`, by step."""
+    """Return a part's `meta` with its provenance added under `prepared`, by step."""
     before = dict(meta or {})
     steps = {**before.get(PREPARED, {}), step: {**of.provenance}}
     return {**before, **more, PREPARED: steps}
@@ -102,7 +102,7 @@ def own_words(text: str, evidence: Sequence[Mapping[str, Any]]) -> tuple[str, ..
 
 
 def next_number(query: rows.Query, kind: Kind) -> int:
-    """Return the first number that no key point of this kind in the query has had."""
+    """Return the lowest number above all that key points of this kind in the query have had."""
     return _highest_numbers(query).get(kind, 0) + 1
 
 

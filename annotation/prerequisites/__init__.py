@@ -2,9 +2,8 @@
 
 `base` defines the two kinds of rule and their common conditions. `RULES` has the rule of each
 protocol that may have a prerequisite, with a module for each. `WAIT_RULES` has the rules that make
-items wait, by campaign option, and `PRACTICE` is the one that belongs to no option. Callers use
-the functions of this module. A campaign without prerequisite, validation and practice costs no
-query.
+items wait, by campaign option. `PRACTICE` is the only such rule without an option. Callers use the
+functions of this module. A campaign without prerequisite, validation and practice costs no query.
 """
 
 from __future__ import annotations
@@ -97,8 +96,8 @@ def ready_for_judges(campaign: Campaign) -> Q:
 def units_asked_of_judges(item: Item, names: list[str]) -> list[str]:
     """Return the units of a ready item that judges are asked, in the order of `names`.
 
-    They are the units that people are asked, so that each judge's label can be compared. If no
-    person was asked any, neither are judges.
+    They are the units that people are asked, so that each judge's label can be compared. If people
+    were asked no unit, judges are asked none either.
     """
     if not prerequisite_of(item.campaign):
         return names

@@ -70,7 +70,7 @@ CLOSED = ("done", "failed", "declined")
 def people_are_done(prerequisite: str) -> Q:
     """Return whether each item of the query there has as many answers from people as slots.
 
-    Imported answers count too. A query that people are not asked has no slots.
+    Imported answers count too. A query that people are not asked about has no slots.
     """
     answers = Assignment.objects.filter(
         item=OuterRef("pk"), rater__kind="human", replicate=0, scope="", status="done"

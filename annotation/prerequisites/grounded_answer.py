@@ -1,9 +1,9 @@
 """Second round and validation of grounded answers, always by another person.
 
-An item of the second round is ready once another person's first answer to the same question
-exists. A person who was asked the question in an earlier campaign is not asked again. With the
-option `gate` only answers whose selected sentences leave a gap go to the second round. In a
-validation pass no person judges an answer to a question that this person was asked.
+An item of the second round is ready once another person's first answer to the same question exists.
+A person who was asked the question in an earlier campaign is not asked again. With the option
+`gate` only answers whose selected sentences leave a gap go to the second round. In a validation
+pass, nobody judges an answer to a question that they were asked themselves.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.models import Assignment, Campaign, Item, Rater, Response
-from annotation.people.earlier_rounds import earlier
+from annotation.people.earlier_rounds import earlier_campaigns
 from annotation.prerequisites.base import PrerequisiteRule, prerequisite_of
 from annotation.presentation import (
     FirstAnswer,
-    by_others,
+    answers_by_others,
     design,
     read_first_answer,
     schema,
@@ -33,7 +33,9 @@ KEEP, MODIFY = Word("keep", "Keep"), Word("modify", "Modify")
 
 def ready(campaign: Campaign, rater: Rater) -> Q:
     mine = Assignment.objects.filter(
-        item__campaign__name__in=earlier(campaign), item__query=OuterRef("query"), rater=rater
+        item__campaign__name__in=earlier_campaigns(campaign),
+        item__query=OuterRef("query"),
+        rater=rater,
     )
     if validates_answers(campaign, schema(campaign)):
         return ~Q(Exists(mine))
@@ -42,7 +44,7 @@ def ready(campaign: Campaign, rater: Rater) -> Q:
 
 
 def ready_for_judges(campaign: Campaign) -> Q:
-    """Select no items in a second round, since judges see no first answer, and all otherwise."""
+    """Select no items in a second round, since judges see no first answer; otherwise select all."""
     return Q() if schema(campaign).variable("action") is None else Q(pk__in=())
 
 
@@ -57,7 +59,7 @@ def first_answer(item: Item, rater: Rater) -> FirstAnswer | None:
     campaign = item.campaign
     if not prerequisite_of(campaign) or schema(campaign).variable("action") is None:
         return None
-    answers = by_others(first_answers(campaign), rater.pk)
+    answers = answers_by_others(first_answers(campaign), rater.pk)
     shown = answers.filter(assignment__item__query=item.query_id).first()
     return read_first_answer(shown) if shown else None
 
@@ -94,7 +96,7 @@ def check_grounds(asked: Schema, spec: ItemSpec, entries: list[Entry], channel: 
     """Check that no answer is written if no passage is shown, since it must be a deflection then.
 
     Raises RefusedError. Imports are not checked, since history cannot be changed. Judges are not
-    either: a judge that answers nevertheless has made an error, which is recorded.
+    checked either: if a judge answers nevertheless, that is an error to record.
     """
     if asked.protocol.name != "grounded-answer" or channel not in ("page", "api"):
         return

@@ -66,8 +66,8 @@ def alternating(
     """Sample `count` of the names, alternating between yes and no, and keep their order.
 
     Each stratum is in the seeded order of `sampling.shuffled`. The first byte of the rank of an
-    empty key decides which stratum comes first (even: yes). When a stratum is used up, the other
-    one continues, and then the names that are in neither.
+    empty key decides which stratum comes first (even: yes). When one stratum is used up, the other
+    one continues, and the names in neither stratum come last.
     """
     order = shuffled(names, seed, purpose)
     yes, no = ([n for n in order if strata.get(n) == code] for code in ("yes", "no"))
@@ -152,7 +152,8 @@ def _shared_sample(item: Item, names: list[str]) -> list[str]:
         raters = {"rater__name": strata} if strata else {"rater__kind": Rater.Kind.HUMAN}
         in_order, answers = _unit_names(item), majority(_labels(item, **raters))
         sample = _sample(item, answers, in_order)
-        # Another process may have sampled in between, from labels revised since: the first counts.
+        # Another process may have sampled meanwhile, from labels revised since. The first sample
+        # counts.
         if Item.objects.filter(pk=item.pk, drawn__isnull=True).update(drawn=sample):
             item.drawn = sample
             _store_sample(item, answers, in_order, sample)

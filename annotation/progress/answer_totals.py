@@ -9,7 +9,7 @@ from django.db.models import Count, F, IntegerField, Q, Sum
 from django.db.models.functions import Coalesce, Least
 
 from annotation.models import Assignment, Campaign, Item, Rater
-from annotation.progress.counts import Counted, Total, cached
+from annotation.progress.counts import PersonCounts, Total, cached
 
 
 class AnswerTotals(NamedTuple):
@@ -28,7 +28,7 @@ class AnswerTotals(NamedTuple):
 
 
 def recent_answer_totals(
-    campaign: Campaign, found: Total, people: Sequence[Counted]
+    campaign: Campaign, found: Total, people: Sequence[PersonCounts]
 ) -> AnswerTotals:
     """Like `answer_totals`, but from counters if nothing was imported, else up to a minute old."""
     placed = sum(each.placed for each in people)

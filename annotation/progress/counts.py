@@ -28,7 +28,7 @@ STUDY_USE = Item.Use.STUDY.value
 PLACED, IMPORTED = (answers(STUDY_USE, "done", placed) for placed in (True, False))
 PEOPLE, JUDGES = (Q(rater__kind=kind.value) for kind in (Rater.Kind.HUMAN, Rater.Kind.JUDGE))
 MANY = 20_000
-"""Items, answers or labels above which a result is cached."""
+"""A result over more items, answers or labels than this is cached."""
 FRESH, LONGEST_WORK, STALE = 60, 60, 3600  # seconds
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class Total(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Counted:
+class PersonCounts:
     """One person's numbers: answers to study items (`done`), those that fill a slot (`placed`),
     answers to gold and practice items (`known`), and reserved slots (`held`)."""
 
@@ -59,16 +59,16 @@ def total(campaign: Campaign) -> Total:
     return Total(found.get("items/study", 0), found.get("places/study", 0))
 
 
-def by_person(campaign: Campaign) -> list[Counted]:
+def by_person(campaign: Campaign) -> list[PersonCounts]:
     """Count the answers of each person with an assignment, in order of pseudonyms."""
     tallies = answers_by_rater(campaign)
     people = Rater.objects.filter(pk__in=tallies, kind=Rater.Kind.HUMAN).order_by("name")
-    return [_counted(pk, name, tallies[pk]) for pk, name in people.values_list("pk", "name")]
+    return [_person_counts(pk, name, tallies[pk]) for pk, name in people.values_list("pk", "name")]
 
 
-def _counted(rater: int, name: str, of: Mapping[str, int]) -> Counted:
+def _person_counts(rater: int, name: str, of: Mapping[str, int]) -> PersonCounts:
     placed = of.get(answers("study", "done", True), 0)
-    return Counted(
+    return PersonCounts(
         rater,
         name,
         placed + of.get(answers("study", "done", False), 0),

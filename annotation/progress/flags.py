@@ -70,12 +70,12 @@ def find_flags(campaign: Campaign, people: Iterable[Person]) -> list[Flag]:
 def fast_answers(campaign: Campaign, raters: Collection[int]) -> QuerySet[Assignment]:
     """Return answers that took less time than a very fast reader needs for the item's texts.
 
-    Items with texts that the person has had before do not count, since they need no reading.
+    Items with texts that the person has had before do not count, since they need no new reading.
     """
-    return people_of(campaign, raters).filter(DONE, _in_less_time(), ~_read_before())
+    return people_of(campaign, raters).filter(DONE, _is_fast(), ~_read_before())
 
 
-def _in_less_time() -> Q:
+def _is_fast() -> Q:
     return Q(seconds__lt=F("item__words") * 60.0 / WORDS_A_MINUTE)
 
 
@@ -87,7 +87,7 @@ def _read_before() -> Exists:
         item__query=OuterRef("item__query"),
         pk__lt=OuterRef("pk"),
     )
-    # All items of a protocol have a report, or all have a passage, or none has either.
+    # Either all items of a protocol have a report, or all have a passage, or all have neither.
     for text in ("item__report", "item__passage"):
         earlier = earlier.alias(**{f"of_{text}": Coalesce(text, 0)})
         earlier = earlier.filter(**{f"of_{text}": Coalesce(OuterRef(text), 0)})
@@ -101,7 +101,7 @@ def _fast(campaign: Campaign, people: Mapping[str, Person]) -> Iterator[Flag]:
         .filter(DONE, timed)
         .order_by()
         .values_list("rater__name")
-        .annotate(timed=Count("pk"), fast=Count("pk", filter=_in_less_time() & ~Q(_read_before())))
+        .annotate(timed=Count("pk"), fast=Count("pk", filter=_is_fast() & ~Q(_read_before())))
     )
     for name, of, fast in sorted(rows):
         if name in people and fast >= FEWEST_FAST and fast >= LEAST_SHARE * of:

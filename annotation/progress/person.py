@@ -44,11 +44,11 @@ class Progress:
 def progress(user: User, campaigns: list[int]) -> dict[int, Progress]:
     """Return a person's progress by campaign id, in two queries.
 
-    The free items are those with a free slot, minus those that this person has had. The first
-    number is a counter, and the second is counted over the person's own assignments.
+    The free items are those with a free slot, minus those that this person has had. The former are
+    read from a counter, and the latter are counted over the person's own assignments.
     """
-    mine = _mine(rater__user=user, item__campaign__in=campaigns)
-    return _sum_up(campaigns, mine, _free(campaign__in=campaigns))
+    mine = _count_own(rater__user=user, item__campaign__in=campaigns)
+    return _sum_up(campaigns, mine, _count_free(campaign__in=campaigns))
 
 
 def progress_of(user: User, campaigns: Sequence[Campaign]) -> dict[int, Progress]:
@@ -153,8 +153,8 @@ def _sum_up(
     return found
 
 
-def _mine(**whose: object) -> QuerySet[Assignment, tuple[int, ...]]:
-    """Count a person's items by campaign: done, begun, and had but still with a free slot."""
+def _count_own(**whose: object) -> QuerySet[Assignment, tuple[int, ...]]:
+    """Count a person's items by campaign: done, begun, and assigned before but with a free slot."""
     own = Q(replicate=0, scope="")
     # An item whose lease expired is free for this person too.
     had = Q(item__taken__lt=F("item__quota"), item__use=Item.Use.STUDY.value) & ~Q(**EXPIRED)
@@ -170,13 +170,13 @@ def _mine(**whose: object) -> QuerySet[Assignment, tuple[int, ...]]:
     )
 
 
-def _free(**which: object) -> QuerySet[Tally, tuple[int, ...]]:
+def _count_free(**which: object) -> QuerySet[Tally, tuple[int, ...]]:
     """Count the items with a free slot by campaign."""
     rows = Tally.objects.filter(what=FREE, **which).order_by()
     return rows.values_list("campaign").annotate(free=Sum("number"))
 
 
 _mine_in_one = Prepared(
-    lambda: _mine(rater__user=Parameter("user"), item__campaign=Parameter("campaign"))
+    lambda: _count_own(rater__user=Parameter("user"), item__campaign=Parameter("campaign"))
 )
-_free_in_one = Prepared(lambda: _free(campaign=Parameter("campaign")))
+_free_in_one = Prepared(lambda: _count_free(campaign=Parameter("campaign")))

@@ -15,16 +15,16 @@ from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
 from django.utils import timezone
 
-from annotation.gold.scoring import Score, begun_scores
+from annotation.gold.scoring import Score, scores_of_begun
 from annotation.models import Assignment, Campaign, Item
-from annotation.people.membership import excluded
+from annotation.people.membership import exclusion_reasons
 from annotation.people.pay import median_times
 from annotation.people.shares import allotted_by_rater
 from annotation.progress.answer_totals import AnswerTotals, recent_answer_totals
 from annotation.progress.counts import (
     DONE,
     STUDY,
-    Counted,
+    PersonCounts,
     Times,
     Total,
     by_day,
@@ -42,7 +42,7 @@ NO_TIMES = "no answer has a time"
 FARTHEST = 10 * 365
 TOO_FAR = "at this pace it would take more than ten years"
 RECENT = 20
-"""Answers that a person's recent pace is computed from, and compared with as many before them."""
+"""The number of answers in a person's recent pace, and in the pace before that."""
 TOO_FEW = f"fewer than {2 * RECENT} timed answers"
 UNTIMED = "no answer has a time"
 
@@ -51,8 +51,9 @@ UNTIMED = "no answer has a time"
 class Forecast:
     """The answers still missing, and a forecast of the work.
 
-    `hours` assumes the median time of an answer, `end` the pace of the last week (`per_day`). Each
-    is None for the reason beside it. `late` says whether the end is after the deadline.
+    `hours` assumes the median time of an answer, and `end` the pace of the last week (`per_day`).
+    If one is None, the field beside it has the reason. `late` says whether the end is after the
+    deadline.
     """
 
     answers: int
@@ -74,8 +75,8 @@ def forecast(
 ) -> Forecast:
     """Forecast the end from `days`, the answers a day with today's last.
 
-    The pace is that of the last seven days, or of the days since the first answer if fewer, and of
-    at least one day.
+    The pace is that of the last seven days, or of the days since the first answer if there are
+    fewer, but at least one day.
     """
     if answers <= 0:
         return Forecast(0)
@@ -187,7 +188,7 @@ def format_change(change: float | None) -> str:
 
 @dataclass(frozen=True)
 class Pace:
-    """Numbers by rater that are slow to compute, as of `at`; `days` are the answers a day."""
+    """Numbers by rater that are slow to compute, as of `at`; `days` are the answers per day."""
 
     at: datetime
     times: Mapping[int, Times]
@@ -205,7 +206,7 @@ class Person:
     items in a person's fixed share, if they have one.
     """
 
-    counted: Counted
+    counted: PersonCounts
     speed: Speed
     gold: Score | None
     practice: Score | None
@@ -264,7 +265,7 @@ def get_status(campaign: Campaign) -> CampaignStatus:
     answers = sum(each.done + each.known for each in counted)
     raters = [each.rater for each in counted]
     pace = cached(f"pace-{campaign.pk}", lambda: (_pace(campaign, raters), answers))
-    out = excluded(campaign.name)
+    out = exclusion_reasons(campaign.name)
     allotted = allotted_by_rater(campaign)
     people = tuple(_person(each, pace, out, allotted) for each in counted)
     asked = total(campaign)
@@ -273,12 +274,12 @@ def get_status(campaign: Campaign) -> CampaignStatus:
 
 
 def find_person(campaign: Campaign, rater: int) -> tuple[Person, tuple[int, ...]] | None:
-    """Return a person with their answers a day, or None if they have no assignment here."""
+    """Return a person with their answers per day, or None if they have no assignment here."""
     counted = next((each for each in by_person(campaign) if each.rater == rater), None)
     if counted is None:
         return None
     pace = _pace(campaign, (rater,))
-    out, allotted = excluded(campaign.name), allotted_by_rater(campaign)
+    out, allotted = exclusion_reasons(campaign.name), allotted_by_rater(campaign)
     return _person(counted, pace, out, allotted), pace.days
 
 
@@ -296,14 +297,14 @@ def _pace(campaign: Campaign, raters: Collection[int]) -> Pace:
         now,
         times(campaign, raters),
         speeds(campaign, raters),
-        begun_scores(campaign, raters, Item.Use.GOLD),
-        begun_scores(first, raters, Item.Use.PRACTICE) if first else {},
+        scores_of_begun(campaign, raters, Item.Use.GOLD),
+        scores_of_begun(first, raters, Item.Use.PRACTICE) if first else {},
         tuple(by_day(campaign, timezone.localdate(now), DAYS, raters)),
     )
 
 
 def _person(
-    counted: Counted, pace: Pace, out: Mapping[str, str], allotted: Mapping[int, int]
+    counted: PersonCounts, pace: Pace, out: Mapping[str, str], allotted: Mapping[int, int]
 ) -> Person:
     rater = counted.rater
     when = pace.times.get(rater)

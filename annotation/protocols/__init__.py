@@ -1,7 +1,7 @@
 """The protocols by name. A new protocol is one folder and two lines here.
 
 `base` defines what a protocol declares, and `material` what it may read of a query. Each folder
-declares one protocol, with the texts and units that several of them share in `units`. `schema`
+declares one protocol, and `units` has the texts and units that several protocols share. `schema`
 turns a protocol and a campaign's variables into the form of an answer, and `validation` checks an
 answer against it. Nothing here imports Django or another app.
 """

@@ -1,4 +1,4 @@
-"""The classes that declare a protocol: variables, evidence, units, items. Data, not behaviour.
+"""The classes that declare a protocol: variables, evidence, units, items. They only hold data.
 
 A protocol is one folder: its declaration in `__init__.py`, `guideline.md` for people and judges,
 and `prompt.md` where the generic prompt does not fit. It imports neither Django nor any database
@@ -176,15 +176,16 @@ Needs = Literal["questions", "passages", "key_points", "reports"]
 class Protocol:
     """One annotation task.
 
-    `make_items(query, variables)` returns the items of a query with every unit that may be asked.
-    A campaign's sampling may ask fewer. `needs` are the parts of the material that it reads. Unless
+    `make_items(query, variables)` returns the items of a query with every unit that may be asked. A
+    campaign's sampling may ask fewer. `needs` are the parts of the material that it reads. Unless
     the campaign's options say otherwise, `sampled` protocols ask a seeded sample of the units of
     each item, and `shuffled` protocols show the units in a random order, recorded for each rater.
     `readings` are protocols of the same name that ask about other points, by the value of the
     option `points`. `earlier` are the declarations of earlier versions. A campaign keeps the
-    declaration under which it was created. `sections` name the variables that a section of the
-    guideline is about, by its heading, where that is not the question of one. `summary` says in one
-    sentence what people do, and `lacks` why a batch with all `needs` may still give no item.
+    declaration under which it was created. `sections` maps headings of the guideline to the
+    variables that the section is about, unless the heading is a variable's question. `summary` says
+    in one sentence what people do, and `lacks` says why a batch with all `needs` may still give no
+    items.
     """
 
     name: str
@@ -209,7 +210,7 @@ class Protocol:
 
     @property
     def slug(self) -> str:
-        """The name, followed by that of the reading, if it is one. Unique among all readings."""
+        """The name, followed by that of the reading, if any. It is unique among all readings."""
         return f"{self.name}-{self.reading}" if self.reading else self.name
 
     def read_as(self, points: str) -> Protocol:
@@ -228,7 +229,7 @@ class Protocol:
     def guideline_in(self, language: str) -> str:
         """Return the guideline as people read it in a language, if there is a translation.
 
-        A campaign's own guideline is as it was written, and judges read the original.
+        A campaign's own guideline is not translated, and judges read the original.
         """
         translated = self.folder / f"guideline.{language}.md"
         if self.own_guideline or not translated.exists():
@@ -268,7 +269,7 @@ class ForgottenUnitError(KeyError):
 
 
 class NamedUnits(dict[str, UnitSpec]):
-    """The units of an item by name. Raises ForgottenUnitError for a name that is none of them."""
+    """The units of an item by name. Raises ForgottenUnitError for any other name."""
 
     def __missing__(self, name: str) -> UnitSpec:
         raise ForgottenUnitError(name)

@@ -21,9 +21,9 @@ LEAST_DESCRIBED = 2
 def criteria(variable: Variable, guideline: str) -> dict[str, str]:
     """Return the descriptions of a variable's answers, for those that have one.
 
-    The guideline's come first, from the section under the variable's question, or else from the
-    only section that describes at least two of its answers. The variable's own meanings and words
-    are used where the guideline describes none.
+    Descriptions are taken from the guideline's section under the variable's question, or else from
+    the only section that describes at least two of its answers. Otherwise the variable's own
+    meanings and words are used.
     """
     own = {
         code: variable.meanings.get(code) or variable.words.get(code, "")

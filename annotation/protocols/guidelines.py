@@ -1,9 +1,9 @@
 """Trim a protocol's guideline to the variables that a campaign asks.
 
 A section is about a variable if its heading is the variable's question, or if the protocol says so
-(`Protocol.sections`). Within the sections that stay, list entries and paragraphs go that name only
-variables which are not asked. Nothing is reworded, and a campaign that asks everything has exactly
-the protocol's text.
+(`Protocol.sections`). In the remaining sections, list entries and paragraphs are removed if they
+name only variables that are not asked. Nothing is reworded, and a campaign that asks everything has
+exactly the protocol's text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
 EXAMPLES = "Examples"
 
 
-def trimmed(protocol: Protocol, asked: Collection[str], translation: str = "") -> str:
+def trim_guideline(protocol: Protocol, asked: Collection[str], translation: str = "") -> str:
     """Return the protocol's guideline without parts that are only about variables not asked.
 
     `asked` are the names of variables. The whole text is returned if nothing is left out. A
@@ -33,7 +33,7 @@ def trimmed(protocol: Protocol, asked: Collection[str], translation: str = "") -
 
 
 class _Trimming:
-    """Which names stay: of variables, and of codes, unless only variables not asked have them."""
+    """The names that stay: variables that are asked, and their codes."""
 
     def __init__(self, protocol: Protocol, asked: set[str], left_out: set[str]) -> None:
         self.protocol, self.asked, self.left_out = protocol, asked, left_out

@@ -1,8 +1,8 @@
 """Quotes, points and matches in a rater's answer: read, and limited in size.
 
 A list of points is `[{text, evidence: [{quote, start}]}]` in the rater's order. Matches are the
-numbers of its points, from 1. A lenient reading, that of files and of a judge's parser, requires no
-quotes and has no limits on size.
+numbers of its points, from 1. Files and a judge's parser are read leniently: quotes are not
+required, and sizes are not limited.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def read_quote(
 ) -> Quote | None:
     """Return the quote in `{quote, start}`, or None if it is malformed.
 
-    A quote `with_field` may name its field. A lenient reading also allows a variable.
+    With `with_field`, a quote may name its field. A lenient reading also allows a variable.
     """
     allowed = {"quote", "start"} | ({"field"} if with_field else set())
     allowed |= {"field", "variable"} if lenient else set()

@@ -90,7 +90,7 @@ class Schema:
         return found.coded(code) if found else Word(code, code)
 
     def words(self) -> Mapping[str, Mapping[str, str]]:
-        """Return the word of each code by variable; one asked of several kinds has those of all."""
+        """Return the word of each code by variable, over all kinds of unit with the variable."""
         found: dict[str, dict[str, str]] = {}
         for variable in self.variables:
             named = {code: variable.word(code) for code in variable.answers}
@@ -99,11 +99,11 @@ class Schema:
 
     @property
     def noun(self) -> tuple[str, str]:
-        """What all units are called, one and several: *unit* if there are several kinds."""
+        """The noun for all units in singular and plural: *unit* if there are several kinds."""
         return _noun(self.variables)
 
     def nouns(self) -> Mapping[str, tuple[str, str]]:
-        """Return what the units of each variable are called, one and several."""
+        """Return the noun for the units of each variable, in singular and plural."""
         return {
             v.name: _noun(w for w in self.variables if w.name == v.name) for v in self.variables
         }
@@ -175,17 +175,17 @@ class Schema:
             parts[listed.name] = self._nullable(POINTS, listed.asked_if)
         if matching := self.matching(kind):
             parts[matching.matches] = NUMBERS
-        return closed(parts)
+        return closed_object(parts)
 
     def item_schema(self, units: Mapping[str, UnitSpec], with_field: bool = False) -> JSON:
         """Return the JSON schema of an answer with one entry per unit name."""
-        return closed(
+        return closed_object(
             {name: self.unit_schema(unit.kind, with_field) for name, unit in units.items()}
         )
 
     @property
     def is_closed(self) -> bool:
-        """Whether codes are all that is asked: no text, no list, and no numbers of its points."""
+        """Whether only codes are asked for: no text, no list, and no numbers of points."""
         kinds = {variable.kind for variable in self.variables}
         return not any(self.free_keys(kind) for kind in kinds)
 
@@ -205,7 +205,7 @@ class Schema:
         return {"anyOf": [schema, {"type": "null"}]} if self._asked(conditions) else schema
 
 
-def closed(properties: JSON) -> JSON:
+def closed_object(properties: JSON) -> JSON:
     """Return the schema of an object with exactly these keys."""
     return {
         "type": "object",
@@ -215,22 +215,24 @@ def closed(properties: JSON) -> JSON:
     }
 
 
-QUOTE = closed(
+QUOTE = closed_object(
     {
         "quote": {"type": "string"},
         "start": {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}]},
     }
 )
-QUOTE_WITH_FIELD = closed(
+QUOTE_WITH_FIELD = closed_object(
     {**QUOTE["properties"], "field": {"anyOf": [{"type": "string"}, {"type": "null"}]}}
 )
-WRITTEN = closed(
+WRITTEN = closed_object(
     {"text": {"type": "string"}, "citations": {"type": "array", "items": {"type": "string"}}}
 )
 
 POINTS: JSON = {
     "type": "array",
-    "items": closed({"text": {"type": "string"}, "evidence": {"type": "array", "items": QUOTE}}),
+    "items": closed_object(
+        {"text": {"type": "string"}, "evidence": {"type": "array", "items": QUOTE}}
+    ),
 }
 NUMBERS: JSON = {"type": "array", "items": {"type": "integer", "minimum": 1}}
 
@@ -250,11 +252,11 @@ def schema_of(
     known = {v.name for v in protocol.variables}
     if unknown := sorted(set(variables) - known):
         raise UnknownVariableError(f"{protocol.name} has no variable {unknown[0]!r}")
-    chosen = _chosen(protocol.variables, variables)
+    chosen = _select_variables(protocol.variables, variables)
     return Schema(protocol, tuple(_with_categories(v, categories) for v in chosen))
 
 
-def _chosen(all_of: Iterable[Variable], names: Sequence[str]) -> list[Variable]:
+def _select_variables(all_of: Iterable[Variable], names: Sequence[str]) -> list[Variable]:
     return [v for v in all_of if (v.name in names if names else not v.optional)]
 
 

@@ -51,7 +51,7 @@ def reference_texts(references: Sequence[material.Reference]) -> Iterator[Text]:
 
 def passage_units(query: material.Query) -> Iterator[UnitSpec]:
     for p in query.passages:
-        yield UnitSpec("passage", passage_key(query, p), p.title or opening(p.text))
+        yield UnitSpec("passage", passage_key(query, p), p.title or first_words(p.text))
 
 
 def source_units(query: material.Query) -> Iterator[UnitSpec]:
@@ -69,7 +69,7 @@ def source_units(query: material.Query) -> Iterator[UnitSpec]:
 
 def report_units(query: material.Query) -> Iterator[UnitSpec]:
     for report in query.reports:
-        yield UnitSpec("report", report.id, opening(report.text))
+        yield UnitSpec("report", report.id, first_words(report.text))
 
 
 def report_passage_units(query: material.Query) -> Iterator[UnitSpec]:
@@ -77,7 +77,7 @@ def report_passage_units(query: material.Query) -> Iterator[UnitSpec]:
     for report in query.reports:
         for p in query.passages:
             fields = f"report:{report.id}", f"passage:{p.id}"
-            words = beside(p.title or opening(p.text), opening(report.text))
+            words = passage_with_answer(p.title or first_words(p.text), first_words(report.text))
             yield UnitSpec("report-passage", f"{report.id}/{p.id}", words, fields)
 
 
@@ -100,12 +100,12 @@ def passage_key(query: material.Query, passage: material.Passage) -> str:
     return f"{query.id}/{passage.id}"
 
 
-def beside(passage: str, answer: str) -> str:
+def passage_with_answer(passage: str, answer: str) -> str:
     """Return the text of a unit that joins a passage and an answer."""
     return f"{passage}, for the answer “{answer}”"
 
 
-def opening(text: str) -> str:
+def first_words(text: str) -> str:
     """Return the first words of a text, on one line."""
     line = " ".join(text.split())
     return line if len(line) <= OPENING else line[: OPENING - 1].rstrip() + "…"

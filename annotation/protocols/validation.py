@@ -3,7 +3,8 @@
 `page`, `api` and `judge` are strict: every unit and every key must be present, and evidence where
 it is owed. `import` is lenient because history cannot be changed: an answer may cover a part of an
 item, and a label without its owed evidence is stored with a warning. Limits on size do not apply to
-files either. `parser` is as lenient: it is a judge whose parser reads some of the variables only.
+files either. `parser` is just as lenient: it is a judge whose parser reads only some of the
+variables.
 
 A written answer may cite the passages of its item from which the rater selected something. Each
 problem becomes a message, and the channel decides what follows.
@@ -369,6 +370,6 @@ def selected_passages(item: str, entries: Iterable[Entry]) -> set[str]:
 
 
 def passage_of(item: str, kind: str, key: str) -> str:
-    """Return the id of the passage that a unit is, or that its sentence belongs to."""
+    """Return the id of the passage that is the unit, or that contains the unit's sentence."""
     passage = key.removeprefix(f"{item}/")
     return passage.rpartition("#")[0] if kind == "passage-sentence" else passage

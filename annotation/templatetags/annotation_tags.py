@@ -100,9 +100,9 @@ _WORDS = re.compile(r"(?s).{1000,2999} ")
 
 @register.filter
 def laid_out(text: str, campaign: Campaign | None = None) -> SafeString:
-    """Escape a text like `verbatim`, and split a long one into blocks that are laid out in turn.
+    """Escape a text like `verbatim`, and split a long one into blocks that are rendered in turn.
 
-    `static/js/blocks.js` uses the blocks and says why. Joined, they are the text. With its
+    `static/js/blocks.js` uses the blocks and explains why. Joined, they are the text. With its
     campaign, a text in Markdown can be shown rendered, too (`annotation.campaigns.markdown`).
     """
     if campaign is not None and is_markdown(text):
@@ -114,7 +114,7 @@ def laid_out(text: str, campaign: Campaign | None = None) -> SafeString:
 
 
 def in_view(rendered: SafeString, campaign: Campaign) -> SafeString:
-    """Return a rendered text in the campaign's default view, which a switch changes."""
+    """Return a rendered text in the campaign's default view, which the reader can switch."""
     shown = "" if campaign.text_view == Campaign.TextView.RENDERED else " as-source"
     return mark_safe(f'<div class="markdown{shown}">{rendered}</div>')
 
@@ -196,7 +196,7 @@ def _script_words(language: str) -> dict[str, str]:
 def verdict(context: Context, row: Row) -> dict[str, Any]:
     """Render the judge's label for a row's unit, in the words of the row's choices.
 
-    A page may do so in its own template; the item page's script places the rest.
+    A page may render it in its own template; the item page's script places the others.
     """
     found = context["verdicts"].get(row.name)
     if found is None or row.name in context["verdicts_placed"]:

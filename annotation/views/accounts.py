@@ -44,7 +44,7 @@ class LogIn(LoginView):
         user = form.get_user()
         assert isinstance(user, User)
         accept_password(self.request, user)
-        # Asks for the second factor, if the account has one, and then logs in.
+        # Logs in, after asking for the second factor if the account has one.
         login = Login(user=user, redirect_url=self.get_success_url())
         answer: HttpResponse = perform_password_login(self.request, {}, login)
         return answer

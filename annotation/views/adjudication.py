@@ -43,7 +43,7 @@ from annotation.adjudication import (
 from annotation.answers.drafts import DraftState, check_draft
 from annotation.answers.payloads import from_form, unit_names
 from annotation.answers.submission import Circumstances, ConflictError, Outcome
-from annotation.item_context import Asked, Row, sheet_of, word_of
+from annotation.item_context import AskedVariable, Row, sheet_of, word_of
 from annotation.models import Campaign, User
 from annotation.presentation import schema
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
@@ -91,7 +91,7 @@ def campaign_for(user: User, pk: int) -> Campaign:
 
 
 def case_for(user: User, campaign: Campaign, unit: int) -> Case:
-    """Return a unit in dispute. Raises Http404 for others, so that no address shows agreement."""
+    """Return a unit in dispute. Raises Http404 for others, so that no address reveals agreement."""
     case = find_case(user, campaign, unit)
     if case is None:
         raise Http404
@@ -297,7 +297,7 @@ def _decided(asked: Schema, done: DecidedUnit, user: User) -> Decided:
     values = []
     for variable in asked.variables_of(done.kind):
         code, answers = done.values.get(variable.name), done.answers.get(variable.name, ())
-        # What all raters answered and the adjudicator as well was never in question.
+        # A question on which all raters and the adjudicator agree was not in dispute.
         if code and [given for given, _ in answers] != [code]:
             between = tuple((word_of(variable, given), number) for given, number in answers)
             word = word_of(variable, code)
@@ -424,7 +424,7 @@ def cards(case: Case, row: Row) -> Iterator[Card]:
         )
 
 
-def _labels(asked: Sequence[Asked], answer: RaterAnswer) -> Iterator[GivenLabel]:
+def _labels(asked: Sequence[AskedVariable], answer: RaterAnswer) -> Iterator[GivenLabel]:
     for each in asked:
         if each.name in answer.values:
             code = answer.values[each.name]

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.http import HttpRequest, JsonResponse, QueryDict
 from django.views.decorators.http import require_POST
 
-from annotation.access import ON_SHOW, ever_my_assignment, get_account
+from annotation.access import VISIBLE_STATUSES, ever_my_assignment, get_account
 from annotation.answers.drafts import (
     StaleDraftError,
     check_draft,
@@ -105,7 +105,7 @@ class ChangedError(Exception):
 
 
 class StoredBeforeError(Exception):
-    """The same answer was stored before, but its reply got lost."""
+    """The same answer was stored before, but the response got lost."""
 
     def __init__(self, response: Response) -> None:
         self.response = response
@@ -119,7 +119,7 @@ def keep_draft(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
         sent = _read_submission(request.POST, assignment, key=None)
         return _keep(sent)
     except RefusedError as error:
-        return _refused(error, assignment)
+        return _refusal(error, assignment)
     except ChangedError as error:
         return answer_changed(error.what)
     except StaleDraftError:
@@ -144,17 +144,17 @@ def _take(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
             return _keep(sent)
         outcome, following = _submit(sent)
     except RefusedError as error:
-        return _refused(error, assignment)
+        return _refusal(error, assignment)
     except ChangedError as error:
         return answer_changed(error.what)
     except StoredBeforeError as error:
-        return _stored(error.response, _next_address(assignment))
+        return _stored_response(error.response, _next_address(assignment))
     except (StaleDraftError, ConflictError):
         return _conflict(sent)
-    return _stored(outcome.response, following)
+    return _stored_response(outcome.response, following)
 
 
-def _stored(response: Response, following: str) -> JsonResponse:
+def _stored_response(response: Response, following: str) -> JsonResponse:
     answer = {
         "revision": response.revision,
         "saved_at": response.created_at,
@@ -216,7 +216,7 @@ def _read_submission(form: QueryDict, assignment: Assignment, key: str | None) -
 
 
 def _why_late(assignment: Assignment) -> Message | None:
-    if assignment.status not in ON_SHOW:
+    if assignment.status not in VISIBLE_STATUSES:
         return LEASE_ENDED
     campaign = assignment.item.campaign
     if has_lost_access(assignment):
@@ -229,7 +229,7 @@ def _why_late(assignment: Assignment) -> Message | None:
 
 
 def find_changes(now: Basis, seen: str | None) -> list[str]:
-    """Return which parts of the item have changed, apart from the guideline.
+    """Return the parts of the item that have changed, apart from the guideline.
 
     An answer under an older guideline stays valid, and is stored with that guideline's digest.
     """
@@ -245,8 +245,8 @@ def _check_not_stored(assignment: Assignment, key: str | None) -> None:
 def _submit(sent: Submission) -> tuple[Outcome, str]:
     """Store the answer and return it with the next address, in one transaction.
 
-    Raises StaleDraftError if there is a newer draft that the person never saw. One transaction
-    means that a request waits only once for SQLite's single writer, or for PostgreSQL's disk.
+    Raises StaleDraftError if there is a newer draft that the person never saw. In one transaction,
+    a request waits only once for SQLite's single writer, or for PostgreSQL's disk.
     """
     circumstances, assignment = sent.circumstances, sent.assignment
 
@@ -301,7 +301,7 @@ def read_key(form: QueryDict) -> str | None:
         raise RefusedError([Problem("", "key", Message("is not a UUID"))]) from error
 
 
-def _refused(error: RefusedError, assignment: Assignment) -> JsonResponse:
+def _refusal(error: RefusedError, assignment: Assignment) -> JsonResponse:
     return refusal(problems_for_page(assignment, error.problems))
 
 
@@ -312,7 +312,7 @@ def refusal(problems: Iterable[Problem], **more: object) -> JsonResponse:
 
 
 def answer_changed(what: list[str]) -> JsonResponse:
-    """Answer that the item has changed since the page was opened, and in which parts."""
+    """Answer that the item has changed since the page was opened, and name the changed parts."""
     return JsonResponse({"error": translated(CHANGED), "changed": what}, status=409)
 
 

@@ -1,4 +1,4 @@
-"""A campaign's people: members, who may take part, exclusions, slots, and its Prolific study."""
+"""A campaign's people: members, the pool, exclusions, slots, and the Prolific study."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from annotation.people.search import LONGEST, account_known, find_people
 from annotation.people.shares import share_statuses
 from annotation.progress.counts import cached
 from annotation.views.orders import FormError, carry_out, clean, posted_number
-from annotation.views.people import MAX_INVITATIONS, PAGE, TOO_MANY, show_link
+from annotation.views.people import MAX_INVITATIONS, PAGE, TOO_MANY_INVITATIONS, show_link
 from annotation.views.people_forms import (
     CAMPAIGN_ROLES,
     CampaignInviteForm,
@@ -47,16 +47,16 @@ MemberAct = Callable[[Campaign, HttpRequest], HttpResponse | None]
 @require_safe
 @role_required(*READERS)
 def campaign_people(request: HttpRequest, pk: int) -> HttpResponse:
-    """Render the page; for htmx, the accounts that the words of `find` name."""
+    """Render the page; for htmx, the accounts that match the words of `find`."""
     campaign = _campaign(request, pk)
     if request.htmx:  # type: ignore[attr-defined]
-        context = {"campaign": campaign, **_found(request, campaign)}
+        context = {"campaign": campaign, **_search_context(request, campaign)}
         return render(request, "people/_found.html", context)
     return _campaign_page(request, campaign)
 
 
-def _found(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
-    """Return what the search shows: accounts to add, in the chosen role."""
+def _search_context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
+    """Return the template context of the search: accounts to add, in the chosen role."""
     user = get_account(request)
     find, role = request.GET.get("find", "").strip(), request.GET.get("role", "")
     if not may_manage(user, campaign.pk):
@@ -90,14 +90,14 @@ def invite_to_campaign(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         return _campaign_page(request, campaign, {"invite": form}, status=422)
     if seconds_to_wait("invite", user.pk) is not None:
-        return _campaign_page(request, campaign, {"invite": form}, TOO_MANY, 429)
+        return _campaign_page(request, campaign, {"invite": form}, TOO_MANY_INVITATIONS, 429)
     created = invite(User.Role.ANNOTATOR, campaign, by=user, **form.cleaned_data)
     return show_link(request, created, reverse("campaign-people", args=[pk]))
 
 
 def _change_participation(campaign: Campaign, request: HttpRequest) -> None:
     data = clean(ParticipationForm(request.POST))
-    with membership.recorded_change(campaign):
+    with membership.record_change(campaign):
         if data["hold_minutes"] != campaign.hold_minutes:
             set_lease(campaign, data["hold_minutes"])
         if data["pool"] != campaign.pool:
@@ -106,7 +106,7 @@ def _change_participation(campaign: Campaign, request: HttpRequest) -> None:
 
 
 def _add_member(campaign: Campaign, request: HttpRequest) -> HttpResponse | None:
-    """Give an account a role, or create a link for whoever this account's owner cannot see."""
+    """Give an account a role, or create a link for a person whose account the user may not see."""
     form, by = MemberForm(request.POST), get_account(request)
     data = clean(form)
     name, role = data["account"].strip(), data["role"]
@@ -117,7 +117,7 @@ def _add_member(campaign: Campaign, request: HttpRequest) -> HttpResponse | None
         form.add_error("account", "No account has this name; invite the person.")
         raise FormError(form)
     if seconds_to_wait("invite", by.pk) is not None:
-        raise PeopleError(TOO_MANY)
+        raise PeopleError(TOO_MANY_INVITATIONS)
     created = invite(User.Role.ANNOTATOR, campaign, role, note=name, by=by)
     return show_link(request, created, reverse("campaign-people", args=[campaign.pk]))
 
@@ -222,13 +222,13 @@ def _campaign_page(
         "consents": counts_of_consents(campaign) if campaign.consent_texts.exists() else None,
         "background": background_counts(campaign, revoked_raters(campaign)),
         "wrong": wrong,
-        "added": _added(request, campaign),
-        **_found(request, campaign),
+        "added": _new_member(request, campaign),
+        **_search_context(request, campaign),
     }
     return render(request, "people/campaign.html", context, status=status)
 
 
-def _added(request: HttpRequest, campaign: Campaign) -> Membership | None:
+def _new_member(request: HttpRequest, campaign: Campaign) -> Membership | None:
     """Return the member that was just added, whom the address names."""
     members = campaign.memberships.filter(ended_at=None).select_related("user")
     return members.filter(user__username=request.GET.get("added", "")).first()

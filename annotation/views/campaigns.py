@@ -165,7 +165,7 @@ def guideline_versions(campaign: Campaign) -> list[dict[str, Any]]:
         {"version": each, "answers": answers.get(each.digest, 0)} for each in versions
     ]
     own = sum(answers.values()) - sum(row["answers"] for row in rows)
-    # Before the first version people followed the protocol's own text, which is not a version.
+    # Before the first version, people followed the protocol's text, which is not a version.
     return [*rows, {"version": None, "answers": own}] if own > 0 else rows
 
 
@@ -186,16 +186,18 @@ def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
 def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
     """Store the form's settings, unless they changed since the form was opened.
 
-    With `propose`, only fill in a draft's guideline, and with `own` the protocol's beside the
-    form's other values. Neither stores anything.
+    With `propose`, fill in only a draft's guideline. With `own`, fill in the protocol's guideline
+    and keep the form's other values. Neither stores anything.
     """
     user, seen = get_account(request), request.POST.get("seen")
     if request.POST.get("propose") == "guideline":
         text = request.POST.get("text", "")[:LONGEST_GUIDELINE]
-        return _proposed(request, managed_campaign(request, pk), text, "draft")
+        return _propose_guideline(request, managed_campaign(request, pk), text, "draft")
     if "own" in request.POST:
         found = managed_campaign(request, pk)
-        return _proposed(request, found, get_protocol(found).guideline, "protocol", request.POST)
+        return _propose_guideline(
+            request, found, get_protocol(found).guideline, "protocol", request.POST
+        )
     with transaction.atomic():
         found = managed_campaign(request, pk, lock=True)
         form = SettingsForm(request.POST)
@@ -214,7 +216,7 @@ def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "campaigns/settings.html", context, status=422)
 
 
-def _proposed(
+def _propose_guideline(
     request: HttpRequest,
     found: Campaign,
     text: str,
@@ -227,7 +229,7 @@ def _proposed(
     form = SettingsForm(initial=values | {"guideline": text})
     form.offer_practice(user, found)
     context = _campaign_context(found, user, form) | {"proposed": source}
-    # The typed values refer to the settings that the person saw then.
+    # The typed values refer to the settings that the person saw at that time.
     context["seen"] = typed.get("seen", context["seen"])
     return render(request, "campaigns/settings.html", context)
 

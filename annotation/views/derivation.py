@@ -72,7 +72,7 @@ class DeriveForm(forms.Form):
         decides.choices = _deciders(campaigns)
         if not rule.protocols:
             del self.fields["campaigns"], self.fields["decided_by"], self.fields["ties"]
-        for option in rule.declared:
+        for option in rule.declared_options:
             field = form_fields([option])[option.name]
             field.initial = option.default
             # The backticks are for the terminal and the reference.
@@ -84,7 +84,7 @@ class DeriveForm(forms.Form):
         user, cleaned = get_account(request), self.cleaned_data
         options = {
             option.name: value
-            for option in self.rule.declared
+            for option in self.rule.declared_options
             if (value := cleaned[f"set_{option.name}"]) not in (None, "")
         }
         return DerivationRequest(
@@ -109,7 +109,7 @@ def _deciders(campaigns: list[Campaign]) -> list[tuple[str, str]]:
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*READERS)
 def derive_batch(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show the rules, then the form of one. A preview counts, and creating shows the new batch."""
+    """Show the rules, or the form of one rule, and preview or create the batch."""
     batch = visible_batch(request.user, pk)
     user = get_account(request)
     check_managed(user, batch)
@@ -153,26 +153,26 @@ def _derived(
     order = form.derivation_request(request, batch)
     for campaign in Campaign.objects.filter(name__in=order.campaigns):
         if is_blind(get_account(request), campaign):
-            return _refused(request, form, context, BLIND.format(campaign.name)[:-1])
+            return _refusal(request, form, context, BLIND.format(campaign.name)[:-1])
     asked_now = request.method == "POST" and not is_preview
     if asked_now and Batch.objects.filter(name=order.name).exists():
-        return _refused(request, form, context, TAKEN[:-1], "name")
+        return _refusal(request, form, context, TAKEN[:-1], "name")
     try:
         check_campaigns(order)
     except DerivationError as error:
-        return _refused(request, form, context, str(error), error.field)
+        return _refusal(request, form, context, str(error), error.field)
     page = _address(request)
     asked = jobs.follow(request, DERIVATION, question(order, is_preview), page)
     if not asked.is_current:
-        return jobs.waiting(request, asked.job, page, page=page)
+        return jobs.waiting_page(request, asked.job, page, page=page)
     try:
         found = results.value(asked.job)
     except results.GoneError:
         return redirect(page)
     if "refused" in found:
-        return _refused(request, form, context, found["refused"], found["field"])
+        return _refusal(request, form, context, found["refused"], found["field"])
     if found["batch"] is None:
-        return render(request, "batches/derive.html", {**context, "preview": _shown(found)})
+        return render(request, "batches/derive.html", {**context, "preview": _with_total(found)})
     return redirect("batch", found["batch"])
 
 
@@ -188,14 +188,14 @@ def _address(request: HttpRequest) -> str:
     return f"{request.path}?{given.urlencode()}"
 
 
-def _refused(
+def _refusal(
     request: HttpRequest, form: DeriveForm, context: dict[str, Any], why: str, field: str = ""
 ) -> HttpResponse:
     form.add_error(field if field in form.fields else None, f"{why[:1].upper()}{why[1:]}.")
     return render(request, "batches/derive.html", context, status=409)
 
 
-def _shown(found: dict[str, Any]) -> dict[str, Any]:
+def _with_total(found: dict[str, Any]) -> dict[str, Any]:
     total = sum(sum(reasons.values()) for reasons in found["dropped"].values())
     return {**found, "total": total}
 

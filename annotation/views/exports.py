@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from annotation.access import get_account, is_blind, managed_campaign
-from annotation.exports.bundles import export_options, tells_answers
+from annotation.exports.bundles import export_options, reveals_answers
 from annotation.exports.jobs import EXPORT, question
 from annotation.models import Campaign
 from audit.recording import record_export
@@ -39,7 +39,7 @@ def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResp
     campaign, user = managed_campaign(request, pk), get_account(request)
     if what not in {offer.what for offer in export_options(campaign)}:
         raise Http404("No such export of this campaign.")
-    if tells_answers(what) and is_blind(user, campaign):
+    if reveals_answers(what) and is_blind(user, campaign):
         return _page(request, campaign, BLIND, 403)
     wait = None if "job" in request.GET else seconds_to_wait("export", user.pk, pk)
     if wait is not None:
@@ -52,9 +52,9 @@ def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResp
     if asked.job.state == asked.job.State.FAILED and "job" not in request.GET:
         return _page(request, campaign, as_sentence(asked.job.error), 422, asked.job)
     if not asked.is_current:
-        return jobs.waiting(request, asked.job, reverse("exports", args=[pk]))
+        return jobs.waiting_page(request, asked.job, reverse("exports", args=[pk]))
     record_export(request, pk, what, form)
-    return jobs.sent(request, asked.job)
+    return jobs.send_file(request, asked.job)
 
 
 def _page(

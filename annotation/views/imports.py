@@ -46,7 +46,7 @@ def import_file(request: HttpRequest, pk: int) -> HttpResponse:
     if is_blind(user, campaign):
         return _page(request, campaign, {"wrong": BLIND}, 403)
     if request.method != "POST":
-        return _followed(request, campaign)
+        return _show_job(request, campaign)
     form = ImportForm(request.POST, request.FILES)
     if not form.is_valid():
         return _page(request, campaign, {"form": form}, 422)
@@ -62,15 +62,15 @@ def import_file(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(f"{address}?{urlencode({'job': job.key})}")
 
 
-def _followed(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+def _show_job(request: HttpRequest, campaign: Campaign) -> HttpResponse:
     """Show the form, the status of the job in the address, or its result."""
     own = {"kind": IMPORT, "options__campaign": campaign.pk, "options__user": request.user.pk}
     job = Job.objects.filter(key=request.GET.get("job", ""), **own).first()
     if job is None:
         return _page(request, campaign, {})
     if job.state in queue.ACTIVE or job.state == Job.State.FAILED:
-        return jobs.waiting(request, job, reverse("campaign-import", args=[campaign.pk]))
-    if not results.is_there(job):
+        return jobs.waiting_page(request, job, reverse("campaign-import", args=[campaign.pk]))
+    if not results.has_result(job):
         return _page(request, campaign, {})
     found = results.value(job)
     labels = sum(found.get("labels", {}).values())

@@ -44,7 +44,7 @@ class BackgroundForm(forms.Form):
         for each in questions:
             self.fields[each.name] = _field(each)
 
-    def given(self) -> dict[str, Any]:
+    def answers(self) -> dict[str, Any]:
         """Return the answers of a valid form, by the names of questions."""
         return dict(self.cleaned_data)
 
@@ -132,7 +132,7 @@ def _take_background(request: HttpRequest, campaign: Campaign, rater: Rater) -> 
     form = BackgroundForm(questions, request.POST if sent else None)
     if sent and form.is_valid():
         try:
-            background.answer(campaign, rater, form.given())
+            background.answer(campaign, rater, form.answers())
             return redirect(next_address(campaign, rater))
         except BackgroundError as error:
             form.add_error(error.field or None, sentence(error))

@@ -80,10 +80,10 @@ def new_campaign(request: HttpRequest) -> HttpResponse:
         return _render_new(request, form, status=422)
     try:
         if "dry" in request.POST:
-            return _previewed(request, form)
+            return _preview(request, form)
         if "page" in request.POST:
             return _annotator_page(request, form)
-        return _created(request, form)
+        return _create(request, form)
     except TeamError as error:
         form.add_error(None, as_sentence(error))
     except DesignError as error:
@@ -97,7 +97,7 @@ def _query(**values: str) -> str:
     return str(found.urlencode())
 
 
-def _created(request: HttpRequest, form: CampaignForm) -> HttpResponse:
+def _create(request: HttpRequest, form: CampaignForm) -> HttpResponse:
     """Create the campaign, and forget the draft. Raises DesignError and TeamError."""
     created = create_once(
         form.cleaned_data["name"],
@@ -135,7 +135,7 @@ def _tasks(request: HttpRequest, chosen: TaskForm, status: int) -> HttpResponse:
     page = request.get_full_path()
     asked = jobs.follow(request, FITS, fits_question(batch))
     address = f"{request.path}?{_query(batch=batch.name)}"
-    shown = jobs.shown_of(request, asked, address, page, "#tasks", results.value)
+    shown = jobs.result_or_progress_of(request, asked, address, page, "#tasks", results.value)
     if isinstance(shown, HttpResponse):
         return shown
     context |= {"shown": shown, "fits": fits_of(batch, shown.value)}
@@ -145,7 +145,7 @@ def _tasks(request: HttpRequest, chosen: TaskForm, status: int) -> HttpResponse:
 
 
 def begin_chosen(request: HttpRequest, chosen: ChosenItems) -> HttpResponse:
-    """Lead to the form of a campaign over chosen items, filled as the other campaign has it."""
+    """Redirect to the form of a campaign over chosen items, filled in like the other campaign."""
     old, design = chosen.campaign, chosen.design
     values = {
         **initial_settings(old),
@@ -170,7 +170,7 @@ def begin_chosen(request: HttpRequest, chosen: ChosenItems) -> HttpResponse:
 
 
 def _keep_draft(request: HttpRequest) -> None:
-    """Keep what was typed, unless it is too long for a session."""
+    """Store the typed values, unless they are too long for a session."""
     values = {name: request.POST.getlist(name) for name in request.POST if name not in OF_DRAFT}
     if sum(len(text) for texts in values.values() for text in texts) <= LONGEST_DRAFT:
         request.session[DRAFT] = values
@@ -204,7 +204,7 @@ def _campaign_form(request: HttpRequest, chosen: TaskForm) -> CampaignForm:
 
 
 def _with_own_guideline(request: HttpRequest, form: CampaignForm) -> CampaignForm:
-    """Return the form with what was typed, unchecked, and the protocol's own guideline."""
+    """Return the form with the typed values, unchecked, and the protocol's own guideline."""
     typed: dict[str, Any] = {name: form[name].value() for name in form.fields}
     typed["guideline"] = form.protocol.guideline
     protocol, batch = form.protocol.name, form.batch
@@ -212,14 +212,14 @@ def _with_own_guideline(request: HttpRequest, form: CampaignForm) -> CampaignFor
 
 
 def _free_name(protocol: str, batch: Batch) -> str:
-    """Return a name that no campaign has, made of the batch and the task."""
+    """Return an unused name for a campaign, composed of the batch and the task."""
     stem = f"{batch.name}-{protocol}"[:180]
     taken = set(Campaign.objects.filter(name__startswith=stem).values_list("name", flat=True))
     names = (stem, *(f"{stem}-{number}" for number in range(2, len(taken) + 3)))
     return next(name for name in names if name not in taken)
 
 
-def _previewed(request: HttpRequest, form: CampaignForm) -> HttpResponse:
+def _preview(request: HttpRequest, form: CampaignForm) -> HttpResponse:
     """Show the dry run of the design, or the status of its job, which htmx asks for again.
 
     Raises DesignError and TeamError.
@@ -248,7 +248,7 @@ def _previewed(request: HttpRequest, form: CampaignForm) -> HttpResponse:
         except DesignError as error:
             if not again:
                 raise
-            job = jobs.refused(PREVIEW, str(error))
+            job = jobs.refused_job(PREVIEW, str(error))
     status = jobs.status_of(job, "", "", request.path)
     if not again:
         return _render_new(request, form, status=202, job=status)
@@ -285,13 +285,13 @@ def _has_choices(form: CampaignForm) -> bool:
     """Whether something under *More* was chosen, or has an error, so that it is not folded."""
     shown = {"name", "team", "raters_per_item", "deadline", "guideline", "guideline_shown"}
     return any(
-        field.errors or _as_sent(field.value()) != _as_sent(form.fields[field.name].initial)
+        field.errors or _sent_values(field.value()) != _sent_values(form.fields[field.name].initial)
         for field in form
         if field.name not in shown
     )
 
 
-def _as_sent(value: Any) -> list[str]:
+def _sent_values(value: Any) -> list[str]:
     """Return a field's value as a browser sends it."""
     values = value if isinstance(value, list | tuple) else [value]
     return sorted(str(each) for each in values if each not in (None, ""))
@@ -308,7 +308,7 @@ class _RolledBackError(Exception):
 def _annotator_page(request: HttpRequest, form: CampaignForm) -> HttpResponse:
     """Render the page of the batch's first item as annotators see it, read-only.
 
-    It is made of a campaign with that item alone, which is rolled back. Raises DesignError.
+    For this, a campaign with that item alone is created and rolled back. Raises DesignError.
     """
     if seconds_to_wait("report", form.user.pk) is not None:
         form.add_error(None, TOO_MANY)

@@ -1,4 +1,4 @@
-"""Orders: what the buttons of a page's forms ask for, named by the field `order`."""
+"""Orders: the actions of the buttons in a page's forms, named by the field `order`."""
 
 from __future__ import annotations
 

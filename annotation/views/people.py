@@ -46,7 +46,7 @@ BACKEND = "django.contrib.auth.backends.ModelBackend"
 INITIAL = {"role": User.Role.ANNOTATOR, "campaign_role": "annotator"}
 OWN_ACCOUNT = "you cannot change your own account; ask another admin"
 NO_PASSWORDS = Message("passwords are switched off on this site; use the other button")
-TOO_MANY = "The limit is sixty invitations per hour. Try again later."
+TOO_MANY_INVITATIONS = "The limit is sixty invitations per hour. Try again later."
 TOO_OFTEN = Message("Too many attempts came from your network address. Try again within the hour.")
 
 Act = Callable[[User, HttpRequest], object]
@@ -190,7 +190,7 @@ def new_invitation(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _form_page(request, form, 422)
     if seconds_to_wait("invite", user.pk) is not None:
-        form.add_error(None, TOO_MANY)
+        form.add_error(None, TOO_MANY_INVITATIONS)
         return _form_page(request, form, 429)
     try:
         created = invite(by=user, **form.cleaned_data)
@@ -205,7 +205,7 @@ def show_link(
 ) -> HttpResponse:
     """Show the link once, since only its digest is stored.
 
-    `team_role` is the role in the team that was asked for, and that the link does not give.
+    `team_role` is the role in the team that was chosen, but that the link does not give.
     """
     address = request.build_absolute_uri(f"{reverse('join')}?key={created.key}")
     invitation = created.invitation

@@ -39,7 +39,7 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
         return HttpResponse(status=STOP_POLLING)
     status = get_status(found)
     context = {
-        **_shared(request, found),
+        **_shared_context(request, found),
         "status": status,
         "left": forecast_end(found, status),
         "days": draw_bars(status.days),
@@ -59,7 +59,7 @@ def person(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
         raise Http404
     person, days = status
     context = {
-        **_shared(request, found),
+        **_shared_context(request, found),
         "person": person,
         "exclusion": current_exclusions(found).get(rater),
         "marks": person_exposure(found, rater),
@@ -86,7 +86,7 @@ def is_expired(request: HttpRequest) -> bool:
 
 
 def draw_bars(days: Sequence[int]) -> list[dict[str, int]]:
-    """Return each day's answers with the size of its bar, today last; no answers give a line."""
+    """Return each day's answers with the size of its bar, today last. Zero gives a thin line."""
     most, last, bars = max(days, default=0) or 1, len(days) - 1, []
     for n, number in enumerate(days):
         height = max(1, -(-BAR_HEIGHT * number // most))
@@ -102,7 +102,7 @@ def draw_bars(days: Sequence[int]) -> list[dict[str, int]]:
     return bars
 
 
-def _shared(request: HttpRequest, found: Campaign) -> dict[str, Any]:
+def _shared_context(request: HttpRequest, found: Campaign) -> dict[str, Any]:
     opened = request.GET.get("opened", "") if is_polling(request) else ""
     return {
         "campaign": found,

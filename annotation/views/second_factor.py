@@ -61,7 +61,7 @@ def done_at(name: str, what: str) -> str:
 
 
 class _Done:
-    """A page that says what was done on the page before."""
+    """A page that says what was done on the previous page."""
 
     request: HttpRequest
 
@@ -88,7 +88,7 @@ def _clean(code: str) -> str:
 
 
 class _Once:
-    """A code of an app counts once, whichever of the site's processes sees it first."""
+    """Accepts a code from an app only once, over all processes of the site."""
 
     def clean_code(self) -> str:
         form: Any = self
@@ -147,7 +147,7 @@ class Overview(_Done, IndexView):
         return super().get_context_data(**kwargs) | {
             "part": "tokens",
             "required": second_factor.is_required(user),
-            "given": second_factor.was_given(self.request),
+            "given": second_factor.is_confirmed(self.request),
             "tokens": valid_tokens_of(user).count(),
             "next": self.request.GET.get("next", ""),
             "single_sign_on": settings.TANDEM_OIDC_NAME,
@@ -167,7 +167,7 @@ class AddApp(ActivateTOTPView):
             user, code = get_account(self.request), _clean(form.cleaned_data["code"])
             with_tokens = "tokens" in self.request.POST
             kind = Authenticator.Type.TOTP
-            second_factor.note_new(self.request, user, kind, code, with_tokens)
+            second_factor.record_new_factor(self.request, user, kind, code, with_tokens)
         return response
 
     def get_success_url(self) -> str:
@@ -234,7 +234,7 @@ class ConfirmByCode(_Limited, ReauthenticateByCodeView):
     extra_context = {"part": "tokens"}
 
 
-def _own(view: View, *methods: str) -> View:
+def _for_own_account(view: View, *methods: str) -> View:
     return require_http_methods([*(methods or ("GET", "HEAD", "POST"))])(own_account(view))
 
 
@@ -254,11 +254,11 @@ def second_step(request: HttpRequest) -> HttpResponseBase:
     return _step(request)
 
 
-overview = _own(Overview.as_view(), *READ)
-add_app = _own(AddApp.as_view())
-remove_app = _own(RemoveApp.as_view())
-recovery_codes = _own(RecoveryCodes.as_view(), *READ)
-new_recovery_codes = _own(NewRecoveryCodes.as_view())
-recovery_codes_file = _own(RecoveryCodesFile.as_view(), *READ)
-confirm_by_password = _own(ConfirmByPassword.as_view())
-confirm_by_code = _own(ConfirmByCode.as_view())
+overview = _for_own_account(Overview.as_view(), *READ)
+add_app = _for_own_account(AddApp.as_view())
+remove_app = _for_own_account(RemoveApp.as_view())
+recovery_codes = _for_own_account(RecoveryCodes.as_view(), *READ)
+new_recovery_codes = _for_own_account(NewRecoveryCodes.as_view())
+recovery_codes_file = _for_own_account(RecoveryCodesFile.as_view(), *READ)
+confirm_by_password = _for_own_account(ConfirmByPassword.as_view())
+confirm_by_code = _for_own_account(ConfirmByCode.as_view())

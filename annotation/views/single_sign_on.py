@@ -1,4 +1,4 @@
-"""Pages of log-in by OpenID Connect, of linking an account with it, and of the admin's way in."""
+"""Pages for log-in by OpenID Connect, for linking an account, and for log-in by an admin's link."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ AWAY = gettext("The identity provider cannot be reached right now. Try again in 
 
 @require_POST
 def start(request: HttpRequest, provider_id: str) -> HttpResponseBase:
-    """Lead to the identity provider, to log in, to join by an invitation, or to link an account.
+    """Redirect to the identity provider to log in, to join by an invitation, or to link an account.
 
-    A page leads there, since a form of this site may be sent to no other (`form-action`).
+    A page redirects there, since a form of this site may not be sent to another (`form-action`).
     """
     _check(provider_id)
     # Allauth reads the query string, too, where the checks below would not see it.
@@ -67,7 +67,7 @@ def _with_nonce(address: str) -> str:
 
 @require_safe
 def back(request: HttpRequest, provider_id: str) -> HttpResponseBase:
-    """Take the answer of the identity provider, which is valid once and for this browser."""
+    """Handle the identity provider's response, which is valid once and only in this browser."""
     _check(provider_id)
     response: HttpResponseBase = openid_connect.callback(request, provider_id)
     return response

@@ -19,7 +19,7 @@ from annotation.people.accounts import invitations_of
 from annotation.people.invitations import invite
 from annotation.people.search import account_known
 from annotation.views.orders import FormError, carry_out, clean, posted_number
-from annotation.views.people import MAX_INVITATIONS, TOO_MANY, show_link
+from annotation.views.people import MAX_INVITATIONS, TOO_MANY_INVITATIONS, show_link
 from datasets.access import READERS, role_required
 from datasets.api.throttling import seconds_to_wait
 from datasets.models import Share, Team, TeamMember
@@ -56,7 +56,7 @@ class MemberForm(forms.Form):
 
 
 class ThingForm(forms.Form):
-    """What an admin shares with this team, or moves to it."""
+    """A batch, campaign, judge or key that an admin shares with this team or moves to it."""
 
     kind = forms.ChoiceField(label="What")
     name = forms.CharField(max_length=200)
@@ -91,14 +91,14 @@ def teams(request: HttpRequest) -> HttpResponse:
         except TeamError as error:
             form.add_error("name", as_sentence(error))
     rows = [
-        {"team": team, "has": _has(team), "role": _role(team, user)}
+        {"team": team, "has": _owned_counts(team), "role": _role(team, user)}
         for team in visible_teams(user).annotate(number=Count("members"))
     ]
     context = {"rows": rows, "form": form}
     return render(request, "teams/list.html", context, status=422 if is_post else 200)
 
 
-def _has(team: Team) -> list[tuple[str, int]]:
+def _owned_counts(team: Team) -> list[tuple[str, int]]:
     counts = (
         (kind, model._default_manager.filter(team=team).count()) for kind, model in kinds().items()
     )
@@ -132,7 +132,7 @@ def _visible(request: HttpRequest, pk: int) -> Team:
 
 
 def _add(team: Team, request: HttpRequest) -> HttpResponse | None:
-    """Give an account a role, or create a link for whoever this account's owner cannot see."""
+    """Give an account a role, or create a link for a person whose account the user may not see."""
     form, by = MemberForm(request.POST), get_account(request)
     service.check_lets_in(team, by)
     data = clean(form)
@@ -144,7 +144,7 @@ def _add(team: Team, request: HttpRequest) -> HttpResponse | None:
         form.add_error("account", NO_ACCOUNT)
         raise FormError(form)
     if seconds_to_wait("invite", by.pk) is not None:
-        raise TeamError(TOO_MANY)
+        raise TeamError(TOO_MANY_INVITATIONS)
     created = invite(User.Role.ANNOTATOR, team=team, note=name, by=by)
     more = "" if data["role"] == TeamMember.Role.MEMBER else data["role"]
     return show_link(request, created, reverse("team", args=[team.pk]), team_role=more)
@@ -168,7 +168,7 @@ def _rename(team: Team, request: HttpRequest) -> None:
     service.rename_team(team, clean(NameForm(request.POST))["name"])
 
 
-def _give(team: Team, request: HttpRequest) -> None:
+def _share_or_move(team: Team, request: HttpRequest) -> None:
     user = get_account(request)
     if user.role != User.Role.ADMIN:
         raise NotManagedError
@@ -191,7 +191,7 @@ ORDERS: dict[str, Callable[[Team, HttpRequest], HttpResponse | None]] = {
     "leave": _leave,
     "hand-over": _hand_over,
     "rename": _rename,
-    "give": _give,
+    "give": _share_or_move,
 }
 
 
@@ -209,7 +209,7 @@ def _page(
         "team": found,
         "role": role,
         "members": found.members.select_related("user").order_by("user__username"),
-        "has": _has(found),
+        "has": _owned_counts(found),
         "manages": managed_teams(user).filter(pk=found.pk).exists(),
         "invitations": invitations_of(user).filter(team=found)[:MAX_INVITATIONS],
         "owns": is_admin or role == TeamMember.Role.OWNER,

@@ -55,7 +55,7 @@ def work(request: HttpRequest) -> HttpResponse:
     campaigns = list(open_campaigns(user))
     numbers = progress_of(user, campaigns)
     keys = [campaign.pk for campaign in campaigns]
-    done, declined = _submitted(user, keys), _declined(user, keys)
+    done, declined = _submitted_items(user, keys), _declined_items(user, keys)
     seconds = seconds_per_item(user, keys)
     studies = [
         {
@@ -77,13 +77,13 @@ def work(request: HttpRequest) -> HttpResponse:
         "adjudicating": [(each, _queue_sizes(user, each)) for each in adjudicable(user)],
         "consents": asked_for_consent(user),
         "languages": settings.LANGUAGES,
-        "joined": _joined(user, request.GET.get("joined", "")),
+        "joined": _joined_team(user, request.GET.get("joined", "")),
         "gone": "gone" in request.GET,
     }
     return render(request, "work/list.html", context)
 
 
-def _joined(user: User, number: str) -> str:
+def _joined_team(user: User, number: str) -> str:
     """Return the name of the team that the person has just joined by an invitation."""
     if not number.isdecimal() or len(number) > MAX_DIGITS:
         return ""
@@ -94,7 +94,7 @@ def _joined(user: User, number: str) -> str:
 def _queue_sizes(user: User, campaign: Campaign) -> dict[str, int]:
     """Return how many disputes an adjudicator has to decide and how many are decided.
 
-    Those of a large campaign are found again after a minute; decisions count at once.
+    For a large campaign, disputes are counted again after a minute, while decisions count at once.
     """
 
     def find() -> tuple[tuple[frozenset[int], int], int]:
@@ -138,7 +138,7 @@ def finished(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "work/finished.html", context)
 
 
-def _submitted(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
+def _submitted_items(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
     """Return the last `RECENT` items that a person has submitted, by campaign."""
     current = Response.objects.filter(assignment=OuterRef("pk"), current=True)
     rows = (
@@ -160,7 +160,7 @@ def _submitted(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
 def first_of(studies: list[Study]) -> tuple[Study | None, list[Study]]:
     """Return the campaign to continue, and the others.
 
-    It is the one that is begun, then the one whose deadline is nearest.
+    A campaign that is begun comes first, then the one with the nearest deadline.
     """
 
     def order(study: Study) -> tuple[Any, ...]:
@@ -172,7 +172,7 @@ def first_of(studies: list[Study]) -> tuple[Study | None, list[Study]]:
     return (studies[0], studies[1:]) if studies else (None, [])
 
 
-def _declined(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
+def _declined_items(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
     """Return the last `RECENT` items that a person could not judge, by campaign."""
     rows = my_declined_assignments(user).filter(item__campaign__in=campaigns)
     found: dict[int, list[Assignment]] = {}

@@ -1,4 +1,4 @@
-"""The web server's front: slow clients wait in a loop, and threads only for whole requests.
+"""The web server's front: an event loop serves slow clients, and threads get whole requests only.
 
 `config.front.worker.Worker` is a worker class of gunicorn. Its loop reads requests and writes
 responses of all connections. A thread gets a request once it has arrived, and is free again once

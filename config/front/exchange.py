@@ -1,10 +1,10 @@
 """The exchange: how one web process hands a request, with its connection, to another.
 
-Processes in which people save take no other requests, as long as there are processes for these.
-The kernel carries the client's socket from one to the other (SCM_RIGHTS), through two queues that
-all web processes inherit from the main one: `requests` lead to the processes that answer everything
-but work on items, and `returns` bring the connections back once they are answered. Any free process
-takes the next message, and a message survives the processes at both ends.
+Processes in which people save answer no other requests while there are processes for those. The
+kernel carries the client's socket from one to the other (SCM_RIGHTS), through two queues that all
+web processes inherit from the main one: `requests` leads to the processes that answer everything
+but work on items, and `returns` brings the connections back once they have been answered. Any free
+process takes the next message, and a message is not lost if the process at either end dies.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import Any
 SLOTS = 256
 LONGEST = 256 * 1024
 # Elsewhere each process answers all requests.
-IS_HERE = sys.platform == "linux"
+IS_SUPPORTED = sys.platform == "linux"
 
 
 @dataclass(frozen=True)
-class Passed:
-    """A client's connection, and what is known of its request.
+class PassedConnection:
+    """A client's connection, with what has been read of its request.
 
-    `body` is an open file with the body, at its beginning, unless the body is empty or stands in
+    `body` is an open file with the body, at its beginning, unless the body is empty or is in
     `data`, and `rest` is what the client sent after the request.
     """
 
@@ -48,7 +48,7 @@ class Line:
         for end in (self.inlet, self.outlet):
             end.setblocking(False)
 
-    def send(self, passed: Passed) -> None:
+    def send(self, passed: PassedConnection) -> None:
         """Send a copy of the connection; the sender closes its own. Raises OSError."""
         parts = (passed.head, passed.data, passed.rest)
         facts = [passed.client, passed.server, *map(len, parts)]
@@ -57,7 +57,7 @@ class Line:
         message = [len(known).to_bytes(4, "big"), known, *parts]
         socket.send_fds(self.inlet, message, descriptors)
 
-    def receive(self) -> Passed:
+    def receive(self) -> PassedConnection:
         """Return the next message. Raises BlockingIOError if there is none."""
         message, descriptors, _, _ = socket.recv_fds(
             self.outlet, LONGEST, 2, socket.MSG_CMSG_CLOEXEC
@@ -71,7 +71,7 @@ class Line:
         head, data, rest = parts
         real = socket.socket(fileno=descriptors[0])
         body = descriptors[1] if len(descriptors) > 1 else None
-        return Passed(real, _address(client), _address(server), head, data, rest, body)
+        return PassedConnection(real, _address(client), _address(server), head, data, rest, body)
 
 
 def _address(address: Any) -> Any:
@@ -80,9 +80,9 @@ def _address(address: Any) -> Any:
 
 
 class Exchange:
-    """Both queues, and which processes answer other requests at the moment.
+    """Both queues, and a record of the processes that answer other requests at the moment.
 
-    The main process creates it, and says what each new process is for.
+    The main process creates it, and assigns each new process its purpose.
     """
 
     def __init__(self, work: int) -> None:
@@ -91,7 +91,7 @@ class Exchange:
         self._present = mmap.mmap(-1, SLOTS)
 
     def assign(self, worker: Any, living: Iterable[Any]) -> None:
-        """Say what a new process is for: for work on items while there are too few of these."""
+        """Return what a new process is for: work on items while too few processes do that."""
         worker.exchange = self
         worker.is_other = sum(not each.is_other for each in living) >= self._work
 

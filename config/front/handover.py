@@ -1,8 +1,8 @@
 """Hand connections over between web processes, in the event loop of each.
 
 A process for saves hands over each connection whose request is not a save, and takes it back when
-the request is answered. A process for other requests takes as many as it has free threads, so that
-the next free thread of any process gets the request that has waited longest.
+the request is answered. A process for other requests takes only as many as it has free threads, so
+that the next thread to become free in any process gets the request that has waited longest.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from config.front.exchange import Exchange, Passed
+from config.front.exchange import Exchange, PassedConnection
 from config.front.lanes import OTHER, lane_of
 
 if TYPE_CHECKING:
@@ -74,33 +74,33 @@ class Handover:
         self._wait_to_send(True)
         return True
 
-    def _message(self, connection: Connection) -> Passed:
+    def _message(self, connection: Connection) -> PassedConnection:
         real, client, server = connection.real, connection.client, connection.server
         if self.worker.is_other:
-            return Passed(real, client, server, rest=connection.incoming.rest)
+            return PassedConnection(real, client, server, rest=connection.incoming.rest)
         head, data, rest, body = connection.incoming.parts()
-        return Passed(real, client, server, head, data, rest, body)
+        return PassedConnection(real, client, server, head, data, rest, body)
 
     def _wait_to_send(self, on: bool) -> None:
         if on == self._sends:
             return
         self._sends = on
         if on:
-            self.worker.poller.register(self._out.inlet, selectors.EVENT_WRITE, self._go_on)
+            self.worker.poller.register(self._out.inlet, selectors.EVENT_WRITE, self._send_waiting)
         else:
             self.worker.poller.unregister(self._out.inlet)
 
-    def _go_on(self, _: Any) -> None:
-        """Send the messages that had to wait, in their order."""
+    def _send_waiting(self, _: Any) -> None:
+        """Send the waiting messages in order."""
         waiting, self._parting = self._parting, deque()
         while waiting and not self._parting:
             connection = waiting.popleft()
             if not self._send(connection):
-                self._keep(connection)
+                self._serve_here(connection)
         self._parting += waiting
         self._wait_to_send(bool(self._parting))
 
-    def _keep(self, connection: Connection) -> None:
+    def _serve_here(self, connection: Connection) -> None:
         if self.worker.is_other:
             self.worker.expect_next(connection)
         else:
@@ -113,11 +113,13 @@ class Handover:
             return
         self._listens = on
         if on:
-            self.worker.poller.register(self._in.outlet, selectors.EVENT_READ, self._take)
+            self.worker.poller.register(
+                self._in.outlet, selectors.EVENT_READ, self._receive_connections
+            )
         else:
             self.worker.poller.unregister(self._in.outlet)
 
-    def _take(self, _: Any) -> None:
+    def _receive_connections(self, _: Any) -> None:
         worker = self.worker
         while self._has_room:
             try:
@@ -146,7 +148,7 @@ class Handover:
         """Stop passing connections on, and take those already passed on by others."""
         self.exchange.note(self.worker, False)
         while self._parting:
-            self._keep(self._parting.popleft())
+            self._serve_here(self._parting.popleft())
         self._wait_to_send(False)
         if not self.worker.is_other or self.exchange.has_takers:
             self._listen(False)
@@ -156,7 +158,7 @@ class Handover:
         self._until = time.monotonic() + LATE_SECONDS
 
     def tick(self, now: float) -> None:
-        """Once a second, check whether there is room again, or nothing left to take at the end."""
+        """Check once a second whether there is room again or, at the end, nothing left to take."""
         if self.worker.alive:
             self._listen(self._has_room)
         elif now >= self._until and self._listens:

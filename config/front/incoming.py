@@ -1,4 +1,4 @@
-"""What a client sends, collected until it is a whole request.
+"""Collects what a client sends until it is a whole request.
 
 Only the end of the head and the length of the body are read here. Everything else is left to
 gunicorn's parser, which gets exactly the bytes of one request.
@@ -27,7 +27,7 @@ class NoRoomError(Exception):
     """Too many large bodies are arriving at the same time."""
 
 
-class Room:
+class DiskBudget:
     """The bytes that large bodies of one process may occupy on the disk together."""
 
     def __init__(self, size: int) -> None:
@@ -44,11 +44,11 @@ class Room:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a request may be: a body up to `plain` bytes, or up to `longest_body` of its path."""
+    """The limits of a request: a body of up to `plain` bytes, or of `longest_body` for its path."""
 
     plain: int
     longest_body: Callable[[str], int]
-    room: Room
+    room: DiskBudget
     folder: str | None = None
 
     def allow(self, head: Head) -> bool:
@@ -150,7 +150,7 @@ class Incoming:
         return bool(self.head)
 
     def feed(self, data: bytes) -> None:
-        """Take what arrived. Raises TooLongHeadError or NoRoomError."""
+        """Process received bytes. Raises TooLongHeadError or NoRoomError."""
         if self.read is None:
             data = self._take_head(data)
         if self.read is not None and not self.is_whole:
@@ -177,7 +177,7 @@ class Incoming:
 
     def _expect_body(self, read: Head, has_come: bool) -> None:
         if read.body is None or not self.limits.allow(read):
-            # The site refuses it by its head, so the body is not read.
+            # The site refuses the request because of its head, so the body is not read.
             self.is_last = self.is_whole = True
             return
         if read.body > IN_MEMORY:

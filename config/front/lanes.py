@@ -1,7 +1,7 @@
-"""Lanes: threads of their own for health, for work on items, for log-in, and for all else.
+"""Lanes: separate threads for health checks, work on items, log-in, and everything else.
 
-However long a report, an export or an upload takes, and however many of them are asked for, they
-occupy the threads of their own lane only.
+Reports, exports and uploads occupy only the threads of their own lane, however long they take and
+however many are requested.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 HEALTH, WORK, DOOR, OTHER = "health", "work", "door", "other"
 
 # The path decides the lane of a request; a path that is not listed belongs to `OTHER`. The first
-# page after log-in only redirects, annotators to their items. A dispute counts as work, the list of
-# disputes does not.
+# page after log-in counts as work, since it redirects annotators to their items. So does a dispute,
+# but not the list of disputes.
 PATHS = {
     HEALTH: re.compile(r"/health/"),
     WORK: re.compile(

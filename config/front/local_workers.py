@@ -1,4 +1,4 @@
-"""Workers beside the web server, for a site on one machine: started, kept and ended with it.
+"""Workers beside the web server of a site on one machine, started and stopped with it.
 
 gunicorn's main process starts a keeper, this module as a program. The keeper starts the workers,
 starts each again when it ends, and stops them when the web server is gone. It notices that even if
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 BASE_DIR = Path(__file__).resolve().parents[2]
-# Judges' runs and uploads by Celery; reports, exports and other jobs by a process without a broker.
+# Celery does judges' runs and uploads. Another process, without a broker, does all other jobs.
 WORKERS = {
     "judges": ["-m", "celery", "-A", "config", "worker", "--concurrency", "1", "--hostname",
                "beside@%h", "--loglevel", "WARNING"],
@@ -33,7 +33,7 @@ PR_SET_PDEATHSIG = 1
 
 
 @dataclass
-class Beside:
+class LocalWorkers:
     """The web server's side. `keeper` is the keeper's process, and `line` the pipe to it."""
 
     line: int
@@ -51,7 +51,7 @@ class Beside:
             time.sleep(0.1)
 
 
-def start(log: Path) -> Beside:
+def start(log: Path) -> LocalWorkers:
     """Start the keeper; workers write to `log`."""
     theirs, ours = os.pipe()
     # The query timeout for pages, in PGOPTIONS, would end long computations.
@@ -63,7 +63,7 @@ def start(log: Path) -> Beside:
             stdin=subprocess.DEVNULL, stdout=out, stderr=out,
         )  # fmt: skip
     os.close(theirs)
-    return Beside(ours, keeper)
+    return LocalWorkers(ours, keeper)
 
 
 def _is_short(log: Path) -> bool:
@@ -71,7 +71,7 @@ def _is_short(log: Path) -> bool:
 
 
 def _exists(process: subprocess.Popen[bytes]) -> bool:
-    """Return whether a process runs, whoever collects its exit status."""
+    """Return whether a process runs, even one whose exit status another process collects."""
     if process.poll() is not None:
         return False
     try:
@@ -82,7 +82,7 @@ def _exists(process: subprocess.Popen[bytes]) -> bool:
 
 
 @dataclass
-class Kept:
+class SupervisedWorker:
     """A worker that is started again when it ends, after longer and longer waits."""
 
     command: list[str]
@@ -90,7 +90,7 @@ class Kept:
     wait: float = FIRST_WAIT
     due: float = field(default_factory=time.monotonic)
 
-    def tend(self) -> None:
+    def restart_if_ended(self) -> None:
         now = time.monotonic()
         if self.process is not None and self.process.poll() is None:
             return
@@ -108,7 +108,7 @@ class Kept:
                 stdin=subprocess.DEVNULL, preexec_fn=end_with_parent,
             )  # fmt: skip
 
-    def tell_to_end(self) -> None:
+    def terminate(self) -> None:
         if self.process is not None:
             self.process.terminate()
 
@@ -129,28 +129,28 @@ class Kept:
 
 
 def end_with_parent() -> None:
-    """On Linux, get a signal to end when the parent has ended in any way."""
+    """On Linux, have the kernel send a signal to end when the parent ends, even if killed."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def keep(line: int) -> None:
+def supervise(line: int) -> None:
     """Keep the workers until the pipe closes or this process is told to end."""
-    workers = [Kept(command) for command in WORKERS.values()]
+    workers = [SupervisedWorker(command) for command in WORKERS.values()]
     over: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda signum, _: over.append(signum))
     while not over:
         for worker in workers:
-            worker.tend()
+            worker.restart_if_ended()
         if select.select([line], [], [], TICK_SECONDS)[0]:
             break
     for worker in workers:
-        worker.tell_to_end()
+        worker.terminate()
     deadline = time.monotonic() + GRACE_SECONDS
     for worker in workers:
         worker.collect(deadline)
 
 
 if __name__ == "__main__":
-    keep(int(sys.argv[1]))
+    supervise(int(sys.argv[1]))

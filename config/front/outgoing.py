@@ -1,4 +1,4 @@
-"""The part of a response that its client has not taken yet, which threads use like a socket.
+"""Buffers the part of a response that its client has not taken yet. Threads use it like a socket.
 
 A thread writes as fast as it can; the loop sends the rest when the client takes it. Above `MOST`
 bytes the thread waits, which holds up its own lane only.
@@ -20,7 +20,7 @@ PIECE = 256 * 1024
 
 
 class Backlog:
-    """Bytes first in, first out: a few in memory, more of them in a file."""
+    """A queue of bytes: a few are kept in memory, further ones in a file."""
 
     def __init__(self, folder: str | None) -> None:
         self.size = 0
@@ -122,7 +122,7 @@ class Outgoing:
         return sent
 
     def break_off(self) -> None:
-        """Drop what waits; a thread that is writing gets an error."""
+        """Drop the unsent bytes; a thread that is writing gets an error."""
         with self._changed:
             self._is_broken = True
             self._backlog.close()

@@ -1,11 +1,12 @@
-"""The application is loaded once, in the main process, and web processes are forked with it.
+"""Load the application once in the main process, and renew the main process for new code.
 
-So a web process that was killed is replaced at once, and all of them share the memory of what was
-loaded. Nothing that a fork may not share is open by then: no connection to the database, no thread.
+Web processes are forked from the main process. A killed one is replaced at once, and all of them
+share the memory of the loaded application. At the fork, the main process has no open database
+connection and no thread, which a fork may not share.
 
 For new code on HUP, the main process therefore starts again as itself: the same process id, the
-same listening sockets, another interpreter. Until its web processes are ready, the former ones go
-on answering. Then they are told to stop, and finish what they have begun.
+same listening sockets, another interpreter. Until its web processes are ready, the old ones
+continue to answer. Then these are told to stop, and finish the requests that they have begun.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from functools import partial
 from typing import Any
 
 FORMER = "TANDEM_FORMER_PROCESSES"
-"""How the main process tells itself, once it has started again, which web processes to end."""
+"""The variable that tells the main process, after its restart, which web processes to end."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 GRACE_SECONDS = 5.0
 """How long after its own grace period a process is killed."""
@@ -32,7 +33,7 @@ def preload(server: Any) -> None:
     from django.db import connections
     from django.urls import get_resolver
 
-    # The addresses import all views when they are first asked for.
+    # The URL configuration imports all views when it is first used.
     list(get_resolver().url_patterns)
     connections.close_all()
     # A collection in a forked process would write to all objects, and so copy their memory.
@@ -41,7 +42,7 @@ def preload(server: Any) -> None:
 
 
 def renew_on_hup(server: Any, problem: Callable[[], str]) -> None:
-    """Have HUP start the main process again, unless `problem` finds one in the settings."""
+    """Have HUP restart the main process, unless `problem` finds an error in the settings."""
     former = [int(pid) for pid in os.environ.pop(FORMER, "").split(",") if pid]
     server.handle_hup = partial(_start_again, server, problem)
     if former:
@@ -49,12 +50,13 @@ def renew_on_hup(server: Any, problem: Callable[[], str]) -> None:
 
 
 def hear_signals() -> None:
-    """Take the signals that waited while the main process started again, as by `_start_again`."""
+    """Handle the signals that arrived while `_start_again` restarted the main process."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
 def _start_again(server: Any, problem: Callable[[], str]) -> None:
-    # A signal to stop would be lost with this interpreter, or end the next one before it can hear.
+    # A signal to stop would be lost with this interpreter, or kill the next one before it has
+    # handlers.
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     if found := problem():
         server.log.error("Not reloaded: %s", found)
@@ -74,7 +76,7 @@ def _start_again(server: Any, problem: Callable[[], str]) -> None:
 def _end_later(server: Any, former: Sequence[int]) -> None:
     """End the former web processes once there are new ones.
 
-    gunicorn no longer knows them, so this is added to what it calls each second.
+    gunicorn no longer knows them, so this is added to the function that it calls each second.
     """
     manage, ends = server.manage_workers, list[float]()
 

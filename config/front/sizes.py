@@ -1,4 +1,4 @@
-"""How long bodies may be, by path, before the site itself has seen the request."""
+"""The maximum length of bodies by path, for the front, which checks it before the site does."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from django.conf import settings
 from django.http import Http404
 from django.urls import resolve
 
-from config.front.incoming import Limits, Room
+from config.front.incoming import DiskBudget, Limits
 from config.middleware import MEGABYTE
 
 UPLOADS_AT_ONCE = 3
 
 
 def longest_body(path: str) -> int:
-    """Return the most that `config.middleware.BodyGuard` lets through, in bytes."""
+    """Return the maximum number of bytes that `config.middleware.BodyGuard` accepts."""
     try:
         view = resolve(unquote(path)).func
     except Http404:
@@ -26,7 +26,7 @@ def longest_body(path: str) -> int:
 def body_limits() -> Limits:
     plain = min(_files(), int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE))
     folder = str(settings.FILE_UPLOAD_TEMP_DIR)
-    return Limits(plain, longest_body, Room(UPLOADS_AT_ONCE * _files()), folder)
+    return Limits(plain, longest_body, DiskBudget(UPLOADS_AT_ONCE * _files()), folder)
 
 
 def _files() -> int:

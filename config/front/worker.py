@@ -1,10 +1,11 @@
 """A worker class of gunicorn: one loop for all connections, and lanes of threads for requests.
 
-Where there are processes for other requests (`exchange`), those that people save in accept all
-connections, and pass a connection on with each other request; it comes back with the response sent.
+If there are processes for other requests (`exchange`), the processes in which people save accept
+all connections and pass on each connection with another request. It comes back once the response is
+sent.
 
-It builds on gunicorn's own threaded worker, whose parser, responses, restarts and way to stop stay.
-That one gives a connection to a thread as soon as its first byte arrives, so a few slow clients
+It extends gunicorn's own threaded worker, whose parser, responses, restarts and shutdown it keeps.
+The original gives a connection to a thread as soon as its first byte arrives, so a few slow clients
 would occupy all threads.
 """
 
@@ -25,7 +26,7 @@ from typing import Any
 from gunicorn.http.parser import RequestParser
 from gunicorn.workers import gthread
 
-from config.front.exchange import Exchange, Passed
+from config.front.exchange import Exchange, PassedConnection
 from config.front.handover import Handover
 from config.front.incoming import Incoming, Limits, NoRoomError, TooLongHeadError
 from config.front.lanes import Lanes, threads_of_lanes
@@ -38,11 +39,11 @@ _Parser: Any = RequestParser
 
 HEAD_SECONDS = 15.0  # from the first byte of a request to the end of its head
 LINGER_SECONDS = 2.0  # for a client to read the end of a response before the connection closes
-# A save gives the interpreter up at each query, and would wait 5 ms for it each time, Python's own
-# interval, if a thread of another lane computes meanwhile.
+# A save releases the interpreter at each query. If a thread of another lane is computing, the save
+# would wait each time for Python's default switch interval, 5 ms.
 SWITCH_SECONDS = 0.0005
 STOP_SECONDS = 5.0  # for a request that is arriving when the worker is told to stop
-# A client that is slower than this over a period is cut off, in either direction.
+# A client that sends or receives more slowly than this over a period is cut off.
 PERIOD_SECONDS, LEAST_BYTES = 30.0, 30 * 512
 PIECE = 64 * 1024
 REFUSAL = (
@@ -89,7 +90,7 @@ class Connection(_Connection):
         self.sock = self.outgoing = Outgoing(
             real, partial(worker.method_queue.defer, worker.watch, self), worker.limits.folder
         )
-        # Nothing is left to wait for in a thread.
+        # No thread is waiting for this connection.
         self.initialized = self.data_ready = True
         self.incoming = Incoming(worker.limits)
         self.state = State.IDLE
@@ -106,7 +107,7 @@ class Connection(_Connection):
         self.checked, self.moved = now, self.received + self.outgoing.sent
 
     def is_slow(self, now: float) -> bool:
-        """Return whether less than is expected has moved over a whole period."""
+        """Return whether fewer bytes than expected were transferred in a whole period."""
         if now - self.checked < PERIOD_SECONDS:
             return False
         moved = self.received + self.outgoing.sent
@@ -116,11 +117,11 @@ class Connection(_Connection):
 
 
 class Worker(_ThreadWorker):
-    """See the module. `cfg.threads` answer work on items, `cfg.other_threads` all else."""
+    """A worker: `cfg.threads` answer work on items, and `cfg.other_threads` everything else."""
 
     limits: Limits
     sockets: list[Any]
-    # What the main process says before it forks; without an exchange a process answers everything.
+    # The main process sets these before it forks. Without an exchange a process answers everything.
     exchange: Exchange | None = None
     is_other = False
     alive: bool
@@ -153,7 +154,7 @@ class Worker(_ThreadWorker):
 
     def run(self) -> None:
         if self.is_other:
-            # While it stops, clients would otherwise wait in vain for somebody to accept them.
+            # Otherwise clients would wait in vain to be accepted while this process stops.
             for listener in self.sockets:
                 listener.close()
             self.sockets = []
@@ -162,7 +163,7 @@ class Worker(_ThreadWorker):
         super().run()
 
     def is_parent_alive(self) -> bool:
-        """Return whether the main process runs. Without it, this one stops as if by a signal."""
+        """Return whether the main process runs. Otherwise this process stops as on a signal."""
         runs: bool = super().is_parent_alive()
         self.alive = self.alive and runs
         return runs
@@ -171,7 +172,7 @@ class Worker(_ThreadWorker):
         if not self.is_other:
             super().set_accept_enabled(enabled)
 
-    # Connections and their requests, all called by the loop.
+    # Methods for connections and their requests, all called by the loop.
 
     def accept(self, listener: socket.socket) -> None:
         try:
@@ -181,10 +182,10 @@ class Worker(_ThreadWorker):
                 return
             if error.errno not in (errno.EMFILE, errno.ENFILE):
                 raise
-            self.make_place()
+            self.close_longest_idle()
             return
         if self.nr_conns >= self.worker_connections - 1:
-            self.make_place()
+            self.close_longest_idle()
         connection = self.add(real, client, listener.getsockname())
         self.watch(connection)
 
@@ -195,14 +196,14 @@ class Worker(_ThreadWorker):
         connection.enter(State.IDLE, self.cfg.keepalive)
         return connection
 
-    def receive_back(self, passed: Passed) -> None:
-        """Take a connection back, with what its client has sent since."""
+    def receive_back(self, passed: PassedConnection) -> None:
+        """Take a connection back, with the bytes that its client has sent in the meantime."""
         connection = self.add(passed.real, passed.client, passed.server)
         if passed.rest:
             self.take(connection, passed.rest)
         self.watch(connection)
 
-    def answer_passed(self, passed: Passed) -> Connection:
+    def answer_passed(self, passed: PassedConnection) -> Connection:
         """Answer a request that another process has passed on."""
         connection = self.add(passed.real, passed.client, passed.server)
         parts = (passed.head, passed.data, passed.rest, passed.body)
@@ -215,7 +216,7 @@ class Worker(_ThreadWorker):
             self.answer(connection)
         return connection
 
-    def make_place(self) -> None:
+    def close_longest_idle(self) -> None:
         """Close the connection that has waited longest without a request under way."""
         waiting = (c for c in self.connections if c.state in READING)
         oldest = min(waiting, key=lambda each: each.checked, default=None)
@@ -223,7 +224,7 @@ class Worker(_ThreadWorker):
             self.close(oldest)
 
     def watch(self, connection: Connection) -> None:
-        """Tell the poller what the loop waits for: bytes to read, or room for those to write."""
+        """Tell the poller what the loop waits for: bytes to read, or room for bytes to write."""
         if connection.state is State.CLOSED:
             return
         reads = selectors.EVENT_READ if connection.state in READING else 0
@@ -270,7 +271,7 @@ class Worker(_ThreadWorker):
         except TooLongHeadError:
             return self.refuse(connection, TOO_LONG_HEAD)
         except (NoRoomError, OSError):
-            # The second is a disk that is full.
+            # An OSError means here that the disk is full.
             return self.refuse(connection, NO_ROOM)
         while incoming.answers:
             connection.outgoing.sendall(incoming.answers.pop())
@@ -308,7 +309,7 @@ class Worker(_ThreadWorker):
         return keeps_open
 
     def finish_request(self, connection: Connection, done: Future[bool]) -> None:
-        """Go on after the thread is through: send what waits, and then expect the next request."""
+        """Continue after the thread has finished: send the rest, then wait for the next request."""
         if self.handover is not None:
             self.handover.is_through(connection)
         if connection.state is State.CLOSED:
@@ -357,7 +358,7 @@ class Worker(_ThreadWorker):
         self.connections.pop(connection, None)
         self.nr_conns -= 1
 
-    # What gunicorn's loop calls once a second, and when it stops.
+    # Methods that gunicorn's loop calls once a second, and when it stops.
 
     def murder_keepalived(self, force: bool = False) -> None:
         now = time.monotonic()
@@ -366,10 +367,12 @@ class Worker(_ThreadWorker):
         for connection in list(self.connections):
             if force and connection.state in READING:
                 self.close(connection)
-            elif now >= connection.until or (self._moves(connection) and connection.is_slow(now)):
+            elif now >= connection.until or (
+                self._is_transferring(connection) and connection.is_slow(now)
+            ):
                 self._end(connection)
 
-    def _moves(self, connection: Connection) -> bool:
+    def _is_transferring(self, connection: Connection) -> bool:
         """Return whether a body is being received or a response being sent."""
         if connection.state is State.RECEIVING:
             return connection.incoming.read is not None
@@ -388,7 +391,7 @@ class Worker(_ThreadWorker):
     def murder_pending(self) -> None: ...
 
     def _cap_keepalive(self, deadline: float) -> None:
-        """Give connections a short time when the worker stops: requests may be under way."""
+        """Give connections a little time when the worker stops, since requests may be under way."""
         if self.handover is not None:
             self.handover.stop()
         later = deadline - LINGER_SECONDS + STOP_SECONDS

@@ -27,7 +27,8 @@ from config.sqlite.durability import PAGES, Turn, log_of, pause_for_writer, turn
 _Django: Any = base.DatabaseWrapper
 _Cursor: Any = base.SQLiteCursorWrapper
 _Operations: Any = operations.DatabaseOperations
-# Seconds between two looks at the other processes' turn. Most transactions take a few milliseconds.
+# Seconds between two checks whether another process has its turn. Most transactions take a few
+# milliseconds.
 STEP = 0.0003
 FREE = -1
 FULL = 2  # the level of `PRAGMA synchronous` that waits at each commit
@@ -38,12 +39,12 @@ class Cursor(_Cursor):
 
     def convert_query(self, query: str, *, param_names: Any = None) -> str:
         if param_names is None:
-            return _converted(query)
+            return _to_qmark_style(query)
         return str(super().convert_query(query, param_names=param_names))
 
 
 @lru_cache(maxsize=512)
-def _converted(query: str) -> str:
+def _to_qmark_style(query: str) -> str:
     return str(base.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%"))
 
 
@@ -109,7 +110,7 @@ class DatabaseWrapper(_Django):
             self._end_transaction()
 
     def _end_transaction(self) -> None:
-        """Give the turn back. What is written outside of transactions waits for the disk again."""
+        """Give the turn back. Writes outside of transactions wait for the disk again."""
         self.release_turn()
         connection = self.connection
         if self._waits_for_disk and connection is not None and not connection.in_transaction:

@@ -1,11 +1,12 @@
-"""Waiting until the disk has a commit, for several commits at once.
+"""Wait until commits are on the disk, several commits at a time.
 
 SQLite waits for the disk while it still keeps other writers out (`synchronous=FULL`), so each save
-would wait for those of everybody before it. Here a transaction commits without waiting, lets the
-next writer in, and then waits until the write-ahead log is on the disk. One wait serves everybody
-who has committed before it began. A save is confirmed after that wait, so a confirmed save survives
-a power cut as before: every frame up to its own is on the disk, in the order in which SQLite wrote
-them. At a checkpoint SQLite itself waits for the disk, with `NORMAL` too.
+would also wait for the disk writes of all saves before it. Here a transaction commits without
+waiting, lets the next writer in, and then waits until the write-ahead log is on the disk. One wait
+serves every commit that was made before it began. A save is confirmed after that wait, so a
+confirmed save survives a power cut as before: every frame up to its own is on the disk, in the
+order in which SQLite wrote them. At a checkpoint SQLite itself waits for the disk, with `NORMAL`
+too.
 
 When a commit makes the log too long, SQLite has that writer copy it into the database file while
 all others wait. Here a separate thread does that every hundred commits, beside the writers, and a
@@ -21,17 +22,17 @@ from collections.abc import Callable
 from contextlib import closing
 
 COMMITS = 100
-"""Commits of a process between two checkpoints beside the writers."""
+"""The number of a process's commits between two checkpoints by the separate thread."""
 PAGES = 10_000
 """Pages of the log at which a writer copies it itself, 40 MB. SQLite's own limit is 1,000."""
 PAUSE_SECONDS = 0.005
-"""How long a thread lets a writer of its process go first. An answer's takes 2 ms, an import's may
-take seconds."""
+"""How long a thread lets a writer of its process go first. Writing an answer takes 2 ms;
+an import may take seconds."""
 _sync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
 
 class Log:
-    """The write-ahead log of one database file, as the threads of this process wait for it."""
+    """The write-ahead log of one database file, for which the threads of this process wait."""
 
     def __init__(self, database: str) -> None:
         self._database, self._path = database, f"{database}-wal"
@@ -69,7 +70,7 @@ class Log:
         try:
             file = os.open(self._path, os.O_RDONLY)
         except FileNotFoundError:
-            # The last other connection closed, and took everything into the database file.
+            # The last other connection was closed, which moved everything into the database file.
             return
         try:
             _sync(file)
@@ -77,14 +78,14 @@ class Log:
             os.close(file)
 
     def _checkpoint(self) -> None:
-        """Copy the log as far as no reader needs the older pages; it keeps nobody waiting."""
+        """Copy the part of the log whose older pages no reader needs, without blocking anybody."""
         if not self._checkpointing.acquire(blocking=False):
             return
         try:
             with closing(sqlite3.connect(self._database, timeout=0)) as connection:
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         except sqlite3.Error:
-            # A writer does it when the log is longer.
+            # If the log gets longer, a writer copies it.
             return
         finally:
             self._checkpointing.release()
@@ -93,9 +94,9 @@ class Log:
 class Turn:
     """This process's place in the queue of writers, which one of its threads has at a time.
 
-    The threads of a process share one interpreter. A writer gives it up at each query, and waits
-    for it longer than the query takes if other threads compute meanwhile, and everybody behind the
-    writer waits as long. So the others pause before they begin something (`pause_for_writer`).
+    The threads of a process share one interpreter. A writer releases it at each query. If other
+    threads are computing, the writer waits longer to get it back than the query takes, and so do
+    all writers behind it. So the others pause before they begin something (`pause_for_writer`).
     """
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ LARGEST_PAGE, PAGE = 200, 50
 
 
 class Strict(serializers.Serializer[Any]):
-    """The base of serializers of input: a field that is not declared is an error."""
+    """The base class of input serializers: a field that is not declared is an error."""
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping) and (unknown := sorted(set(map(str, data)) - {*self.fields})):
@@ -125,7 +125,7 @@ class Resource(APIView):
         if _method(request) not in self.roles:
             return  # dispatch answers 405, whatever the parameters
         takes = self.takes if request.method in SAFE else NoParameters
-        self.parameters = checked(takes, _plain(takes, request.query_params))
+        self.parameters = validate(takes, _plain(takes, request.query_params))
 
 
 def _plain(kind: type[Strict], parameters: QueryDict) -> dict[str, Any]:
@@ -141,15 +141,15 @@ def _plain(kind: type[Strict], parameters: QueryDict) -> dict[str, Any]:
     }
 
 
-def checked(kind: type[Strict], data: Any) -> dict[str, Any]:
-    """Return the data as read by the serializer. Raises ValidationError, which is answered 400."""
+def validate(kind: type[Strict], data: Any) -> dict[str, Any]:
+    """Return the validated data. Raises ValidationError, which is answered with 400."""
     serializer = kind(data=data)
     serializer.is_valid(raise_exception=True)
     validated: dict[str, Any] = serializer.validated_data
     return validated
 
 
-def rendered(kind: Callable[..., Any], rows: Sequence[Any]) -> list[Any]:
+def serialize(kind: Callable[..., Any], rows: Sequence[Any]) -> list[Any]:
     return list(kind(rows, many=True).data)
 
 
@@ -199,7 +199,7 @@ class List(Resource):
         return self.request.build_absolute_uri(f"{self.request.path}?{parameters.urlencode()}")
 
 
-MEANINGS = {
+ERROR_DESCRIPTIONS = {
     400: "The request does not match its description.",
     401: "The token is missing or unknown.",
     403: "The role of this account may not do this.",
@@ -213,11 +213,11 @@ MEANINGS = {
     503: "The database is not available; `Retry-After` says when to try again.",
     507: "The disk of this site is full; tell its admin.",
 }
-ALWAYS = (400, 401, 403, 404, 406, 429, 503)
-Described = Callable[[Any], Any]
+COMMON_ERRORS = (400, 401, 403, 404, 406, 429, 503)
+MethodDecorator = Callable[[Any], Any]
 
 
-def described(
+def describe_endpoint(
     summary: str,
     description: str,
     responses: Mapping[int, Any],
@@ -230,10 +230,10 @@ def described(
     refuses: tuple[int, ...] = (),
     parameters: list[Any] | None = None,
     operation_id: str | None = None,
-) -> Described:
+) -> MethodDecorator:
     """Describe a method: its purpose, its responses, an example, and its errors.
 
-    `example` is an example of the answer with `status`, and `sent` one of the body.
+    `example` is an example of a response with `status`, and `sent` an example of a request's body.
     """
     examples = [
         OpenApiExample("answer", example, response_only=True, status_codes=[str(status)]),
@@ -241,12 +241,12 @@ def described(
     if sent is not None:
         kind = next(iter(request)) if isinstance(request, Mapping) else "application/json"
         examples.append(OpenApiExample("request", sent, request_only=True, media_type=kind))
-    errors = (*ALWAYS, *refuses, *((413, 415) if request else ()))
+    errors = (*COMMON_ERRORS, *refuses, *((413, 415) if request else ()))
     return extend_schema(
         summary=summary,
         description=description,
         request=request,
-        responses={**responses, **{code: failing(code) for code in errors}},
+        responses={**responses, **{code: error_response(code) for code in errors}},
         examples=examples,
         parameters=parameters,
         tags=[tag],
@@ -254,8 +254,8 @@ def described(
     )
 
 
-def failing(code: int) -> OpenApiResponse:
-    return OpenApiResponse(ErrorSerializer, description=MEANINGS[code])
+def error_response(code: int) -> OpenApiResponse:
+    return OpenApiResponse(ErrorSerializer, description=ERROR_DESCRIPTIONS[code])
 
 
 def header(name: str, description: str) -> OpenApiParameter:

@@ -19,10 +19,10 @@ from datasets.api.base import (
     List,
     PageParameters,
     Resource,
-    described,
+    describe_endpoint,
     page_example,
     page_serializer,
-    rendered,
+    serialize,
 )
 from datasets.api.permissions import MANAGE, READ
 from datasets.material import as_line
@@ -71,7 +71,7 @@ class OwnerSerializer(serializers.Serializer[Any]):
 
 
 class OwnedSerializer(serializers.Serializer[Any]):
-    """The base of serializers of what belongs to a team, which a site with one team leaves out."""
+    """The base class for serializers of owned objects. A site with one team leaves out the team."""
 
     owner = OwnerSerializer(
         source="*", required=False, help_text="only on a site with several teams"
@@ -136,7 +136,7 @@ class Batches(List):
     roles = {"GET": READERS}
     takes = BatchParameters
 
-    @described(
+    @describe_endpoint(
         "List batches",
         "The loaded batches, by name.",
         {200: page_serializer(BatchSerializer)},
@@ -149,13 +149,13 @@ class Batches(List):
         rows = visible_batches(request.user)
         if (name := self.parameters.get("name")) is not None:
             rows = rows.filter(name=name)
-        return self.page(rows, partial(rendered, BatchSerializer))
+        return self.page(rows, partial(serialize, BatchSerializer))
 
 
 class OneBatch(Resource):
     roles = {"GET": READERS}
 
-    @described(
+    @describe_endpoint(
         "Read a batch",
         "The contents of a batch, and the warnings from loading it.",
         {200: WholeBatchSerializer},
@@ -170,7 +170,7 @@ class OneBatch(Resource):
 class Queries(List):
     roles = {"GET": READERS}
 
-    @described(
+    @describe_endpoint(
         "List the queries of a batch",
         "The queries in order, each with the number of its parts of each kind.",
         {200: page_serializer(QuerySerializer)},
@@ -186,7 +186,7 @@ class Queries(List):
 class OneQuery(Resource):
     roles = {"GET": READERS}
 
-    @described(
+    @describe_endpoint(
         "Read a query",
         "A query with all its parts, the same object as its line of the native batch file and of "
         "`export --what batch`. `position` is its position in the batch, from 0.",
@@ -219,7 +219,7 @@ def _results(queries: list[Query]) -> list[Any]:
         }
         for query in queries
     ]
-    return rendered(QuerySerializer, rows)
+    return serialize(QuerySerializer, rows)
 
 
 def _counts(model: type[Model], queries: list[int]) -> dict[int, int]:
@@ -264,7 +264,7 @@ class Search(List):
     scopes = {"GET": (READ, MANAGE)}
     takes = SearchParameters
 
-    @described(
+    @describe_endpoint(
         "Search a batch",
         f"Queries, passages and reports that contain all the words, at most {MOST_HITS} of each, "
         "in the order of their queries. Case is ignored.",
@@ -280,6 +280,6 @@ class Search(List):
             raise ValidationError({"q": "holds no word; write one"})
 
         def results(matches: list[Match]) -> list[Any]:
-            return rendered(HitSerializer, hits(matches, words))
+            return serialize(HitSerializer, hits(matches, words))
 
         return self.page(find(batch, words), results)

@@ -63,20 +63,20 @@ REUSED = "this Idempotency-Key was used for another request; use a new key for e
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def keyed(method: Method) -> Method:
-    """Mark a method as one that accepts the key, for its description."""
+def mark_idempotent(method: Method) -> Method:
+    """Mark a method as one that accepts the key, for the API's description."""
     method.keyed = True  # type: ignore[attr-defined]
     return method
 
 
-def once(method: Callable[..., Response]) -> Callable[..., Response]:
+def idempotent(method: Callable[..., Response]) -> Callable[..., Response]:
     """Decorate a method to run once for each key, in one transaction, which has to be short."""
 
     @wraps(method)
     def wrapped(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
         return run_once(request, lambda: method(self, request, *args, **kwargs))
 
-    return keyed(wrapped)
+    return mark_idempotent(wrapped)
 
 
 def run_once(
@@ -112,7 +112,7 @@ def key_of(request: Request) -> str | None:
     return key
 
 
-def was_answered(request: Request) -> bool:
+def has_stored_answer(request: Request) -> bool:
     """Return whether a write with the request's key has been answered."""
     key = key_of(request)
     return key is not None and visible_answers(request.user).filter(key=key).exists()

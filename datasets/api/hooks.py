@@ -11,7 +11,7 @@ from drf_spectacular.openapi import AutoSchema
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from datasets.api.base import MEANINGS
+from datasets.api.base import ERROR_DESCRIPTIONS
 from datasets.api.concurrency import HEADER, KEY_LIFETIME
 from datasets.api.errors import body_of
 from datasets.api.permissions import required_scopes
@@ -55,5 +55,5 @@ class Schema(AutoSchema):
         operation["parameters"] = [*operation.get("parameters", ()), KEY]
         responses = operation["responses"]
         for code in (413, 415, 422):
-            words = MEANINGS[code] if code != 422 else KEY_REFUSED
+            words = ERROR_DESCRIPTIONS[code] if code != 422 else KEY_REFUSED
             responses.setdefault(str(code), {**responses["400"], "description": words})

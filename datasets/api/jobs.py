@@ -1,8 +1,8 @@
 """API endpoints of jobs, and the answers of other endpoints whose result is a job's.
 
-A report or an export that is up to date is answered at once, and so is one that is ready within 20
-seconds. Otherwise the answer is 202 with the address of the job, which says how far it is and where
-its result is. A client may also repeat the request, which joins the same job.
+A report or an export is returned at once if it is up to date, or as soon as it is ready within 20
+seconds. Otherwise the response is 202 with the address of the job, which has its progress and the
+address of its result. A client may also repeat the request, which joins the same job.
 """
 
 from __future__ import annotations
@@ -18,12 +18,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from datasets.access import READERS
-from datasets.api.base import List, Resource, Strict, described, page_example, page_serializer
+from datasets.api.base import (
+    List,
+    Resource,
+    Strict,
+    describe_endpoint,
+    page_example,
+    page_serializer,
+)
 from datasets.api.errors import RefusedBodyError, TooManyRequestsError
 from datasets.api.permissions import READ
 from datasets.jobs import queue, results
 from datasets.jobs.kinds import Options, kind_named
-from datasets.jobs.pages import RETRY_AFTER, with_job
+from datasets.jobs.pages import RETRY_AFTER, address_with_job
 from datasets.jobs.queue import TooManyError
 from datasets.jobs.requests import ask, wait_for_job
 from datasets.models import Job, JobAsker
@@ -47,7 +54,7 @@ A_JOB: dict[str, Any] = {
 
 class JobSerializer(serializers.Serializer[Any]):
     key = serializers.CharField()
-    address = serializers.URLField(help_text="where to ask how far the job is")
+    address = serializers.URLField(help_text="the address of the job's status")
     what = serializers.CharField(help_text="what it computes, in words")
     state = serializers.ChoiceField(State.values)
     position = serializers.IntegerField(help_text="in the queue, from 1; 0 if it does not wait")
@@ -67,7 +74,7 @@ class JobKey(Strict):
     job = serializers.RegexField(
         r"^[0-9a-f]{32}\Z",
         required=False,
-        help_text="the key of a finished job, whose result is given whatever has changed since",
+        help_text="the key of a finished job; its result is returned even if data changed since",
     )
 
 
@@ -81,13 +88,13 @@ def current_job(
     """Return the finished job of a question, after waiting a moment; None while it is unfinished.
 
     `key` names a job that the client followed. `address` is where its result can be read, by
-    default the request's. Then `accepted` is the answer. Raises
+    default the request's. Then `accepted_response` is the answer. Raises
     RefusedBodyError if the job failed, and TooManyRequestsError for too many waiting ones.
     """
     if key:
         question = queue.question_of(kind, options)
         job = get_object_or_404(Job, key=key, question=question)
-        if job.state == State.DONE and not results.is_there(job):
+        if job.state == State.DONE and not results.has_result(job):
             raise Http404
     else:
         try:
@@ -105,7 +112,7 @@ def current_job(
     return job if job.state == State.DONE else None
 
 
-def accepted(request: Request, address: str | None = None) -> Response:
+def accepted_response(request: Request, address: str | None = None) -> Response:
     """Answer 202 with the job that `current_job` found unfinished."""
     job = request.job  # type: ignore[attr-defined]
     where = request.get_full_path() if address is None else address
@@ -118,7 +125,7 @@ def job_as_json(request: Request, job: Job, address: str) -> dict[str, Any]:
     """Return a job as the API shows it. `address` is where the person asked for it."""
     own = reverse("api-job", args=[job.key])
     is_ready = job.state == State.DONE and address.startswith("/api/")
-    result = request.build_absolute_uri(with_job(address, job)) if is_ready else None
+    result = request.build_absolute_uri(address_with_job(address, job)) if is_ready else None
     return {
         "key": job.key,
         "address": request.build_absolute_uri(own),
@@ -143,7 +150,7 @@ class Jobs(List):
     roles = {"GET": READERS}
     scopes = {"GET": (READ,)}
 
-    @described(
+    @describe_endpoint(
         "List your jobs",
         "The reports, measures and exports that this account asked for within a week, newest "
         "first.",
@@ -165,8 +172,8 @@ class OneJob(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ,)}
 
-    @described(
-        "Read how far a job is",
+    @describe_endpoint(
+        "Read the status of a job",
         "Its state, its position in the queue, its progress, and the address of its result once it "
         "is done. Results are kept for a week after they were last read.",
         {200: JobSerializer},
@@ -176,14 +183,14 @@ class OneJob(Resource):
         operation_id="jobs_read",
     )
     def get(self, request: Request, key: str) -> Response:
-        return Response(_own(request, _asked_for(request, key)))
+        return Response(_own(request, _own_request(request, key)))
 
 
 class CancelJob(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (READ,)}
 
-    @described(
+    @describe_endpoint(
         "Cancel a job",
         "Withdraws this account's request. A job that nobody else waits for ends, even while it "
         "runs; one that has ended stays as it is.",
@@ -194,12 +201,12 @@ class CancelJob(Resource):
         operation_id="jobs_cancel",
     )
     def post(self, request: Request, key: str) -> Response:
-        asker = _asked_for(request, key)
+        asker = _own_request(request, key)
         queue.cancel(asker.job, request.user)
         return Response(_own(request, asker))
 
 
-def _asked_for(request: Request, key: str) -> JobAsker:
+def _own_request(request: Request, key: str) -> JobAsker:
     """Return the account's own request for a job. Raises Http404 also if access was withdrawn."""
     asker = get_object_or_404(visible_askers(request.user), job__key=key)
     if not kind_named(asker.job.kind).may_see(request.user, asker.job.options):

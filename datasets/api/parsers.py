@@ -13,7 +13,7 @@ from rest_framework.parsers import BaseParser
 
 from datasets.api.errors import TooLargeError
 
-DEEPEST = 64
+MAX_DEPTH = 64
 
 
 class StrictJSONParser(BaseParser):
@@ -36,15 +36,15 @@ class StrictJSONParser(BaseParser):
         body = stream.read(most + 1)
         if len(body) > most:
             raise TooLargeError(f"the body is above {most} bytes; send less at once")
-        return parsed(body)
+        return parse_body(body)
 
 
-def parsed(body: bytes) -> Any:
+def parse_body(body: bytes) -> Any:
     """Return the value of a body. Raises ParseError."""
     try:
         value = json.loads(
             body.decode("utf-8"),
-            object_pairs_hook=_unambiguous,
+            object_pairs_hook=_without_repeated_keys,
             parse_float=_finite,
             parse_constant=_no_number,
         )
@@ -58,10 +58,10 @@ def parsed(body: bytes) -> Any:
     return value
 
 
-_TOO_DEEP = f"the body has more than {DEEPEST} levels; flatten it"
+_TOO_DEEP = f"the body has more than {MAX_DEPTH} levels; flatten it"
 
 
-def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
         raise ValueError("a key appears twice in one object")
@@ -81,14 +81,14 @@ def _no_number(text: str) -> float:
 
 def _check(value: Any) -> None:
     level = [value]
-    for _ in range(DEEPEST):
-        level = [inner for each in level for inner in _inner(each)]
+    for _ in range(MAX_DEPTH):
+        level = [inner for each in level for inner in _checked_children(each)]
         if not level:
             return
     raise ParseError(_TOO_DEEP)
 
 
-def _inner(value: Any) -> Iterator[Any]:
+def _checked_children(value: Any) -> Iterator[Any]:
     if isinstance(value, str) and any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value):
         raise ParseError("a text holds a NUL or half a surrogate pair; remove it")
     if isinstance(value, dict):

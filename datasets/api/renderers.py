@@ -1,4 +1,4 @@
-"""Lines of an export as a response, one page at a time; all of them are a job's file."""
+"""Lines of an export as a response, one page at a time. A job's file has all of them."""
 
 from __future__ import annotations
 

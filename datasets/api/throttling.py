@@ -51,7 +51,7 @@ class PerExport(PerUser):
 
 
 class PerReport(PerUser):
-    """Limits reports, each of which takes seconds of a processor."""
+    """Limits reports, each of which takes seconds of processor time."""
 
     scope = "report"
 

@@ -19,13 +19,13 @@ from datasets.api.base import (
     PageParameters,
     Resource,
     Strict,
-    checked,
-    described,
+    describe_endpoint,
     page_example,
     page_serializer,
-    rendered,
+    serialize,
+    validate,
 )
-from datasets.api.concurrency import keyed, once, run_once, was_answered
+from datasets.api.concurrency import has_stored_answer, idempotent, mark_idempotent, run_once
 from datasets.api.errors import (
     NoSpaceError,
     RefusedBodyError,
@@ -172,7 +172,7 @@ class Uploads(List):
     scopes = {"GET": (READ, MANAGE), "POST": (MANAGE,)}
     parser_classes = [MultiPartParser]
 
-    @described(
+    @describe_endpoint(
         "List your uploads",
         "The files that this account sent within a day, the newest first.",
         {200: page_serializer(UploadSerializer)},
@@ -182,9 +182,9 @@ class Uploads(List):
         operation_id="uploads_list",
     )
     def get(self, request: Request) -> Response:
-        return self.page(visible_uploads(request.user), partial(rendered, UploadSerializer))
+        return self.page(visible_uploads(request.user), partial(serialize, UploadSerializer))
 
-    @described(
+    @describe_endpoint(
         "Send files for a batch",
         "The files are read and checked in the background, as by `load_batch`, and nothing is "
         "loaded yet: read the upload until its `state` is `ready`, look at `preview`, then keep or "
@@ -199,11 +199,11 @@ class Uploads(List):
         refuses=(422, 507),
         operation_id="uploads_create",
     )
-    @keyed
+    @mark_idempotent
     def post(self, request: Request) -> Response:
         self._check_rate(request)
         try:
-            data = checked(NewUpload, _parts(request))
+            data = validate(NewUpload, _parts(request))
             return run_once(request, lambda: _receive(request, data))
         except OSError as error:
             if error.errno not in FULL:
@@ -211,9 +211,9 @@ class Uploads(List):
             raise NoSpaceError(NO_SPACE) from error
 
     def _check_rate(self, request: Request) -> None:
-        """Check the rate before the files are read, which are then streamed to the disk."""
+        """Check the rate before the files are read and streamed to the disk."""
         try:
-            if not was_answered(request):
+            if not has_stored_answer(request):
                 check_rate(request.user)
         except TooOftenError as error:
             raise TooManyRequestsError(str(error), error.seconds) from error
@@ -229,7 +229,7 @@ def _receive(request: Request, data: dict[str, Any]) -> Response:
             data.get("name", ""),
             data.get("format", ""),
             data.get("team", ""),
-            _extended(request, data.get("extends")),
+            _batch_to_extend(request, data.get("extends")),
         )
     except TooOftenError as error:
         raise TooManyRequestsError(str(error), error.seconds) from error
@@ -238,7 +238,7 @@ def _receive(request: Request, data: dict[str, Any]) -> Response:
     return Response(UploadSerializer(upload).data, status=202)
 
 
-def _extended(request: Request, pk: int | None) -> Batch | None:
+def _batch_to_extend(request: Request, pk: int | None) -> Batch | None:
     if pk is None:
         return None
     batch = visible_batches(request.user).filter(pk=pk).first()
@@ -252,7 +252,7 @@ class OneUpload(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ, MANAGE)}
 
-    @described(
+    @describe_endpoint(
         "Read an upload",
         "Its state, and the preview of its files once `state` is `ready`.",
         {200: UploadSerializer},
@@ -269,7 +269,7 @@ class KeepUpload(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (MANAGE,)}
 
-    @described(
+    @describe_endpoint(
         "Keep an upload",
         "Loads the upload as a batch, all or nothing, in the background: read the upload until its "
         "`state` is `kept` and `batch` is the batch's id. Keeping it again changes nothing. 409 if "
@@ -284,9 +284,9 @@ class KeepUpload(Resource):
         parameters=[UPLOAD_KEY],
         operation_id="uploads_keep",
     )
-    @once
+    @idempotent
     def post(self, request: Request, key: str) -> Response:
-        upload, data = _upload(request.user, key), checked(Decision, request.data)
+        upload, data = _upload(request.user, key), validate(Decision, request.data)
         try:
             decisions.keep(upload, data["digest"], data.get("name", ""))
         except (decisions.StaleError, decisions.TakenNameError) as error:
@@ -300,7 +300,7 @@ class DiscardUpload(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (MANAGE,)}
 
-    @described(
+    @describe_endpoint(
         "Discard an upload",
         "Deletes its files. 409 if it is being loaded, or has been loaded or refused.",
         {200: UploadSerializer},
@@ -310,7 +310,7 @@ class DiscardUpload(Resource):
         parameters=[UPLOAD_KEY],
         operation_id="uploads_discard",
     )
-    @once
+    @idempotent
     def post(self, request: Request, key: str) -> Response:
         try:
             decisions.discard(_upload(request.user, key))

@@ -43,7 +43,7 @@ def bulk_write(model: type[models.Model], columns: Sequence[str], rows: Iterable
         return
     marks = ", ".join(["%s"] * len(fields))
     with connection.cursor() as cursor:
-        # Names come from our models, values go as parameters.
+        # Names come from our models; values are passed as parameters.
         cursor.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", ready)  # noqa: S608
 
 
@@ -60,7 +60,7 @@ def reserve(model: type[models.Model], count: int) -> Sequence[int]:
                 [*sequence, count],
             )
             return [key for (key,) in cursor.fetchall()]
-        # The update takes SQLite's only write lock, and keeps the range if nothing is written.
+        # The update takes SQLite's only write lock. The range stays the same if nothing is written.
         cursor.execute("UPDATE sqlite_sequence SET seq = seq + %s WHERE name = %s", [count, table])
         if not cursor.rowcount:
             insert = "INSERT INTO sqlite_sequence (name, seq) VALUES (%s, %s)"

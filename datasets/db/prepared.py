@@ -37,14 +37,14 @@ class Parameter(Expression):
         return "%s", [self]
 
     def as_parameter(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
-        """Raises EmptyResultSet for a number that no column holds, as addresses may have them."""
+        """Raises EmptyResultSet for a number that is too large for a column."""
         ready = self.output_field.get_db_prep_save(value, connection=connection)
         if isinstance(ready, int) and abs(ready) > LARGEST:
             raise EmptyResultSet
         return ready
 
 
-class Among(Func):
+class InList(Func):
     """Whether a column has one of the values of a `Parameter` list of numbers or texts.
 
     The list is a single parameter of any length, so that the SQL stays the same.
@@ -70,7 +70,7 @@ class _ListParameter(Parameter):
         return list(value) if connection.vendor == "postgresql" else json.dumps(list(value))
 
 
-class Picked(Func):
+class MappedValue(Func):
     """The value in a `Parameter` mapping for each row's primary key: a number, a text or JSON."""
 
     arity = 2
@@ -127,15 +127,15 @@ class Call(Generic[A]):
 
 
 @overload
-def together(first: Call[A], second: Call[B], /) -> tuple[A, B]: ...
+def run_together(first: Call[A], second: Call[B], /) -> tuple[A, B]: ...
 @overload
-def together(first: Call[A], second: Call[B], third: Call[C], /) -> tuple[A, B, C]: ...
-def together(*calls: Call[Any]) -> tuple[Any, ...]:
+def run_together(first: Call[A], second: Call[B], third: Call[C], /) -> tuple[A, B, C]: ...
+def run_together(*calls: Call[Any]) -> tuple[Any, ...]:
     """Run statements one after the other in a transaction, and return the result of each.
 
-    PostgreSQL gets all of them at once, as a pipeline: beside other work, waiting for each answer
-    takes longer than the statements. Each still sees everything that happened before it starts,
-    such as the changes of a transaction for whose lock the previous statement waited.
+    PostgreSQL gets all of them at once, as a pipeline, since under load waiting for each response
+    takes longer than the statements. Each statement still sees everything that was committed before
+    it starts, such as the changes of a transaction whose lock the previous statement waited for.
     """
     connection = connections[DATABASE]
     if connection.vendor != "postgresql":
@@ -162,7 +162,7 @@ class Prepared:
         return call.run()
 
     def call(self, **parameters: object) -> Call[list[Row]]:
-        """Return the query for `together`. Raises EmptyResultSet as `Parameter` does."""
+        """Return the query for `run_together`. Raises EmptyResultSet as `Parameter` does."""
         connection = connections[DATABASE]
         query = _compiled_query(self, connection, lambda: self._make().query)
         return Call(query.sql, query.parameters(parameters), query.rows_of)
@@ -205,7 +205,7 @@ def _cursor_for_rows(connection: Any) -> Any:
 def _compiled_query(
     owner: object, connection: BaseDatabaseWrapper, make: Callable[[], Query]
 ) -> _CompiledQuery:
-    """Return a compiled query, cached on its connection, which some of its converters need."""
+    """Return a compiled query, cached for its connection, since some converters need that."""
     cache: dict[object, _CompiledQuery] = vars(connection).setdefault("prepared_queries", {})
     query = cache.get(owner)
     if query is None:
@@ -248,8 +248,9 @@ class _CompiledQuery:
 class PreparedModels(Generic[ModelT]):
     """The rows of a queryset as objects of a model and related models, with the named columns.
 
-    `columns` are by the path to the model, "" for the first. Other columns are read on access, as
-    after `only`. `more` are further columns of the queryset, returned beside the object.
+    `columns` maps the path of each model ("" for the first) to its columns. Other columns are read
+    on access, as after `only`. `more` are further columns of the queryset, returned beside the
+    object.
     """
 
     def __init__(
@@ -265,7 +266,7 @@ class PreparedModels(Generic[ModelT]):
         return [self._object(row) for row in self._prepared.rows(**parameters)]
 
     def call(self, **parameters: object) -> Call[list[tuple[ModelT, Row]]]:
-        """Return the query for `together`. Raises EmptyResultSet as `Parameter` does."""
+        """Return the query for `run_together`. Raises EmptyResultSet as `Parameter` does."""
         of = self._prepared.call(**parameters)
         return Call(of.sql, of.values, lambda cursor: [self._object(r) for r in of.read(cursor)])
 
@@ -278,7 +279,7 @@ class PreparedModels(Generic[ModelT]):
         """Path, model, and columns in the order in which the model takes its values."""
         first, parts = self._make().model, []
         for path, names in self._columns.items():
-            model = _led_to(first, path)
+            model = _related_model(first, path)
             columns = [f.attname for f in model._meta.concrete_fields if f.attname in names]
             parts.append((path, model, columns))
         return parts
@@ -308,7 +309,7 @@ def columns_of(model: type[models.Model]) -> tuple[str, ...]:
     return tuple(field.attname for field in model._meta.concrete_fields)
 
 
-def _led_to(model: type[models.Model], path: str) -> type[models.Model]:
+def _related_model(model: type[models.Model], path: str) -> type[models.Model]:
     for name in path.split("__") if path else ():
         related = model._meta.get_field(name).related_model
         assert isinstance(related, type)
@@ -327,7 +328,7 @@ class PreparedUpdate:
         return self.call(**parameters).run()
 
     def call(self, **parameters: object) -> Call[int]:
-        """Return the update for `together`."""
+        """Return the update for `run_together`."""
         query = _compiled_query(self, connections[DATABASE], self._query)
         return Call(query.sql, query.parameters(parameters), lambda cursor: int(cursor.rowcount))
 
@@ -361,7 +362,7 @@ class PreparedInsert(Generic[ModelT]):
         return self.call(rows).run()
 
     def call(self, rows: Sequence[Sequence[Any]]) -> Call[list[int]]:
-        """Return the insert of `rows` for `together`."""
+        """Return the insert of `rows` for `run_together`."""
         ready = list(chain.from_iterable(converted_values(self._fields, rows)))
         sql = self._sql_of(len(rows), connections[DATABASE])
         # Both databases return the keys in the order of the rows.

@@ -11,12 +11,12 @@ nothing that it depends on has changed.
 from __future__ import annotations
 
 from datasets.jobs.kinds import JobError, Kind, Options, Progress, Result, register, register_name
-from datasets.jobs.queue import Asked, TooManyError
+from datasets.jobs.queue import JobRequest, TooManyError
 from datasets.jobs.requests import ask
 
 __all__ = [
-    "Asked",
     "JobError",
+    "JobRequest",
     "Kind",
     "Options",
     "Progress",

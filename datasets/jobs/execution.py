@@ -1,4 +1,4 @@
-"""Carrying out one job: compute its result, write the file, close the row."""
+"""Carry out one job: compute its result, write the file, close the row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.db import DatabaseError, connection
 from audit.looks import collect_looks
 from audit.recording import Actor, on_behalf
 from datasets.jobs import queue, results
-from datasets.jobs.guard import apart
+from datasets.jobs.guard import outside_request
 from datasets.jobs.kinds import JobError, Kind, Progress, kind_named
 from datasets.models import Job
 
@@ -33,14 +33,14 @@ def out_of_memory() -> str:
 def carry_out(job: Job, progress: Progress, strict: bool = False) -> None:
     """Compute a leased job and close it. Raises MemoryError, which its process does not survive.
 
-    With `strict` an unexpected error is raised instead of noted.
+    With `strict` an unexpected error is raised instead of recorded.
     """
     kind = kind_named(job.kind)
     try:
         if not any(kind.may_see(user, job.options) for user in _askers(job)):
             raise JobError(NO_ACCESS)
-        with on_behalf(_actor(job)), apart():
-            description = _computed(kind, job, progress)
+        with on_behalf(_actor(job)), outside_request():
+            description = _compute(kind, job, progress)
     except JobError as error:
         queue.fail(job, str(error))
     except MemoryError:
@@ -55,7 +55,7 @@ def carry_out(job: Job, progress: Progress, strict: bool = False) -> None:
             results.remove(description["file"])
 
 
-def _computed(kind: Kind, job: Job, progress: Progress) -> dict[str, Any] | None:
+def _compute(kind: Kind, job: Job, progress: Progress) -> dict[str, Any] | None:
     """Return the description of the written result; None if another worker has the job now."""
     if not queue.set_digest(job):
         return None
@@ -81,7 +81,7 @@ def _askers(job: Job) -> list[Any]:
 
 
 def _note(job: Job, error: Exception) -> None:
-    """Log an unexpected error, and return what it means for people."""
+    """Log an unexpected error, and return a message for people."""
     logger.exception("job %s (%s) ended by an error", job.key, job.kind)
     if isinstance(error, OSError) and error.errno in FULL:
         reason = NO_SPACE

@@ -14,9 +14,9 @@ from django.utils.module_loading import autodiscover_modules
 
 JSON_TYPE = "application/json"
 Options = Mapping[str, Any]
-"""What is asked, as values for JSON: two equal mappings of a kind are the same question."""
+"""A job's options as JSON values. Equal options of one kind are the same question."""
 Progress = Callable[[int, int], None]
-"""Reports how much is done, and of how much; 0 if that is unknown."""
+"""Reports the progress and the total, which is 0 if unknown."""
 
 
 class JobError(Exception):
@@ -41,13 +41,13 @@ class Result:
 class Kind:
     """A kind of job.
 
-    `state` returns everything but the options that the result depends on, such as the number of
-    the newest label: while it and the options stay the same, the last result holds. `carry_out`
-    computes the result in a process of its own; it may raise JobError. `may_see` says whether a
-    person may still see results for these options. `title` names the result in a sentence. A kind
-    that is not `listed` is a part that pages ask for by themselves: the list of a person's reports
-    and exports leaves it out. Of jobs of `heavy` kinds, which take minutes, a person has one at
-    work at a time, so that a page which waits for a moment's job finds a worker.
+    `state` returns what the result depends on beside the options, such as the number of the newest
+    label. While both stay the same, the last result is valid. `carry_out` computes the result in a
+    separate process, and may raise JobError. `may_see` says whether a person may still see results
+    for these options. `title` names the result in a sentence. A kind that is not `listed` is a part
+    that pages ask for by themselves: the list of a person's reports and exports leaves it out. Jobs
+    of `heavy` kinds take minutes. A person has only one of them running at a time, so that a page
+    which needs a short job finds a worker.
     """
 
     name: str
@@ -69,12 +69,12 @@ def register(kind: Kind) -> Kind:
 
 
 def register_name(option: str, name_of: Callable[[Any], str]) -> None:
-    """Declare how an option, such as the key of a campaign, is called where jobs are listed."""
+    """Declare the name under which lists of jobs show an option, such as a campaign's key."""
     _names[option] = name_of
 
 
-def names_in(options: Options) -> list[str]:
-    """Return what a job is about, by its options: the campaign's name, and which export of it."""
+def subject_names(options: Options) -> list[str]:
+    """Return the names of what a job is about, such as the campaign's name and the export's."""
     found = (name_of(options[option]) for option, name_of in _names.items() if option in options)
     return [name for name in found if name]
 

@@ -1,4 +1,4 @@
-"""Waking a worker when a job is asked for, or starting one.
+"""Wake a worker when a job is requested, or start one.
 
 With a broker, a message wakes Celery's workers. Otherwise a byte in a named pipe wakes a process of
 `manage.py work` on this machine; one on another machine looks once a second. If there is neither,
@@ -36,7 +36,7 @@ def start() -> None:
 
 
 def has_broker() -> bool:
-    """Return whether this site is configured for Celery's workers. None need be running."""
+    """Return whether this site is configured for Celery's workers, even if none is running."""
     return not str(settings.CELERY_BROKER_URL).startswith("filesystem:")
 
 
@@ -111,7 +111,7 @@ class Bell:
 
 
 def is_first() -> bool:
-    """Return whether this worker is the only one of a web server; it then keeps others away."""
+    """Return whether a web server has no other worker; the lock then keeps others from starting."""
     lock = os.open(folder() / "worker.lock", os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

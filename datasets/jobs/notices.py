@@ -1,7 +1,6 @@
-"""Notices at the end of long work: which of it is under way, and what to say about work that has
-ended.
+"""Notices about long work: which of it is under way, and how the rest has ended.
 
-A browser remembers the work whose status it showed on any page, and asks for it until it has ended.
+A browser remembers work whose status it has shown on any page, and polls until the work has ended.
 A page that updates in place without a status, such as a campaign's first page, needs no notice.
 
 Work is named by the key of its job, or by its kind and key, as in `upload:3f…`. Other kinds are
@@ -18,8 +17,8 @@ from django.urls import reverse
 from django.utils.module_loading import autodiscover_modules
 
 from datasets.jobs import queue
-from datasets.jobs.kinds import kind_named, names_in
-from datasets.jobs.pages import with_job
+from datasets.jobs.kinds import kind_named, subject_names
+from datasets.jobs.pages import address_with_job
 from datasets.models import Job, JobAsker, Upload
 
 MOST = 20
@@ -36,7 +35,7 @@ class Work:
 
 
 Source = Callable[[Any, Sequence[str]], Iterator[Work]]
-"""Yields the work with these keys that an account may hear of."""
+"""Yields the work with these keys that an account may see."""
 _sources: dict[str, Source] = {}
 
 
@@ -45,7 +44,7 @@ def register_notices(kind: str, source: Source) -> None:
 
 
 def notices(user: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Return the names of what is `active`, and what to say of what has `ended`."""
+    """Return the names of `active` work, and the messages about work that has `ended`."""
     asked: dict[str, list[str]] = {}
     for name in list(names)[:MOST]:
         kind, _, key = name.rpartition(":")
@@ -59,7 +58,7 @@ def notices(user: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _jobs(user: Any, keys: Sequence[str]) -> Iterator[Work]:
-    """Yield a person's jobs, but for parts that pages ask for by themselves."""
+    """Yield a person's jobs, without the parts that pages request by themselves."""
     for asker in JobAsker.objects.filter(user=user.pk, job__key__in=keys).select_related("job"):
         job, kind = asker.job, kind_named(asker.job.kind)
         if not kind.listed:
@@ -69,9 +68,11 @@ def _jobs(user: Any, keys: Sequence[str]) -> Iterator[Work]:
         elif job.state != State.CANCELLED and kind.may_see(user, job.options):
             is_done = job.state == State.DONE
             address = asker.address if asker.address.startswith("/") else ""
-            about = "".join(f", {name}" for name in names_in(job.options))
+            about = "".join(f", {name}" for name in subject_names(job.options))
             text = f"{kind.title}{about}: {'ready' if is_done else 'not computed'}."
-            yield Work(job.key, text, with_job(address, job) if address and is_done else address)
+            yield Work(
+                job.key, text, address_with_job(address, job) if address and is_done else address
+            )
 
 
 UPLOADS = {
@@ -81,7 +82,7 @@ UPLOADS = {
     Upload.State.REFUSED: "Upload “{}” was refused.",
     Upload.State.KEPT: "Batch “{}” is loaded.",
 }
-"""What to say of an upload in each state; of a discarded one nothing."""
+"""The message about an upload in each state; a discarded one has none."""
 
 
 def _uploads(user: Any, keys: Sequence[str]) -> Iterator[Work]:

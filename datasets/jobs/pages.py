@@ -1,8 +1,8 @@
-"""Helpers of pages that show the result of a job, or wait for it.
+"""Helpers for pages that show the result of a job, or wait for it.
 
-A page shows the last finished result at once, with its age, and follows the job of the new one: by
-htmx, which replaces it in place, or without scripts by reloading. The parameter `job` in an address
-names the job that the page follows, so that it does not ask again and again.
+A page shows the last finished result at once, with its age, and follows the job that computes the
+new one: htmx replaces the result in place, or the page reloads if scripts are off. The parameter
+`job` in an address names the job that the page follows, so that it does not ask again and again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from datasets.access import wants_data
 from datasets.jobs import queue, results
 from datasets.jobs.kinds import Options, kind_named
 from datasets.jobs.launcher import has_broker
-from datasets.jobs.queue import Asked, TooManyError
+from datasets.jobs.queue import JobRequest, TooManyError
 from datasets.jobs.requests import ask
 from datasets.models import Job
 
@@ -51,7 +51,7 @@ def address_of(request: HttpRequest, path: str = "") -> str:
 
 def follow(
     request: HttpRequest, kind: str, options: Options, page: str = "", again: bool = False
-) -> Asked:
+) -> JobRequest:
     """Return the job that the address names, if it answers this question; otherwise ask.
 
     `page` is the address where the person finds the result; by default the request's. With `again`
@@ -60,15 +60,17 @@ def follow(
     question = queue.question_of(kind, options)
     if key := request.GET.get("job"):
         job = Job.objects.filter(key=key, question=question).first()
-        if job is not None and (job.state != State.DONE or results.is_there(job)):
-            return Asked(job, job if job.state == State.DONE else queue.last_finished(question))
+        if job is not None and (job.state != State.DONE or results.has_result(job)):
+            return JobRequest(
+                job, job if job.state == State.DONE else queue.last_finished(question)
+            )
     try:
         return ask(kind, options, request.user, page or address_of(request), again)
     except TooManyError as error:
-        return Asked(refused(kind, str(error)), queue.last_finished(question))
+        return JobRequest(refused_job(kind, str(error)), queue.last_finished(question))
 
 
-def refused(kind: str, reason: str) -> Job:
+def refused_job(kind: str, reason: str) -> Job:
     """Return a job that was not stored, to show why."""
     return Job(kind=kind, state=State.FAILED, error=reason, created_at=timezone.now())
 
@@ -77,8 +79,8 @@ def refused(kind: str, reason: str) -> Job:
 class Status:
     """The status of a job on a page.
 
-    `poll` is asked every few seconds for what replaces the element `target`, and `page` is where
-    the person is.
+    The address `poll` is requested every few seconds, and returns what replaces the element
+    `target`. `page` is the address of the person's page.
     """
 
     job: Job
@@ -90,7 +92,7 @@ class Status:
 
     @property
     def element(self) -> str:
-        """The id of the status's own element. The measures' job is a page's second one."""
+        """The id of the status's own element. A page may also have a job for measures."""
         return "job-measures" if self.target == "#measures" else "job"
 
     @property
@@ -103,13 +105,13 @@ class Status:
 
     @property
     def percent(self) -> int | None:
-        """How much is done; None if that is unknown."""
+        """The percentage that is done; None if that is unknown."""
         job = self.job
         return min(100, 100 * job.done // job.total) if job.total else None
 
     @property
     def left(self) -> str:
-        """How long it takes at the pace so far, in words; empty while that is not known."""
+        """The remaining time at the pace so far, in words; empty while that is unknown."""
         job = self.job
         if not job.total or not job.done or job.started_at is None:
             return ""
@@ -140,7 +142,7 @@ class Status:
 
 
 def status_of(job: Job, poll: str, target: str, page: str) -> Status:
-    """Return the status of a job, whose `poll` is an address with options."""
+    """Return the status of a job. `poll` is an address with options."""
     waits = job.state == State.WAITING
     position = queue.position(job) if waits else 0
     status = Status(job, "", target, page, position, waits and queue.is_stuck(job))
@@ -149,8 +151,8 @@ def status_of(job: Job, poll: str, target: str, page: str) -> Status:
     return Status(job, poll, target, page, position, status.is_stuck)
 
 
-def progress(request: HttpRequest, asked: Asked, status: Status) -> HttpResponse | None:
-    """Answer htmx while a job that it follows has no result: with the status, if it has changed."""
+def progress(request: HttpRequest, asked: JobRequest, status: Status) -> HttpResponse | None:
+    """Answer htmx while its job has no result; send the status only if it has changed."""
     if not request.htmx or "job" not in request.GET or asked.is_current:  # type: ignore[attr-defined]
         return None
     if request.GET.get("seen") == status.seen:
@@ -160,21 +162,21 @@ def progress(request: HttpRequest, asked: Asked, status: Status) -> HttpResponse
     return part
 
 
-def waiting(
+def waiting_page(
     request: HttpRequest,
     job: Job,
     back: str,
     more: Mapping[str, Any] | None = None,
     page: str = "",
 ) -> HttpResponse:
-    """Answer where a file or another page is the result: a page that waits, and leads there.
+    """Return a page that waits for a result which is a file or another page, and then leads there.
 
     `back` is the address of the page that the person came from, and `page` that of the result, by
     default the request's. A script gets the job as JSON.
     """
     page = page or address_of(request)
     if wants_data(request) and not request.htmx:  # type: ignore[attr-defined]
-        answer: HttpResponse = JsonResponse(described(job, page), status=_code(job))
+        answer: HttpResponse = JsonResponse(job_as_dict(job, page), status=_code(job))
     else:
         status = status_of(job, live_address(job, page), "#job", page)
         context = {"status": status, "back": back, **(more or {})}
@@ -184,7 +186,7 @@ def waiting(
     return answer
 
 
-def sent(request: HttpRequest, job: Job) -> HttpResponseBase:
+def send_file(request: HttpRequest, job: Job) -> HttpResponseBase:
     """Send the file of a finished job; if it was deleted meanwhile, ask for it again."""
     try:
         file = results.open_result(job)
@@ -203,9 +205,9 @@ def file(
     """
     asked = follow(request, kind, options)
     if not asked.is_current:
-        return waiting(request, asked.job, back)
+        return waiting_page(request, asked.job, back)
     record()
-    return sent(request, asked.job)
+    return send_file(request, asked.job)
 
 
 def _code(job: Job) -> int:
@@ -214,7 +216,7 @@ def _code(job: Job) -> int:
     return 429 if job.pk is None else 422
 
 
-def described(job: Job, page: str) -> dict[str, Any]:
+def job_as_dict(job: Job, page: str) -> dict[str, Any]:
     """Return a job for a script that uses a page's address."""
     return {
         "job": job.key,
@@ -223,12 +225,12 @@ def described(job: Job, page: str) -> dict[str, Any]:
         "total": job.total,
         "error": job.error,
         "problems": [],
-        "result": with_job(page, job),
+        "result": address_with_job(page, job),
     }
 
 
-def with_job(address: str, job: Job) -> str:
-    """Return an address at which the result of this job is given, whatever has changed since."""
+def address_with_job(address: str, job: Job) -> str:
+    """Return an address that shows this job's result even if the data have changed since."""
     return f"{address}{'&' if '?' in address else '?'}{urlencode({'job': job.key})}"
 
 
@@ -236,15 +238,15 @@ def live_address(job: Job, page: str) -> str:
     return f"{reverse('job-live', args=[job.key])}?{urlencode({'next': page})}"
 
 
-def safe(request: HttpRequest, address: str) -> str:
+def safe_address(request: HttpRequest, address: str) -> str:
     """Return an address if it is on this site, or else that of the list of jobs."""
     here = url_has_allowed_host_and_scheme(address, None) and address.startswith("/")
     return address if here else reverse("jobs")
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What a page shows in place: the `value` of the last result, and the status of a newer one.
+class PageResult:
+    """The content of a page: the `value` of the last result, and the status of a newer one.
 
     `value` is None before the first result, and `status` if the result is up to date.
     """
@@ -254,7 +256,7 @@ class Shown:
     status: Status | None
 
 
-def shown(
+def result_or_progress(
     request: HttpRequest,
     kind: str,
     options: Options,
@@ -262,26 +264,26 @@ def shown(
     page: str,
     target: str = "#report",
     load: Callable[[Job], Any] = results.value,
-) -> Shown | HttpResponse:
-    """Return what a page shows of a question, or the answer to htmx while there is nothing new.
+) -> PageResult | HttpResponse:
+    """Return a question's result for a page, or the response to htmx while there is nothing new.
 
     `poll` and `page` are the paths of the part that htmx asks for, which replaces `target`, and of
     the page. `load` reads the result of a finished job.
     """
     asked = follow(request, kind, options, address_of(request, page))
     poll, page = address_of(request, poll), address_of(request, page)
-    return shown_of(request, asked, poll, page, target, load)
+    return result_or_progress_of(request, asked, poll, page, target, load)
 
 
-def shown_of(
+def result_or_progress_of(
     request: HttpRequest,
-    asked: Asked,
+    asked: JobRequest,
     poll: str,
     page: str,
     target: str,
     load: Callable[[Job], Any],
-) -> Shown | HttpResponse:
-    """Return what a page shows of what was asked; `poll` and `page` are whole addresses."""
+) -> PageResult | HttpResponse:
+    """Like `result_or_progress`, for a requested job; `poll` and `page` are whole addresses."""
     status = None if asked.is_current else status_of(asked.job, poll, target, page)
     if status is not None and (part := progress(request, asked, status)):
         return part
@@ -289,4 +291,4 @@ def shown_of(
         value = load(asked.last) if asked.last else None
     except results.GoneError:
         value = None
-    return Shown(value, asked.last if value is not None else None, status)
+    return PageResult(value, asked.last if value is not None else None, status)

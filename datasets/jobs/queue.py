@@ -1,9 +1,9 @@
-"""The queue of jobs: asking, taking turns, leases, ends. All of it is in the database.
+"""The queue of jobs, all in the database: requests, turns, leases and results.
 
-A question that is being computed, or waits for it, is not computed again: further people who ask
-the same are added to its askers. A waiting job is computed from the data at the time of its turn,
-so a later label needs no second job. People take turns: the person served longest ago is next, with
-their oldest job; each has at most two jobs running, of which one may be of a heavy kind.
+A question that is waiting or being computed is not computed twice: other people who ask the same
+are added to its askers. A waiting job is computed from the data at the time of its turn, so a later
+label needs no second job. People take turns: the person served longest ago is next, with their
+oldest job; each has at most two jobs running, of which one may be of a heavy kind.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ AT_ONCE = 2
 """How many jobs of one person run at a time."""
 MOST_WAITING = 50
 LEASE = timedelta(seconds=20)
-SEEN = timedelta(seconds=15)
+WORKER_TIMEOUT = timedelta(seconds=15)
 MOST_ATTEMPTS = 3
 LOCK = 0x7A6E_0A0E
 WORKER_ENDED = (
@@ -51,8 +51,8 @@ class TooManyError(Exception):
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What became of a question: its `job`, and the `last` finished one of the same question.
+class JobRequest:
+    """The jobs of a question: its current `job`, and the `last` finished one.
 
     They are the same if the last result is up to date.
     """
@@ -79,7 +79,7 @@ def current_digest(kind: Kind, options: Options) -> str:
     return digest_of(kind.name, options, kind.state(options))
 
 
-def find_or_add(name: str, options: Options, user: Any, address: str, again: bool) -> Asked:
+def find_or_add(name: str, options: Options, user: Any, address: str, again: bool) -> JobRequest:
     """Return the job of a question and its last finished one; add a job if there is none to use.
 
     A job that failed, or that this person cancelled, is not repeated unless they ask `again`.
@@ -89,24 +89,26 @@ def find_or_add(name: str, options: Options, user: Any, address: str, again: boo
     digest, question = current_digest(kind, options), question_of(name, options)
     last = last_finished(question)
     if last is not None and last.digest == digest:
-        return Asked(last, last)
+        return JobRequest(last, last)
     for _ in range(3):
         found = _job_to_use(question, digest, user, again)
         if found is None and _waiting_for(user) >= MOST_WAITING:
             raise TooManyError
-        if found is not None and (found.state not in ACTIVE or _asks(found, user, address)):
-            return Asked(found, last)
+        if found is not None and (found.state not in ACTIVE or _has_asked(found, user, address)):
+            return JobRequest(found, last)
         try:
             # The transaction contains only writes, since nobody can save on SQLite in the meantime.
             with transaction.atomic():
-                job = _still_active(found) if found else _added(kind, options, question, digest)
+                job = (
+                    _still_active(found) if found else _create_job(kind, options, question, digest)
+                )
                 if job is not None:
                     _add_asker(job, user, address)
         except IntegrityError:
             # Another process added the same question in the meantime.
             continue
         if job is not None:
-            return Asked(job, last)
+            return JobRequest(job, last)
     raise RuntimeError(f"the question {question} can be neither found nor added")
 
 
@@ -127,14 +129,14 @@ def _still_active(job: Job) -> Job | None:
     return Job.objects.filter(pk=job.pk, state__in=ACTIVE).first()
 
 
-def _added(kind: Kind, options: Options, question: str, digest: str) -> Job:
+def _create_job(kind: Kind, options: Options, question: str, digest: str) -> Job:
     return Job.objects.create(
         kind=kind.name, options=dict(options), question=question, digest=digest
     )
 
 
-def _asks(job: Job, user: Any, address: str) -> bool:
-    """Return whether a person asks for a job already, from the same page."""
+def _has_asked(job: Job, user: Any, address: str) -> bool:
+    """Return whether a person has already asked for a job from the same page."""
     return job.askers.filter(user=user, withdrawn=False, address=address).exists()
 
 
@@ -163,10 +165,10 @@ def _ended_for(user: Any, job: Job | None) -> Job | None:
 def last_finished(question: str) -> Job | None:
     """Return the newest job of a question whose result still exists."""
     done = Job.objects.filter(question=question, state=State.DONE).order_by("-pk")
-    return next((job for job in done[:3] if results.is_there(job)), None)
+    return next((job for job in done[:3] if results.has_result(job)), None)
 
 
-def was_asked(kind: str, options: Options, user: Any) -> bool:
+def is_requested(kind: str, options: Options, user: Any) -> bool:
     """Return whether a person asked this question, and its job waits, runs, or has a result."""
     there = jobs_of(user).filter(question=question_of(kind, options))
     return there.filter(state__in=(*ACTIVE, State.DONE)).exists()
@@ -178,7 +180,7 @@ def jobs_of(user: Any) -> QuerySet[Job]:
 
 
 def cancel(job: Job, user: Any) -> None:
-    """Withdraw a person's question. Without another asker the job ends, even while it runs."""
+    """Withdraw a person's request. If nobody else asks for the job, it ends, even while it runs."""
     with transaction.atomic():
         _lock()
         JobAsker.objects.filter(job=job, user=user).update(withdrawn=True)
@@ -191,7 +193,7 @@ def cancel(job: Job, user: Any) -> None:
 def turns(
     asked: Sequence[tuple[int, int]], served: Mapping[int, Any], running: Counter[int]
 ) -> list[tuple[int, int]]:
-    """Return jobs with the person in whose turn each comes, in the order of the turns.
+    """Return jobs in the order of turns, each with the person whose turn it is.
 
     `asked` are pairs of a job and a person, oldest first, and `served` the time of each person's
     last turn. People with fewer `running` jobs than two come first, since the others have to wait.
@@ -238,7 +240,7 @@ def _live() -> QuerySet[Job]:
     return _running().filter(lease_until__gte=Now())
 
 
-def _lost() -> QuerySet[Job]:
+def _orphaned_jobs() -> QuerySet[Job]:
     """Return the jobs whose worker has died."""
     return _running().filter(lease_until__lt=Now())
 
@@ -252,14 +254,14 @@ def position(job: Job) -> int:
 def take() -> Job | None:
     """Lease the job whose turn it is, or one whose worker has died; None if there is none.
 
-    Whose turn it is takes a while to find out in a long queue. A transaction would keep people from
-    saving on SQLite in the meantime, so it only leases what is still due.
+    In a long queue it takes a while to find out whose turn it is. A transaction would keep people
+    from saving on SQLite in the meantime, so it only leases what is still due.
     """
     for _ in range(3):
         chosen = _next()
         with transaction.atomic():
             _lock()
-            if lost := _take_lost():
+            if lost := _take_orphaned():
                 return lost
             if chosen is None:
                 _cancel_those_of_nobody()
@@ -270,12 +272,12 @@ def take() -> Job | None:
     return None
 
 
-def _take_lost() -> Job | None:
+def _take_orphaned() -> Job | None:
     """Lease a job whose lease has expired. After three attempts it fails instead."""
-    _lost().filter(attempts__gte=MOST_ATTEMPTS).update(
+    _orphaned_jobs().filter(attempts__gte=MOST_ATTEMPTS).update(
         state=State.FAILED, error=WORKER_ENDED, turn=None, lease_until=None, ended_at=Now()
     )
-    job = _lost().first()
+    job = _orphaned_jobs().first()
     return _lease(job.pk, {}) if job else None
 
 
@@ -301,7 +303,7 @@ def _next() -> tuple[int, int] | None:
 
 
 def _may_begin(job: int, person: int) -> bool:
-    """Return whether a chosen job still waits, and neither its question nor its person is busy."""
+    """Return whether a chosen job still waits, and may run beside those of its person."""
     waiting = Job.objects.filter(pk=job, state=State.WAITING)
     waiting = waiting.exclude(question__in=_running().values("question"))
     own = _live().filter(user=person)
@@ -341,7 +343,7 @@ def _own(job: Job) -> QuerySet[Job]:
 
 
 def set_digest(job: Job) -> bool:
-    """Note that the job is computed from the current data. False if the turn is another's."""
+    """Record that the job uses the current data. Returns False if another worker has the turn."""
     return _note(job, digest=current_digest(kind_named(job.kind), job.options))
 
 
@@ -376,11 +378,11 @@ def release(job: Job) -> None:
 
 def is_due() -> bool:
     """Return whether a worker might find a job to take."""
-    return (Job.objects.filter(state=State.WAITING) | _lost()).exists()
+    return (Job.objects.filter(state=State.WAITING) | _orphaned_jobs()).exists()
 
 
 def is_stuck(job: Job) -> bool:
-    """Return whether a job waits for longer than a worker takes to start, with none at work."""
+    """Return whether a job has waited longer than a worker needs to start, and no worker runs."""
     waiting = Job.objects.filter(pk=job.pk, state=State.WAITING, created_at__lt=Now() - PATIENCE)
     return waiting.exists() and not _live().exists() and not has_worker()
 
@@ -389,8 +391,8 @@ PATIENCE = timedelta(seconds=10)
 
 
 def has_worker() -> bool:
-    """Return whether a process of `manage.py work` has reported a moment ago."""
-    return Worker.objects.filter(seen_at__gte=Now() - SEEN).exists()
+    """Return whether a process of `manage.py work` has reported within the last seconds."""
+    return Worker.objects.filter(seen_at__gte=Now() - WORKER_TIMEOUT).exists()
 
 
 def note_worker(name: str, places: int) -> None:
@@ -409,6 +411,6 @@ def forget_worker(name: str) -> None:
     Worker.objects.filter(name=name).delete()
 
 
-def see(jobs: Iterable[Job], user: Any) -> list[Job]:
+def visible_jobs(jobs: Iterable[Job], user: Any) -> list[Job]:
     """Return those jobs whose results the person may still see."""
     return [job for job in jobs if kind_named(job.kind).may_see(user, job.options)]

@@ -1,4 +1,4 @@
-"""Asking for a job from a page or the API, and waiting for it for a moment in the API."""
+"""Request a job from a page or the API, and wait a moment for it in the API."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db import transaction
 from datasets.jobs import launcher, queue
 from datasets.jobs.execution import carry_out
 from datasets.jobs.kinds import Options
-from datasets.jobs.queue import Asked
+from datasets.jobs.queue import JobRequest
 from datasets.models import Job
 
 State = Job.State
@@ -21,7 +21,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
 _waiting = threading.BoundedSemaphore(settings.JOB_WAITS)
 
 
-def ask(kind: str, options: Options, user: Any, address: str = "", again: bool = False) -> Asked:
+def ask(
+    kind: str, options: Options, user: Any, address: str = "", again: bool = False
+) -> JobRequest:
     """Return the job of a question, and the last finished one of the same question.
 
     They are the same if the last result is up to date. Otherwise a worker computes a new one; a job
@@ -32,24 +34,24 @@ def ask(kind: str, options: Options, user: Any, address: str = "", again: bool =
     asked = queue.find_or_add(kind, options, user, address, again)
     if asked.job.state == State.WAITING:
         if settings.JOBS_EAGER:
-            return _carried_out(asked)
+            return _carry_out_now(asked)
         transaction.on_commit(launcher.start)
     return asked
 
 
-def _carried_out(asked: Asked) -> Asked:
+def _carry_out_now(asked: JobRequest) -> JobRequest:
     """Carry out the job at once, for tests that are not about the queue."""
     job = queue.lease_now(asked.job)
     carry_out(job, lambda done, total: None, strict=True)
     job.refresh_from_db()
-    return Asked(job, job if job.state == State.DONE else asked.last)
+    return JobRequest(job, job if job.state == State.DONE else asked.last)
 
 
 def wait_for_job(job: Job) -> Job:
     """Wait until a job ends, for at most 20 seconds, and return it as it is then.
 
-    Only a third of the threads that the web server has for reports and the like may wait, and none
-    of those for people who save. A request beyond these returns at once.
+    Only a third of the web server's threads for reports and similar pages may wait, and no thread
+    for saves. A request beyond these returns at once.
     """
     if job.state not in queue.ACTIVE or not _waiting.acquire(blocking=False):
         return job

@@ -22,7 +22,7 @@ from datasets.models import Job
 
 State = Job.State
 ENDED = (State.DONE, State.FAILED, State.CANCELLED)
-KEPT_FOR = timedelta(days=7)
+RETENTION = timedelta(days=7)
 NEW_SECONDS = 3600
 MEGABYTE = 1024 * 1024
 PARTIAL = ".part"
@@ -30,7 +30,7 @@ PARTIAL_SECONDS = 24 * 3600
 
 
 class GoneError(Exception):
-    """The file of a result was deleted, for its age or for room."""
+    """The file of a result was deleted because of its age or for lack of room."""
 
 
 def folder() -> Path:
@@ -71,7 +71,7 @@ def open_result(job: Job) -> BinaryIO:
     return file
 
 
-def is_there(job: Job) -> bool:
+def has_result(job: Job) -> bool:
     return job.state == State.DONE and (folder() / str(job.result.get("file", ""))).is_file()
 
 
@@ -100,12 +100,12 @@ def forget(**options: object) -> int:
 
 
 def sweep() -> int:
-    """Delete jobs that ended long ago, and the results that were unused for longest above the room.
+    """Delete jobs that ended long ago, and the least recently used results if room is short.
 
-    A result that was read within a week stays, if there is room. Returns the number of jobs.
+    A result that was read within the last week stays if there is room. Returns the number of jobs.
     """
-    ended = Job.objects.filter(state__in=ENDED, ended_at__lt=Now() - KEPT_FOR)
-    recent = {path.name for path in _files() if _age(path) < KEPT_FOR.total_seconds()}
+    ended = Job.objects.filter(state__in=ENDED, ended_at__lt=Now() - RETENTION)
+    recent = {path.name for path in _files() if _age(path) < RETENTION.total_seconds()}
     old = [job for job in ended if job.result.get("file") not in recent]
     old += _without_room()
     Job.objects.filter(pk__in=[job.pk for job in old]).delete()
@@ -117,7 +117,7 @@ def sweep() -> int:
 
 
 def _without_room() -> list[Job]:
-    """Return the finished jobs whose files exceed the room, those unused for longest.
+    """Return the least recently used finished jobs whose files exceed the available room.
 
     Files read or written within an hour always stay, since somebody may wait for them.
     """
@@ -131,7 +131,7 @@ def _without_room() -> list[Job]:
 
 
 def _remove_leftovers() -> None:
-    """Delete files that a killed process left, and those of no job."""
+    """Delete files that a killed process left behind, and files that belong to no job."""
     known = {job.result.get("file") for job in Job.objects.filter(state=State.DONE)}
     for path in folder().iterdir():
         is_result = len(path.name) == 2 * 32 + 1 or path.suffix == PARTIAL

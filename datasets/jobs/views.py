@@ -1,4 +1,4 @@
-"""Pages of jobs: one's own, the status of one while a page waits for it, and orders to it."""
+"""Pages of jobs: a person's list, the status of a job that a page waits for, and its buttons."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from datasets.access import READERS, role_required
 from datasets.jobs import launcher, queue
-from datasets.jobs.kinds import kind_named, names_in
+from datasets.jobs.kinds import kind_named, subject_names
 from datasets.jobs.notices import notices
-from datasets.jobs.pages import safe, status_of, with_job
+from datasets.jobs.pages import address_with_job, safe_address, status_of
 from datasets.jobs.queue import TooManyError
 from datasets.jobs.requests import ask
 from datasets.models import Job, JobAsker
@@ -31,8 +31,10 @@ def jobs(request: HttpRequest) -> HttpResponse:
         {
             "job": each.job,
             "kind": kind_named(each.job.kind),
-            "about": names_in(each.job.options),
-            "result": with_job(each.address, each.job) if each.address.startswith("/") else "",
+            "about": subject_names(each.job.options),
+            "result": address_with_job(each.address, each.job)
+            if each.address.startswith("/")
+            else "",
             "position": queue.position(each.job) if each.job.state == State.WAITING else 0,
         }
         for each in asked[:MOST_SHOWN]
@@ -50,7 +52,7 @@ def _is_listed(job: Job, user: Any) -> bool:
 @require_safe
 @role_required(*READERS)
 def ended(request: HttpRequest) -> HttpResponse:
-    """Return which of the person's jobs in `job` are under way, and what to say of the others."""
+    """Return which of the person's jobs in `job` are under way, and messages about the others."""
     return JsonResponse(notices(request.user, request.GET.getlist("job")))
 
 
@@ -58,7 +60,7 @@ def ended(request: HttpRequest) -> HttpResponse:
 @role_required(*READERS)
 def live(request: HttpRequest, key: str) -> HttpResponse:
     """Render the status of a job; when it is done, with a link to the result."""
-    job, page = _visible(request, key), safe(request, request.GET.get("next", ""))
+    job, page = _visible(request, key), safe_address(request, request.GET.get("next", ""))
     query = request.GET.copy()
     for name in ("job", "seen"):
         query.pop(name, None)
@@ -66,7 +68,7 @@ def live(request: HttpRequest, key: str) -> HttpResponse:
     status = status_of(job, poll, "#job", page)
     if request.GET.get("seen") == status.seen:
         return HttpResponse(status=204)
-    context = {"status": status, "result": with_job(page, job)}
+    context = {"status": status, "result": address_with_job(page, job)}
     return render(request, "jobs/_status.html", context)
 
 
@@ -82,7 +84,7 @@ def order(request: HttpRequest, key: str) -> HttpResponse:
         raise Http404("No such order.")
     job = _ordered(request, key)
     then = ordered(job, request)
-    page = safe(request, request.POST.get("next", ""))
+    page = safe_address(request, request.POST.get("next", ""))
     # A page that follows this job then follows the new one.
     return redirect(page.replace(f"job={job.key}", f"job={then.key}"))
 
@@ -92,11 +94,11 @@ def _cancel(job: Job, request: HttpRequest) -> Job:
     return job
 
 
-def _again(job: Job, request: HttpRequest) -> Job:
+def _run_again(job: Job, request: HttpRequest) -> Job:
     # If the limit of jobs is reached, the page says so when it asks.
     asked = job.askers.filter(user=request.user.pk).values_list("address", flat=True).first()
     try:
-        page = asked or safe(request, request.POST.get("next", ""))
+        page = asked or safe_address(request, request.POST.get("next", ""))
         return ask(job.kind, job.options, request.user, page, again=True).job
     except TooManyError:
         return job
@@ -110,14 +112,14 @@ def _start_worker(job: Job, request: HttpRequest) -> Job:
 
 ORDERS: dict[str, Callable[[Job, HttpRequest], Job]] = {
     "cancel": _cancel,
-    "again": _again,
+    "again": _run_again,
     "start": _start_worker,
 }
 
 
 def _visible(request: HttpRequest, key: str) -> Job:
     """Return a person's own job, if they may still see its result. Raises Http404 otherwise."""
-    return _seen(request, get_object_or_404(queue.jobs_of(request.user), key=key))
+    return _check_visible(request, get_object_or_404(queue.jobs_of(request.user), key=key))
 
 
 def _ordered(request: HttpRequest, key: str) -> Job:
@@ -126,10 +128,10 @@ def _ordered(request: HttpRequest, key: str) -> Job:
     Raises Http404 for other jobs, and without access to the result.
     """
     failed = Job.objects.filter(key=key, state=State.FAILED).first()
-    return _seen(request, failed) if failed else _visible(request, key)
+    return _check_visible(request, failed) if failed else _visible(request, key)
 
 
-def _seen(request: HttpRequest, job: Job) -> Job:
+def _check_visible(request: HttpRequest, job: Job) -> Job:
     if not kind_named(job.kind).may_see(request.user, job.options):
         raise Http404
     return job

@@ -1,4 +1,4 @@
-"""The worker of jobs: takes one after the other, and carries out each in a process of its own.
+"""The worker for jobs: takes one after the other, and carries out each in a separate process.
 
 The process is forked, so it starts with all modules imported, and has a memory limit. The worker
 itself computes nothing: it renews leases, notes progress, kills jobs that were cancelled or take
@@ -44,7 +44,7 @@ SWEEP_SECONDS = 600.0
 MOST_SECONDS = 3600.0
 GRACE_SECONDS = 10.0
 SPENT_MEMORY = 12
-"""The exit status of a process that had no memory left, even to say so."""
+"""The exit status of a process that had too little memory left to report an error."""
 TOO_LONG = "it took longer than an hour; ask for less, or use the command"
 PR_SET_PDEATHSIG = 1
 
@@ -150,13 +150,13 @@ class JobWorker:
         pid = os.fork()
         if pid == 0:
             os.close(ours)
-            _be_child(job, shared, parent)
+            _run_in_child(job, shared, parent)
         os.close(theirs)
         self.children[pid] = Child(job, pid, ours, shared)
         self._selector.register(ours, selectors.EVENT_READ)
 
     def _beat(self) -> None:
-        """Renew the leases, and kill the processes whose jobs are no longer theirs or too long."""
+        """Renew the leases, and kill processes that lost their job or have taken too long."""
         now = time.monotonic()
         if now < self._next_beat:
             return
@@ -189,7 +189,7 @@ class JobWorker:
         del self.children[child.pid]
         self.last_work = time.monotonic()
         if status:
-            reason = child.verdict or _why(status)
+            reason = child.verdict or _describe_exit(status)
             logger.error("the process of job %s ended: %s", child.job.key, reason)
             queue.fail(child.job, reason)
 
@@ -205,7 +205,7 @@ class JobWorker:
         disconnect()
 
 
-def _why(status: int) -> str:
+def _describe_exit(status: int) -> str:
     if status == SPENT_MEMORY:
         return out_of_memory()
     if status < 0:
@@ -216,19 +216,19 @@ def _why(status: int) -> str:
     return f"its process ended with status {status}; ask again, and tell an admin if it recurs"
 
 
-def _be_child(job: Job, shared: mmap.mmap, parent: int) -> NoReturn:
+def _run_in_child(job: Job, shared: mmap.mmap, parent: int) -> NoReturn:
     """Carry out the job in the forked process, which then ends without a worker's clean-up."""
     status = 1
     try:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
-        _end_with(parent)
-        # The session of a job gets a lower priority than that of the worker.
+        _die_with_parent(parent)
+        # The job's session gets a lower priority than the worker's.
         os.setsid()
         give_way()
         # One connection needs no pool, and a thread that cannot start for lack of memory hangs.
         connection.settings_dict["OPTIONS"].pop("pool", None)
-        with _limited(settings.TANDEM_JOB_MEMORY_MB * MEGABYTE):
+        with _memory_limit(settings.TANDEM_JOB_MEMORY_MB * MEGABYTE):
             carry_out(job, _writer(shared))
         status = 0
     except MemoryError:
@@ -239,7 +239,7 @@ def _be_child(job: Job, shared: mmap.mmap, parent: int) -> NoReturn:
         os._exit(status)
 
 
-def _end_with(parent: int) -> None:
+def _die_with_parent(parent: int) -> None:
     """On Linux, have the process killed with its worker, whose lease another worker then takes."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -248,7 +248,7 @@ def _end_with(parent: int) -> None:
 
 
 @contextmanager
-def _limited(memory: int) -> Iterator[None]:
+def _memory_limit(memory: int) -> Iterator[None]:
     # RLIMIT_DATA limits allocated memory, since libraries map far more than they use.
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -46,9 +46,9 @@ class BatchShare(Share):
 
 
 class Lineage(models.Model):
-    """How a batch was made of another one.
+    """How a batch was derived from another one.
 
-    `kind` says which machinery made it, and `rule` which of its rules, such as `typed-queries`.
+    `kind` is the way of derivation, and `rule` the rule that was used, such as `typed-queries`.
     `campaigns` are those whose labels were read, each `{name, protocol}`, and `decided_by` whose
     labels count. `labels` is a digest over all labels read. `counts` has what was kept and dropped,
     by reason, and `facts` other numbers of the rule. `version` is that of Tandem.
@@ -85,7 +85,7 @@ class Lineage(models.Model):
 class LabelsRead(models.Model):
     """Digests of the units whose labels a derivation read: eight bytes each, sorted.
 
-    They tell how many units have changed since. They have their own table, since no page reads
+    They show how many units have changed since. They have their own table, since no page reads
     them.
     """
 

@@ -17,10 +17,11 @@ class Job(models.Model):
     """A computation, such as a report or an export, that a worker carries out (`datasets.jobs`).
 
     `question` is a digest of what is asked, and `digest` of that and of everything that the result
-    depends on: two equal digests have equal results. Of one question at most one job waits and one
-    runs. `user` is the person in whose turn a worker took the job. `turn` identifies the attempt of
-    a worker, whose lease it renews; an attempt that finds another turn stops. `result` describes
-    the file of the result: its name in the folder, its title, its media type and its bytes.
+    depends on: two equal digests have equal results. A question has at most one waiting and one
+    running job. `user` is the person in whose turn a worker took the job. `turn` identifies the
+    attempt of a worker, whose lease it renews; an attempt that finds another turn stops. `result`
+    describes the file of the result: its name in the folder, its title, its media type and its
+    bytes.
     """
 
     class State(models.TextChoices):

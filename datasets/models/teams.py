@@ -13,7 +13,7 @@ FIRST_TEAM = "main"
 
 
 class Team(models.Model):
-    """People who share batches, campaigns and judges. A new site has one, which nobody notices."""
+    """People who share batches, campaigns and judges. A new site has one, which stays hidden."""
 
     name = models.CharField(max_length=150, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)

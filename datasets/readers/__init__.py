@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from datasets.readers import clapnq, crux, garage, label_studio, native
-from datasets.readers.jsonl import objects, shown
+from datasets.readers.jsonl import excerpt, objects
 from datasets.rows import InputError, Located, Place, ReadNotes
 
 __all__ = ["READERS", "Reader", "read", "recognise"]
@@ -67,7 +67,7 @@ def read(
     if name not in READERS:
         raise InputError(
             Place(str(paths[0])),
-            f"there is no format {shown(name)}",
+            f"there is no format {excerpt(name)}",
             f"choose one of {', '.join(READERS)}",
         )
     return READERS[name].read(paths, notes if notes is not None else ReadNotes())

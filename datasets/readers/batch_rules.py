@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Container, Iterable
 
 from datasets.readers.fields import Tally
-from datasets.readers.jsonl import shown
+from datasets.readers.jsonl import excerpt
 from datasets.rows import InputError, KeyPoint, Located, Passage, Place, Query, ReadNotes
 
 
@@ -52,7 +52,7 @@ class BatchRules:
             if passage not in self._digests:
                 raise InputError(
                     place,
-                    f"key point {shown(key_point)} names the passage {shown(passage)}, "
+                    f"key point {excerpt(key_point)} names the passage {excerpt(passage)}, "
                     "which is not in the batch",
                     "add the passage or correct its id",
                 )
@@ -66,7 +66,7 @@ class BatchRules:
         if before != digest:
             raise InputError(
                 place,
-                f"the passage {shown(passage.id)} has another text than at "
+                f"the passage {excerpt(passage.id)} has another text than at "
                 f"{self._ids['passage'].places[passage.id]}",
                 "give it the same text, or an id of its own",
             )
@@ -91,7 +91,7 @@ class _Identifiers:
         if before is not None:
             raise InputError(
                 place,
-                f"the {self.what} id {shown(value)} is already used at {before}",
+                f"the {self.what} id {excerpt(value)} is already used at {before}",
                 "give each its own id",
             )
         self.add_again(value, place)
@@ -104,7 +104,7 @@ class _Identifiers:
         near = self._folded.setdefault(folded(value), value)
         if near != value:
             self._near.add(
-                f"{place}: the {self.what} id {shown(value)} differs from {shown(near)} at "
+                f"{place}: the {self.what} id {excerpt(value)} differs from {excerpt(near)} at "
                 f"{self.places[near]} only in case, blanks or Unicode form"
             )
 
@@ -122,12 +122,12 @@ class _Mentions:
     def add(self, query: Query, place: Place, known: Container[str]) -> None:
         for report in query.reports:
             if ids := (*(report.context or ()), *(report.citations or ())):
-                self._add(f"report {shown(report.id)}", place, ids, known)
+                self._add(f"report {excerpt(report.id)}", place, ids, known)
         for ranking in query.rankings:
-            what = f"the ranking of {shown(ranking.system)} for query {shown(query.id)}"
+            what = f"the ranking of {excerpt(ranking.system)} for query {excerpt(query.id)}"
             self._add(what, place, ranking.passages, known)
         for number, reference in enumerate(query.references, 1):
-            what = f"reference {number} of query {shown(query.id)}"
+            what = f"reference {number} of query {excerpt(query.id)}"
             self._add(what, place, reference.citations or (), known)
 
     def _add(self, what: str, place: Place, ids: Iterable[str], known: Container[str]) -> None:
@@ -152,8 +152,8 @@ class _Mentions:
 
 def _passages(missing: list[str]) -> str:
     if len(missing) == 1:
-        return f"the passage {shown(missing[0])}, which is"
-    return f"{len(missing)} passages, {shown(missing[0])} the first, which are"
+        return f"the passage {excerpt(missing[0])}, which is"
+    return f"{len(missing)} passages, {excerpt(missing[0])} the first, which are"
 
 
 def folded(value: str) -> str:

@@ -1,7 +1,7 @@
 """Reader of CLAPnq's annotated JSON Lines: a question, its passage in sentences, people's answers.
 
 Answers are kept verbatim, including unusable ones. The flag `non_consecutive` is kept in `meta` as
-released, although it is wrong for the second round: compute it from the positions of sentences.
+released. It is wrong for the second round; compute it from the positions of sentences instead.
 """
 
 from __future__ import annotations

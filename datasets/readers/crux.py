@@ -1,9 +1,9 @@
 """Reader of CRUX's labelling files: reports with their questions, TREC runs, and passages.
 
-One topic is one query. A report's retrieval setting is the prefix of its topic in `qid`, and
-nowhere else. `response` is the text that was judged, and `report` is what people wrote. A report id
-that occurs twice in files that are named one by one is an error. In a folder the file with most
-reports comes first, and a file with other texts under the same ids is skipped.
+One topic is one query. A report's retrieval setting is given only by the prefix of its topic in
+`qid`. `response` is the text that was judged, and `report` is what people wrote. A report id that
+occurs twice in files that are named one by one is an error. In a folder the file with most reports
+comes first, and a file with other texts under the same ids is skipped.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from datasets.readers.fields import Fields
-from datasets.readers.jsonl import lines, records, shown
-from datasets.readers.native import ranked
+from datasets.readers.jsonl import excerpt, lines, records
+from datasets.readers.native import read_ranking_ids
 from datasets.rows import (
     InputError,
     Located,
@@ -97,7 +97,7 @@ def folder_records(files: Files, notes: ReadNotes) -> list[Record]:
         if clash is not None:
             notes.skip("reports of files that repeat other reports' ids", len(each))
             notes.warnings.append(
-                f"{clash.place}: the report id {shown(clash.id)} has another text at "
+                f"{clash.place}: the report id {excerpt(clash.id)} has another text at "
                 f"{by_id[clash.id].place}; all {len(each)} reports of the file were left out"
             )
             continue
@@ -135,7 +135,7 @@ def _reports(path: Path) -> Iterator[Record]:
             id=fields.id("qid"),
             topic=fields.filled("topic"),
             questions=fields.strings_or_nulls("questions"),
-            documents=ranked(fields, "docids"),
+            documents=read_ranking_ids(fields, "docids"),
             reference=fields.optional_string("report"),
             response=fields.string("response"),
             meta={k: v for k, v in raw.items() if k not in _KEYS} or None,
@@ -150,7 +150,7 @@ def _by_id(records: Iterable[Record]) -> dict[str, Record]:
         if before is not record:
             raise InputError(
                 record.place,
-                f"the report id {shown(record.id)} is already used at {before.place}",
+                f"the report id {excerpt(record.id)} is already used at {before.place}",
                 "name only the files whose reports were judged",
             )
     return by_id
@@ -331,7 +331,7 @@ def _passages(files: Files, topics: set[str], notes: ReadNotes) -> dict[str, lis
             if text != passage.text:
                 raise InputError(
                     place,
-                    f"the passage {shown(passage.id)} has another text than at {before}",
+                    f"the passage {excerpt(passage.id)} has another text than at {before}",
                     "keep one of the two",
                 )
             if before is place:
@@ -361,6 +361,6 @@ def _compare(
                 differing[system] = differing.get(system, 0) + 1
     for system, count in differing.items():
         notes.warnings.append(
-            f"the run of {shown(system)} names other passages than the context of "
+            f"the run of {excerpt(system)} names other passages than the context of "
             f"{count} of its reports"
         )

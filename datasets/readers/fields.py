@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NoReturn
 
-from datasets.readers.jsonl import kind, shown
+from datasets.readers.jsonl import describe_type, excerpt
 from datasets.rows import InputError, Place, ReadNotes
 
 MAX_ID = 255
@@ -35,7 +35,9 @@ class Fields:
     ) -> None:
         self.place, self.of = place, of
         if not isinstance(raw, dict):
-            self._refuse(f"{of or 'the line'} is {kind(raw)}, not an object", "write an object")
+            self._refuse(
+                f"{of or 'the line'} is {describe_type(raw)}, not an object", "write an object"
+            )
         self.raw: Mapping[str, Any] = raw
         if known is not None:
             self._refuse_unknown(known)
@@ -90,7 +92,7 @@ class Fields:
         for number, value in enumerate(values or (), 1):
             if not isinstance(value, str):
                 self._refuse(
-                    f"entry {number} of {self._name(key)} is {kind(value)}, not a string",
+                    f"entry {number} of {self._name(key)} is {describe_type(value)}, not a string",
                     "write a list of strings",
                 )
         return None if values is None else tuple(values)
@@ -102,10 +104,8 @@ class Fields:
             self._refuse_absent(key)
         for number, value in enumerate(values, 1):
             if value is not None and not isinstance(value, str):
-                self._refuse(
-                    f"entry {number} of {self._name(key)} is {kind(value)}, not a string or null",
-                    "write a list of strings and nulls",
-                )
+                wrong = f"entry {number} of {self._name(key)} is {describe_type(value)}"
+                self._refuse(f"{wrong}, not a string or null", "write a list of strings and nulls")
         return tuple(values)
 
     def number(self, key: str, low: float, high: float) -> float | None:
@@ -130,7 +130,7 @@ class Fields:
         """Return a string that is one of the codes."""
         value = self.optional_string(key)
         if value is not None and value not in codes:
-            wrong = f"{self._name(key)} is {shown(value)}"
+            wrong = f"{self._name(key)} is {excerpt(value)}"
             self._refuse(wrong, f"write one of {', '.join(codes)}")
         return value
 
@@ -139,7 +139,7 @@ class Fields:
         value = self.optional_string(key)
         if value is not None and not _is_iso(value):
             self._refuse(
-                f"{self._name(key)} is {shown(value)}, not an ISO date",
+                f"{self._name(key)} is {excerpt(value)}, not an ISO date",
                 "write it as 2024-05-31 or 2024-05-31T12:30:00Z",
             )
         return value
@@ -174,7 +174,7 @@ class Fields:
         if not value.strip():
             self._refuse(f"{name} is empty", "give it an identifier")
         self._refuse(
-            f"{name} has {len(value)} characters: {shown(value, 20)}",
+            f"{name} has {len(value)} characters: {excerpt(value, 20)}",
             f"use at most {MAX_ID}",
         )
 
@@ -189,13 +189,13 @@ class Fields:
         remedy = "put it in double quotes" if expected == "a string" else f"write {expected}"
         if expected == "a string" and isinstance(value, list | dict):
             remedy = "write a string"
-        self._refuse(f"{self._name(key)} is {kind(value)}, not {expected}", remedy)
+        self._refuse(f"{self._name(key)} is {describe_type(value)}, not {expected}", remedy)
 
     def _refuse_unknown(self, known: Collection[str]) -> None:
         for key in self.raw:
             if key not in known:
                 of = f" in {self.of}" if self.of else ""
-                self._refuse(f"unknown key {shown(key)}{of}", _suggestion(key, known))
+                self._refuse(f"unknown key {excerpt(key)}{of}", _suggestion(key, known))
 
     def _refuse(self, wrong: str, remedy: str) -> NoReturn:
         raise InputError(self.place, wrong, remedy)
@@ -206,7 +206,7 @@ def part_id(of: str, part: str, place: Place) -> str:
     return Fields({"id": f"{of}:{part}"}, place).id()
 
 
-def repeated(values: Iterable[str]) -> str | None:
+def first_repeated(values: Iterable[str]) -> str | None:
     """Return the first value that occurs again, or None."""
     seen: set[str] = set()
     for value in values:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from datasets.readers.fields import Fields, part_id
-from datasets.readers.jsonl import kind, objects
+from datasets.readers.jsonl import describe_type, objects
 from datasets.rows import InputError, Located, Passage, Place, Query, ReadNotes, Reference
 
 SUMMARY = "GaRAGe: JSON Lines, or a list, with sample_id, question and grounding"
@@ -136,7 +136,7 @@ class _Sample:
         tags = self.fields.raw.get(key) or []
         place = self.fields.place
         if not isinstance(tags, list):
-            raise InputError(place, f'"{key}" is {kind(tags)}, not a list', "write a list")
+            raise InputError(place, f'"{key}" is {describe_type(tags)}, not a list', "write a list")
         if tags and len(tags) != len(self.passages):
             wrong = f'"{key}" has {len(tags)} tags for {len(self.passages)} passages'
             raise InputError(place, wrong, "give each passage its tag")

@@ -43,7 +43,7 @@ class LineError(Exception):
         super().__init__(wrong)
 
 
-def shown(value: str, limit: int = EXCERPT) -> str:
+def excerpt(value: str, limit: int = EXCERPT) -> str:
     """Quote `value` for a message: on one line, escaped where unprintable, cut to `limit`."""
     cut = value[:limit]
     safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
@@ -143,21 +143,21 @@ def _parsed(text: str) -> dict[str, Any]:
         refuse_depth()
     except json.JSONDecodeError as error:
         remedy = "write one whole JSON object on each line"
-        raise LineError(broken(error, f" at column {error.pos + 1}"), remedy) from None
-    return checked(value, text, "the line")
+        raise LineError(describe_json_error(error, f" at column {error.pos + 1}"), remedy) from None
+    return check_object(value, text, "the line")
 
 
-def broken(error: json.JSONDecodeError, where: str = "") -> str:
+def describe_json_error(error: json.JSONDecodeError, where: str = "") -> str:
     """Describe what is wrong with JSON that could not be decoded."""
-    near = shown(error.doc[max(0, error.pos - 20) : error.pos + 20])
+    near = excerpt(error.doc[max(0, error.pos - 20) : error.pos + 20])
     return f"broken JSON{where} ({error.msg.lower()}) near {near}"
 
 
-def checked(value: object, text: str, what: str) -> dict[str, Any]:
+def check_object(value: object, text: str, what: str) -> dict[str, Any]:
     """Return a decoded object. Raises LineError if its JSON, `text`, cannot be stored."""
     if not isinstance(value, dict):
         raise LineError(
-            f"{what} is {kind(value)}, not an object", "write one JSON object on each line"
+            f"{what} is {describe_type(value)}, not an object", "write one JSON object on each line"
         )
     if text.count("[") + text.count("{") > MAX_DEPTH:
         _check_depth(value)
@@ -166,7 +166,7 @@ def checked(value: object, text: str, what: str) -> dict[str, Any]:
     return value
 
 
-def kind(value: object) -> str:
+def describe_type(value: object) -> str:
     """Name the type of a JSON value for a message."""
     names = {bool: "true or false", int: "a number", float: "a number", str: "a string"}
     names |= {list: "a list", dict: "an object", type(None): "null"}
@@ -206,14 +206,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) < len(pairs):
         counts = Counter(key for key, _ in pairs)
         twice = next(key for key, number in counts.items() if number > 1)
-        raise LineError(f"the key {shown(twice)} appears twice in one object", "keep one of them")
+        raise LineError(f"the key {excerpt(twice)} appears twice in one object", "keep one of them")
     return members
 
 
 def _integer(digits: str) -> int:
     if len(digits.lstrip("-")) > MAX_DIGITS:
         raise LineError(
-            f"a whole number of over {MAX_DIGITS} digits ({shown(digits, 20)})",
+            f"a whole number of over {MAX_DIGITS} digits ({excerpt(digits, 20)})",
             "write it as a string",
         )
     return int(digits)
@@ -222,7 +222,7 @@ def _integer(digits: str) -> int:
 def _finite(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
-        raise LineError(f"the number {shown(digits, 20)} is too large", "write a smaller number")
+        raise LineError(f"the number {excerpt(digits, 20)} is too large", "write a smaller number")
     return number
 
 
@@ -317,7 +317,7 @@ class _Source:
         self._check_object(number)
         try:
             value, end = self._decoded()
-            entry = checked(value, self.text[self.at : end], f"entry {number}")
+            entry = check_object(value, self.text[self.at : end], f"entry {number}")
         except LineError as error:
             self.refuse(error.wrong, error.remedy)
         self._move(end)
@@ -331,7 +331,7 @@ class _Source:
         if start is None:
             self.refuse("the list is not closed", "use the whole file")
         if start != "{":
-            what = kind(_KINDS[start]) if start in _KINDS else "nothing"
+            what = describe_type(_KINDS[start]) if start in _KINDS else "nothing"
             self.refuse(f"entry {number} is {what}, not an object", "write a list of objects")
 
     def _decoded(self) -> tuple[object, int]:
@@ -346,7 +346,9 @@ class _Source:
                 cut_off = len(self.text) - error.pos < _CUT_OFF or "Unterminated" in error.msg
                 if not cut_off or not self._more():
                     self._move(self.at + ahead)
-                    raise LineError(broken(error), "write the whole list as JSON") from None
+                    raise LineError(
+                        describe_json_error(error), "write the whole list as JSON"
+                    ) from None
 
     def _more(self) -> bool:
         """Read on, doubling the text, so that a long object is not parsed too often."""

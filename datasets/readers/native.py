@@ -7,8 +7,8 @@ from math import inf
 from pathlib import Path
 from typing import Any, NoReturn
 
-from datasets.readers.fields import Fields, Tally, repeated
-from datasets.readers.jsonl import records, shown
+from datasets.readers.fields import Fields, Tally, first_repeated
+from datasets.readers.jsonl import excerpt, records
 from datasets.rows import (
     ROLES,
     USES,
@@ -166,7 +166,7 @@ def _report(fields: Fields) -> Report:
         system=fields.optional_id("system"),
         family=fields.optional_id("family"),
         setting=fields.optional_id("setting"),
-        context=ranked(fields, "context"),
+        context=read_ranking_ids(fields, "context"),
         citations=fields.ids("citations"),
         sentences=_sentences(fields, text),
         deflected=fields.boolean("deflected"),
@@ -189,14 +189,14 @@ def _answer_point(fields: Fields, text: str) -> AnswerPoint:
             why = "is not in the report" if span.strip() else "is empty"
             raise InputError(
                 fields.place,
-                f"span {number} of {fields.of} {why}: {shown(span)}",
+                f"span {number} of {fields.of} {why}: {excerpt(span)}",
                 "copy it from the report word for word, or leave it out",
             )
     return AnswerPoint(fields.id(), fields.filled("text"), spans)
 
 
 def _ranking(fields: Fields) -> Ranking:
-    return Ranking(fields.id("system"), ranked(fields, "passages") or ())
+    return Ranking(fields.id("system"), read_ranking_ids(fields, "passages") or ())
 
 
 def _reference(fields: Fields) -> Reference:
@@ -209,14 +209,14 @@ def _reference(fields: Fields) -> Reference:
     )
 
 
-def ranked(fields: Fields, key: str) -> tuple[str, ...] | None:
+def read_ranking_ids(fields: Fields, key: str) -> tuple[str, ...] | None:
     """Return passage ids in rank order. Raises InputError for a repeated id."""
     ids = fields.ids(key)
-    twice = repeated(ids or ())
+    twice = first_repeated(ids or ())
     if twice is not None:
         raise InputError(
             fields.place,
-            f'"{key}" of {fields.of or "the line"} names the passage {shown(twice)} twice',
+            f'"{key}" of {fields.of or "the line"} names the passage {excerpt(twice)} twice',
             "keep its first rank only",
         )
     return ids
@@ -230,7 +230,7 @@ def _sentences(fields: Fields, text: str) -> tuple[str, ...] | None:
     number, why = stray
     raise InputError(
         fields.place,
-        f"sentence {number} of {fields.of} {why}: {shown((sentences or ())[number - 1])}",
+        f"sentence {number} of {fields.of} {why}: {excerpt((sentences or ())[number - 1])}",
         "give the sentences verbatim and in reading order",
     )
 
@@ -264,13 +264,13 @@ def _refuse_repeats(query: Query, place: Place) -> None:
 
 
 def _refuse_repeated(what: str, values: Sequence[str], place: Place) -> None:
-    twice = repeated(values)
+    twice = first_repeated(values)
     if twice is not None:
         _refuse_twice(what, twice, place)
 
 
 def _refuse_twice(what: str, value: str, place: Place) -> NoReturn:
-    raise InputError(place, f"the {what} {shown(value)} appears twice on this line", "keep one")
+    raise InputError(place, f"the {what} {excerpt(value)} appears twice on this line", "keep one")
 
 
 class _SpanCheck:
@@ -289,10 +289,8 @@ class _SpanCheck:
             if text is None:
                 self.unchecked += bool(point.spans)
             elif stray := next((s for s in point.spans or () if s not in text), None):
-                self.wrong.add(
-                    f"{place}: key point {shown(point.id)} has a span that is not in its passage: "
-                    f"{shown(stray)}"
-                )
+                wrong = f"key point {excerpt(point.id)} has a span that is not in its passage"
+                self.wrong.add(f"{place}: {wrong}: {excerpt(stray)}")
 
     def finish(self) -> None:
         self.wrong.finish()

@@ -93,7 +93,7 @@ def keep(upload: Upload, seen: str, name: str, team: Team | None = None) -> None
     _order(upload, ready, "upload.kept", state=State.KEEPING, name=name, error="", team=team)
 
 
-def read_as(upload: Upload, format: str) -> None:
+def restart_reading(upload: Upload, format: str) -> None:
     """Start reading the files again, in a named format or, with "", in the detected one."""
     if format and format not in READERS:
         raise InputError(Place("--format"), "is not one of the formats", "choose one of the list")
@@ -126,7 +126,7 @@ def discard(upload: Upload) -> None:
 
 
 def begin_here(upload: Upload) -> None:
-    """Work on an upload beside the web server, if no worker came or its process has ended.
+    """Work on an upload beside the web server, if no worker took it or its process has ended.
 
     Raises StaleError if a process is working on the upload.
     """

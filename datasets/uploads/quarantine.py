@@ -92,17 +92,17 @@ def store(key: str, files: Sequence[TemporaryUploadedFile]) -> list[dict[str, An
 
 
 def _store_file(into: Path, number: int, file: TemporaryUploadedFile) -> dict[str, Any]:
-    received, name = Path(file.temporary_file_path()), shown_name(file.name or "")
+    received, name = Path(file.temporary_file_path()), printable_name(file.name or "")
     stored = f"{number}{suffix_of(received, name)}"
     try:
         (into / stored).hardlink_to(received)
     except OSError:
-        # The folder is on another disk, or on one without hard links.
+        # The folder is on another disk, or its disk has no hard links.
         shutil.copyfile(received, into / stored)
     return {"name": name, "bytes": file.size, "stored": stored}
 
 
-def shown_name(name: str) -> str:
+def printable_name(name: str) -> str:
     """Return a file's name, made safe for a message."""
     printable = "".join(c for c in name if c.isprintable())
     return printable[:MAX_SHOWN_NAME] or "a file without a name"

@@ -21,7 +21,7 @@ from datasets import tasks
 from datasets.loading import check_name
 from datasets.models import Batch, Team, Upload
 from datasets.readers import READERS
-from datasets.readers.jsonl import shown
+from datasets.readers.jsonl import excerpt
 from datasets.rows import InputError, Place
 from datasets.teams import TeamError, team_for
 from datasets.uploads import launcher, quarantine
@@ -52,7 +52,7 @@ def into_files(request: HttpRequest) -> None:
 
 
 def check_rate(user: Any) -> None:
-    """Raise TooOftenError above the limit, which counts rows and so holds for page and API."""
+    """Raise TooOftenError above the limit. It counts rows, so it covers both page and API."""
     now = timezone.now()
     recent = uploads_of(user).filter(created_at__gt=now - AN_HOUR).order_by("-created_at")
     times = list(recent.values_list("created_at", flat=True)[:MAX_PER_HOUR])
@@ -111,7 +111,7 @@ def _team(user: Any, name: str) -> Team:
 
 
 def _name_of(files: Sequence[UploadedFile]) -> str:
-    first = quarantine.shown_name(files[0].name or "") if files else ""
+    first = quarantine.printable_name(files[0].name or "") if files else ""
     return PurePath(first).stem[: Batch._meta.get_field("name").max_length]
 
 
@@ -123,7 +123,7 @@ def _check(upload: Upload, files: Sequence[UploadedFile]) -> None:
         raise InputError(Place("The upload"), wrong, "combine them into fewer")
     check_name(upload.name)
     if upload.format and upload.format not in READERS:
-        wrong = f"there is no format {shown(upload.format)}"
+        wrong = f"there is no format {excerpt(upload.format)}"
         raise InputError(Place("--format"), wrong, f"choose one of {', '.join(READERS)}")
     if uploads_of(upload.user).filter(state__in=UNDECIDED).count() >= MAX_UNDECIDED:
         wrong = f"exceeds the limit of {MAX_UNDECIDED} undecided uploads"

@@ -62,7 +62,7 @@ def upload(request: HttpRequest) -> HttpResponseBase:
     except OSError as error:
         if error.errno not in FULL:
             raise
-        return _refused(request, NO_SPACE, 507)
+        return _refusal(request, NO_SPACE, 507)
 
 
 def _may_send(request: HttpRequest) -> bool:
@@ -85,21 +85,21 @@ def _guarded(request: HttpRequest) -> HttpResponse:
             return _form(request)
         files, data = request.FILES.getlist("files"), request.POST
         name, format, team = (data.get(each, "") for each in ("name", "format", "team"))
-        created = receive(request.user, files, name, format, team, _extended(request))
+        created = receive(request.user, files, name, format, team, _batch_to_extend(request))
     except TooOftenError as error:
         status = 429 if request.method == "POST" else 200
-        response = _refused(request, str(error), status)
+        response = _refusal(request, str(error), status)
         response["Retry-After"] = str(error.seconds)
         return response
     except InputError as error:
-        return _refused(request, str(error), 422)
+        return _refusal(request, str(error), 422)
     address = reverse("upload", args=[created.key])
     if wants_data(request):
         return JsonResponse({"address": address}, status=201)
     return redirect(address)
 
 
-def _extended(request: HttpRequest) -> Batch | None:
+def _batch_to_extend(request: HttpRequest) -> Batch | None:
     """Return the batch that the files add to, if they do. Raises Http404 and NotManagedError."""
     given = (request.POST if request.method == "POST" else request.GET).get("extends", "")
     if not given:
@@ -111,7 +111,7 @@ def _extended(request: HttpRequest) -> Batch | None:
     return batch
 
 
-def _refused(request: HttpRequest, reason: str, status: int) -> HttpResponse:
+def _refusal(request: HttpRequest, reason: str, status: int) -> HttpResponse:
     if wants_data(request):
         return JsonResponse({"error": reason, "problems": []}, status=status)
     return _form(request, reason, status)
@@ -126,7 +126,7 @@ def _form(request: HttpRequest, error: str = "", status: int = 200) -> HttpRespo
         "format": data.get("format", ""),
         "formats": {name: reader.SUMMARY for name, reader in readers.READERS.items()},
         "most_mb": settings.TANDEM_MAX_UPLOAD_MB,
-        "extends": _extended(request),
+        "extends": _batch_to_extend(request),
         **team_choice(request.user, data.get("team", "")),
     }
     return render(request, "batches/upload.html", context, status=status)
@@ -171,7 +171,7 @@ ORDERS: dict[str, Callable[[Upload, HttpRequest], None]] = {
         found, request.POST.get("seen", ""), request.POST.get("name", "")
     ),
     "discard": lambda found, request: decisions.discard(found),
-    "read": lambda found, request: decisions.read_as(found, request.POST.get("format", "")),
+    "read": lambda found, request: decisions.restart_reading(found, request.POST.get("format", "")),
     "begin": lambda found, request: decisions.begin_here(found),
 }
 

@@ -1,4 +1,4 @@
-"""Inspecting or loading an upload, in a separate process.
+"""Inspect or load an upload, in a separate process.
 
 Inspecting reads and checks the files as loading does, but stores nothing. A process claims the
 upload by writing its turn, and may write a result only while the upload still has that turn.
@@ -35,7 +35,7 @@ MAX_QUERIES = 500_000
 BEAT_SECONDS = 1.0
 WARNINGS_KEPT = 500
 TOO_BIG = "the files need more memory or time than an upload may use"
-TOO_BIG_MEND = "split them, or load them with manage.py load_batch"
+TOO_BIG_REMEDY = "split them, or load them with manage.py load_batch"
 
 
 @dataclass
@@ -153,11 +153,11 @@ def work(key: str, turn: uuid.UUID | None = None) -> None:
     except (MemoryError, SpentError):
         # The limit may have interrupted a database query.
         connection.close()
-        refuse(upload, f"{TOO_BIG}; {TOO_BIG_MEND}")
+        refuse(upload, f"{TOO_BIG}; {TOO_BIG_REMEDY}")
 
 
 def refuse(upload: Upload, reason: str) -> None:
-    """Record why an upload failed. Its files go, unless it failed to load and can be retried."""
+    """Record why an upload failed. Its files are deleted, unless the load can be retried."""
     loading = upload.state == State.KEEPING
     state = State.READY if loading else State.REFUSED
     try:
@@ -242,7 +242,7 @@ def _load(upload: Upload, count: Count) -> None:
 
 
 def _load_batch(upload: Upload, count: Count) -> bool:
-    """Create the batch; return whether it was there already. Raises InputError."""
+    """Create the batch; return whether it existed already. Raises InputError."""
     paths, format = quarantine.paths(upload), str(upload.found["format"])
     names = [each["name"] for each in upload.files]
     if upload.extends is not None:

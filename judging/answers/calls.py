@@ -14,7 +14,7 @@ from typing import Any
 from django.db.models import F
 
 from annotation.models import Assignment
-from datasets.db.prepared import Among, Parameter, PreparedInsert, PreparedUpdate
+from datasets.db.prepared import InList, Parameter, PreparedInsert, PreparedUpdate
 from judging.backends.base import Answer
 from judging.costs import PriceBook, count_tokens, price_book_of
 from judging.models import JudgeCall, JudgeRun
@@ -183,7 +183,7 @@ def _storable(value: Any) -> Any:
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _count_attempts = PreparedUpdate(
-    lambda: Assignment.objects.filter(Among("pk", "rows")),
+    lambda: Assignment.objects.filter(InList("pk", "rows")),
     attempts=F("attempts") + Parameter("count"),
 )
 _calls = PreparedInsert(JudgeCall, COLUMNS)

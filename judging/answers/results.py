@@ -26,7 +26,7 @@ from annotation.presentation import SWAPPED_CODES
 from annotation.protocols.base import Payload
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import RefusedError
-from datasets.db.prepared import Among, Parameter, PreparedModels, PreparedUpdate
+from datasets.db.prepared import InList, Parameter, PreparedModels, PreparedUpdate
 from datasets.db.prepared import Prepared as PreparedQuery
 from judging.answers.calls import Attempt, Call, Tally, store_calls
 from judging.answers.logprobs import score_answer, select_logprobs
@@ -318,7 +318,7 @@ def answer_of(call: JudgeCall) -> Answer:
 TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "thinking_tokens")
 SUMS = ("done", "calls", "reused", *TOKENS, "cost")
 _strikes_of = PreparedQuery(
-    lambda: Strike.objects.filter(Among("assignment", "rows")).values_list("pk")
+    lambda: Strike.objects.filter(InList("assignment", "rows")).values_list("pk")
 )
 _locked_run = PreparedModels(
     lambda: JudgeRun.objects.select_for_update().filter(pk=Parameter("pk")),

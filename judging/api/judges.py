@@ -21,15 +21,15 @@ from datasets.api.base import (
     List,
     Resource,
     Strict,
-    checked,
-    described,
+    describe_endpoint,
     page_example,
     page_serializer,
-    rendered,
+    serialize,
+    validate,
 )
-from datasets.api.concurrency import once
+from datasets.api.concurrency import idempotent
 from datasets.api.errors import Problem, RefusedBodyError, TooManyRequestsError, problem
-from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
+from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_job
 from datasets.api.permissions import JUDGE, READ
 from datasets.api.throttling import PerReport
 from datasets.jobs import results
@@ -65,7 +65,7 @@ class Judges(List):
     scopes = {"GET": (READ, JUDGE), "POST": (JUDGE,)}
     takes = JudgeParameters
 
-    @described(
+    @describe_endpoint(
         "List judges",
         "The judges that you may read, by name. A judge with a `base` is a trial of that judge.",
         {200: page_serializer(JudgeSerializer)},
@@ -80,9 +80,9 @@ class Judges(List):
             rows = rows.filter(rater__name=self.parameters["name"])
         if "backend" in self.parameters:
             rows = rows.filter(backend=self.parameters["backend"])
-        return self.page(rows, partial(rendered, JudgeSerializer))
+        return self.page(rows, partial(serialize, JudgeSerializer))
 
-    @described(
+    @describe_endpoint(
         "Define a judge",
         "Creates a model with its prompt, or its judge file, and its parameters, which never "
         "change afterwards, after the same checks as on the page. No request is sent to its "
@@ -96,9 +96,9 @@ class Judges(List):
         refuses=(422,),
         operation_id="judges_create",
     )
-    @once
+    @idempotent
     def post(self, request: Request) -> Response:
-        judge = _create(get_account(request), checked(NewJudgeSerializer, request.data))
+        judge = _create(get_account(request), validate(NewJudgeSerializer, request.data))
         return Response(WholeJudgeSerializer(judge).data, status=201)
 
 
@@ -106,7 +106,7 @@ class OneJudge(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ, JUDGE)}
 
-    @described(
+    @describe_endpoint(
         "Read a judge",
         "The judge with its parameters, and its own prompt or judge file.",
         {200: WholeJudgeSerializer},
@@ -263,7 +263,7 @@ class RunEstimate(Resource):
     def get_throttles(self) -> list[Any]:
         return [*super().get_throttles(), PerReport()]
 
-    @described(
+    @describe_endpoint(
         "Estimate a run",
         "The requests, cost and time that a run of the judge over a campaign would take. No "
         "request is sent. 202 with a job if estimating takes more than 20 seconds, as for the "
@@ -283,7 +283,7 @@ class RunEstimate(Resource):
         key, given = options.pop("job", None), {k: v for k, v in options.items() if v}
         job = current_job(request, ESTIMATE, estimate_question(judge, campaign, given), key)
         if job is None:
-            return accepted(request)
+            return accepted_response(request)
         found = estimate_in(job)
         cost = None if found.cost is None else str(found.cost)
         shown = {**asdict(found), "cost": cost, "sentence": found.sentence}
@@ -294,7 +294,7 @@ class JudgeTrial(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (JUDGE,)}
 
-    @described(
+    @describe_endpoint(
         "Try a judge",
         "Asks the judge about one item and returns its answer, which gives no label and is kept "
         "for a week, only for you. No labels are read. The request may cost money. At most ten a "
@@ -309,7 +309,7 @@ class JudgeTrial(Resource):
         operation_id="judges_try",
     )
     def post(self, request: Request, pk: int) -> Response:
-        judge, body = managed_judge(request, pk), checked(TrySerializer, request.data)
+        judge, body = managed_judge(request, pk), validate(TrySerializer, request.data)
         return _try(request, body, partial(try_question, judge=judge))
 
 
@@ -329,7 +329,7 @@ class DraftTrial(Resource):
     scopes = {"GET": (READ, JUDGE), "POST": (JUDGE,)}
     takes = TryResultParameters
 
-    @described(
+    @describe_endpoint(
         "Read the answer of a tried judge",
         "Returns what a try has given, of a judge or of a definition: the result of its job. Only "
         "for the account that asked.",
@@ -347,7 +347,7 @@ class DraftTrial(Resource):
             raise Http404
         return _answer(request, current_job(request, TRY, job.options, key))
 
-    @described(
+    @describe_endpoint(
         "Try a judge before it is defined",
         "Asks a judge of this definition about one item and returns its answer, by the rules of "
         "*Try a judge*. The judge is not created. The request may cost money.",
@@ -360,7 +360,7 @@ class DraftTrial(Resource):
         operation_id="judges_try_draft",
     )
     def post(self, request: Request) -> Response:
-        body, user = checked(DraftTrySerializer, request.data), get_account(request)
+        body, user = validate(DraftTrySerializer, request.data), get_account(request)
         fields = _as_form(user, body, NOT_SENT)
         form = JudgeForm(fields, user=user, draft=True)
         if not form.is_valid():
@@ -387,7 +387,7 @@ def _try(
 def _answer(request: Request, job: Job | None) -> Response:
     """Return what a finished job gave, or where the unfinished one is."""
     if job is None:
-        return accepted(request, reverse("api-judge-draft-try"))
+        return accepted_response(request, reverse("api-judge-draft-try"))
     return Response(TryResultSerializer(_trial_as_json(results.value(job))).data)
 
 
@@ -457,7 +457,7 @@ class Library(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ, JUDGE)}
 
-    @described(
+    @describe_endpoint(
         "List the library of judge files",
         "The judge files of the library: published designs in our words, with their sources and "
         "known weaknesses.",
@@ -475,7 +475,7 @@ class LibraryFile(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ, JUDGE)}
 
-    @described(
+    @describe_endpoint(
         "Read a judge file of the library",
         "One file of the library with its text, which a new judge takes as `file`.",
         {200: WholeLibraryFileSerializer},

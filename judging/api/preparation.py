@@ -22,20 +22,27 @@ from datasets.access import READERS
 from datasets.api.base import (
     List,
     Resource,
-    checked,
-    described,
+    describe_endpoint,
     header,
     page_example,
     page_serializer,
-    rendered,
+    serialize,
+    validate,
 )
 from datasets.api.batches import visible_batch, visible_batches
-from datasets.api.concurrency import check_etag, etag_of, keyed, once, run_once, was_answered
+from datasets.api.concurrency import (
+    check_etag,
+    etag_of,
+    has_stored_answer,
+    idempotent,
+    mark_idempotent,
+    run_once,
+)
 from datasets.api.errors import ApiError, RefusedBodyError, StateConflictError, problem
-from datasets.api.jobs import JobSerializer, accepted, current_job
+from datasets.api.jobs import JobSerializer, accepted_response, current_job
 from datasets.api.permissions import MANAGE, READ
 from datasets.jobs import results
-from datasets.jobs.queue import was_asked
+from datasets.jobs.queue import is_requested
 from datasets.models import Batch
 from datasets.teams import check_managed
 from judging.access import (
@@ -98,7 +105,7 @@ class Steps(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ, MANAGE)}
 
-    @described(
+    @describe_endpoint(
         "List the steps of a batch's preparation",
         "All steps, each with its authors, their runs, and the numbers of their answers by review.",
         {200: StepsSerializer},
@@ -115,7 +122,7 @@ class OneStep(Resource):
     roles = {"GET": READERS, "POST": READERS}
     scopes = {"GET": (READ, MANAGE), "POST": (MANAGE,)}
 
-    @described(
+    @describe_endpoint(
         "Read a step of a batch's preparation",
         "The step with its authors, their runs, and the numbers of their answers by review.",
         {200: StepSerializer},
@@ -127,7 +134,7 @@ class OneStep(Resource):
     def get(self, request: Request, pk: int, step: str) -> Response:
         return _step_response(request, visible_batch(request.user, pk), find_step(step))
 
-    @described(
+    @describe_endpoint(
         "Begin a step of a batch's preparation",
         "Creates the campaign in which judges write for the step. Then start their runs over "
         "it. A step that has begun is returned unchanged (200). 422 if the batch has nothing "
@@ -140,7 +147,7 @@ class OneStep(Resource):
         parameters=[STEP],
         operation_id="preparation_begin",
     )
-    @once
+    @idempotent
     def post(self, request: Request, pk: int, step: str) -> Response:
         batch, chosen = visible_batch(request.user, pk), find_step(step)
         check_managed(request.user, batch)
@@ -158,7 +165,7 @@ class AcceptAll(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (MANAGE,)}
 
-    @described(
+    @describe_endpoint(
         "Accept all answers without a problem",
         "Accepts an author's answers that have no review and no problem. 403 while you have an "
         "open item in the campaign.",
@@ -171,13 +178,13 @@ class AcceptAll(Resource):
         parameters=[STEP],
         operation_id="preparation_accept",
     )
-    @once
+    @idempotent
     def post(self, request: Request, pk: int, step: str) -> Response:
         batch, chosen = visible_batch(request.user, pk), find_step(step)
         campaign = step_campaign(request, batch, chosen)
         check_reviewer(get_account(request), campaign)
         check_blind(get_account(request), campaign)
-        author = _author(campaign, checked(AcceptSerializer, request.data)["author"])
+        author = _author(campaign, validate(AcceptSerializer, request.data)["author"])
         outcomes = accept_all(
             campaign, authored_answers(chosen, campaign, author), rater_of(get_account(request))
         )
@@ -193,7 +200,7 @@ class BuildBatch(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (MANAGE,)}
 
-    @described(
+    @describe_endpoint(
         "Build a batch from a step",
         "Creates a new batch from an author's accepted answers; the step's own batch does not "
         "change. 409 if answers or reviews are missing, unless a partial batch is wanted. 202 with "
@@ -208,9 +215,9 @@ class BuildBatch(Resource):
         parameters=[STEP],
         operation_id="preparation_build",
     )
-    @keyed
+    @mark_idempotent
     def post(self, request: Request, pk: int, step: str) -> Response:
-        if was_answered(request):
+        if has_stored_answer(request):
             return run_once(request, lambda: Response())
         user, batch = get_account(request), visible_batch(request.user, pk)
         chosen = find_step(step)
@@ -218,7 +225,7 @@ class BuildBatch(Resource):
         check_managed(user, batch)
         if campaign is not None:
             check_blind(user, campaign)
-        given = checked(NewBatchSerializer, request.data)
+        given = validate(NewBatchSerializer, request.data)
         author = _batch_author(campaign, given.get("author"))
         try:
             numbers = read_thresholds(chosen, given.get("thresholds", {}))
@@ -226,12 +233,12 @@ class BuildBatch(Resource):
             raise RefusedBodyError(NOT_BUILT, [problem(str(error), "thresholds")]) from error
         name, partial = given["name"], given["partial"]
         asked = question(chosen, batch, campaign, author, numbers, name, partial, user)
-        if is_taken(name) and not was_asked(BUILD, asked, user):
+        if is_taken(name) and not is_requested(BUILD, asked, user):
             raise RefusedBodyError(NOT_BUILT, [problem(NAME_TAKEN, "name")])
         # Outside the transaction of `run_once`, in which no worker would see the job.
         job = current_job(request, BUILD, asked, address="")
         if job is None:
-            return accepted(request, address="")
+            return accepted_response(request, address="")
         found = results.value(job)
         return run_once(request, lambda: _build_response(request, found))
 
@@ -291,7 +298,7 @@ class Prepared(List):
     scopes = {"GET": (READ, MANAGE)}
     takes = PreparedParameters
 
-    @described(
+    @describe_endpoint(
         "List the authored answers of a step",
         "The answers of its authors with their reviews, in the order of the items. 403 while "
         "you have an open item in the campaign.",
@@ -313,7 +320,7 @@ class Prepared(List):
             rows = rows.filter(review__verdict=None if state == WAITING else state)
 
         def as_results(found: Sequence[Any]) -> list[Any]:
-            return rendered(PreparedSerializer, [AuthoredAnswer(chosen, each) for each in found])
+            return serialize(PreparedSerializer, [AuthoredAnswer(chosen, each) for each in found])
 
         return self.page(rows.select_related(*RELATED).order_by(*IN_ORDER), as_results)
 
@@ -322,7 +329,7 @@ class OnePrepared(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ, MANAGE)}
 
-    @described(
+    @describe_endpoint(
         "Read an authored answer",
         "An author's answer with its texts, problems and review. 403 while you have an open "
         "item in the campaign.",
@@ -341,7 +348,7 @@ class Reviewed(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (MANAGE,)}
 
-    @described(
+    @describe_endpoint(
         "Review an authored answer",
         "Accepts an answer, unchanged or changed, or rejects it. The author's own answer is "
         "kept. 409 if there is a review that you had not read. 422 names every problem of an "
@@ -355,7 +362,7 @@ class Reviewed(Resource):
         parameters=[IF_MATCH],
         operation_id="prepared_review",
     )
-    @once
+    @idempotent
     def post(self, request: Request, uid: uuid.UUID) -> Response:
         user = get_account(request)
         with transaction.atomic():
@@ -364,7 +371,7 @@ class Reviewed(Resource):
             each = find_authored_answer(user, uid)
             check_reviewer(user, each.assignment.item.campaign)
             check_blind(user, each.assignment.item.campaign)
-            body = checked(NewReviewSerializer, request.data)
+            body = validate(NewReviewSerializer, request.data)
             _check_read(request, each)
             _review(each, body, request)
         return _answer_response(find_authored_answer(user, uid))

@@ -17,15 +17,15 @@ from datasets.access import READERS
 from datasets.api.base import (
     List,
     Resource,
-    checked,
-    described,
+    describe_endpoint,
     page_example,
     page_serializer,
-    rendered,
+    serialize,
+    validate,
 )
-from datasets.api.concurrency import once
+from datasets.api.concurrency import idempotent
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
-from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
+from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_job
 from datasets.api.permissions import JUDGE, READ
 from datasets.jobs import results
 from datasets.teams import check_managed
@@ -75,7 +75,7 @@ class Runs(List):
     scopes = {"GET": (READ, JUDGE), "POST": (JUDGE,)}
     takes = RunParameters
 
-    @described(
+    @describe_endpoint(
         "List runs",
         "The runs over campaigns that you may read, the newest first.",
         {200: page_serializer(RunSerializer)},
@@ -88,9 +88,9 @@ class Runs(List):
         names = ("campaign", "judge", "state")
         exact = {name: self.parameters[name] for name in names if name in self.parameters}
         rows = visible_runs(get_account(request)).filter(**exact)
-        return self.page(rows, partial(rendered, RunSerializer))
+        return self.page(rows, partial(serialize, RunSerializer))
 
-    @described(
+    @describe_endpoint(
         "Start a run",
         "Starts a run of a judge over everything in a campaign that it has no result for. A "
         "worker carries it out. A run that is active already is returned unchanged (200). 409 "
@@ -104,9 +104,9 @@ class Runs(List):
         refuses=(409, 422),
         operation_id="runs_start",
     )
-    @once
+    @idempotent
     def post(self, request: Request) -> Response:
-        body = checked(NewRunSerializer, request.data)
+        body = validate(NewRunSerializer, request.data)
         campaign = campaign_named(get_account(request), body.pop("campaign"), "no request was sent")
         judge = _judge_named(request, body.pop("judge"))
         check_managed(get_account(request), judge)
@@ -130,7 +130,7 @@ class OneRun(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ, JUDGE)}
 
-    @described(
+    @describe_endpoint(
         "Read a run",
         "The run with its counts and costs. `progress` has its current status and the time left.",
         {200: WholeRunSerializer},
@@ -146,7 +146,7 @@ class RunControl(Resource):
     roles = {"POST": READERS}
     scopes = {"POST": (JUDGE,)}
 
-    @described(
+    @describe_endpoint(
         "Control a run",
         "Stops or cancels a run, resumes its paused server, or changes the number of requests "
         "at once. Calls in progress are finished first. 409 if the run has ended.",
@@ -158,9 +158,9 @@ class RunControl(Resource):
         refuses=(409, 422),
         operation_id="runs_order",
     )
-    @once
+    @idempotent
     def post(self, request: Request, pk: int) -> Response:
-        run, body = managed_run(request, pk), checked(OrderSerializer, request.data)
+        run, body = managed_run(request, pk), validate(OrderSerializer, request.data)
         if not _control(run, body):
             raise StateConflictError(ENDED)
         return _run_response(request, pk)
@@ -171,7 +171,7 @@ class Manifest(Resource):
     scopes = {"GET": (READ, JUDGE)}
     takes = JobKey
 
-    @described(
+    @describe_endpoint(
         "Read a run's manifest",
         "Everything that defines the run, its results in numbers, and a digest: the same "
         "object as `judge_manifest` prints. 202 with a job if it takes more than 20 seconds, as "
@@ -187,7 +187,7 @@ class Manifest(Resource):
         check_blind(get_account(request), run.campaign)
         job = current_job(request, MANIFEST, manifest_question(run), self.parameters.get("job"))
         if job is None:
-            return accepted(request)
+            return accepted_response(request)
         record_export(request, run.campaign_id, "manifest", "json", run)
         return Response(results.value(job))
 
@@ -227,7 +227,7 @@ class Calls(List):
     scopes = {"GET": (READ, JUDGE)}
     takes = CallParameters
 
-    @described(
+    @describe_endpoint(
         "List the calls of a run",
         "Every attempt with its outcome, the newest first. 403 while you have an open item in "
         "the campaign.",
@@ -244,14 +244,14 @@ class Calls(List):
         if "state" in self.parameters:
             rows = rows.filter(state=self.parameters["state"])
         large = ("completion", "reasoning", "body", "logprobs")
-        return self.page(rows.defer(*large), partial(rendered, CallSerializer))
+        return self.page(rows.defer(*large), partial(serialize, CallSerializer))
 
 
 class OneCall(Resource):
     roles = {"GET": READERS}
     scopes = {"GET": (READ, JUDGE)}
 
-    @described(
+    @describe_endpoint(
         "Read a call",
         "One attempt with the model's complete answer. 403 while you have an open item in the "
         "campaign.",
@@ -323,7 +323,7 @@ class Comparison(Resource):
     scopes = {"GET": (READ, JUDGE)}
     takes = JobKey
 
-    @described(
+    @describe_endpoint(
         "Compare the judges of a campaign",
         "One entry for each judge and trial with a run over the campaign. Their agreement with "
         "people is in the report. 202 with a job if it takes more than 20 seconds, as for the "
@@ -339,5 +339,5 @@ class Comparison(Resource):
         asked = comparison_question(campaign)
         job = current_job(request, COMPARISON, asked, self.parameters.get("job"))
         if job is None:
-            return accepted(request)
+            return accepted_response(request)
         return Response(ComparedListSerializer({"results": compared_runs(job)}).data)

@@ -15,10 +15,10 @@ from annotation.access import check_managed_campaign, get_account
 from annotation.api.access import campaign_named
 from annotation.models import Campaign, User
 from datasets.access import READERS
-from datasets.api.base import Resource, Strict, checked, described
-from datasets.api.concurrency import keyed, run_once, was_answered
+from datasets.api.base import Resource, Strict, describe_endpoint, validate
+from datasets.api.concurrency import has_stored_answer, mark_idempotent, run_once
 from datasets.api.errors import RefusedBodyError, problem
-from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
+from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_job
 from datasets.api.permissions import JUDGE, READ
 from datasets.api.throttling import PerReport
 from judging.access import managed_judge, visible_judge
@@ -170,7 +170,7 @@ class Trials(Resource):
     scopes = {"GET": (READ, JUDGE), "POST": (JUDGE,)}
     takes = TrialParameters
 
-    @described(
+    @describe_endpoint(
         "List the trials of a judge",
         "Each trial of the judge in a campaign, with its newest run and how far it is. Their "
         "runs are stopped like other runs, and the robustness sheet has their results. With "
@@ -190,10 +190,10 @@ class Trials(Resource):
             if job is None:
                 raise Http404
             if current_job(request, PLAN, job.options, key) is None:
-                return accepted(request, _address(judge, campaign))
+                return accepted_response(request, _address(judge, campaign))
         return _listed(campaign, judge)
 
-    @described(
+    @describe_endpoint(
         "Start the trials of a judge",
         "Repeats items that the judge has answered in a campaign, with the text, the order or the "
         "wording changed: a run for each trial, which workers carry out. Trials that exist "
@@ -208,12 +208,12 @@ class Trials(Resource):
         refuses=(422,),
         operation_id="judges_trials_start",
     )
-    @keyed
+    @mark_idempotent
     def post(self, request: Request, pk: int) -> Response:
-        if was_answered(request):
+        if has_stored_answer(request):
             return run_once(request, lambda: Response())
         user, judge = get_account(request), managed_judge(request, pk)
-        given = checked(NewTrialsSerializer, request.data)
+        given = validate(NewTrialsSerializer, request.data)
         campaign = campaign_named(user, given["campaign"], NOT_STARTED)
         check_managed_campaign(user, campaign)
         if "kinds" in given and not given["kinds"]:
@@ -225,7 +225,7 @@ class Trials(Resource):
         question, where = plan_question(user, judge, campaign, selection), _address(judge, campaign)
         # Outside the transaction of `run_once`, in which no worker would see the job.
         if current_job(request, PLAN, question, address=where) is None:
-            return accepted(request, where)
+            return accepted_response(request, where)
         return run_once(request, lambda: _listed(campaign, judge, 201))
 
 
@@ -237,7 +237,7 @@ class TrialsEstimate(Resource):
     def get_throttles(self) -> list[Any]:
         return [*super().get_throttles(), PerReport()]
 
-    @described(
+    @describe_endpoint(
         "Estimate the trials of a judge",
         "What the trials of each kind would ask and cost in a campaign, or why they are "
         "impossible. No request is sent, and nothing is stored. 202 with a job if estimating takes "
@@ -256,7 +256,7 @@ class TrialsEstimate(Resource):
         question = trials_question(judge, campaign, selection)
         job = current_job(request, ESTIMATE, question, given.get("job"))
         if job is None:
-            return accepted(request)
+            return accepted_response(request)
         return Response(KindsSerializer({"results": trials_in(job)}).data)
 
 

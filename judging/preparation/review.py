@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Campaign, Rater, Response
 from annotation.preparation.base import Result, Step
-from annotation.presentation import asked_units, present, schema, shown_texts
+from annotation.presentation import asked_units, present, schema, texts_by_field
 from annotation.protocols.base import ItemSpec, UnitSpec
 from annotation.protocols.validation import Channel, RefusedError
 from audit.recording import record
@@ -82,7 +82,7 @@ class AuthoredAnswer:
             scores=dict(self._scores(answers)),
             provenance=self.provenance,
             passage=passage.key if passage else None,
-            texts=shown_texts(self.spec),
+            texts=texts_by_field(self.spec),
         )
 
     def _scores(self, answers: Units) -> Iterator[tuple[tuple[str, str], float]]:

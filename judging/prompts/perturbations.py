@@ -27,7 +27,7 @@ from typing import Any, Literal
 from annotation.models import Assignment, Campaign, Item
 from annotation.presentation import SWAPPED_CODES, ordered_texts, present, schema
 from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec, Variable
-from annotation.protocols.units import beside, opening
+from annotation.protocols.units import first_words, passage_with_answer
 from judging.models import Judge
 
 MATERIAL = ("report", "passage", "sentence", "passage-sentence", "report-passage")
@@ -81,13 +81,13 @@ def exchange_texts(spec: ItemSpec, item: Item, seed: int) -> ItemSpec:
     foreign = present(other)
     texts = tuple(_exchange_each(spec.texts, foreign.texts))
     words = {
-        kind: [opening(text.text) for text in texts if text.field.startswith(kind)]
+        kind: [first_words(text.text) for text in texts if text.field.startswith(kind)]
         if kind in ("report", "passage")
         else [unit.text for unit in foreign.units if unit.kind == kind]
         for kind in MATERIAL
     }
     pairs = product(words["report"], words["passage"])
-    words["report-passage"] = [beside(passage, answer) for answer, passage in pairs]
+    words["report-passage"] = [passage_with_answer(passage, answer) for answer, passage in pairs]
     return replace(spec, texts=texts, units=_replace_words(spec.units, words))
 
 

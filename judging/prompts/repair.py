@@ -14,7 +14,7 @@ from typing import Any
 
 from annotation.answers.evidence import locate
 from annotation.preparation.base import Result, Step
-from annotation.presentation import shown_texts
+from annotation.presentation import texts_by_field
 from annotation.protocols.base import ItemSpec, UnitSpec
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import Channel, RefusedError, check
@@ -66,7 +66,7 @@ def _step_problems(
     step: Step, spec: ItemSpec, units: Mapping[str, UnitSpec], answer: Units
 ) -> list[str]:
     by_unit = {(units[name].kind, units[name].key): each for name, each in answer.items()}
-    return list(step.problems(Result(spec.key, by_unit, texts=shown_texts(spec))))
+    return list(step.problems(Result(spec.key, by_unit, texts=texts_by_field(spec))))
 
 
 def repair_request(prepared: Prepared, answer: Answer) -> Request | None:

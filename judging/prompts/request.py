@@ -18,7 +18,7 @@ from annotation.protocols.base import Conditions, ItemSpec, UnitSpec, name_units
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import Channel, RefusedError, check
 from annotation.provenance import Bases
-from datasets.db.prepared import Among
+from datasets.db.prepared import InList
 from datasets.db.prepared import Prepared as PreparedQuery
 from datasets.models import Report
 from judging.backends.base import (
@@ -369,7 +369,7 @@ def _secrets(queries: Collection[int]) -> dict[int, frozenset[str]]:
 
 
 def _system_query() -> QuerySet[Report, tuple[int, str | None, str | None]]:
-    reports = Report.objects.filter(Among("query", "queries"))
+    reports = Report.objects.filter(InList("query", "queries"))
     return reports.values_list("query", "system", "setting")
 
 

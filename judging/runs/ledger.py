@@ -21,7 +21,7 @@ from django.db.models import Count, F, QuerySet
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign, Item
-from datasets.db.prepared import Among, Parameter, PreparedModels, PreparedUpdate, columns_of
+from datasets.db.prepared import InList, Parameter, PreparedModels, PreparedUpdate, columns_of
 from datasets.models import Query
 from judging.models import Judge, JudgeCall, JudgeRun, Strike
 
@@ -80,12 +80,12 @@ def _open_query(count: int) -> PreparedModels[Assignment]:
 
 
 _lease = PreparedUpdate(
-    lambda: Assignment.objects.filter(Among("pk", "rows"), status=Status.OPEN),
+    lambda: Assignment.objects.filter(InList("pk", "rows"), status=Status.OPEN),
     status=Status.LEASED,
     lease=Parameter("lease", Assignment._meta.get_field("lease")),
 )
 _items = PreparedModels(
-    lambda: Item.objects.filter(Among("pk", "items")),
+    lambda: Item.objects.filter(InList("pk", "items")),
     {"": columns_of(Item), "query": columns_of(Query)},
 )
 

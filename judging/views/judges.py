@@ -18,7 +18,7 @@ from annotation.models import Campaign, User
 from annotation.people.membership import readable
 from annotation.protocols import PROTOCOLS
 from datasets.access import READERS, role_required
-from datasets.jobs import Asked, TooManyError, results
+from datasets.jobs import JobRequest, TooManyError, results
 from datasets.jobs import pages as jobs
 from datasets.models import Job
 from datasets.text import as_sentence, number_in
@@ -277,7 +277,7 @@ def _attempt(
     except (TooOftenError, TooManyError) as error:
         return None, 429, {"wrong": as_sentence(error)}
     if not request.htmx:  # type: ignore[attr-defined]
-        return redirect(f"{jobs.with_job(page, job)}#try"), 302, {}
+        return redirect(f"{jobs.address_with_job(page, job)}#try"), 302, {}
     found = _try_context(request, job, page)
     if isinstance(found, HttpResponse):
         return found, 200, {}
@@ -292,9 +292,9 @@ def _try_context(request: HttpRequest, job: Job | None, page: str) -> Any:
     campaign = Campaign.objects.filter(pk=job.options["campaign"]).first()
     if campaign is None or not TRY_KIND.may_see(user, job.options):
         return {"wrong": BLIND if campaign and is_blind(user, campaign) else RESULT_GONE}
-    asked = Asked(job, job if job.state == Job.State.DONE else None)
-    here = jobs.with_job(page, job)
-    found = jobs.shown_of(request, asked, page, here, "#trial", results.value)
+    asked = JobRequest(job, job if job.state == Job.State.DONE else None)
+    here = jobs.address_with_job(page, job)
+    found = jobs.result_or_progress_of(request, asked, page, here, "#trial", results.value)
     if isinstance(found, HttpResponse):
         return found
     if found.value is None and found.status is None:

@@ -310,7 +310,7 @@ def _build_result(
     page = f"{request.path}?{given.urlencode()}"
     asked = jobs.follow(request, BUILD, build, page)
     if not asked.is_current:
-        return jobs.waiting(request, asked.job, page, page=page)
+        return jobs.waiting_page(request, asked.job, page, page=page)
     try:
         found = results.value(asked.job)
     except results.GoneError:

@@ -213,7 +213,7 @@ def _start_page(
     address = f"{request.path}?{urlencode({**chosen, **given})}"
     question = estimate_question(judge, campaign, given)
     asked = jobs.follow(request, ESTIMATE, question, address)
-    shown = jobs.shown_of(request, asked, address, address, "#estimated", estimate_in)
+    shown = jobs.result_or_progress_of(request, asked, address, address, "#estimated", estimate_in)
     if isinstance(shown, HttpResponse):
         return shown
     active = runs.active_runs(campaign, judge).first()

@@ -83,7 +83,7 @@ def _start(
         form.add_error(None, as_sentence(asked.job.error))
         return _page(request, campaign, judge, form, 409)
     if not asked.is_current:
-        return jobs.waiting(request, asked.job, address, page=address)
+        return jobs.waiting_page(request, asked.job, address, page=address)
     return redirect(f"{address}#{NOW}")
 
 
@@ -122,7 +122,7 @@ def _page(
     )
     address = trials_address(campaign.pk, judge.pk)
     asked = jobs.follow(request, TRIALS, question, address)
-    shown = jobs.shown_of(request, asked, address, address, "#estimated", trials_in)
+    shown = jobs.result_or_progress_of(request, asked, address, address, "#estimated", trials_in)
     if isinstance(shown, HttpResponse):
         return shown
     kinds = _kinds(shown.value, asked_for.kinds if form.is_bound else None)

@@ -1,5 +1,5 @@
-// Who works here: a log-in layer over the page when the session has ended, and a veil over one
-// person's work when another one has logged in.
+// The account that works on this page: a log-in layer covers the page when the session has ended, and
+// the work is hidden when another person has logged in.
 import { whenAccountsChange } from "./store.js";
 import { token, whoIsHere } from "./wire.js";
 import { t } from "./words.js";
@@ -16,7 +16,7 @@ const byId = (id) => document.getElementById(id);
 const mine = (here) => String(here?.user) === document.body.dataset.user;
 
 export class Account {
-  // `back` is called when this page's account is logged in again, `left` when it is another.
+  // `back` is called when this page's account is logged in again, `left` when another account is.
   constructor({ back, left }) {
     this.back = back;
     this.left = left;
@@ -40,7 +40,7 @@ export class Account {
     whenAccountsChange(() => this.look());
   }
 
-  // Opens the layer; not again by itself after it was put off.
+  // Opens the layer. After it was dismissed, it does not open again by itself.
   ask(now = false) {
     clearTimeout(this.waiting);
     if (this.layer.open || this.veil.open || (this.putOff && !now)) return;
@@ -66,7 +66,7 @@ export class Account {
     this.putOff = false;
   }
 
-  // Another tab may have logged in or out: the server knows.
+  // Another tab may have logged in or out, so the server is asked.
   async look() {
     const here = await whoIsHere();
     if (here) this.met(here);
@@ -132,7 +132,7 @@ export class Account {
   }
 }
 
-// Who is logged in after a try, or why nobody is: "wrong", "locked" or "away".
+// Returns who is logged in after an attempt, or why nobody is: "wrong", "locked" or "away".
 async function tried(form) {
   const here = await whoIsHere(); // a token that holds comes with the answer
   if (!here) return "away";

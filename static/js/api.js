@@ -1,4 +1,4 @@
-// The API's description as a page. A token that is typed in stays in this tab and is forgotten with it.
+// The API's description as a page. A token that is typed in stays in this tab until the tab is closed.
 const place = document.getElementById("api");
 
 window.SwaggerUIBundle({

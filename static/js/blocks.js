@@ -1,7 +1,7 @@
 // A long text is laid out in blocks, so that a highlight costs the layout of one block and not of the
 // whole text. Blocks end where a line of the text ends; only a line of several pages is broken at a
 // sentence's end or a blank. The server creates them (`laid_out` in
-// annotation/templatetags/annotation_tags.py), and where it has not, this module does by the same rule.
+// annotation/templatetags/annotation_tags.py). If it has not, this module does, by the same rule.
 
 const LONG = 6000; // characters: a shorter text is one block, the container itself
 const LEAST = 400;
@@ -13,7 +13,7 @@ const WORDS = /^.{1000,2999} /s;
 const canvases = new WeakMap();
 
 /**
- * Return a container's text in blocks. Without `text` it is what the container holds.
+ * Return a text in blocks, by default the text of the container.
  * @param {Element} container
  * @param {string} [text]
  * @returns {Canvas}
@@ -92,8 +92,8 @@ export function cut(text) {
 }
 
 /**
- * Return a range without the signs of Markdown at its ends that are hidden now; where nothing would be
- * left, the range itself.
+ * Return a range without the hidden Markdown signs at its ends, or the range itself if nothing would be
+ * left.
  * @param {Canvas} canvas
  * @param {TextRange} range
  * @returns {TextRange}
@@ -107,7 +107,7 @@ export function visible({ container, blocks }, range) {
 }
 
 /**
- * Return the ranges of a text that are hidden now.
+ * Return the ranges of a text that are currently hidden.
  * @param {Element} container
  * @returns {TextRange[]}
  */
@@ -131,8 +131,8 @@ export function offsetOf({ container, blocks }, node, offset) {
 }
 
 /**
- * Return the text node of an offset and the offset in it. Of two nodes that meet there it is the later
- * one, or the earlier.
+ * Return the text node at an offset, and the offset in it. If two nodes meet there, it is the later or
+ * the earlier one, as requested.
  * @param {Canvas} canvas
  * @param {number} offset
  * @param {boolean} later

@@ -1,4 +1,5 @@
-// What the page shows of the sheet: the question in hand, summaries, highlights here and in the texts.
+// Shows the sheet on the page: the current question, summaries, and highlights in the lists and the
+// texts.
 import { selectedRange } from "./highlighter.js";
 import { piece } from "./pieces.js";
 import { Spans } from "./spans.js";
@@ -18,7 +19,7 @@ export class Board {
     this.movesOn = true; // an answer by a key that owes nothing more moves on to the next open question
   }
 
-  // What is left to answer, in words; a page whose units are no questions has its own.
+  // The number of open questions, in words. A page whose units are not questions has its own words.
   left(number) {
     return tn("{n} question left", "{n} questions left", number);
   }
@@ -27,8 +28,8 @@ export class Board {
     return this.sheet.units.indexOf(this.current);
   }
 
-  // The text that the question in hand is highlighted in, if it is: {field, container, text}. Of
-  // several it is the one with the selection, else with the focus.
+  // The text to highlight in for the current question, if any: {field, container, text}. If there are
+  // several, it is the one with the selection, or else the one with the focus.
   get target() {
     if (!this.current?.marks) return undefined;
     const all = this.current.fields.map((field) => ({ field, ...this.texts.get(field) }));
@@ -46,7 +47,7 @@ export class Board {
     }
     this.current = unit;
     this.refresh();
-    // What was clicked stays under the pointer, though the question before it folds up.
+    // The clicked element stays under the pointer when the question above it collapses.
     this.list.scrollTop += unit.element.getBoundingClientRect().top - before;
     unit.element.scrollIntoView({ block: "nearest" });
     if (focus) this.focus();
@@ -68,21 +69,21 @@ export class Board {
     ).focus();
   }
 
-  // The next question that is open, after the one in hand or before it.
+  // The next open question after the current one, or the previous one.
   nextOpen() {
     const { units } = this.sheet;
     const around = [...units.slice(this.place + 1), ...units.slice(0, this.place)];
     return around.find((unit) => unit.problem() && unit.element.checkVisibility());
   }
 
-  // Goes there; where there is none it says so.
+  // Goes to the next open question, or says that there is none.
   goToOpen() {
     const next = this.nextOpen();
     if (next) this.go(next, true);
     else if (!this.current?.problem()) this.say(t("All answered"));
   }
 
-  // The variable that digits answer: the one in hand, else the first without an answer.
+  // The variable that digits answer: the current one, or else the first without an answer.
   aim() {
     const asked = this.current.asked();
     if (asked.includes(this.aimed)) return this.aimed;
@@ -104,7 +105,7 @@ export class Board {
     const reading = Boolean(document.activeElement?.closest("[data-marks]"));
     if (!reading) this.focus();
     this.refresh();
-    // Where a highlight may be added, though none is owed, the question stays in hand.
+    // If a highlight may be added, even if none is owed, the question stays the current one.
     const whole = open && !unit.problem() && !(unit.marks && unit.counts() && !unit.highlights.length);
     const after = this.movesOn && whole && this.nextOpen();
     if (after) this.go(after, !reading);
@@ -115,7 +116,7 @@ export class Board {
     this.spans.add(range);
   }
 
-  // Passages that someone else proposed, drawn beneath the highlights: see highlighter.js.
+  // Suggested passages, drawn beneath the highlights; see highlighter.js.
   suggest(field, ranges) {
     this.spans.suggested.set(field, ranges);
     this.refresh();
@@ -148,7 +149,8 @@ export class Board {
     if (unit.problemPlace.textContent !== message) unit.problemPlace.textContent = message;
   }
 
-  // [{unit, message}], from here or by name from the server; the first one is gone to.
+  // Shows problems, [{unit, message}], from this page or by name from the server, and goes to the first
+  // one.
   problems(found) {
     for (const unit of this.sheet.units) this.problem(unit, "");
     for (const { unit, message } of found) this.problem(unit, message);
@@ -171,7 +173,7 @@ export class Board {
     this.keepFocus(focused);
   }
 
-  // What had the focus may have gone, or be of no more use: then its question has it.
+  // If the focused element has disappeared or is disabled, its question gets the focus.
   keepFocus(focused) {
     if (!focused || focused === document.body || focused.closest("dialog")) return;
     const there = document.activeElement === focused && !focused.disabled && focused.checkVisibility();
@@ -227,7 +229,7 @@ export class Board {
     this.spans.remove(unit, range);
   }
 
-  // Scrolls to a range of the unit's text and lights it.
+  // Scrolls to a range of the unit's text and flashes it.
   show(unit, range) {
     this.spans.show(unit, range);
   }

@@ -55,7 +55,7 @@ function differences(sheet, theirs) {
       return row(`${unit.number + 1}. ${unit.label}`, words(mine), words(theirs));
     });
   if (!same(mine.comment, theirs.comment ?? null)) {
-    // An adjudicator's, which must be there, is the reason.
+    // An adjudicator's comment is required, and is the reason.
     const title = sheet.comment.required ? t("Reason") : t("Comment");
     rows.push(row(title, [mine.comment ?? t("none")], [theirs.comment ?? t("none")]));
   }
@@ -89,7 +89,7 @@ function cell([first, ...rest]) {
 }
 
 /**
- * Return an answer as lines: the codes, then quotes, points and what was written.
+ * Return an answer as lines: the codes, then quotes, points and written texts.
  * @param {import("./sheet.js").Unit} unit
  * @param {Answer | undefined} answer
  */

@@ -1,4 +1,4 @@
-// What two texts share, word by word, and what only one of them has.
+// Compares two texts word by word: which words both have, and which only one of them has.
 //
 // Words that occur once in each text, and in the same order in both, are anchors. The texts between two
 // anchors are compared in the same way, and a small rest without anchors is compared in full. So the
@@ -15,8 +15,8 @@ const LARGEST_TABLE = 60_000;
  */
 
 /**
- * Return the pieces of two texts. Those of "both" and "first" joined are the first text, those of "both"
- * and "second" the second one.
+ * Return the pieces of two texts. The pieces of "both" and "first" form the first text, and those of
+ * "both" and "second" form the second one.
  * @param {string} first
  * @param {string} second
  */
@@ -30,7 +30,7 @@ export function difference(first, second) {
 }
 
 /**
- * Return how many words only the first text has, and only the second.
+ * Return how many words only the first text has, and how many only the second one has.
  * @param {Piece[]} pieces
  */
 export function counts(pieces) {
@@ -39,8 +39,8 @@ export function counts(pieces) {
   return { first: words("first"), second: words("second") };
 }
 
-// A token is a run of blanks, a word, one sign of a script that writes no blanks, a whole emoji, or any
-// other sign. The browser's own segmenter takes time by the square of a long text.
+// A token is a run of blanks, a word, one character of a script without blanks, a whole emoji, or any
+// other character. The browser's own segmenter takes quadratic time on long texts.
 const TOKEN = new RegExp(
   [
     "\\s+",
@@ -62,7 +62,7 @@ function tokens(text) {
 }
 
 /**
- * Add the pairs of a region's tokens that are the same, in order.
+ * Add the pairs of equal tokens in a region, in order.
  * @param {Region} region
  * @param {Pair[]} pairs
  */
@@ -72,7 +72,7 @@ function match({ one, other, from, to, start, end }, pairs) {
   const tail = [];
   while (from < to && start < end && one[to - 1] === other[end - 1]) tail.push([--to, --end]);
   if (from < to && start < end) between({ one, other, from, to, start, end }, pairs);
-  // One by one: a long text has more pairs than a call takes arguments.
+  // Pushed one by one, since a long text has more pairs than a call takes arguments.
   for (const pair of tail.reverse()) pairs.push(pair);
 }
 
@@ -146,7 +146,7 @@ function rising(pairs) {
 }
 
 /**
- * Add the pairs of the longest common subsequence, by the whole table.
+ * Add the pairs of the longest common subsequence, computed with the full table.
  * @param {Region} region
  * @param {Pair[]} pairs
  */
@@ -189,8 +189,8 @@ function sided(one, other, pairs) {
 }
 
 /**
- * Join neighbours of one side. Blanks and stops between two changes belong to the changes, since words
- * that changed one by one would read as a row of crumbs.
+ * Join neighbouring pieces of one side. Blanks and punctuation between two changes are added to the
+ * changes, since many small changes in a row are hard to read.
  * @param {Piece[]} pieces
  */
 function joined(pieces) {

@@ -28,7 +28,7 @@ function openUnit() {
 }
 
 /**
- * Shows of each piece the first layer that is not hidden.
+ * Shows the first layer of each piece that is not hidden.
  * @param {Element} unit
  */
 function paint(unit) {

@@ -1,5 +1,5 @@
-// Finding people: the arrows move between the field and the buttons beside those found. Without this
-// script, Tab moves, and the form finds.
+// The search for people: arrow keys move between the field and the buttons of the results. Without this
+// script, Tab moves, and the form searches.
 
 document.addEventListener("keydown", (event) => {
   const field = document.getElementById("find-person");

@@ -1,5 +1,5 @@
-// What a page says while the parts that it follows cannot be updated: the site does not answer, one
-// has been logged out, or may not see them any more.
+// Tells why the live parts of a page cannot be updated: the site does not answer, the person has been
+// logged out, or may no longer see them.
 
 const AWAY = "The site cannot be reached. This page goes on asking.";
 const BROKEN = "The site could not answer. This page asks again.";
@@ -23,7 +23,7 @@ export function setUpFollowing() {
     if (!told) return;
     const line = document.createElement("p");
     line.append(`${told.text} `);
-    // Whoever is logged out gets to the log-in page from here, and back.
+    // A person who is logged out gets to the log-in page from here, and back.
     if (told.link)
       line.append(Object.assign(document.createElement("a"), { href: location.href, textContent: told.link }));
     place.append(line);

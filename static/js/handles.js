@@ -1,5 +1,5 @@
-// The highlight that is taken up: a handle at each of its ends to drag, and a button to remove it.
-// They lie beside the text, never in it. For the keyboard there is the list under the question.
+// The selected highlight has a handle at each end to drag, and a button to remove it. They are placed
+// over the text, never inside it. Keyboard users have the list under the question.
 import { canvasOf, visible } from "./blocks.js";
 import { placeAt, rangeOf, select } from "./highlighter.js";
 import { wholePairs } from "./offsets.js";
@@ -49,12 +49,12 @@ export class Handles {
     const seen = visible(canvasOf(container), taken);
     const end = this.put("end", container, text, { start: seen.end - 1, end: seen.end });
     this.put("start", container, text, { start: seen.start, end: seen.start + 1 });
-    // Below the last line, and not over the edge.
+    // Below the last line, and not beyond the edge of the text.
     this.remove.style.top = `${end.bottom + 8}px`;
     this.remove.style.left = `${Math.max(0, Math.min(end.left, place.clientWidth - this.remove.offsetWidth - 4))}px`;
   }
 
-  // A handle stands where reading starts or ends: on the right of the first letter of a Hebrew word.
+  // A handle is where reading starts or ends, such as on the right of a Hebrew word's first letter.
   put(which, container, text, range) {
     const { box, frame } = this.boxes(container, wholePairs(text, range));
     const atLeft = (which === "start") !== RIGHT_TO_LEFT.test(text.slice(range.start, range.end));
@@ -79,7 +79,7 @@ export class Handles {
     const handle = piece(`handle ${which}`, "");
     handle.ariaHidden = "true";
     handle.addEventListener("pointerdown", (event) => this.drag(event, which));
-    // The mouse that lets go of a handle has selected nothing.
+    // Releasing a handle with the mouse has not selected any text.
     handle.addEventListener("click", (event) => event.stopPropagation());
     return handle;
   }
@@ -105,7 +105,7 @@ export class Handles {
     listen("keydown", (key) => key.key === "Escape" && (key.stopPropagation(), end(false)));
   }
 
-  // What is wanted is shown as a selection: marks would move the words under the pointer.
+  // The new range is shown as a selection, since marks would move the words under the pointer.
   follow(which, x, y) {
     const { taken } = this.spans;
     const { container, text } = this.text;

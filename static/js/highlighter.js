@@ -5,9 +5,10 @@
 // that unit's text and lights it.
 //
 // All offsets are UTF-16 units of the stored text, which is the container's textContent at all times.
-// Overlaps cannot nest in a tree, so the text is cut at every end of a highlight, and each piece knows how
-// many highlights cover it. CSS draws the numbers and what screen readers hear. A paint touches only the
-// blocks (blocks.js) in which something changed; of many it draws the visible ones first.
+// Overlaps cannot nest in a tree, so the text is cut at every end of a highlight, and each piece knows
+// how many highlights cover it. CSS draws the numbers and what screen readers hear. A paint touches
+// only the blocks (blocks.js) in which something changed; if there are many, it draws the visible ones
+// first.
 import { canvasOf, offsetOf, point, visible } from "./blocks.js";
 import { t } from "./words.js";
 
@@ -22,7 +23,7 @@ import { t } from "./words.js";
  */
 
 /**
- * A passage that someone else proposed, drawn dashed beneath the highlights, without a number.
+ * A suggested passage, drawn dashed beneath the highlights, without a number.
  * @typedef {object} Suggestion
  * @property {number} start
  * @property {number} end
@@ -96,7 +97,7 @@ function fromView({ container, blocks }, changed) {
 const meet = (one, other) => one.start < other.end && other.start < one.end;
 
 /**
- * Return how a block is to look: its pieces, each with the attributes of its mark.
+ * Return the intended content of a block: its pieces, each with the attributes of its mark.
  * @param {Block} block
  * @param {Cover[]} all
  * @returns {Plan}
@@ -202,7 +203,7 @@ function dress(mark, { className, ...data }) {
 }
 
 /**
- * Return what is selected inside a container, in UTF-16 units of its text, or null.
+ * Return the selected range inside a container, in UTF-16 units of its text, or null.
  * @param {Element} container
  * @returns {TextRange | null}
  */
@@ -219,7 +220,8 @@ export function selectedRange(container) {
 }
 
 /**
- * Return where a click left the caret in a container; null where something is selected, or no caret is there.
+ * Return the position of the caret in a container after a click; null if text is selected, or there is
+ * no caret.
  * @param {Element} container
  */
 export function caretIn(container) {

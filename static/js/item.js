@@ -37,7 +37,7 @@ async function conflict(body) {
   });
 }
 
-// The server says what is wrong without a capital and a full stop.
+// The server's messages have no capital letter and no full stop.
 const sentence = (words) => `${words[0].toUpperCase()}${words.slice(1)}.`;
 
 const page = {
@@ -54,7 +54,8 @@ const page = {
         : { unit, message },
     );
     board.problems(named.filter(({ unit }) => unit));
-    // What is about no question stands below them all, since a telephone has no room for it above.
+    // Messages that are about no question are below all questions, since a phone has no room for them
+    // above.
     const general = named.find(({ unit }) => !unit);
     refused.textContent = general?.message ?? "";
     if (general) refused.scrollIntoView({ block: "nearest" });
@@ -104,7 +105,7 @@ byId("forget").addEventListener("click", () => {
   if (byId("aside-notice").hidden) board.focus();
 });
 byId("load-again").addEventListener("click", () => location.reload());
-// What it unfolds is the last of the list, below the edge.
+// The expanded part is at the end of the list, below the edge of the window.
 const cannot = form.querySelector(".cannot details");
 cannot?.addEventListener("toggle", () => cannot.open && cannot.scrollIntoView({ block: "nearest" }));
 
@@ -174,7 +175,7 @@ const does = {
   },
 };
 
-// A press must not move what is pressed, so the question is taken up when the button comes up.
+// Pressing the mouse must not move the pressed element, so the question becomes current on release.
 let pressing = false;
 form.addEventListener("pointerdown", () => (pressing = true));
 addEventListener("pointerup", () => setTimeout(() => (pressing = false)));
@@ -225,5 +226,5 @@ showAside();
 if (outbox.all().some((entry) => entry.uid !== uid)) import("./resend.js").then((it) => it.setUpResending(uid));
 if ("first" in form.dataset && innerWidth >= 1240) drawer.open(true);
 
-// What a protocol's own page builds on, in a module that imports this one.
+// The objects that a protocol's own page uses, in a module that imports this one.
 export const desk = { form, sheet, board, saver, texts, does, say, drawer };

@@ -1,5 +1,5 @@
 // The field of a judge file: goes to the line of an error, and asks before a text that was typed is
-// replaced. Without this script nothing is lost but these two.
+// replaced. Without this script, only these two features are missing.
 
 /** @returns {HTMLTextAreaElement} */
 function text() {
@@ -26,7 +26,8 @@ document.addEventListener("click", (event) => {
   if (button instanceof HTMLElement) goTo(text(), Number(button.dataset.line));
 });
 
-// What was loaded is the field's default, so that a text that nobody touched is replaced at once.
+// A loaded text becomes the field's default value, so a text that nobody has edited is replaced at
+// once.
 document.addEventListener("htmx:confirm", (event) => {
   const { elt, issueRequest } = /** @type {CustomEvent} */ (event).detail;
   const field = text();

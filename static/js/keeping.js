@@ -19,14 +19,14 @@ export class Keeping {
     return unsaved.get(this.uid);
   }
 
-  // The work that is kept, if it is another tab's.
+  // The stored work, if it belongs to another tab.
   get others() {
     const { left } = this;
     return left && left.tab !== this.tab ? left : null;
   }
 
   /**
-   * Keep work. Work of another tab that is kept here and has reached no server is set aside first.
+   * Store work. Stored work of another tab that has not reached the server is set aside first.
    * @param {Work} work
    */
   keep(work) {
@@ -37,7 +37,7 @@ export class Keeping {
   }
 
   /**
-   * Keep the same work with what is known of it by now, unless another tab has set it aside.
+   * Store the same work with its newest state, unless another tab has set it aside.
    * @param {Work} work
    */
   note(work) {
@@ -54,8 +54,8 @@ export class Keeping {
     setAside.forget(this.uid, this.tab);
   }
 
-  // Answers to other texts or questions cannot be sent as they are. A copy of each is set aside, and
-  // what still fits goes on as a draft.
+  // Answers to other texts or questions cannot be sent unchanged. A copy of each is set aside, and the
+  // parts that still fit continue as a draft.
   dropOutdated() {
     const { uid, left } = this;
     const outdated = (/** @type {Work | OutboxEntry} */ one) => (one.basis ?? this.basis) !== this.basis;

@@ -1,5 +1,5 @@
-// The keyboard. Single keys can be switched off, for those who dictate or whose hands slip.
-// Whatever is added here is listed in templates/work/_dialogs.html; a test compares the two.
+// The keyboard. Single keys can be switched off, for people who dictate or press keys by accident.
+// Every key that is added here must be listed in templates/work/_dialogs.html; a test compares the two.
 
 const SWITCH = "tandem.keys";
 const MOVES = "tandem.moves";
@@ -29,13 +29,13 @@ export function setUpKeys(does) {
   });
 }
 
-// A box whose state this browser remembers; it is checked until somebody changes it.
+// A check box whose state this browser remembers; it is checked by default.
 function setting(id, name, changed = (_on) => {}) {
   const box = document.getElementById(id);
   try {
     box.checked = localStorage.getItem(name) !== "off";
   } catch {
-    /* storage is switched off: what the box is about is on */
+    /* storage is switched off, so the box stays checked */
   }
   box.addEventListener("change", () => {
     changed(box.checked);
@@ -70,7 +70,7 @@ function action(event, does, single) {
 }
 
 function letter({ key, code, shiftKey }, does) {
-  // Layouts such as the French have digits on Shift: there the place of the key tells.
+  // Layouts such as the French one have digits on Shift, so the position of the key decides.
   const digit = /^[0-9]$/.test(key) ? key : !shiftKey && code.match(/^Digit(\d)$/)?.[1];
   if (digit) return () => does.choose(digit);
   const name = key.length === 1 ? key.toLowerCase() : key;

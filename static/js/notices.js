@@ -1,5 +1,5 @@
-// Notices at the end of long work. The jobs, uploads and runs whose status a page showed are
-// remembered in this tab, and asked for until they have ended, wherever one has gone meanwhile.
+// Notices at the end of long work. This tab remembers the jobs, uploads and runs whose status a page
+// has shown, and polls until they have ended, on whatever page the person is by then.
 
 const KEPT = "tandem.jobs";
 const SECONDS = 5;
@@ -18,7 +18,7 @@ function remember(keys) {
   try {
     sessionStorage.setItem(KEPT, JSON.stringify(keys));
   } catch {
-    /* storage is switched off: there are notices of this page's jobs only */
+    /* storage is switched off, so there are notices about this page's jobs only */
   }
 }
 
@@ -60,7 +60,7 @@ export function setUpNotices() {
  * @param {{text: string, address: string}} ended
  */
 function show(place, ended) {
-  // Whoever looks at the page that shows it sees it come in place.
+  // A page that shows the result itself updates in place, so it needs no notice.
   if (ended.address && ended.address.split("?")[0] === location.pathname) return;
   const line = document.createElement("p");
   line.append(`${ended.text} `);

@@ -86,7 +86,7 @@ export function trimmed(text, { start, end }) {
 }
 
 /**
- * Return the range widened so that it holds no half of a character of two units, whose box is empty.
+ * Return the range extended so that it splits no surrogate pair, since half of one has an empty box.
  * @param {string} text
  * @param {TextRange} range
  * @returns {TextRange}

@@ -1,4 +1,4 @@
-// Small things that modules do with elements.
+// Small helpers for elements.
 
 /**
  * Create an element with a class and a text.
@@ -13,8 +13,8 @@ export function piece(className, text, tag = "span") {
 }
 
 /**
- * Focus a field to write on in it. Without a place of its own the cursor goes to the end: a browser puts
- * it before what is there already.
+ * Focus a field to continue writing. If the field has not had a cursor yet, the cursor goes to the end,
+ * since a browser would put it before the text.
  * @param {PageElement} field
  */
 export function writeOn(field) {

@@ -1,5 +1,5 @@
-// The highlights of a question as a list under it: for screen readers the view of what is marked, and
-// for the keyboard the way to show, move and remove it.
+// The highlights of a question as a list under it. Screen readers read them there, and keyboard users
+// show, move and remove them there.
 import { trimmed } from "./offsets.js";
 import { piece } from "./pieces.js";
 import { beginning, CHARACTERS, ending, movedByCharacter, movedByWord } from "./segments.js";
@@ -22,7 +22,7 @@ export class Quotes {
     const lines = highlights.map((range) => there.get(name(range)) ?? this.line(unit, range));
     const wanted = new Set(lines);
     for (const line of there.values()) if (!wanted.has(line)) line.remove();
-    // What stands where it should is not moved: it would lose the focus.
+    // Entries in the right place are not moved, since they would lose the focus.
     lines.forEach((line, n) => quotes.children[n] !== line && quotes.insertBefore(line, quotes.children[n] ?? null));
     lines.forEach((line, n) => line.classList.toggle("taken", this.spans.takes(unit, highlights[n])));
   }
@@ -62,13 +62,13 @@ export class Quotes {
     return remove;
   }
 
-  // To the list of the question in hand.
+  // Goes to the list of the current question.
   enter() {
     if (this.board.current?.highlights.length) this.focus(this.board.current, 0);
     else this.board.say(t("No highlights yet"));
   }
 
-  // What a key does on a listed highlight, or null.
+  // Returns the action of a key on a listed highlight, or null.
   key({ key, shiftKey }, line) {
     const unit = this.board.sheet.units.find((one) => one.quotes.contains(line));
     const place = [...unit.quotes.children].indexOf(line);

@@ -1,4 +1,4 @@
-// Sends answers to other items again that the network lost, from any page of the same account.
+// Resends answers to other items that the network has lost, from any page of the same account.
 import { outbox } from "./store.js";
 import { answerFields, post } from "./wire.js";
 import { t, tn } from "./words.js";
@@ -27,8 +27,8 @@ export function setUpResending(except = null) {
 }
 
 /**
- * Send entries in order. An answer that must wait for its page holds up the later ones to its own item,
- * and after a server has not taken one for the moment the rest is not tried.
+ * Send entries in order. An answer that must wait for its page holds up later ones to the same item. If
+ * the server cannot accept one at the moment, the rest are not sent.
  * @param {OutboxEntry[]} entries
  */
 export async function sendAll(entries) {
@@ -46,7 +46,7 @@ export async function sendAll(entries) {
 async function send(entry) {
   const { key, uid, url } = entry;
   const { kind, body } = await post(url, answerFields(entry));
-  // The server keeps an answer that is too late to count as a draft.
+  // An answer that is too late to count is stored by the server as a draft.
   const kept = kind === "refused" && body.kept;
   if (kind === "done" || kept) outbox.remove(key);
   if (kind === "done") outbox.change((one) => one.uid === uid, { version: 0, seen: body.revision });

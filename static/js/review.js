@@ -28,7 +28,7 @@ single.addEventListener("change", () => {
   }
 });
 
-// What is typed is saved with the verdict only: who leaves before is asked.
+// Typed text is saved only with the verdict, so leaving the page earlier asks for confirmation.
 let typed = false;
 form.addEventListener("input", (event) => {
   if (event.target === single) return;

@@ -1,5 +1,5 @@
-// Sends drafts during the work and the answer at its end, one message at a time and in order. What the
-// server has not acknowledged stays in this browser and is sent again under the same key.
+// Sends drafts during the work and the answer at its end, one message at a time and in order. Messages
+// that the server has not acknowledged stay in this browser, and are sent again under the same key.
 import { Keeping } from "./keeping.js";
 import { same } from "./sheet.js";
 import { outbox, overflow, setAside, unsaved } from "./store.js";
@@ -10,13 +10,13 @@ const PAUSE = 900;
 const LONGEST_PAUSE = 1500; // while a person types without a pause: a draft leaves within 2 s
 const LONGEST_WAIT = 60_000;
 /**
- * What a person has to do something about; sending again does not help.
+ * A state that the person has to act on, since sending again does not help.
  * @type {Record<string, string>}
  */
 const TO_MEND = { forbidden: t("your account may not answer here"), gone: t("this item is no longer yours") };
 
 /**
- * What the saver asks of the page.
+ * The functions that the saver needs from the page.
  * @typedef {object} Page
  * @property {(payload: Payload) => void} apply
  * @property {(found: {unit: import("./sheet.js").Unit | string, message: string | null}[]) => void} problems
@@ -75,7 +75,7 @@ export class Saver {
   }
 
   /**
-   * Take up what an earlier visit left in this browser.
+   * Continue with the work that an earlier visit left in this browser.
    * @param {string} [savedAt]
    */
   resume(savedAt) {
@@ -121,7 +121,7 @@ export class Saver {
     this.soon();
   }
 
-  // The work of a page without drafts on the server is kept in this browser until it is submitted.
+  // Work on a page without drafts on the server is stored in this browser until it is submitted.
   stay() {
     this.kept = this.edition;
     this.status.show("kept");

@@ -8,7 +8,7 @@
  */
 
 /**
- * Keys that move an end by a character, and how far: the last four are what Shift makes of them.
+ * Keys that move an end by a character, and how far. The last four are the same keys with Shift.
  * @type {Record<string, 1 | -1>}
  */
 export const CHARACTERS = { ",": -1, ".": 1, "<": -1, ";": -1, ">": 1, ":": 1 };
@@ -115,8 +115,8 @@ class Segments {
   }
 
   /**
-   * Return the word to which one end of a range goes when it moves by one word. A word that the range
-   * holds in part is taken whole.
+   * Return the word to which one end of a range goes when it moves by one word. A word that is partly
+   * in the range is taken whole.
    * @param {number} offset
    * @param {boolean} later  whether the end is the later one
    * @param {number} step  1 or -1
@@ -129,7 +129,7 @@ class Segments {
     return later ? this.next(kind, offset) : this.previous(kind, offset);
   }
 
-  // A text of signs only has no words, so there the cursor goes by sentences.
+  // A text with signs only has no words, so the cursor moves by sentences there.
   get smallest() {
     return (this.kind ??= /[\p{L}\p{N}]/u.test(this.text) ? "word" : "sentence");
   }
@@ -160,7 +160,7 @@ class Segments {
 }
 
 /**
- * Return a range with its end, or its start, moved; null where nothing would be left.
+ * Return a range with its end, or its start, moved; null if nothing would be left.
  * @param {TextRange} range
  * @param {boolean} later
  * @param {number} to
@@ -184,8 +184,8 @@ export function movedByWord(text, range, later, step) {
 }
 
 /**
- * Return a range with its end, or its start, moved by a character. A range does not end in blanks, so
- * one that grows goes over them.
+ * Return a range with its end, or its start, moved by a character. A range does not end in blanks, so a
+ * growing range skips them.
  * @param {string} text
  * @param {TextRange} range
  * @param {boolean} later

@@ -1,4 +1,4 @@
-// How a piece of a text is chosen: by mouse, by touch and by keyboard.
+// Selecting a part of a text by mouse, by touch and by keyboard.
 import { caretIn, select, selectedRange } from "./highlighter.js";
 import { trimmed } from "./offsets.js";
 import { CHARACTERS, segmentsOf } from "./segments.js";
@@ -6,7 +6,8 @@ import { t } from "./words.js";
 
 const SEVERAL_CLICKS = 320;
 
-// A mouse highlights when it lets go; a finger first moves the handles, so it is given a button.
+// Releasing the mouse highlights. On a touch screen people move the handles first, so there is a
+// button.
 export function setUpPointer(board, highlightSelection) {
   const button = document.getElementById("highlight");
   let kind = "mouse";
@@ -20,7 +21,7 @@ export function setUpPointer(board, highlightSelection) {
   });
   document.addEventListener("mouseup", (event) => {
     if (kind === "touch" || !from || event.button !== 0) return;
-    // Two clicks take a word, three a paragraph: wait for the last one.
+    // Two clicks select a word and three a paragraph, so wait for the last click.
     waiting = setTimeout(
       () => from === board.target?.container && highlightSelection(),
       event.detail > 1 ? SEVERAL_CLICKS : 0,
@@ -41,7 +42,7 @@ export function setUpPointer(board, highlightSelection) {
   setUpMarks(board);
 }
 
-// A click on a highlight takes it up; another click the next one that lies there.
+// A click on a highlight selects it; another click selects the next one at the same place.
 function setUpMarks(board) {
   for (const [field, { container }] of board.texts) {
     container.addEventListener("click", (event) => {
@@ -57,8 +58,8 @@ function setUpMarks(board) {
   }
 }
 
-// The keyboard has a cursor that lies on a word. Arrows move it by word or sentence; Shift stretches
-// what is selected from where it was; full stop and comma move one end by a character.
+// The keyboard has a cursor that covers a word. Arrows move it by word or sentence; Shift extends the
+// selection from where it began; full stop and comma move one end by a character.
 export class Words {
   /**
    * @param {HTMLElement} container
@@ -97,7 +98,7 @@ export class Words {
     return true;
   }
 
-  // The mouse may have selected something, or clicked somewhere, since.
+  // The mouse may have selected or clicked something since.
   follow() {
     const { container, segments, range } = this;
     const chosen = selectedRange(container);
@@ -117,12 +118,12 @@ export class Words {
     return key === "End" ? this.previous(this.text.length) : undefined;
   }
 
-  // In a text that runs from right to left the left arrow goes on, not back.
+  // In right-to-left text the left arrow moves forwards, not backwards.
   get forward() {
     return getComputedStyle(this.container).direction !== "rtl";
   }
 
-  // Whether the end that moves is the later one.
+  // Whether the moving end is the later one.
   get ahead() {
     return this.head.start >= this.anchor.start;
   }
@@ -158,7 +159,7 @@ export class Words {
     return before ? this.next(before.start) : this.next(0);
   }
 
-  // Full stop and comma move the end that moves, what Shift makes of them the other one.
+  // Full stop and comma move the moving end, and with Shift the other end.
   byCharacter({ key }) {
     const step = CHARACTERS[key];
     if (!step) return false;
@@ -182,7 +183,7 @@ export class Words {
   }
 }
 
-// Scrolls no further than it must to show the end of a range that moves.
+// Scrolls only as far as needed to show the moving end of a range.
 function intoView(container, shown, later) {
   const scroller = container.closest(".texts");
   const box = shown.getBoundingClientRect();

@@ -1,4 +1,4 @@
-// The form of an item as a payload and back, as the server keeps it.
+// Converts the form of an item to the payload that the server stores, and back.
 import { fromWire, toWire } from "./offsets.js";
 import { t } from "./words.js";
 
@@ -44,7 +44,7 @@ export class Sheet {
   }
 
   /**
-   * Return answers and highlights, without what was typed, since fields undo typing themselves.
+   * Return answers and highlights, but not typed text, since fields undo typing themselves.
    * @returns {Choices}
    */
   choices() {
@@ -61,7 +61,7 @@ export class Sheet {
     this.last = now;
   }
 
-  // Both return the unit that they changed, or null where nothing is left to undo or redo.
+  // Both return the unit that they changed, or null if nothing is left to undo or redo.
   undo() {
     return this.step(this.history, this.undone);
   }
@@ -147,7 +147,7 @@ export class Unit {
   }
 
   /**
-   * Return the range of a quote: in the text that it names, else in the first that holds it.
+   * Return the range of a quote: in the text that it names, or else in the first text that contains it.
    * @param {Quote} quote
    */
   place(quote) {
@@ -246,7 +246,7 @@ export class Unit {
     return !owed || this.values()[rule] === owed;
   }
 
-  // Whether the chosen answer leaves highlights aside.
+  // Whether the chosen answer ignores highlights.
   keeps() {
     return this.highlights.length > 0 && !this.counts() && Boolean(this.values()[this.element.dataset.rule ?? ""]);
   }
@@ -256,7 +256,7 @@ export class Unit {
   }
 
   /**
-   * Return the answer. A draft holds everything, a submitted answer only what is asked.
+   * Return the answer. A draft contains everything, a submitted answer only what is asked.
    * @param {boolean} final
    */
   payload(final) {

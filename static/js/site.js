@@ -1,4 +1,4 @@
-// What every page does.
+// The behaviour of every page.
 import { setUpFollowing } from "./following.js";
 import { setUpNotices } from "./notices.js";
 import { setUpResending } from "./resend.js";
@@ -8,5 +8,5 @@ setUpResending();
 setUpSiteKeys();
 setUpNotices();
 setUpFollowing();
-// A form that came back begins where it is to be mended, however long it is.
+// A form that was returned with errors starts at the first one, however long it is.
 document.querySelector("form [aria-invalid='true']")?.focus();

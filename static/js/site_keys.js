@@ -1,9 +1,9 @@
-// Keys of every page but the item's, which has its own: / searches, ? lists the keys. Single keys can be
-// switched off, as on the item's page.
+// Keys of every page except the item page, which has its own: / searches, ? lists the keys. Single keys
+// can be switched off, as on the item's page.
 
 const SWITCH = "tandem.keys";
 
-/** Whether single keys are on; pages with keys of their own ask, too. */
+/** Whether single keys are on; pages with their own keys use this, too. */
 export function singleKeys() {
   try {
     return localStorage.getItem(SWITCH) !== "off";

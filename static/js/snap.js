@@ -17,7 +17,7 @@ try {
 }
 
 /**
- * Show the setting on a button; return the function that turns it to the next kind.
+ * Show the setting on a button; return the function that switches to the next kind.
  * @param {Element} button
  * @param {(words: string) => void} say
  */

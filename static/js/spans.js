@@ -1,5 +1,5 @@
-// The highlights of the sheet, as they are drawn in the texts, and the one of them that is taken up,
-// whose ends can be moved.
+// The highlights of the sheet as they are drawn in the texts, and the selected one, whose ends can be
+// moved.
 import { canvasOf, offsetOf, visible } from "./blocks.js";
 import { paint, rangeOf } from "./highlighter.js";
 import { trimmed } from "./offsets.js";
@@ -83,7 +83,7 @@ export class Spans {
     if (this.taken?.unit !== unit.number) this.taken = null;
   }
 
-  // The highlights that lie over a mark, in the order of the list.
+  // The highlights that cover a mark, in the order of the list.
   under(field, container, mark) {
     const at = offsetOf(canvasOf(container), mark, 0);
     return this.board.sheet.units
@@ -118,7 +118,7 @@ export class Spans {
     else this.board.focus();
   }
 
-  // Another range in the place of one; false where there is such a one already.
+  // Replaces a range by another; returns false if that range exists already.
   reshape(unit, range, wanted) {
     const next = { ...wanted, field: range.field };
     const same = range.start === next.start && range.end === next.end;
@@ -149,7 +149,7 @@ export class Spans {
     scroller.scrollBy({ top: box.top - frame.top - frame.height / 3, behavior: still ? "instant" : "smooth" });
   }
 
-  // The range as the page's setting makes it: as selected, or whole words or sentences.
+  // The range adjusted to the page's setting: as selected, or whole words or sentences.
   fitted(text, range) {
     const whole = snap.kind === "exact" ? range : segmentsOf(text).snapped(range, snap.kind);
     return trimmed(text, withoutSigns(text, whole));
@@ -177,7 +177,7 @@ export class Spans {
     return getComputedStyle(container).direction === "rtl";
   }
 
-  // What screen readers hear of the highlights over a selection.
+  // The text by which screen readers announce the highlights over a selection.
   about(container, range) {
     const [field] = [...this.board.texts].find(([, one]) => one.container === container);
     const over = this.in(field).filter((one) => one.start < range.end && range.start < one.end);
@@ -185,7 +185,7 @@ export class Spans {
     return numbers.length ? `, ${t("highlighted for question {n}", { n: numbers.join(", ") })}` : "";
   }
 
-  // Removes what is taken up in a text, or else the shortest highlight of the question at a place.
+  // Removes the selected highlight in a text, or else the question's shortest highlight at a position.
   removeAt(container, range) {
     const { current, texts } = this.board;
     if (this.taken && texts.get(this.taken.field)?.container === container) {

@@ -1,16 +1,16 @@
-// What this browser keeps for one account: answers on their way, and unsaved work. Keys hold the
-// account, so that another person who logs in here neither sees nor sends them.
+// The data that this browser stores for one account: unacknowledged answers and unsaved work. Keys
+// contain the account, so another person who logs in here neither sees nor sends them.
 
 const user = document.body.dataset.user;
 const PREFIX = `tandem.${user}.`;
 const HERE = "tandem.here";
 /**
- * Values that the browser's storage does not take, because it is full or switched off.
+ * Values that the browser's storage refuses, because it is full or switched off.
  * @type {Map<string, unknown>}
  */
 const memory = new Map();
 
-/** Whether the browser's storage takes nothing more, so that closing the tab loses work. */
+/** Whether the browser's storage refuses values, so that closing the tab loses work. */
 export const overflow = {
   get now() {
     return [...memory.values()].some((value) => value !== null);
@@ -58,9 +58,9 @@ function keys(start) {
   }
 }
 
-// Answers that the server has not acknowledged, oldest first. Each has a key of its own, so that
-// tabs that write at once do not overwrite each other; `place` keeps their order, since clocks may be
-// set back.
+// Answers that the server has not acknowledged, oldest first. Each is stored under a separate key, so
+// that tabs that write at the same time do not overwrite each other. `place` keeps the order, since
+// clocks may be set back.
 export const outbox = {
   all: () =>
     keys("outbox.")
@@ -85,8 +85,8 @@ export const outbox = {
   },
 };
 
-// Work on one item that is not yet in a draft on the server. Pages with forms of their own keep other
-// things than answers under keys of their own.
+// Work on one item that is not yet in a draft on the server. Pages with other forms store other data
+// than answers, under separate keys.
 export const unsaved = {
   /**
    * @param {string} uid
@@ -102,8 +102,8 @@ export const unsaved = {
 
 /** @typedef {{payload: Payload, of?: string | null}} Aside */
 
-// Versions of one item that were not chosen, newest last. `of` identifies the tab whose unfinished
-// work a version was; a tab has at most one.
+// Versions of one item that were not chosen, newest last. `of` identifies the tab whose unfinished work
+// it was; a tab has at most one version.
 export const setAside = {
   /** @param {string} uid */
   all: (uid) => read(`aside.${uid}`, /** @type {Aside[]} */ ([])),

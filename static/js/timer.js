@@ -1,6 +1,7 @@
 // Time on task, in seconds: the time for which the page is visible and the person is active. A person
-// counts as active for IDLE after the last key, pointer, wheel or touch, so that neither a night with the
-// page open counts nor a laptop's sleep. The clock is monotonic: setting the date changes nothing.
+// counts as active for IDLE after the last key, pointer, wheel or touch, so a night with the page open
+// does not count, and neither does a laptop's sleep. The clock is monotonic, so setting the date
+// changes nothing.
 import { spent } from "./store.js";
 
 const IDLE = 120_000;

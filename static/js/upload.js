@@ -50,7 +50,7 @@ function answered(request) {
   try {
     told = JSON.parse(request.responseText);
   } catch {
-    // A page of a proxy in front, say.
+    // The response may be a page of a proxy in front of the site.
   }
   if (request.status === 201 && told.address) {
     sent.textContent = "All sent";
@@ -85,7 +85,7 @@ function send(event) {
 }
 
 document.getElementById("drop-hint").hidden = false;
-// A file that misses the field would else be opened in place of the page.
+// Otherwise a file dropped beside the field would replace the page.
 document.body.addEventListener("dragover", over);
 document.body.addEventListener("drop", dropped);
 document.body.addEventListener("dragleave", (event) => {

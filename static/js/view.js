@@ -1,11 +1,11 @@
 // Texts in Markdown: rendered, or as they were written. Every character of a text is in the page either
-// way (annotation/campaigns/markdown.py), so a change of the view moves no offset and no highlight.
+// way (annotation/campaigns/markdown.py), so switching the view moves no offset and no highlight.
 import { hiddenIn } from "./blocks.js";
 import { hideSigns } from "./segments.js";
 import { t } from "./words.js";
 
 /**
- * Set up the switch; return the function that turns it.
+ * Set up the switch; return the function that toggles it.
  * @param {PageElement} button
  * @param {Map<string, {container: HTMLElement, text: string}>} texts
  * @param {{changed: () => void, say: (words: string) => void}} page

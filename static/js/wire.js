@@ -1,11 +1,11 @@
 // Messages to the server: a payload as form fields, and the response as one of a few outcomes.
 
-// Milliseconds after which a silent connection is given up; the same key makes sending again safe.
+// Milliseconds after which a silent connection is abandoned. The key makes it safe to send again.
 const PATIENCE = 20_000;
 const LONGEST_REST = 120; // seconds: a server that asks for a longer pause is not believed
 
 export function uuid() {
-  // crypto.randomUUID exists only on secure origins, and a lab's server may be plain http.
+  // crypto.randomUUID exists only on secure origins, and a laboratory's server may use plain HTTP.
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 0x0f) | 0x40;
   bytes[8] = (bytes[8] & 0x3f) | 0x80;
@@ -67,7 +67,8 @@ export async function whoIsHere() {
 }
 
 /**
- * What a status means. After any other one, from a busy or broken server, the message is sent again.
+ * The meaning of a status. After any other status, from a busy or broken server, the message is sent
+ * again.
  * @type {Record<number, string>}
  */
 const KINDS = {
@@ -84,7 +85,7 @@ const KINDS = {
 const WITH_BODY = ["done", "conflict", "changed", "refused"];
 
 /**
- * Send a form and return what became of it. Its kind is done, conflict, changed, refused, login, other,
+ * Send a form and return the outcome. Its kind is done, conflict, changed, refused, login, other,
  * forbidden, gone or lost.
  * @param {string} url
  * @param {URLSearchParams} form
@@ -97,8 +98,8 @@ export async function post(url, form, keepalive = false) {
 }
 
 /**
- * Find out why a message was turned away: nobody is logged in any more, another person is, or only the
- * CSRF token was an old one, and then the message is sent again.
+ * Find out why a message was rejected: nobody is logged in any more, another person is, or only the
+ * CSRF token was out of date. In the last case the message is sent again.
  * @param {Outcome} answer
  * @param {() => Promise<Outcome>} again
  * @returns {Promise<Outcome>}
@@ -145,7 +146,7 @@ async function outcomeOf(response) {
   const kind = kindOf(response);
   if (kind === "lost") return lost(restOf(response));
   const body = WITH_BODY.includes(kind) ? await response.json() : {};
-  // A form that is refused as a whole, for its size say, has one message and no unit.
+  // A form that is refused as a whole, such as for its size, has one message and no unit.
   if (body.error && !body.problems?.length) body.problems = [{ unit: "", message: body.error }];
   return { kind: body.changed ? "changed" : kind, body };
 }

@@ -1,4 +1,4 @@
-// The words of the page in the language of its reader. The server puts the catalogue into the page
+// The texts of the page in the reader's language. The server puts the catalogue into the page
 // (templates/_words.html); English needs none, since the words of the source are English.
 
 const element = globalThis.document?.getElementById("page-words");
@@ -15,7 +15,7 @@ export function t(text, values = {}) {
 }
 
 /**
- * Return the text for one or for several; `{n}` stands for the number.
+ * Return the singular or plural text; `{n}` stands for the number.
  * @param {string} one
  * @param {string} several
  * @param {number} n

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from annotation.answers.submission import submit
-from annotation.api.assignments import presented
+from annotation.api.assignments import describe_assignment
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Item, Response
@@ -161,7 +161,7 @@ class TestUses:
         assert self.shown(study.campaign) == {"passage:p": "Outdated"}
         body = client_of(study.ada).get(page("item", mine)).content.decode()
         assert "<i>use</i> Outdated" in body
-        (text,) = presented(mine)["texts"]
+        (text,) = describe_assignment(mine)["texts"]
         assert {"name": "use", "value": "Outdated"} in text["facts"]
 
     def test_a_use_already_shown_is_kept_when_somebody_changes_it(

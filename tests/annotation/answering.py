@@ -6,7 +6,7 @@ from typing import Any
 
 from annotation.assignments.queue import claim_slot, order_for
 from annotation.models import Assignment, Item, Rater
-from annotation.presentation import asked_units, present, schema, shown_texts
+from annotation.presentation import asked_units, present, schema, texts_by_field
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 
 
@@ -22,7 +22,7 @@ def person(item: Item, name: str) -> Assignment:
 def good_answer(assignment: Assignment) -> dict[str, Any]:
     """An answer: the first code of every variable that is asked, and evidence where it may be."""
     spec, asked = present(assignment.item), schema(assignment.item.campaign)
-    texts = dict(shown_texts(spec))
+    texts = dict(texts_by_field(spec))
     return {
         name: _unit(asked, unit.kind, texts) for name, unit in asked_units(assignment, spec).items()
     }

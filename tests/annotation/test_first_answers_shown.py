@@ -10,8 +10,8 @@ import pytest
 from annotation.models import Assignment, Campaign, Label, Rater, Response
 from annotation.presentation import (
     FirstAnswer,
+    answers_by_others,
     asked_units,
-    by_others,
     ordered_texts,
     read_first_answer,
     usable_answers,
@@ -55,7 +55,7 @@ def test_usable_answers_are_current_ones_of_people_in_the_order_of_assignment(
     answer(campaign, "eve", scope="a")
     assert list(usable_answers("Pilot")) == [late, early]
     assert list(usable_answers("Another")) == []
-    assert list(by_others(usable_answers("Pilot"), late.assignment.rater_id)) == [early]
+    assert list(answers_by_others(usable_answers("Pilot"), late.assignment.rater_id)) == [early]
 
 
 def test_an_answer_that_deflects_or_has_no_deflection_label_is_not_usable(

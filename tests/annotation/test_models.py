@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 from knox.models import AuthToken
 
-from annotation.imports.importer import _check_raters, _stands_already, _unanswered, taken_names
+from annotation.imports.importer import _check_raters, _is_imported, _unanswered, taken_names
 from annotation.models import (
     LETTERS,
     Assignment,
@@ -201,7 +201,7 @@ class TestTakenNames:
 
         def stands(revision: int | None, payload: dict[str, int]) -> bool:
             group: Any = type("G", (), {"revision": revision, "payload": lambda self: payload})()
-            return _stands_already(made, group)
+            return _is_imported(made, group)
 
         assert stands(1, {"n": 1})
         assert not stands(1, {"n": 9})

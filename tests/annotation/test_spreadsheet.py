@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from annotation.spreadsheet import armed, defused, write_rows
+from annotation.spreadsheet import escape_formula, unescape_formula, write_rows
 from tests.cast import Line, campaign_of, exported, run, write_lines
 
 PAYLOADS = (
@@ -78,16 +78,16 @@ def test_there_are_at_least_forty_payloads_and_each_would_run() -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize("text", PAYLOADS)
 def test_a_formula_is_escaped_and_restored(text: str) -> None:
-    assert defused(text) == f"'{text}"
-    assert not is_run(defused(text))
-    assert armed(defused(text)) == text
+    assert escape_formula(text) == f"'{text}"
+    assert not is_run(escape_formula(text))
+    assert unescape_formula(escape_formula(text)) == text
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("text", HARMLESS)
 def test_numbers_and_words_are_not_escaped(text: str) -> None:
-    assert defused(text) == text
-    assert armed(text) == text
+    assert escape_formula(text) == text
+    assert unescape_formula(text) == text
 
 
 def test_a_file_contains_no_formula_in_its_header_or_cells() -> None:

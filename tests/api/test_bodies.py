@@ -14,7 +14,7 @@ from rest_framework.settings import api_settings
 
 from annotation.models import Response
 from datasets.api import throttling
-from datasets.api.parsers import DEEPEST, parsed
+from datasets.api.parsers import MAX_DEPTH, parse_body
 from datasets.api.throttling import PerUser
 from tests.api.cast import Script, as_json, assert_error, body, place, script_of
 from tests.page_cast import Study
@@ -42,18 +42,18 @@ def ada(study: Study) -> Script:
         (b'{"comment": "\\ud83d"}', "half a surrogate pair"),
         (b'{"\\udead": 1}', "half a surrogate pair"),
         (b"[" * 100_000 + b"]" * 100_000, "levels"),
-        (b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1), "levels"),
+        (b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1), "levels"),
     ],
 )
 def test_an_ambiguous_or_broken_body_is_refused(sent: bytes, said: str) -> None:
     with pytest.raises(ParseError, match=said):
-        parsed(sent)
+        parse_body(sent)
 
 
 def test_any_valid_json_is_read_unchanged() -> None:
     value = {"a": [1, -2.5, None, True, "🌉 שלום\r\n\u2028"], "ключ": {"b": {}}, "big": 10**30}
-    assert parsed(as_json(value)) == value
-    assert parsed(b"[" * DEEPEST + b"]" * DEEPEST)
+    assert parse_body(as_json(value)) == value
+    assert parse_body(b"[" * MAX_DEPTH + b"]" * MAX_DEPTH)
 
 
 @pytest.mark.every_case

@@ -37,7 +37,7 @@ def test_every_write_that_creates_something_takes_a_key() -> None:
         if method != "post" or name in NOTHING_MADE:
             continue
         headers = [p["name"] for p in operation["parameters"] if p["in"] == "header"]
-        assert "Idempotency-Key" in headers, f"{name} at {path}: put `once` on it"
+        assert "Idempotency-Key" in headers, f"{name} at {path}: put `idempotent` on it"
         if name not in BY_THEMSELVES:
             assert {"413", "415", "422"} <= set(operation["responses"])
 
@@ -162,7 +162,7 @@ class TestSameKey:
         def came(user: User, key: str | None) -> bool:
             headers = {} if key is None else {concurrency.HEADER: key}
             request: Any = SimpleNamespace(headers=headers, user=user)
-            return concurrency.was_answered(request)
+            return concurrency.has_stored_answer(request)
 
         assert came(study.root, "a")
         assert not came(study.root, "b")

@@ -28,14 +28,14 @@ pytestmark = pytest.mark.usefixtures("db")
 
 
 def found() -> list[str]:
-    return [each.wrong for each in digests.changed()]
+    return [each.wrong for each in digests.find_changes()]
 
 
 @pytest.mark.postgresql
 def test_an_unchanged_batch_has_no_violations(batch: Path) -> None:
     assert QueryDigest.objects.count() == len(BATCH)
     assert found() == []
-    assert digests.complete() == []
+    assert digests.add_missing_digests() == []
 
 
 @pytest.mark.postgresql
@@ -66,7 +66,7 @@ def test_each_text_that_was_changed_is_named(
     assert found() == [f"batch b: query 'q/1': {says}"]
 
 
-BESIDE = "query 'q/1': its texts are unchanged, but something else of it has changed"
+BESIDE = "query 'q/1': its texts are unchanged, but another part of it has changed"
 CHANGES: list[tuple[Callable[[], object], str]] = [
     (lambda: Report.objects.filter(key="r#1").update(system="other"), BESIDE),
     (lambda: Grounding.objects.filter(passage__key="p").update(relevant=False), BESIDE),
@@ -112,7 +112,7 @@ def test_a_changed_point_of_an_answer_is_named(batch: Path) -> None:
 
 def test_a_changed_row_is_named_by_its_keys(batch: Path) -> None:
     Report.objects.filter(key="r#1").update(text="x")
-    (violation,) = digests.changed()
+    (violation,) = digests.find_changes()
     report = Report.objects.get(key="r#1")
     assert violation.where == {
         "batch": "b", "query": "q/1", "report": "r#1", "table": "datasets_report", "id": report.pk,
@@ -143,15 +143,15 @@ def test_an_older_batch_without_digests_gets_them_once(batch: Path) -> None:
     before = {each.query.key: (each.line, each.texts) for each in QueryDigest.objects.all()}
     QueryDigest.objects.all().delete()
     assert found() == []
-    assert digests.complete() == ["b"]
+    assert digests.add_missing_digests() == ["b"]
     assert {each.query.key: (each.line, each.texts) for each in QueryDigest.objects.all()} == before
-    assert digests.complete() == []
+    assert digests.add_missing_digests() == []
 
 
 def test_a_changed_older_batch_gets_no_digests_and_is_named(batch: Path) -> None:
     QueryDigest.objects.all().delete()
     Report.objects.filter(key="r#1").update(text="x")
-    assert digests.complete() == []
+    assert digests.add_missing_digests() == []
     assert not QueryDigest.objects.exists()
     (line,) = found()
     assert "not which text changed" in line

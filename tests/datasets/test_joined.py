@@ -7,12 +7,12 @@ import pytest
 from datasets.quotes import (
     Piece,
     _cuts,
+    _fill_gaps,
+    _has_enough_words,
     _is_long,
     _longest,
     _place,
     _skip,
-    _stands_out,
-    _with_rest,
     fold,
     pieces,
 )
@@ -74,7 +74,7 @@ def test_a_stretch_needs_three_words_and_twelve_characters_or_eight_short_words(
 @pytest.mark.every_case
 @pytest.mark.parametrize(("part", "stands_out"), [("a b c d e", True), ("a b c d", False)])
 def test_next_to_unmatched_text_a_stretch_needs_five_words(part: str, stands_out: bool) -> None:
-    assert _stands_out(part) is stands_out
+    assert _has_enough_words(part) is stands_out
 
 
 def test_whitespace_before_a_piece_is_skipped() -> None:
@@ -202,7 +202,7 @@ def test_the_last_stretch_may_be_in_a_script_without_spaces() -> None:
 def test_unmatched_text_is_returned_without_surrounding_whitespace() -> None:
     found = [Piece(4, 6, (0, 2)), Piece(6, 8, None), Piece(8, 9, (3, 4))]
     quote = " a  bbccd ee "
-    assert list(_with_rest(found, quote)) == [
+    assert list(_fill_gaps(found, quote)) == [
         Piece(1, 2, None), Piece(4, 6, (0, 2)), Piece(8, 9, (3, 4)), Piece(10, 12, None),
     ]  # fmt: skip
-    assert list(_with_rest([], "  ")) == []
+    assert list(_fill_gaps([], "  ")) == []

@@ -12,14 +12,14 @@ from pytest_django.fixtures import Settings
 
 from annotation.models import User
 from datasets.derivation import UnitDigests
-from datasets.jobs.guard import InRequestError, answering
+from datasets.jobs.guard import InRequestError, answering_request
 from datasets.lineage import (
     _difference,
-    again_address,
     ancestors,
     as_tree,
-    behind_words,
     count_lines,
+    derive_again_address,
+    describe_behind,
     lineages_of,
     state_of_labels,
     summary,
@@ -120,7 +120,7 @@ def test_each_batch_shows_its_origin_its_author_and_how_far_it_is_behind(
         "  file more.jsonl sha256 cdcdcdcdcdcd",
         "   └─ second (2 queries)",
         "        by reports (version 1) on 2024-05-03, Tandem 0.5",
-        f"        {behind_words(1)}",
+        f"        {describe_behind(1)}",
         "      └─ first (0 queries)",
         "           loaded from native on 2024-05-03",
         "           file f.jsonl sha256 abababababab",
@@ -134,18 +134,18 @@ def test_counts_are_given_in_words() -> None:
         "undecided: tied, kept 1",
     ]
     assert list(count_lines({})) == []
-    assert behind_words(1).startswith("behind: 1 unit has other labels")
-    assert behind_words(2).startswith("behind: 2 units have other labels")
+    assert describe_behind(1).startswith("behind: 1 unit has other labels")
+    assert describe_behind(2).startswith("behind: 2 units have other labels")
 
 
 def test_a_summary_names_the_rule_the_campaigns_and_the_decisions(third: Batch) -> None:
     last, middle = lineages_of(third)
     assert summary(last) == "by reports (version 1) from c, d, decided by majority"
     assert summary(middle) == "by reports (version 1)"
-    again = again_address(last).partition("?")[2]
+    again = derive_again_address(last).partition("?")[2]
     assert again == "rule=reports&from=c&from=d&decided_by=majority&ties=drop&set_n=3"
     last.kind = "step"
-    assert again_address(last) == ""
+    assert derive_again_address(last) == ""
     last.by = User.objects.create(username="rita")
     assert summary(last).endswith(", decided by majority, by rita")
 
@@ -189,7 +189,7 @@ def test_labels_are_read_again_only_if_they_have_changed(third: Batch, settings:
     assert (units_behind(lineage), Labels.times) == (3, 2)
     lineage.kind = "step"
     assert (units_behind(lineage), state_of_labels(lineage)) == (0, None)
-    with answering(), pytest.raises(InRequestError, match="units_behind takes long"):
+    with answering_request(), pytest.raises(InRequestError, match="units_behind takes long"):
         units_behind(lineage)
 
 

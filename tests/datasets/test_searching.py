@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from datasets.models import Batch
-from datasets.search import MOST_HITS, find, hits, marked, words_of
+from datasets.search import MOST_HITS, find, hits, split_at_words, words_of
 from tests.cast import Line, load
 
 pytestmark = pytest.mark.postgresql
@@ -77,7 +77,11 @@ def test_words_with_an_invisible_joiner_are_found_and_marked(
     # Marks of writing direction are not part of a word, but are copied with it.
     asked = f"\u200f{word}\u202c"
     assert found(asked) == [("query", "q0")]
-    assert marked(f"x {word} y", words_of(asked)) == [("x ", False), (word, True), (" y", False)]
+    assert split_at_words(f"x {word} y", words_of(asked)) == [
+        ("x ", False),
+        (word, True),
+        (" y", False),
+    ]
 
 
 def test_a_search_stays_within_its_batch(batch: Path, tmp_path: Path) -> None:
@@ -119,10 +123,10 @@ def test_words_and_quoted_phrases_are_parsed_from_the_input(asked: str, words: l
 
 
 def test_every_occurrence_of_a_word_is_marked() -> None:
-    assert marked("Lée, LÉE & a.b", ["lée", "."]) == [
+    assert split_at_words("Lée, LÉE & a.b", ["lée", "."]) == [
         ("Lée", True), (", ", False), ("LÉE", True), (" & a", False), (".", True), ("b", False),
     ]  # fmt: skip
-    assert marked("text", []) == [("text", False)]
+    assert split_at_words("text", []) == [("text", False)]
 
 
 def test_a_snippet_shows_the_word(db: None, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from annotation.models import Item
 from annotation.presentation import present, schema
 from annotation.provenance import basis_of
-from datasets.digests import changed
+from datasets.digests import find_changes
 from datasets.material import batch_rows
 from datasets.models import Batch, Query
 from judging.backends.scripted import Scripted
@@ -71,7 +71,7 @@ def test_turns_are_stored_digested_and_exported(tmp_path: Path) -> None:
     units = list(present(item).units)
     basis = str(basis_of(schema(made), present(item), units))
     Query.objects.update(history=[TURNS[0], {"role": "assistant", "text": "Three."}])
-    assert "turn 2 of the conversation" in next(changed()).wrong
+    assert "turn 2 of the conversation" in next(find_changes()).wrong
     other = Item.objects.get()
     other.campaign.created_at = timezone.now()  # so that it is read again
     assert basis_of(schema(made), present(other), units).differs(basis) == ["texts"]

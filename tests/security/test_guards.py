@@ -235,7 +235,7 @@ class TestMiddleware:
     ) -> None:
         noted: list[str] = []
         monkeypatch.setattr(ledger, "record", lambda user, looks: noted.append("first"))
-        monkeypatch.setattr(ledger, "recorded_again", lambda user, looks: noted.append("again"))
+        monkeypatch.setattr(ledger, "record_again", lambda user, looks: noted.append("again"))
 
         def handle(request: HttpRequest) -> StreamingHttpResponse:
             ledger.deliver([{"kind": "export"}])
@@ -266,7 +266,7 @@ class TestFailures:
         return self.after(error, middleware.DatabaseAway(answered).process_exception, **meta)
 
     def outside(self, error: Exception, **meta: Any) -> Any:
-        return self.after(error, lambda request, _: middleware.broken(request), **meta)
+        return self.after(error, lambda request, _: middleware.server_error(request), **meta)
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("error", [OperationalError("x"), InterfaceError("x")])
@@ -287,9 +287,9 @@ class TestFailures:
             assert (answer.status_code, answer["Retry-After"]) == (503, "5")
             assert json.loads(answer.content)["error"] == middleware.TOO_LONG
         assert "is not available" in str(self.in_a_view(self.canceled("57P01"), **AS_DATA).content)
-        assert middleware.took_too_long(self.canceled())
-        assert not middleware.took_too_long(OperationalError("x"))
-        assert not middleware.took_too_long(None)
+        assert middleware.timeout_response(self.canceled())
+        assert not middleware.timeout_response(OperationalError("x"))
+        assert not middleware.timeout_response(None)
 
     def test_any_other_error_shows_the_id_of_the_request(self) -> None:
         assert self.in_a_view(ValueError("x")) is None
@@ -381,11 +381,11 @@ class TestBodies:
             with translation.override(language):
                 page = middleware.bad_request(asked())
             assert f"<html lang={lang}>" in page.content.decode()
-        assert middleware.in_words(0) == "0 seconds"
-        assert middleware.in_words(1) == "1 second"
-        assert middleware.in_words(59) == "59 seconds"
-        assert middleware.in_words(60) == "a minute"
-        assert middleware.in_words(61) == "2 minutes"
+        assert middleware.format_wait(0) == "0 seconds"
+        assert middleware.format_wait(1) == "1 second"
+        assert middleware.format_wait(59) == "59 seconds"
+        assert middleware.format_wait(60) == "a minute"
+        assert middleware.format_wait(61) == "2 minutes"
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -399,7 +399,7 @@ class TestBodies:
         request.user = AnonymousUser()
         if wait is not None:
             request.log_in_wait = timedelta(seconds=wait)  # type: ignore[attr-defined]
-        page: Any = middleware.locked(request)
+        page: Any = middleware.lockout_response(request)
         assert (page.status_code, page["Retry-After"]) == (429, after)
         assert f"Wait {words}, then log in again" in page.content.decode()
 

@@ -31,7 +31,7 @@ from annotation.people.log_in_links import log_in_key
 from annotation.people.membership import PeopleError, set_pool
 from audit.models import Event
 from config import env
-from config.adapters import together
+from config.adapters import merge_claims
 from datasets.models import Team
 from tests.cast import run
 from tests.once import once
@@ -190,10 +190,12 @@ class TestAccounts:
     ) -> None:
         token = {"sub": "x", "email": "x@uni.example", **claims}
         more = {"sub": "x", "email": "ada@uni.example"}
-        found = identity_of(together(token, more), "https://uni.example")
+        found = identity_of(merge_claims(token, more), "https://uni.example")
         assert found.email == ""
-        assert identity_of(together(token, {"sub": "x"}), "u").email == "x@uni.example"
-        assert identity_of(together({"sub": "x"}, {**more, **claims}), "u").email == more["email"]
+        assert identity_of(merge_claims(token, {"sub": "x"}), "u").email == "x@uni.example"
+        assert (
+            identity_of(merge_claims({"sub": "x"}, {**more, **claims}), "u").email == more["email"]
+        )
 
     def test_newcomers_get_the_configured_role(
         self, study: Study, university: Provider, settings: Settings

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 
 from config import middleware
-from config.middleware import LONG, SHORT, TOO_LONG, Timeouts, unavailable
+from config.middleware import LONG, SHORT, TOO_LONG, Timeouts, unavailable_response
 from tests.page_cast import client_of, make_study
 from tests.security.test_crawler import ROUTES
 
@@ -105,7 +105,7 @@ def test_a_statement_timeout_is_not_reported_as_an_unreachable_database() -> Non
     try:
         raise OperationalError from Canceled()
     except OperationalError:
-        answer = unavailable(request)
+        answer = unavailable_response(request)
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
     assert TOO_LONG in answer.content.decode()  # type: ignore[attr-defined]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from config.front.exchange import Exchange, Line, Passed
-from config.front.incoming import Incoming, Limits, Room
+from config.front.exchange import Exchange, Line, PassedConnection
+from config.front.incoming import DiskBudget, Incoming, Limits
 from config.front.lanes import DOOR, HEALTH, OTHER, WORK, lane_of
 
 pytestmark = pytest.mark.once
@@ -79,12 +79,12 @@ def started(exchange: Exchange, *living: Any) -> Any:
 
 @pytest.mark.parametrize("body", [b"", b"a=b", LARGE], ids=["none", "small", "large"])
 def test_a_request_reaches_the_other_process_as_it_was_sent(body: bytes, tmp_path: Path) -> None:
-    limits = Limits(len(LARGE), lambda _: 0, Room(len(LARGE)), str(tmp_path))
+    limits = Limits(len(LARGE), lambda _: 0, DiskBudget(len(LARGE)), str(tmp_path))
     head = f"POST /batches/ HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     sent, line = Incoming(limits, head + body + NEXT), Line()
     client, real = socket.socketpair()
     with client, real:
-        line.send(Passed(real, ("127.0.0.1", 5), ("127.0.0.1", 80), *sent.parts()))
+        line.send(PassedConnection(real, ("127.0.0.1", 5), ("127.0.0.1", 80), *sent.parts()))
         sent.close()
         real.close()
         passed = line.receive()

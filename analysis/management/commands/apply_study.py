@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.study import apply, read_study
-from datasets.console import LEFT, add_team_option
+from datasets.console import FAULTS_FOUND, add_team_option
 from datasets.console import Command as BaseCommand
 
 
@@ -32,6 +32,6 @@ class Command(BaseCommand):
         if applied.waits:
             for line in applied.waits[:-1]:
                 self.stdout.write(line)
-            raise CommandError(applied.waits[-1], returncode=LEFT)
+            raise CommandError(applied.waits[-1], returncode=FAULTS_FOUND)
         what = "Done" if applied.done else "Nothing to do"
         self.say(f"{what}: study {file.name!r} is as its file says.")

@@ -15,7 +15,7 @@ from analysis.bench.numbers import BenchError, bench
 from analysis.data.selection import ReportOptions
 from annotation.management.base import campaign_called, print_lines, write_whole
 from annotation.models import Campaign
-from datasets.console import LEFT
+from datasets.console import FAULTS_FOUND
 from datasets.console import Command as BaseCommand
 from datasets.options import add_arguments as add_declared
 from datasets.options import check_bounds, options_of
@@ -82,7 +82,7 @@ class Command(BaseCommand):
             raise CommandError(f"No judge has a label in campaign {campaign}; name one to run.")
         self.give(found, options["format"], options["output"])
         if left:
-            raise CommandError(" ".join(left), returncode=LEFT)
+            raise CommandError(" ".join(left), returncode=FAULTS_FOUND)
 
     def say_estimates(self, campaign: Campaign, names: list[str]) -> None:
         for name in names:

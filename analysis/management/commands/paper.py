@@ -15,7 +15,7 @@ from analysis.papers.build import paper_tables
 from analysis.papers.rendering import FORMATS
 from annotation.management.base import print_lines, write_whole
 from datasets.console import Command as BaseCommand
-from datasets.console import no_such
+from datasets.console import unknown_name_error
 from datasets.options import add_arguments as add_declared
 from datasets.options import options_of
 
@@ -59,5 +59,5 @@ def study_called(name: str) -> Study:
     found = Study.objects.filter(name=name).first()
     if found is None:
         known = Study.objects.values_list("name", flat=True)
-        raise no_such("study", name, known, "first apply its file with study apply")
+        raise unknown_name_error("study", name, known, "first apply its file with study apply")
     return found

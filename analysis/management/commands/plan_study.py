@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from analysis.models import Study
 from analysis.study import Stage, StudyFile, read_study, stages_of
-from datasets.console import LEFT, add_team_option
+from datasets.console import FAULTS_FOUND, add_team_option
 from datasets.console import Command as BaseCommand
 
 
@@ -31,7 +31,7 @@ class Command(BaseCommand):
             self.stdout.write(line)
         if todo := sum(len(stage.actions) for stage in stages):
             what = "1 step is" if todo == 1 else f"{todo} steps are"
-            raise CommandError(f"{what} left; run study apply.", returncode=LEFT)
+            raise CommandError(f"{what} left; run study apply.", returncode=FAULTS_FOUND)
         self.say(f"Nothing to do: study {file.name!r} is as its file says.")
 
 

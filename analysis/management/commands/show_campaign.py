@@ -17,7 +17,7 @@ from annotation.management.base import campaign_called
 from annotation.models import Campaign
 from annotation.registry import get_protocol
 from datasets.console import Command as BaseCommand
-from datasets.teams import owner_in_words
+from datasets.teams import describe_owner
 
 
 class Command(BaseCommand):
@@ -56,7 +56,7 @@ def _lines(facts: Facts) -> Iterator[str]:
     state = "open" if campaign.takes_answers else "closed" if not campaign.is_open else "past"
     task = get_protocol(campaign).title
     yield f"{campaign.name}: {task} over batch {campaign.batch.name}, {state}."
-    if owner := owner_in_words(campaign):
+    if owner := describe_owner(campaign):
         yield owner
     places = facts.places
     imported = f", {campaign.imported} imported" if campaign.imported else ""

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.release.verify import verify
-from datasets.console import LEFT
+from datasets.console import FAULTS_FOUND
 from datasets.console import Command as BaseCommand
 
 
@@ -27,5 +27,7 @@ class Command(BaseCommand):
         for line in found.wrong:
             self.stdout.write(line)
         if found.wrong:
-            raise CommandError(f"The {found.what} differs from what it was.", returncode=LEFT)
+            raise CommandError(
+                f"The {found.what} differs from what it was.", returncode=FAULTS_FOUND
+            )
         self.say(f"Checked the {found.what}: {'; '.join(found.checked)}. Nothing has changed.")

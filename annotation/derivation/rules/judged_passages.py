@@ -22,7 +22,7 @@ class JudgedPassages(LabelWork):
         judged = []
         for passage in query.passages:
             unit = units.get(passage_key(query, passage))
-            judged.append(passage if unit is None else self._judged(passage, unit))
+            judged.append(passage if unit is None else self._mark_relevance(passage, unit))
             if unit is None:
                 self.tally.keep("passages not in the campaign, as they were")
         self.tally.keep("queries")
@@ -30,7 +30,7 @@ class JudgedPassages(LabelWork):
             self.tally.keep("queries without a relevant passage")
         return replace(query, passages=tuple(judged))
 
-    def _judged(self, passage: rows.Passage, unit: LabelledUnit) -> rows.Passage:
+    def _mark_relevance(self, passage: rows.Passage, unit: LabelledUnit) -> rows.Passage:
         relevant = self.job.decider.decide(unit, "relevant")
         is_relevant = relevant.value == YES if relevant else self.keeps(relevant, unit.key)
         self.tally.keep("relevant passages" if is_relevant else "passages that are not relevant")

@@ -1,8 +1,8 @@
 """The required passages P** of CRUX: enough to answer every answerable question.
 
-By the paper, passages are ranked by the number of questions that they answer, and from the top down
-a passage is kept if it answers a question that none above it did. Stepwise, the passage that
-answers most new questions comes next. Ties are in the order of identifiers, both times.
+As in the paper, passages are ranked by the number of questions that they answer, and from the top
+down a passage is kept if it answers a question that none above it did. Stepwise, the passage that
+answers most new questions comes next. In both cases, ties are in the order of identifiers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Options(answerable_questions.Options):
     )
 
 
-def required(answers: Mapping[str, frozenset[str]], greedy: Greedy = "ranked") -> list[str]:
+def choose_passages(answers: Mapping[str, frozenset[str]], greedy: Greedy = "ranked") -> list[str]:
     """Return the required passages in the order in which they were chosen.
 
     `answers` are the questions that each passage answers.
@@ -63,7 +63,7 @@ class RequiredPassages(CellWork):
             )
         cells = self.cells(pk, query)
         questions = {question.id for question in self.kept_questions(query, cells)}
-        chosen = tuple(required(_answers(cells, questions), self.job.options.greedy))
+        chosen = tuple(choose_passages(_answers(cells, questions), self.job.options.greedy))
         self._count(query, chosen)
         ranking = (rows.Ranking(REQUIRED, chosen),)
         reports = tuple(self._with_context(report, chosen) for report in query.reports)

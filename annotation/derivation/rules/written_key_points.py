@@ -1,8 +1,8 @@
 """People's own lists of key points, to compare extracted points with (Long²RAG).
 
-The lists become the key points of a query, and what was extracted becomes a report, a line for each
-point. A campaign of key-point-recall over the batch then says which points of people were
-extracted, whoever matches them.
+The lists become the key points of a query, and the extracted points become a report with a line for
+each. A campaign of key-point-recall over the batch then says which points of people were extracted,
+whoever matches them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from datasets import rows
 
 SYSTEM = "extraction"
 Extracted = Literal["key-points", "questions"]
-LISTED = "points"
+POINTS_KEY = "points"
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class WrittenKeyPoints(Work):
         points: dict[tuple[str, str], list[str]] = {}
         for response in self._answers.get(pk, ()):
             for unit, answer in response.payload["units"].items():
-                for point in answer.get(LISTED) or () if unit in passages else ():
+                for point in answer.get(POINTS_KEY) or () if unit in passages else ():
                     quotes = points.setdefault((passages[unit], point["text"]), [])
                     quotes += [each["quote"] for each in point.get("evidence") or ()]
         return tuple(

@@ -9,7 +9,7 @@ from typing import Any
 from annotation.management.base import batch_called
 from datasets.console import Command as BaseCommand
 from datasets.lineage import as_tree, tree_lines
-from datasets.teams import owner_in_words
+from datasets.teams import describe_owner
 
 
 class Command(BaseCommand):
@@ -24,7 +24,7 @@ class Command(BaseCommand):
         if options["format"] == "json":
             self.stdout.write(json.dumps(as_tree(batch), ensure_ascii=False, indent=2))
             return
-        if owner := owner_in_words(batch):
+        if owner := describe_owner(batch):
             self.stdout.write(owner)
         for line in tree_lines(batch):
             self.stdout.write(line)

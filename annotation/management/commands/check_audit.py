@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from audit.models import Seal
 from audit.seals import count_unsealed, find_broken_seals, is_seal
-from datasets.console import LEFT
+from datasets.console import FAULTS_FOUND
 from datasets.console import Command as BaseCommand
 
 
@@ -34,8 +34,8 @@ class Command(BaseCommand):
         for each in wrong:
             self.say(f"{each[:1].upper()}{each[1:]}.")
         if wrong:
-            faults = f"The audit trail does not hold: {len(wrong)} faults."
-            raise CommandError(faults, returncode=LEFT)
+            faults = f"The audit trail is not valid: {len(wrong)} faults."
+            raise CommandError(faults, returncode=FAULTS_FOUND)
         self.say(
-            f"{Seal.objects.count()} seals hold; {count_unsealed()} events wait for the next one."
+            f"{Seal.objects.count()} seals are valid; {count_unsealed()} events are not sealed yet."
         )

@@ -14,7 +14,7 @@ from annotation.people.consent import consent_lines
 from annotation.people.membership import PeopleError
 from datasets.console import Command as BaseCommand
 
-WHAT_BECOMES = {
+REVOKED_ANSWERS = {
     Campaign.Revoked.KEEP: "left out of reports and exports",
     Campaign.Revoked.DELETE: "deleted",
 }
@@ -53,5 +53,5 @@ class Command(BaseCommand):
         except PeopleError as error:
             wrong = f"{name} in campaign {campaign.name!r}: {error}."
             raise CommandError(f"{wrong[:1].upper()}{wrong[1:]}") from error
-        become = WHAT_BECOMES[Campaign.Revoked(campaign.revoked)]
+        become = REVOKED_ANSWERS[Campaign.Revoked(campaign.revoked)]
         self.say(f"Revoked the consent of {name}: {number} answers are {become}.")

@@ -22,9 +22,9 @@ from datasets.lineage import count_lines
 def described_options() -> str:
     """Return the options of all rules, for help."""
     descriptions = (
-        f"{rule.name}: {', '.join(option.name for option in rule.declared)}"
+        f"{rule.name}: {', '.join(option.name for option in rule.declared_options)}"
         for rule in RULES.values()
-        if rule.declared
+        if rule.declared_options
     )
     return "; ".join(descriptions)
 

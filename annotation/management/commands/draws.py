@@ -16,7 +16,7 @@ from annotation.campaigns.sampling import COLUMNS, sample_lines, summary
 from annotation.management.base import campaign_called, print_lines, write_whole
 from annotation.models import Campaign
 from annotation.spreadsheet import write_rows
-from datasets.console import LEFT
+from datasets.console import FAULTS_FOUND
 from datasets.console import Command as BaseCommand
 
 MOST = 20
@@ -60,7 +60,7 @@ class Command(BaseCommand):
         if found:
             more = " or more" if len(found) > MOST else ""
             wrong = f"{min(len(found), MOST)}{more} differences from the replay"
-            raise CommandError(f"Campaign {campaign.name!r}: {wrong}.", returncode=LEFT)
+            raise CommandError(f"Campaign {campaign.name!r}: {wrong}.", returncode=FAULTS_FOUND)
         sizes = summary(campaign)
         self.say(
             f"Campaign {campaign.name!r}: the stored sample of {sizes['queries']} queries and "

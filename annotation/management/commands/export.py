@@ -78,7 +78,7 @@ class Command(BaseCommand):
         if not one.rows:
             self.stderr.write(f"Campaign {campaign.name!r} has no {what} yet.")
         if manifest_path:
-            text = as_json(manifest(campaign, [one.written()]))
+            text = as_json(manifest(campaign, [one.as_exported_file()]))
             write_file(manifest_path, lambda file: file.write(text))
 
     def write_bundle(
@@ -95,7 +95,7 @@ class Command(BaseCommand):
                 if manifest_path
                 else "is a folder"
             )
-            raise CommandError(f"What --what {what} writes {wrong}; give --output FOLDER.")
+            raise CommandError(f"The export {what} {wrong}; give --output FOLDER.")
         if form not in (None, *TABLE) or (what == "dataset" and form not in (None, "parquet")):
             forms = "parquet" if what == "dataset" else ", ".join(TABLE)
             raise CommandError(f"--what {what} comes as {forms}; choose another --format.")

@@ -37,9 +37,7 @@ class Command(BaseCommand):
             metavar="ADDRESS",
             help="the address at the identity provider, for log-in by OIDC; none without ADDRESS",
         )
-        what.add_argument(
-            "--unlink", action="store_true", help="remove the link with a log-in by OIDC"
-        )
+        what.add_argument("--unlink", action="store_true", help="remove the link to an OIDC log-in")
         what.add_argument(
             "--remove-factors",
             action="store_true",
@@ -68,12 +66,12 @@ class Command(BaseCommand):
         if user is None:
             raise CommandError(f"There is no account {options['name']!r}; see the list of people.")
         try:
-            for line in self._done(user, options):
+            for line in self._apply_change(user, options):
                 self.say(line)
         except PeopleError as error:
             raise CommandError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
 
-    def _done(self, user: User, options: dict[str, Any]) -> Iterator[str]:
+    def _apply_change(self, user: User, options: dict[str, Any]) -> Iterator[str]:
         name = user.username
         if options["role"]:
             changed = accounts.change_role(user, options["role"])
@@ -89,10 +87,11 @@ class Command(BaseCommand):
             yield f"Ended all sessions and tokens of {name}."
         elif options["email"] is not None:
             identities.set_email(user, options["email"])
-            yield f"{name} has the address {identities.email_of(user) or 'of nobody'}."
+            address = identities.email_of(user)
+            yield f"{name} has {f'the address {address}' if address else 'no address'}."
         elif options["unlink"]:
             found = identities.unlink(user)
-            yield f"{name} is linked with no log-in by OIDC{' now' if found else ''}."
+            yield f"{name} has no linked OIDC log-in{' now' if found else ''}."
         elif options["remove_factors"]:
             found = second_factor.remove_all(user)
             yield f"{name} has no second factor{' now' if found else ''}."

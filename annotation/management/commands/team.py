@@ -13,7 +13,7 @@ from annotation.models import User
 from annotation.people import teams
 from annotation.people.teams import thing_named
 from datasets.console import Command as BaseCommand
-from datasets.console import no_such
+from datasets.console import unknown_name_error
 from datasets.models import Share, Team, TeamMember
 from datasets.teams import NotManagedError, TeamError, kinds, team_named, visible_teams
 
@@ -107,7 +107,7 @@ class Command(BaseCommand):
         self.say(f"{account} is no longer in team {team!r}.")
 
     def _share(self, kind: str, name: str, by: User | None, options: dict[str, Any]) -> None:
-        team, right = _named(options["with_team"], "--with"), options["right"]
+        team, right = _required_team(options["with_team"], "--with"), options["right"]
         teams.share(thing_named(kind, name), team, None if right == "none" else right, by)
         what = f"{kind.capitalize()} {name!r}"
         done = (
@@ -118,7 +118,7 @@ class Command(BaseCommand):
         self.say(f"{what} is {done}.")
 
     def _move(self, kind: str, name: str, by: User | None, options: dict[str, Any]) -> None:
-        team = _named(options["to_team"], "--to")
+        team = _required_team(options["to_team"], "--to")
         consequences = teams.move(thing_named(kind, name), team, by)
         self.say(f"Moved {kind} {name!r} to team {team.name!r}.")
         for sentence in consequences:
@@ -137,7 +137,7 @@ def _account(name: str) -> User:
     user = User.objects.filter(username=name, is_guest=False).first()
     if user is None:
         known = User.objects.filter(is_guest=False).values_list("username", flat=True)
-        raise no_such("account", name, known, "create it with create_account")
+        raise unknown_name_error("account", name, known, "create it with create_account")
     return user
 
 
@@ -150,7 +150,7 @@ def _team(name: str, by: User | None) -> Team:
     return team
 
 
-def _named(name: str | None, option: str) -> Team:
+def _required_team(name: str | None, option: str) -> Team:
     if not name:
         raise CommandError(f"Say which team; give {option} TEAM.")
     return team_named(name)

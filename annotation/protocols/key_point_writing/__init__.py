@@ -22,7 +22,7 @@ from annotation.protocols.base import (
     Variable,
     kinds_of,
 )
-from annotation.protocols.units import opening, passage_key
+from annotation.protocols.units import first_words, passage_key
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
@@ -35,7 +35,10 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
             for point in query.key_points
             if point.passage == passage.id
         )
-        possible = (UnitSpec("passage", key, passage.title or opening(passage.text)), *extracted)
+        possible = (
+            UnitSpec("passage", key, passage.title or first_words(passage.text)),
+            *extracted,
+        )
         if units := tuple(unit for unit in possible if unit.kind in kinds):
             text = Text("passage", passage.text, passage.title or "Passage")
             yield ItemSpec(key, units, (text,), passage=passage.id)

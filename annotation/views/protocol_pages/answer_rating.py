@@ -13,7 +13,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from annotation.item_context import Asked, Piece, Row, Sheet
+from annotation.item_context import AskedVariable, Piece, Row, Sheet
 from annotation.models import Assignment
 from annotation.presentation import asked_units
 from annotation.protocols.answer_rating import NEEDS_PASSAGES, NEEDS_REFERENCES
@@ -34,8 +34,8 @@ class Answer:
     number: int
     pieces: tuple[Piece, ...]
     report: Row | None
-    first: tuple[Asked, ...]
-    then: tuple[Asked, ...]
+    first: tuple[AskedVariable, ...]
+    then: tuple[AskedVariable, ...]
     sentences: tuple[Row, ...]
 
 
@@ -86,7 +86,7 @@ def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, 
 
 
 def _describe_hidden(passages: bool, references: bool) -> dict[str, str]:
-    """Name, for each place on the page, the texts that are hidden until an answer is rated."""
+    """Describe the texts that are hidden until an answer is rated, for each place on the page."""
     if passages and references:
         return {
             "the": gettext("The passages and reference answers"),

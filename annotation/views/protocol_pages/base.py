@@ -22,9 +22,9 @@ class Page:
     """The page of a protocol's items.
 
     `template` extends `work/item.html`. `script` is a module that imports `item.js` and extends its
-    `desk`. `style` is loaded after `item.css`. `keys` are the page's own keys with their actions,
-    for the list of keys. `words` are those of its buttons by code, if they differ from the
-    protocol's. `facts` returns the template's context beside the sheet.
+    `desk`. `style` is loaded after `item.css`. `keys` are the page's own keyboard keys with their
+    actions, for the list of keys. `words` are its buttons' words by code, if they differ from the
+    protocol's. `facts` returns the template's context in addition to the sheet.
     """
 
     template: str = "work/item.html"

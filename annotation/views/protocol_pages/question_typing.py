@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import get_language
 
 from annotation.campaigns.rendering import format_date
-from annotation.item_context import Asked, Choice, Sheet, with_button_words
+from annotation.item_context import AskedVariable, Choice, Sheet, with_button_words
 from annotation.models import Assignment
 from annotation.presentation import schema
 from annotation.protocols import PROTOCOLS
@@ -34,7 +34,7 @@ class Option:
 class Question:
     """One variable. A `long` list has a filter; a `late` variable depends on earlier answers."""
 
-    asked: Asked
+    asked: AskedVariable
     meaning: str
     options: tuple[Option, ...]
     long: bool

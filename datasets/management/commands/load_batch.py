@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from datasets.console import Command as BaseCommand
-from datasets.console import add_team_option, no_such, team_option
+from datasets.console import add_team_option, team_option, unknown_name_error
 from datasets.derivation import DerivationError
 from datasets.extension import extend_batch
 from datasets.lineage import count_lines
@@ -52,7 +52,7 @@ class Command(BaseCommand):
         source = Batch.objects.filter(name=options["extends"]).first()
         if source is None:
             known = Batch.objects.values_list("name", flat=True)
-            raise no_such("batch", options["extends"], known, "load it with load_batch")
+            raise unknown_name_error("batch", options["extends"], known, "load it with load_batch")
         try:
             with self.progress("queries", source.counts.get("queries")) as tick:
                 made = extend_batch(

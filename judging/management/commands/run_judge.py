@@ -18,7 +18,7 @@ from django.db import transaction
 
 from annotation.management.base import campaign_called
 from annotation.models import Campaign
-from datasets.console import LEFT, no_such
+from datasets.console import FAULTS_FOUND, unknown_name_error
 from datasets.console import Command as BaseCommand
 from judging import lanes
 from judging.backends.base import Findings, SetupError
@@ -192,7 +192,7 @@ class Command(BaseCommand):
             raise CommandError(f"{line} Cancelled.")
         why = ending.error or {"lost": "another process took it over"}.get(ending.how, ending.how)
         left = f"{line} Not ended: {why}; {how_to_continue(ending)}."
-        raise CommandError(left, returncode=LEFT)
+        raise CommandError(left, returncode=FAULTS_FOUND)
 
     def say_findings(self, findings: Findings) -> None:
         for warning in findings.warnings:
@@ -282,7 +282,7 @@ def judge_called(name: str) -> Judge:
     judge = Judge.objects.select_related("rater").filter(rater__name=name).first()
     if judge is None:
         known = Judge.objects.values_list("rater__name", flat=True)
-        raise no_such("judge", name, known, "create it with create_judge")
+        raise unknown_name_error("judge", name, known, "create it with create_judge")
     return judge
 
 

@@ -1,4 +1,4 @@
-// Two answers beside each other: which is better, with one key; scrolled together; what differs.
+// Two answers side by side: choosing the better one with one key, scrolling together, and differences.
 import { counts, difference } from "../difference.js";
 import { desk } from "../item.js";
 import { t, tn } from "../words.js";
@@ -43,8 +43,8 @@ function remember() {
   }
 }
 
-// Scrolling: both stand at the same share of their way. What we scroll ourselves answers with an
-// event too, which must not scroll back.
+// Scrolling keeps both at the same relative position. Scrolling by script also triggers an event, which
+// must not scroll back.
 let share = 0;
 const ours = new Map();
 const way = ({ scroller }) => scroller.scrollHeight - scroller.clientHeight;
@@ -80,7 +80,7 @@ does.step = (by) => {
   scroller.scrollBy({ top: by * PAGE * scroller.clientHeight });
 };
 
-// What differs, found once and drawn on demand; the texts themselves never change.
+// The differences, computed once and drawn on demand; the texts themselves never change.
 let found = null;
 
 function pieces() {
@@ -123,7 +123,7 @@ function turn(box, words) {
   say(`${words} ${box.checked ? t("on") : t("off")}`);
 }
 
-// On a narrow screen one answer is shown at a time, at the other's place in the text.
+// On a narrow screen one answer is shown at a time, scrolled to the same position as the other.
 function show(name) {
   sides.dataset.shown = name;
   for (const part of parts) part.tab.setAttribute("aria-pressed", String(part.name === name));
@@ -137,7 +137,7 @@ function choose(code) {
   return saver.closed ? false : board.choose(radio.parentElement.dataset.key);
 }
 
-// The verdict stands over the answers too: a sign and a word, at the side that was chosen.
+// The chosen side is also shown above the answers, with a sign and a word.
 const refresh = board.refresh.bind(board);
 board.refresh = () => {
   refresh();

@@ -1,5 +1,5 @@
-// One answer after the other: its grades without the passages, then with them, then its sentences;
-// last the passages. What is not due yet is not there.
+// One answer after the other: its grades without the passages, then with them, then its sentences; last
+// the passages. Parts that are not due yet are hidden.
 import { desk } from "../item.js";
 import { Cards } from "./rating_cards.js";
 import { t } from "../words.js";
@@ -13,7 +13,7 @@ const closed = gate?.dataset.closed ?? t("The passages"); // what waits for the 
 const rounds = [...document.querySelectorAll("[data-round]")];
 const articles = [...document.querySelectorAll("[data-shown]")];
 for (const head of document.querySelectorAll(".answers .source h2")) head.dataset.now = t("in hand");
-// A sentence of a rendered text is in several pieces. Its sign stands behind the last one in sight.
+// A sentence of a rendered text has several pieces. Its sign is after the last visible one.
 const sentences = new Map();
 for (const span of document.querySelectorAll("[data-sentence]")) {
   const number = Number(span.dataset.sentence);
@@ -38,7 +38,7 @@ function graded(answer) {
   return !gate || Boolean(rating(answer)?.values()[GRADE]);
 }
 
-// Whether the passages lie open while this answer is rated; asked of the form once at each change.
+// Whether the passages are visible while this answer is rated; read from the form once per change.
 let open = new Map();
 let allGraded = false;
 const opened = (answer) => open.get(answer) ?? !gate;
@@ -133,7 +133,7 @@ board.refresh = () => {
   refresh();
 };
 
-// A sentence in hand is in sight in the answer too, where that is longer than its frame.
+// The current sentence is scrolled into view in the answer, too, if that is longer than its frame.
 const go = board.go.bind(board);
 board.go = (unit, focus = false) => {
   // The answer beside which a passage is judged can be read there too.
@@ -152,7 +152,7 @@ does.step = (by) => {
   if (next) board.go(next, true);
 };
 
-// Whoever answers by digit runs on: to what is next of this answer, or to the next passage.
+// An answer by digit moves on to the next question of this answer, or to the next passage.
 const choose = does.choose;
 does.moves = () => {}; // by rules of its own, below
 board.movesOn = false;
@@ -171,7 +171,7 @@ function forward(unit) {
   if (next) board.go(next, true);
 }
 
-// Goes to what is open in a round: an answer by its number, the passages by 0.
+// Goes to an open part of a round: an answer by its number, the passages by 0.
 function turnTo(number) {
   if (!number && !allGraded) return say(t("{closed} appear when every answer is rated without them.", { closed }));
   const units = number ? unitsOf(number) : cards.units;

@@ -1,5 +1,5 @@
-// A long list of radio buttons with a field that filters it. The radios stay radios: all works
-// without the field too.
+// A long list of radio buttons with a field that filters it. The radio buttons stay, so the list works
+// without the field, too.
 import { t } from "../words.js";
 
 const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
@@ -27,7 +27,7 @@ export class Chooser {
     this.group.scrollIntoView({ block: "nearest" });
   }
 
-  // A name that begins with what was typed comes before one that only holds it.
+  // A name that begins with the typed text comes before one that only contains it.
   filter() {
     const typed = plain(this.field.value.trim());
     const names = this.entries.map((entry) => plain(entry.querySelector("span").textContent));
@@ -78,7 +78,7 @@ export class Chooser {
     this.filter();
   }
 
-  // Whether there was something here to leave: first what was typed, then the field itself.
+  // Whether Escape had something to leave: first the typed text, then the field itself.
   escape() {
     if (document.activeElement !== this.field) return false;
     if (this.field.value) this.clear();

@@ -1,5 +1,5 @@
-// The judge's quotes as outlines over the texts. They lie in a layer of their own, so that they
-// cross highlights freely and the text itself stays as it is.
+// The judge's quotes as outlines over the texts. They are in a separate layer, so that they can cross
+// highlights and the text itself stays unchanged.
 import { rangeOf } from "../highlighter.js";
 import { fromWire } from "../offsets.js";
 
@@ -59,7 +59,7 @@ function outline(layer, range) {
   }
 }
 
-// One box a line: marks and scripts cut a line into several.
+// One box per line, since marks and changes of script split a line into several boxes.
 function joined(boxes) {
   const lines = [];
   for (const { left, right, top, bottom } of boxes) {

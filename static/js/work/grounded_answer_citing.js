@@ -1,5 +1,5 @@
-// Citing while one writes: `[` offers the passages that may be cited in a list that the arrow keys
-// walk, while the focus stays in the field.
+// Citing while writing: `[` opens a list of the passages that may be cited. Arrow keys move through it,
+// while the focus stays in the field.
 
 import { writeOn } from "../pieces.js";
 import { t, tn } from "../words.js";
@@ -29,7 +29,7 @@ export class Citing {
     field.addEventListener("click", () => this.look());
     field.addEventListener("blur", () => this.close());
     field.addEventListener("keydown", (event) => this.key(event));
-    // The field keeps the focus, and the place in it.
+    // The field keeps the focus and the cursor's position.
     list.addEventListener("pointerdown", (event) => event.preventDefault());
     list.addEventListener("click", ({ target }) => this.take(target.closest("[data-number]")?.dataset.number));
   }
@@ -115,7 +115,7 @@ export class Citing {
     this.say(t("Cites passage {n}", { n: number }));
   }
 
-  // By the browser's own command, so that its undo knows of it.
+  // Uses the browser's own command, so that its undo covers the change.
   type(words, from) {
     this.field.setSelectionRange(from, this.field.selectionEnd);
     if (document.execCommand("insertText", false, words)) return;

@@ -1,5 +1,5 @@
-// The second round: another person's answer to keep, to modify or to skip. Keeping takes its words
-// and its ticks; modifying begins with them; one's own words come back when the choice is changed.
+// The second round: another person's answer to keep, to modify or to skip. Keeping copies its words and
+// ticks; modifying starts with them; the person's own words come back when the choice changes.
 import { counts, difference } from "../difference.js";
 import { t, tn } from "../words.js";
 
@@ -23,7 +23,7 @@ export function setUpSecondRound({ board, saver }, unit, ticks, cite) {
     saver.changed();
   }
 
-  // `chosen`: it was chosen just now, not taken back.
+  // `chosen`: the choice was just made, not withdrawn.
   function follow(chosen) {
     const now = unit.value(group);
     if (now === last || first === null) return;
@@ -47,7 +47,7 @@ export function setUpSecondRound({ board, saver }, unit, ticks, cite) {
     board.refresh();
   };
 
-  // A field turns every line's end into its own; what is kept is kept to the letter.
+  // A field normalizes line ends, but a kept answer must stay exactly the same.
   const writing = unit.writing.bind(unit);
   unit.writing = () => {
     const found = writing();

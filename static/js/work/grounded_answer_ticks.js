@@ -1,5 +1,5 @@
-// Sentences to tick: a box drives the yes and no that the form sends. What is not ticked is no, but
-// where a judge's verdict is checked: there nothing may be answered by default.
+// Sentences to tick: a box drives the yes and no that the form sends. An unticked sentence counts as
+// no, except where a judge's labels are checked, since nothing may be answered by default there.
 
 import { t } from "../words.js";
 
@@ -12,7 +12,7 @@ export function setUpTicks({ sheet, board, does, saver }) {
 
   const ticks = {
     units,
-    // Numbers of the passages of which something is ticked.
+    // Numbers of the passages in which something is ticked.
     passages: () => new Set(units.filter(isTicked).map(({ element }) => Number(element.dataset.of))),
     tick(names) {
       for (const unit of units) unit.choose(group(unit), names.has(unit.name) ? "yes" : "no");
@@ -42,7 +42,7 @@ export function setUpTicks({ sheet, board, does, saver }) {
 
   for (const unit of units) {
     box(unit).disabled = saver.closed;
-    // At the click and not the change: in between the page is drawn again from the radios.
+    // On click instead of change, since the page is redrawn from the radio buttons in between.
     box(unit).addEventListener("click", ({ target }) => unit.choose(group(unit), target.checked ? "yes" : "no"));
   }
   const focus = board.focus.bind(board);

@@ -1,10 +1,10 @@
-// Validating an answer by its sentences: what the one in hand cites is marked among the passages,
-// and one key answers and goes on.
+// Validating an answer sentence by sentence: the passages that the current sentence cites are marked,
+// and one key answers and moves on.
 
 export function setUpValidating({ board, saver, does }) {
   const cards = [...document.querySelectorAll("[data-card]")];
   let shown = null;
-  // Passages mostly run out of their frame: the keyboard scrolls them from here.
+  // Passages are mostly longer than their frame, so the keyboard can scroll them from here.
   document.getElementById("texts").tabIndex = 0;
 
   function show() {

@@ -1,4 +1,5 @@
-// The answer: what it says and cites, what stands in its way, and the checklist before it goes.
+// The written answer: its text and citations, the problems with them, and the checklist before
+// submission.
 import { Citing, numbersIn, withoutMarkers } from "./grounded_answer_citing.js";
 import { setUpSecondRound } from "./grounded_answer_second.js";
 import { writeOn } from "../pieces.js";
@@ -26,7 +27,7 @@ export function setUpAnswer(desk, unit, ticks) {
     for (const { box, number } of sources) box.checked = cited.has(number);
   }
 
-  // In words, for each marker that leads nowhere.
+  // A message for each marker that names no passage.
   function astray() {
     const allowed = new Set(citable().map(({ number }) => number));
     return numbersIn(field.value)
@@ -49,8 +50,8 @@ export function setUpAnswer(desk, unit, ticks) {
     return left ? t("Confirm the checklist: {n} left.", { n: left }) : null;
   }
 
-  // The panel is often taller than the window. What has to be done has the focus, and the message is
-  // scrolled to.
+  // The panel is often taller than the window. The field to correct gets the focus, and the message is
+  // scrolled into view.
   const problems = board.problems.bind(board);
   board.problems = (found) => {
     problems(found);
@@ -82,7 +83,7 @@ export function setUpAnswer(desk, unit, ticks) {
   does.more.l = () => !byId("checklist").hidden && (boxes.find((box) => !box.checked) ?? boxes[0]).focus();
   for (const box of saver.closed ? boxes : []) box.disabled = true;
 
-  // As at questions: what a key answers moves on to what is still open. A click stays where it is.
+  // As with questions, answering with a key moves on to the next open part, and a click does not.
   let byKey = false;
   byId("checklist").addEventListener("keydown", ({ key }) => (byKey = key === " "));
   byId("checklist").addEventListener("pointerdown", () => (byKey = false));

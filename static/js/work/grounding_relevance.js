@@ -32,7 +32,7 @@ board.refresh = () => {
   document.getElementById("left").textContent = words;
 };
 
-// What is to be seen is not always in the pair: after undo, say, or a refused answer.
+// The unit to show is not always in the pair, such as after an undo or a refused answer.
 board.go = (unit, focus) => {
   if (unit && pair.open && !pair.holds(unit)) pair.leave();
   go.call(board, unit, focus);
@@ -78,7 +78,7 @@ form.addEventListener("click", ({ target }) => {
 });
 document.getElementById("pair-back").addEventListener("click", () => pair.leave());
 
-// A hand on the mouse goes on to the second choice as the keyboard does; arrow keys only look.
+// A click moves on to the second choice, as keys do; arrow keys only move through the choices.
 let pointing = false;
 form.addEventListener("pointerdown", () => (pointing = true));
 document.addEventListener("keydown", () => (pointing = false));
@@ -116,7 +116,7 @@ function refold() {
   }
 }
 
-// Words break elsewhere in a narrower window, and in the typeface for reading once it is there.
+// Lines break elsewhere in a narrower window, and once the reading typeface has loaded.
 new ResizeObserver(refold).observe(form.querySelector(".units"));
 reachable([document.getElementById("texts"), ...sheet.units.map(readingOf)]);
 board.refresh();

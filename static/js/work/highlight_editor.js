@@ -1,5 +1,5 @@
-// The layer over the page in which one's own highlights in a report are edited. Saving makes a
-// revision of one's own answer to that report; what is not saved stays in this browser.
+// The layer in which a person edits their own highlights in a report. Saving creates a revision of
+// their answer to that report; unsaved changes stay in this browser.
 import { selectedRange } from "../highlighter.js";
 import { trimmed } from "../offsets.js";
 import { Words } from "../selecting.js";
@@ -30,7 +30,7 @@ export async function open(button) {
   if (dialog.open) layer = new Layer(nugget, button);
 }
 
-// It stands in for the page's board, with one unit and one text, so the highlights are the same.
+// It replaces the page's board, with one unit and one text, so that highlights work in the same way.
 class Layer {
   constructor(nugget, button) {
     this.nugget = nugget;
@@ -114,7 +114,7 @@ class Layer {
     tell(t("Your changes were not saved yet; here they are."));
   }
 
-  // A click on a highlight takes it up; another click the next one that lies there.
+  // A click on a highlight selects it; another click selects the next one at the same place.
   pick(mark) {
     if (!mark) return this.spans.drop();
     const there = this.spans.under("report", this.container, mark);
@@ -170,7 +170,7 @@ class Layer {
     }[key.toLowerCase()];
   }
 
-  // In the text Escape first lets go of what is selected, and then closes the layer.
+  // In the text, Escape first clears the selection, and then closes the layer.
   isBusy(target) {
     return this.container.contains(target) && (this.spans.taken || selectedRange(this.container));
   }
@@ -238,7 +238,8 @@ dialog.addEventListener("keydown", (event) => {
   act();
 });
 
-// A mouse highlights when it lets go; a finger first moves the handles, so it is given a button.
+// Releasing the mouse highlights. On a touch screen people move the handles first, so there is a
+// button.
 let pointer = { kind: "mouse", inside: false };
 dialog.addEventListener("pointerdown", ({ pointerType, target }) => {
   if (target !== byId("highlight-editor-mark"))

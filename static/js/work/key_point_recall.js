@@ -2,7 +2,8 @@
 import { desk } from "../item.js";
 import { t, tn } from "../words.js";
 
-// Points of a query are made by the report or not, points of an answer supported by its context.
+// A query's points are made by the report or not; an answer's points are supported by its context or
+// not.
 const STATES = {
   entailed: { yes: t("made"), no: t("not made"), neutral: t("neutral") },
   grounded: { yes: t("supported"), no: t("not supported") },

@@ -87,7 +87,7 @@ function read(line) {
   };
 }
 
-// A hand on the mouse goes on to the second question as the keyboard does; arrow keys only look.
+// A click moves on to the second question, as keys do; arrow keys only move through the choices.
 let pointing = false;
 form.addEventListener("pointerdown", () => (pointing = true));
 document.addEventListener("keydown", () => (pointing = false));

@@ -1,4 +1,4 @@
-// To which points of one's own list an extracted point is matched: several, or none.
+// Matches an extracted point to points of the person's own list: several, or none.
 import { piece } from "../pieces.js";
 import { t } from "../words.js";
 

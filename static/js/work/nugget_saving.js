@@ -1,5 +1,5 @@
-// Saving one's own highlights of a report: sent with a key, so that sending again stores nothing
-// twice, and kept in this browser until the server has them.
+// Saves a person's own highlights in a report. They are sent with a key, so that sending again stores
+// nothing twice, and stay in this browser until the server has them.
 import { same } from "../sheet.js";
 import { unsaved } from "../store.js";
 import { post, uuid } from "../wire.js";
@@ -15,7 +15,7 @@ const WHY = {
 };
 
 export class NuggetSaving {
-  // `standing` is the evidence that the server has, as it was when `seen` was the revision.
+  // `standing` is the evidence stored on the server at revision `seen`.
   constructor(address, seen, standing) {
     this.address = address;
     this.seen = seen;
@@ -33,7 +33,7 @@ export class NuggetSaving {
     unsaved.set(this.store, this.differs(evidence) ? { evidence, seen: this.seen } : null);
   }
 
-  // What was not saved the last time, or null.
+  // The changes that were not saved last time, or null.
   kept() {
     const found = unsaved.get(this.store);
     if (found) this.seen = found.seen;

@@ -1,4 +1,4 @@
-// The page of a list: it is written and fixed, then what was extracted is matched to it.
+// The page of a list: the person writes and completes it, then matches the extracted points to it.
 import { desk } from "../item.js";
 import { piece, writeOn } from "../pieces.js";
 import { Matching } from "./matching.js";
@@ -19,7 +19,7 @@ const matches = new Map(extracted.map((one) => [one, new Matching(desk, one, poi
 let leaving = false;
 const fixed = () => sealed || leaving || saver.closed;
 
-// What is stored are the answers of the item's own units; points are a part of one of them.
+// Only answers to the item's own units are stored; points are a part of one of them.
 sheet.payload = (final = false) => {
   points.store();
   const { units } = sheet;
@@ -109,7 +109,8 @@ Object.assign(does.more, {
 });
 byId("new-point").addEventListener("click", () => !fixed() && points.add());
 
-// Where something was extracted, to say that the list is complete is to fix it; that is asked once more.
+// If there are extracted points, a list declared complete can no longer change, so this is confirmed
+// once.
 form.addEventListener(
   "change",
   (event) => {
@@ -145,7 +146,7 @@ function seal(code) {
   board.edited(unit);
   byId("list-note").textContent = t("Your list is being saved; the extracted points follow.");
   saver.hurry();
-  // The server shows what was extracted when it holds the list, and not before.
+  // The server sends the extracted points only once it has stored the list.
   const waiting = setInterval(() => {
     if (saver.dirty) return;
     clearInterval(waiting);

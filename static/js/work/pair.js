@@ -1,5 +1,5 @@
-// Two cards of the sheet side by side. They stay where they are in the form, so that answers given
-// here are the same fields; the others step aside.
+// Two cards of the sheet side by side. They keep their place in the form, so that answers here use the
+// same fields; the other cards are hidden.
 
 import { t } from "../words.js";
 

@@ -1,5 +1,5 @@
-// A list of points that a person writes. Each point is a unit of the sheet to all that highlights;
-// what is stored is one JSON in the field of the unit that the list belongs to.
+// A list of points that a person writes. Code that highlights treats each point as a unit of the sheet.
+// The list is stored as one JSON text in the field of its unit.
 import { Unit } from "../sheet.js";
 import { t } from "../words.js";
 
@@ -26,7 +26,7 @@ export class Point extends Unit {
 }
 
 export class Points {
-  // `changed` is told of every change of the list but typing.
+  // `changed` is called after every change of the list except typing.
   constructor({ desk, unit, list, template, changed }) {
     this.desk = desk;
     this.unit = unit;
@@ -44,7 +44,7 @@ export class Points {
     this.read();
   }
 
-  // From the stored list to the page. The place of the point in hand stays, as far as it can.
+  // Shows the stored list on the page. The current point keeps its position if possible.
   read() {
     const { board } = this.desk;
     const before = this.all.indexOf(board.current);
@@ -56,7 +56,7 @@ export class Points {
     if (before >= 0) board.current = this.inHand ?? this.unit;
   }
 
-  // The words on how to highlight stand in the unit in hand, and must not go with it.
+  // The instructions on highlighting are inside the current unit, and must not be removed with it.
   rescue() {
     const how = this.list.querySelector("#how");
     if (how) this.desk.form.append(how);
@@ -75,7 +75,7 @@ export class Points {
     this.source.value = JSON.stringify(written.length ? written : null);
   }
 
-  // Points come first among the units, so that highlights bear their numbers.
+  // Points come first among the units, so that highlights have their numbers.
   number() {
     const { sheet } = this.desk;
     sheet.units = [...this.all, ...this.others];

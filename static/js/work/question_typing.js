@@ -1,4 +1,4 @@
-// Seven questions about one: keys go from question to question, and say why the rest is not asked.
+// Seven questions about one query: keys move between them, and the page says why some are not asked.
 import { desk } from "../item.js";
 import { Chooser } from "./chooser.js";
 import { t, tn } from "../words.js";
@@ -56,7 +56,7 @@ board.refresh = () => {
   gate.classList.toggle("stopped", reasons(unit.values()).length > 0);
 };
 
-// Whoever gets to the long list can type at once, unless something is chosen there already.
+// On reaching the long list, a person can type at once, unless something is chosen there already.
 board.focus = () => {
   const group = board.aim();
   if (chooser && group === chooser.group && !unit.value(group)) chooser.focus();

@@ -1,4 +1,4 @@
-// The questions of a passage on its card: buttons that stand for the fields of the form.
+// The questions of a passage on its card: buttons that set the fields of the form.
 
 import { t } from "../words.js";
 
@@ -31,7 +31,7 @@ export class Cards {
     this.board.go(unit);
   }
 
-  // Most passages matter for nothing: one press says so of all that have no answer yet.
+  // Most passages do not matter, so one button answers no for all that have no answer yet.
   refuseRest() {
     if (this.saver.closed || !this.open) return false;
     const empty = this.units.flatMap((unit) =>

@@ -1,4 +1,4 @@
-// Passage rating: one's own nuggets, which can be edited.
+// Passage rating: the person's own nuggets, which can be edited.
 import { desk } from "../item.js";
 import { t } from "../words.js";
 
@@ -13,7 +13,7 @@ async function edit(button) {
 
 for (const button of buttons(document)) button.addEventListener("click", () => edit(button));
 
-// One nugget is opened; of several the next one is gone to, and Enter opens it.
+// A single nugget is opened. If there are several, the next one gets the focus, and Enter opens it.
 does.more.m = () => {
   const found = buttons(board.current.element);
   if (found.length === 1) edit(found[0]);

@@ -1,4 +1,4 @@
-// A judge's verdict beside each question: the person confirms it, one by one, or answers otherwise.
+// A judge's label beside each question: the person confirms it, one by one, or answers differently.
 // Confirming fills the form's own fields, so that a question which nobody looked at stays unanswered.
 // There is no way to confirm several at once.
 import { desk } from "../item.js";
@@ -28,7 +28,7 @@ for (const unit of board.sheet.units) {
   }
 }
 
-// Before the first thing that is asked, unless the protocol's own page has placed it.
+// Before the first question, unless the protocol's own page has placed it.
 function place(element, { element: home, groups }) {
   if (home.contains(element)) return;
   let first = groups[0] ?? home.querySelector("[data-written]");
@@ -47,7 +47,7 @@ function stopAtTheVerdict(unit) {
 
 const untouched = (unit) => unit.groups.every((group) => !unit.value(group)) && !unit.prose?.value.trim();
 
-// How the person's answer stands to the verdict.
+// How the person's answer relates to the judge's label.
 function stateOf(unit, { answer }) {
   if (untouched(unit)) return "open";
   const asked = unit.asked();
@@ -90,7 +90,7 @@ function confirm(unit) {
   desk.say(left ?? t("Confirmed, question {n}", { n: unit.number + 1 }));
 }
 
-// The key confirms only what is open: an answer of one's own is not taken back by a slip.
+// The key confirms only open questions, so that a slip cannot undo the person's own answer.
 desk.does.more.Enter = () => {
   const at = document.activeElement;
   if (at?.closest("button, a, summary, select, [data-marks], .drawer")) return false;

@@ -233,7 +233,7 @@ def test_replacing_the_protocols_own_guideline_counts_as_a_change_midway(study: 
     assert matter.actions[0].address.endswith("/results/#section-guideline")
     assert f"guideline={version.digest}" in matter.actions[2].address
     settings = client_of(study.rita).get(f"/campaigns/{campaign.pk}/settings/").content.decode()
-    assert "By the protocol’s own text: 1 answer<" in settings
+    assert "Under the protocol’s own text: 1 answer<" in settings
 
 
 def test_an_excluded_person_raises_no_alert(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ def cases(protocol: str, folder: Path) -> list[Case]:
 
 def at_issue(found: list[Case]) -> Shown:
     """The text that each unit is about, and the one beside it."""
-    return {(case.unit.kind, case.unit.key): (case.at_issue, case.beside) for case in found}
+    return {(case.unit.kind, case.unit.key): (case.judged_text, case.beside) for case in found}
 
 
 def test_units_about_an_answer_or_its_parts_point_at_their_texts(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_units_about_a_passage_point_at_it_and_questions_at_no_text(tmp_path: Pa
 
 def test_the_only_text_of_an_item_has_no_number_and_is_not_at_issue(tmp_path: Path) -> None:
     case = cases("report-coverage", tmp_path)[0]
-    assert (case.aliases, case.at_issue, case.beside) == ({"report": "report"}, None, None)
+    assert (case.aliases, case.judged_text, case.beside) == ({"report": "report"}, None, None)
 
 
 def test_answers_to_compare_have_a_random_order_for_each_item(tmp_path: Path) -> None:

@@ -112,10 +112,10 @@ def test_an_excluded_person_and_a_gold_item_do_not_count(
 
 
 def test_another_process_has_what_one_has_found(there: Dispute, searches: Searches) -> None:
-    dispute_queue._KEPT.clear()
+    dispute_queue._CACHE.clear()
     assert len(queue(there.study.campaign, there.dora)) == 3
     assert searches == []
-    dispute_queue._KEPT.clear()
+    dispute_queue._CACHE.clear()
     caches["reports"].clear()
     assert len(queue(there.study.campaign, there.dora)) == 3
     assert len(searches) == 1

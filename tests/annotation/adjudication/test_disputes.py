@@ -27,9 +27,9 @@ from annotation.adjudication.disputes import (
     counted_labels,
     disputed_units,
     disputes,
-    in_dispute,
     own_units,
     sent_units,
+    unit_disagreements,
 )
 from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
@@ -209,7 +209,7 @@ def test_a_dispute_lists_its_variables_and_ranks_by_the_most_disputed_one(
     for response, zeta, about in zip(answers, "112", "123", strict=True):
         for variable, value in (("zeta", zeta), ("about", about)):
             Label.objects.create(response=response, unit=unit, variable=variable, value=value)
-    found = in_dispute(counted_labels(campaign), unit.pk)
+    found = unit_disagreements(counted_labels(campaign), unit.pk)
     assert found == [
         Disagreement("about", (1, 1, 1), (1, 1, 1), judges=False),
         Disagreement("answerable", (3,), (3, 1), judges=True),
@@ -217,7 +217,7 @@ def test_a_dispute_lists_its_variables_and_ranks_by_the_most_disputed_one(
     ]
     (dispute,) = disputes(counted_labels(campaign).filter(unit=unit))
     assert dispute.rank == (0, 1 / 3)
-    assert in_dispute(counted_labels(campaign), unit.pk + 1000) == []
+    assert unit_disagreements(counted_labels(campaign), unit.pk + 1000) == []
     Label.objects.filter(unit=unit).exclude(variable="answerable").delete()
     assert names(there, of="sent") == []
     AdjudicationRequest.objects.create(unit=there.units[1])

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from annotation.answers.evidence import Located
+from annotation.answers.evidence import LocatedQuote
 from annotation.answers.locks import LockedRow
 from annotation.answers.storage import (
     PreparedAnswer,
@@ -143,7 +143,7 @@ def test_answers_are_equal_by_payload_or_for_files_by_labels() -> None:
 
 
 def test_spans_are_equal_by_text_quote_and_known_location() -> None:
-    given = Located("report", 3, 7, "Anna", "exact")
+    given = LocatedQuote("report", 3, 7, "Anna", "exact")
     stored = Span(field="report", start=3, end=7, quote="Anna")
 
     def but(**changes: Any) -> Span:

@@ -18,13 +18,13 @@ from annotation.answers.drafts import (
     check_state,
     draft_state,
 )
-from annotation.answers.evidence import Located, locate
+from annotation.answers.evidence import LocatedQuote, locate
 from annotation.answers.payloads import from_api, from_form
 from annotation.answers.storage import _check_conflict
 from annotation.answers.submission import Circumstances
 from annotation.answers.types import ConflictError, Detail, _same_spans
 from annotation.api import answers
-from annotation.imports.importer import details_of, merged
+from annotation.imports.importer import details_of, merge_payloads
 from annotation.models import Draft, Response
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec
@@ -282,7 +282,7 @@ class TestStoredVersions:
         self, given: Any, stored: Any, same: bool
     ) -> None:
         def spans(places: Any, quote: str = "x", field: str = "f") -> Any:
-            return [Located(field, at, end, quote, "exact") for at, end in places]
+            return [LocatedQuote(field, at, end, quote, "exact") for at, end in places]
 
         assert _same_spans(spans(given), spans(stored)) is same
         if given and same:
@@ -361,7 +361,7 @@ class TestQuoteLocations:
         else:
             spans, doubts = self.found(door, asked)
             assert spans == {
-                ("q1", "answerable"): [Located("report", place[0], place[1], quote, "exact")]
+                ("q1", "answerable"): [LocatedQuote("report", place[0], place[1], quote, "exact")]
             }
             assert doubts == []
 
@@ -382,25 +382,27 @@ class TestQuoteLocations:
     def test_a_quote_is_located_in_the_text_that_matches_best(self) -> None:
         texts = (Text("passage:a", "Oh, it OPENED."), Text("passage:b", "It opened. It opened."))
 
-        def found(words: str, *shown: Text) -> Located:
+        def found(words: str, *shown: Text) -> LocatedQuote:
             entry = Entry("q1", SPEC.units[0], {}, (Quote("v", "passage", words),))
             spans, _ = locate([entry], ItemSpec("q", SPEC.units, shown), "judge")
             (one,) = spans["q1", "v"]
             return one
 
-        exact = Located("passage:b", 0, 9, "It opened", "exact")
+        exact = LocatedQuote("passage:b", 0, 9, "It opened", "exact")
         assert found("It opened", *texts) == found("It opened", *texts[::-1]) == exact
-        folded = Located("passage:a", 4, 13, "it OPENED", "folded")
+        folded = LocatedQuote("passage:a", 4, 13, "it OPENED", "folded")
         twin = Text("passage:c", texts[0].text)
         assert found("IT opened", texts[0], twin) == folded
-        assert found("Zebras 123", *texts) == Located("passage", None, None, "Zebras 123", "none")
-        lost = Located("passage:a", None, None, "Zebras 123", "none")
+        assert found("Zebras 123", *texts) == LocatedQuote(
+            "passage", None, None, "Zebras 123", "none"
+        )
+        lost = LocatedQuote("passage:a", None, None, "Zebras 123", "none")
         assert found("Zebras 123", texts[0]) == lost
 
     def test_a_quote_of_an_unknown_text_is_reported(self) -> None:
         asked = Quote("answerable", "nowhere", "It", 0)
         spans, doubts = self.found("import", asked)
-        assert spans["q1", "answerable"] == [Located("nowhere", None, None, "It", "none")]
+        assert spans["q1", "answerable"] == [LocatedQuote("nowhere", None, None, "It", "none")]
         assert [each.message for each in doubts] == ["'nowhere' is not a text of this item"]
         assert problems(lambda: self.found("page", asked))
         assert self.found("import", Quote("v", "", "It", 0))[0]["q1", "v"][0].field == "report"
@@ -439,12 +441,12 @@ class TestMerging:
 
     def test_an_import_without_an_earlier_answer_is_taken_unchanged(self) -> None:
         new: Payload = {"units": {}, "comment": None}
-        assert merged(None, new, "v") is new
+        assert merge_payloads(None, new, "v") is new
 
     def test_merging_keeps_quotes_and_details_only_of_equal_values(self) -> None:
-        same = merged(self.OLD, {"units": {"a": {"v": "yes"}}, "comment": None}, "v")
+        same = merge_payloads(self.OLD, {"units": {"a": {"v": "yes"}}, "comment": None}, "v")
         assert same == self.OLD
-        other = merged(self.OLD, {"units": {"a": {"v": "no"}}, "comment": "new"}, "v")
+        other = merge_payloads(self.OLD, {"units": {"a": {"v": "no"}}, "comment": "new"}, "v")
         assert other["units"]["a"] == {"v": "no", "w": "no", "evidence": []}
         assert other["details"] == {"a": {"w": {"score": 2.0}}}
         assert other["comment"] == "new"
@@ -453,21 +455,27 @@ class TestMerging:
     def test_imported_quotes_replace_those_of_the_same_variable(self) -> None:
         quote = {"variable": "v", "quote": "y"}
         new = {"units": {"a": {"v": "yes", "evidence": [quote]}}, "comment": None}
-        assert merged(self.OLD, new, "v")["units"]["a"]["evidence"] == [quote]
-        assert merged(self.OLD, new, "w")["units"]["a"]["evidence"] == [{"quote": "x"}, quote]
-        assert merged(self.OLD, new, None)["units"]["a"]["evidence"] == [{"quote": "x"}, quote]
+        assert merge_payloads(self.OLD, new, "v")["units"]["a"]["evidence"] == [quote]
+        assert merge_payloads(self.OLD, new, "w")["units"]["a"]["evidence"] == [
+            {"quote": "x"},
+            quote,
+        ]
+        assert merge_payloads(self.OLD, new, None)["units"]["a"]["evidence"] == [
+            {"quote": "x"},
+            quote,
+        ]
 
     def test_imported_details_override_the_old_ones(self) -> None:
         details: dict[str, Any] = {"a": {"v": {"score": 9.0, "meta": {"n": 1}}}, "b": {"v": {}}}
         new = {"units": {"a": {"v": "yes"}, "b": {"w": "1"}}, "comment": None, "details": details}
-        found = merged(self.OLD, new, "v")
+        found = merge_payloads(self.OLD, new, "v")
         assert found["details"]["a"] == {"v": details["a"]["v"], "w": {"score": 2.0}}
         assert found["units"]["b"] == {"v": "no", "w": "1"}
         assert details_of(found)["a", "v"] == Detail(9.0, {"n": 1})
         assert details_of(found)["b", "v"] == Detail(None, None)
         assert details_of({"units": {}}) == {}
         plain: Payload = {"units": {"a": {}}, "comment": None}
-        assert "details" not in merged(plain, {"units": {"a": {}}, "comment": None}, None)
+        assert "details" not in merge_payloads(plain, {"units": {"a": {}}, "comment": None}, None)
 
 
 class TestSchema:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from annotation.answers.evidence import (
-    Located,
+    LocatedQuote,
     MisplacedEvidence,
     _exact,
     _fields_for,
@@ -113,8 +113,8 @@ def test_a_field_name_means_one_text_or_all_texts_of_its_kind() -> None:
 
 
 def test_the_best_location_is_the_found_one_with_the_surest_method() -> None:
-    def parts(*methods: str) -> list[Located]:
-        return [Located("f", None if m == "none" else 0, 1, "x", m) for m in methods]
+    def parts(*methods: str) -> list[LocatedQuote]:
+        return [LocatedQuote("f", None if m == "none" else 0, 1, "x", m) for m in methods]
 
     order = [("exact",), ("folded",), ("joined", "exact"), ("fuzzy",), ("exact", "none")]
     mixed = [order[n] for n in (3, 0, 4, 2, 1)]

@@ -12,7 +12,7 @@ from annotation.campaign_setup.dry_run import Assumptions, simulate
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Campaign, Item, QuerySampling, UnitSampling, User
-from datasets.jobs.guard import InRequestError, answering
+from datasets.jobs.guard import InRequestError, answering_request
 from datasets.models import Batch
 from tests.cast import Line, campaign_of, load, run
 from tests.team_cast import move_to_own_team
@@ -46,7 +46,7 @@ DESIGNS = {
 @pytest.mark.every_case
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
 def test_a_dry_run_predicts_the_created_campaign(many: Batch, design: Design) -> None:
-    with answering(), pytest.raises(InRequestError):
+    with answering_request(), pytest.raises(InRequestError):
         simulate("c", "report-coverage", many, design, people=4)
     predicted = simulate("c", "report-coverage", many, design, people=4)
     assert not any(model.objects.exists() for model in (Campaign, Item, QuerySampling))

@@ -46,7 +46,7 @@ def test_units_are_in_campaign_order_with_peoples_labels(there: Dispute) -> None
     assert [each.people for each in found[1:]] == [
         {"answerable": {"yes": 2, "no": 1}}, {"answerable": {"no": 3}}, {}, {}, {},
     ]  # fmt: skip
-    assert found[1].digested() == [
+    assert found[1].digest_content() == [
         there.item.key, "question", "q:1", {"answerable": {"yes": 2, "no": 1}}, {}, 3,
     ]  # fmt: skip
     assert not any(each.people for each in read(there, None, "rating"))

@@ -6,7 +6,7 @@ import numpy as np
 
 from analysis.measures.contexts import required_subset
 from analysis.measures.ratings import Answers
-from annotation.derivation.rules.required_passages import required
+from annotation.derivation.rules.required_passages import choose_passages
 
 
 def test_the_papers_method_goes_down_the_ranking_and_the_stepwise_one_needs_fewer_passages() -> (
@@ -19,8 +19,8 @@ def test_the_papers_method_goes_down_the_ranking_and_the_stepwise_one_needs_fewe
         "c": frozenset({"4", "5"}),
         "d": frozenset[str](),
     }
-    assert required(answers) == ["a", "b", "c"]
-    assert required(answers, "stepwise") == ["a", "c"]
+    assert choose_passages(answers) == ["a", "b", "c"]
+    assert choose_passages(answers, "stepwise") == ["a", "c"]
 
 
 def test_rule_and_measures_require_the_same_passages() -> None:
@@ -33,4 +33,4 @@ def test_rule_and_measures_require_the_same_passages() -> None:
         found = Answers(yes, every, passages, questions, none, every, every, none, np.ones(1, bool))
         kept = required_subset(found, passages)[0]
         answers = {f"p{p}": frozenset(str(q) for q in range(8) if yes[0, p, q]) for p in range(6)}
-        assert set(required(answers)) == {f"p{p}" for p in range(6) if kept[p]}
+        assert set(choose_passages(answers)) == {f"p{p}" for p in range(6) if kept[p]}

@@ -284,5 +284,12 @@ class TestWrittenAnswers:
         batch(tmp_path)
         campaign("grounded-answer", "--option", "variables=descriptor,deflected", people=2)
         respond(tmp_path, "verify", {"q1": {"ada": wrote("One."), "ben": wrote("Two.")}})
-        with pytest.raises(CommandError, match=r"not finished: 1 items have fewer .*\(q2\)"):
+        with pytest.raises(CommandError, match=r"not finished: 1 item has fewer .*\(q2\)"):
+            derive("x", "references", campaign="verify")
+
+    def test_of_many_missing_answers_the_first_five_are_named(self, tmp_path: Path) -> None:
+        batch(tmp_path, [{"id": f"q{n}", "text": "When?"} for n in range(1, 8)])
+        campaign("grounded-answer", "--option", "variables=descriptor,deflected", people=1)
+        unfinished = r"7 items have fewer answers .*\(q1, q2, q3, q4, q5 and 2 more\)"
+        with pytest.raises(CommandError, match=unfinished):
             derive("x", "references", campaign="verify")

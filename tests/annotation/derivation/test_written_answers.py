@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
-from annotation.derivation.answers import WrittenAnswer, merged, read_answer, sentences_of
+from annotation.derivation.answers import WrittenAnswer, merge_answers, read_answer, sentences_of
 from annotation.models import Assignment, Campaign, Exclusion, Rater, Response
 from annotation.presentation import present
 from datasets import rows
@@ -53,7 +53,7 @@ class TestOneAnswer:
 
 class TestEqualAnswers:
     def test_equal_answers_are_merged_at_the_position_of_the_first(self) -> None:
-        found = merged([
+        found = merge_answers([
             WrittenAnswer("A", people=frozenset({1}), sources=frozenset({11})),
             WrittenAnswer("B", people=frozenset({2})),
             WrittenAnswer("A", ("p",), ("s",), people=frozenset({3}), sources=frozenset({13})),
@@ -64,7 +64,7 @@ class TestEqualAnswers:
         assert (found[0].citations, found[0].selected) == ((), ("s",))
 
     def test_a_deflection_is_not_merged_with_an_empty_answer(self) -> None:
-        assert len(merged([WrittenAnswer(""), WrittenAnswer("", deflected=True)])) == 2
+        assert len(merge_answers([WrittenAnswer(""), WrittenAnswer("", deflected=True)])) == 2
 
 
 def test_selected_sentences_are_listed_in_reading_order() -> None:

@@ -21,7 +21,7 @@ from django.core.management.base import CommandError
 from annotation.exports.bundles import bundle_exports, expected_lines
 from annotation.exports.jobs import carry_out, question
 from annotation.exports.registry import EXPORTS, exports_of
-from annotation.exports.writers import zipped
+from annotation.exports.writers import stream_zip
 from annotation.models import Campaign, Label, Span, Unit
 from tests.annotation.label_files import labels_for
 from tests.cast import Line, campaign_of, exported, load, run, write_lines
@@ -229,7 +229,7 @@ def test_wrong_options_are_explained(campaign: Campaign, more: tuple[str, ...], 
 
 
 def test_an_archive_contains_the_same_files(campaign: Campaign) -> None:
-    pieces = zipped(bundle_exports(campaign, "dataset", "parquet"))
+    pieces = stream_zip(bundle_exports(campaign, "dataset", "parquet"))
     with zipfile.ZipFile(io.BytesIO(b"".join(pieces))) as archive:
         assert archive.testzip() is None
         manifest = json.loads(archive.read("manifest.json"))
@@ -247,7 +247,7 @@ def test_an_archive_is_streamed() -> None:
             asked.append(n)
             yield b"x" * 100_000
 
-    sent = zipped([("a.parquet", pieces())])
+    sent = stream_zip([("a.parquet", pieces())])
     next(sent)
     assert len(asked) < 3
 

@@ -258,7 +258,7 @@ class TestOtherCampaigns:
         assert [self.answered_item(each, study.rita).exposed for each in again.items.all()] == [
             True, True, False,
         ]  # fmt: skip
-        assert not [*exposure.wrong(campaign), *exposure.wrong(again)]
+        assert not [*exposure.find_violations(campaign), *exposure.find_violations(again)]
 
     def renamed(self, batch: Batch) -> Batch:
         """Rename the campaign, so that another one over the same batch can have its name."""
@@ -371,7 +371,7 @@ class TestTheCheck:
         return answer(study, study.rita)
 
     def wrong(self, study: Study) -> list[str]:
-        return [str(each).partition(": ")[2] for each in exposure.wrong(study.campaign)]
+        return [str(each).partition(": ")[2] for each in exposure.find_violations(study.campaign)]
 
     def test_marks_follow_from_the_ledger(self, study: Study, marked: Response) -> None:
         answer(study, study.rita)

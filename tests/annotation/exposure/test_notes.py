@@ -96,12 +96,12 @@ def test_an_accounts_look_is_recorded_once_until_there_are_new_answers(study: St
         ledger.record(user.pk, notes)
     assert list(Look.objects.values_list("user", flat=True)) == [study.rita.pk, study.ben.pk]
     with CaptureQueriesContext(connection) as found:
-        ledger.recorded_again(study.rita.pk, notes)
+        ledger.record_again(study.rita.pk, notes)
         ledger.record(study.rita.pk, notes)
     assert not [each for each in found if each["sql"].startswith("INSERT")]
     assert len(found) == 2
     newest = submit(study.assignment(study.ben), payload("no"), "page").response.pk
-    ledger.recorded_again(study.rita.pk, notes)
+    ledger.record_again(study.rita.pk, notes)
     assert list(Look.objects.values_list("upto", flat=True)) == [newest - 1, newest - 1, newest]
     assert Look.objects.latest("pk").at <= timezone.now()
 

@@ -19,7 +19,6 @@ from annotation.assignments.queue import next_assignment
 from annotation.gold.scoring import (
     Score,
     admit,
-    begun_scores,
     compare_with_gold,
     count_gold_to_come,
     count_remaining_gold,
@@ -29,6 +28,7 @@ from annotation.gold.scoring import (
     practice_score,
     score,
     scores,
+    scores_of_begun,
 )
 from annotation.models import (
     Admission,
@@ -222,7 +222,7 @@ class TestGold:
             answer(Assignment.objects.get(item__key="r2"), code)
         both = (ann.pk, bo.pk)
         assert scores(campaign, both, "gold") == {ann.pk: result, bo.pk: Score(0, 2, 0, 0)}
-        assert begun_scores(campaign, both, "gold") == {ann.pk: result}
+        assert scores_of_begun(campaign, both, "gold") == {ann.pk: result}
         assert score(campaign, bo, "gold") == Score(0, 2, 0, 0)
 
     def test_answers_to_repeats_and_to_parts_of_an_item_do_not_count(self, folder: Path) -> None:
@@ -237,7 +237,7 @@ class TestGold:
         none = Score(0, 1, 0, 0)
         assert score(campaign, ann, "gold") == none
         assert scores(campaign, [ann.pk], "gold") == {ann.pk: none}
-        assert begun_scores(campaign, [ann.pk], "gold") == {}
+        assert scores_of_begun(campaign, [ann.pk], "gold") == {}
 
     def test_only_asked_gold_answers_are_checked(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--gold-every", "2")
@@ -247,8 +247,8 @@ class TestGold:
         answer(Assignment.objects.create(item=item, rater=ann, asked=["q2:b"]), "yes")
         result = Score(1, 1, 0, 1)
         assert score(campaign, ann, "gold") == result
-        assert scores(campaign, [ann.pk], "gold") == begun_scores(campaign, [ann.pk], "gold")
-        assert begun_scores(campaign, [ann.pk], "gold") == {ann.pk: result}
+        assert scores(campaign, [ann.pk], "gold") == scores_of_begun(campaign, [ann.pk], "gold")
+        assert scores_of_begun(campaign, [ann.pk], "gold") == {ann.pk: result}
 
     def test_answered_gold_items_do_not_come_again(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--gold-every", "2")

@@ -35,7 +35,6 @@ from annotation.gold.scoring import (
     Score,
     admissible,
     admit,
-    begun_scores,
     compare_with_gold,
     describe_practice,
     is_admitted,
@@ -44,6 +43,7 @@ from annotation.gold.scoring import (
     practice_score,
     score,
     scores,
+    scores_of_begun,
     waiting_for_practice,
 )
 from annotation.imports import gold as loading
@@ -261,11 +261,11 @@ class TestScores:
             found = {who.pk: each for (of, who), each in expected_scores.items() if of == use}
             assert scores(campaign, both, use) == found
             begun = {pk: each for pk, each in found.items() if each != Score(0, 2, 0, 0)}
-            assert begun_scores(campaign, both, use) == begun
-        assert begun_scores(other, (ann.pk, cy.pk), "practice") == {cy.pk: Score(1, 2, 1, 1)}
-        assert begun_scores(campaign, (), "gold") == {}
+            assert scores_of_begun(campaign, both, use) == begun
+        assert scores_of_begun(other, (ann.pk, cy.pk), "practice") == {cy.pk: Score(1, 2, 1, 1)}
+        assert scores_of_begun(campaign, (), "gold") == {}
         Item.objects.filter(campaign=campaign, use="gold").update(use="study")
-        assert begun_scores(campaign, both, "gold") == {}
+        assert scores_of_begun(campaign, both, "gold") == {}
         assert scores(campaign, both, "gold") == dict.fromkeys(both, Score(0, 0, 0, 0))
 
     def test_feedback_lists_gold_answers_unit_by_unit_in_order(self, campaign: Campaign) -> None:
@@ -480,7 +480,7 @@ class TestKnownItems:
         self, campaign: Campaign, wrong: dict[str, Any], message: str, mend: str
     ) -> None:
         with pytest.raises(InputError) as error:
-            list(self.items(campaign).checked([row(**wrong)]))
+            list(self.items(campaign).check_rows([row(**wrong)]))
         assert error.value.wrong == f"campaign 'c': {message}"
         assert error.value.remedy.startswith(mend)
         assert "sampling" not in error.value.remedy
@@ -488,10 +488,10 @@ class TestKnownItems:
 
     def test_a_valid_line_is_returned_with_its_units_name(self, campaign: Campaign) -> None:
         rows = [row(), row(kind="question", protocol="report-coverage"), row(value=None)]
-        found = list(self.items(campaign).checked(rows))
+        found = list(self.items(campaign).check_rows(rows))
         assert [(each.row, each.name) for each in found] == [(each, "q1:a") for each in rows]
         codes = schema(campaign).variables[0].answers
-        assert list(self.items(campaign).checked([row(value=codes[-1])]))
+        assert list(self.items(campaign).check_rows([row(value=codes[-1])]))
 
     def response(self, **answers: Any) -> ResponseRow:
         units = {name.replace("_", ":"): each for name, each in answers.items()}
@@ -539,7 +539,7 @@ class TestKnownItems:
         assert item is not None
         name = schema(campaign).variables[0].name
         with pytest.raises(InputError) as error:
-            list(KnownItems(campaign).checked([row(item.key, "zz", variable=name)]))
+            list(KnownItems(campaign).check_rows([row(item.key, "zz", variable=name)]))
         assert error.value.remedy.endswith(" or create the campaign with --option sampling=all")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from annotation.answers.types import Detail
-from annotation.imports.importer import details_of, merged
+from annotation.imports.importer import details_of, merge_payloads
 
 pytestmark = pytest.mark.every_case
 
@@ -23,12 +23,12 @@ def quote(text: str, variable: str | None = None) -> dict[str, Any]:
 
 def test_without_a_stored_answer_the_import_is_unchanged() -> None:
     given = payload("so", {"u": {}}, u={"v": "yes"})
-    assert merged(None, given, "v") is given
+    assert merge_payloads(None, given, "v") is given
 
 
 def test_units_and_variables_not_in_the_file_stay() -> None:
     stands = payload(None, None, u={"v": "yes", "w": "3"}, x={"v": "no"}) | {"more": 1}
-    found = merged(stands, payload(None, None, u={"v": "no"}, y={"v": "yes"}), "v")
+    found = merge_payloads(stands, payload(None, None, u={"v": "no"}, y={"v": "yes"}), "v")
     assert found == {
         "units": {"u": {"v": "no", "w": "3"}, "x": {"v": "no"}, "y": {"v": "yes"}},
         "comment": None, "more": 1,
@@ -45,9 +45,9 @@ def test_a_comment_stays_until_another_comes(
     before: str | None, given: str | None, after: str | None
 ) -> None:
     stands = payload(before, None, u={"v": "yes"})
-    assert merged(stands, payload(given, None, u={"v": "yes"}), "v")["comment"] == after
+    assert merge_payloads(stands, payload(given, None, u={"v": "yes"}), "v")["comment"] == after
     del stands["comment"]
-    assert merged(stands, payload(given, None), "v")["comment"] == (given or None)
+    assert merge_payloads(stands, payload(given, None), "v")["comment"] == (given or None)
 
 
 OLD = [quote("a", "v"), quote("b", "w"), quote("c")]
@@ -76,7 +76,7 @@ def test_stored_quotes_stay_only_with_an_equal_value(
     evidence: str | None, new: dict[str, Any], kept: list[str]
 ) -> None:
     stands = payload(None, None, u={"v": "yes", "w": "3", "evidence": OLD})
-    found = merged(stands, payload(None, None, u=new), evidence)["units"]["u"]
+    found = merge_payloads(stands, payload(None, None, u=new), evidence)["units"]["u"]
     assert [each["quote"] for each in found["evidence"]] == kept
 
 
@@ -92,7 +92,7 @@ def test_stored_quotes_stay_only_with_an_equal_value(
 def test_an_answer_that_never_had_quotes_gets_no_empty_list(
     old: dict[str, Any], new: dict[str, Any], has: bool
 ) -> None:
-    found = merged(payload(None, None, u=old), payload(None, None, u=new), "v")
+    found = merge_payloads(payload(None, None, u=old), payload(None, None, u=new), "v")
     assert ("evidence" in found["units"]["u"]) is has
 
 
@@ -101,7 +101,7 @@ def test_details_stay_only_with_an_equal_value_and_new_ones_take_precedence() ->
     stands = payload(None, details, u={"v": "yes", "w": "3"}, x={"v": "no"})
 
     def after(given: dict[str, Any], more: Any = None) -> Any:
-        return merged(stands, payload(None, more, u=given), "v").get("details")
+        return merge_payloads(stands, payload(None, more, u=given), "v").get("details")
 
     assert after({"v": "yes"}) == details
     assert after({"v": "no"}) == {"u": {"w": {"score": 0.2}}, "x": details["x"]}
@@ -115,11 +115,11 @@ def test_details_stay_only_with_an_equal_value_and_new_ones_take_precedence() ->
 
 def test_without_details_the_details_key_is_absent() -> None:
     stands = payload(None, {"u": {"v": {"score": 0.1}}}, u={"v": "yes"})
-    assert "details" not in merged(stands, payload(None, None, u={"v": "no"}), "v")
+    assert "details" not in merge_payloads(stands, payload(None, None, u={"v": "no"}), "v")
     bare = payload(None, None, u={"v": "yes"})
-    assert "details" not in merged(bare, payload(None, {"u": {}}, u={"v": "no"}), "v")
+    assert "details" not in merge_payloads(bare, payload(None, {"u": {}}, u={"v": "no"}), "v")
     details = {"u": {"v": {"meta": {"a": 1}}}}
-    assert merged(bare, payload(None, details, u={"v": "no"}), "v")["details"] == details
+    assert merge_payloads(bare, payload(None, details, u={"v": "no"}), "v")["details"] == details
 
 
 def test_details_are_score_and_meta_by_unit_and_variable() -> None:

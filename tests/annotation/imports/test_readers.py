@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from annotation.answers.submission import REASONS
-from annotation.imports.clapnq import Released, read_clapnq
+from annotation.imports.clapnq import ReleasedAnswer, read_clapnq
 from annotation.imports.crux import looks_like_crux, rater_of, read_crux
 from annotation.imports.label_studio import Choice, Highlight, StudioAnswer, read_label_studio
 from annotation.imports.labels import StandIn, read_labels, strict_json
@@ -456,14 +456,14 @@ class TestCrux:
 
 
 class TestClapnq:
-    def read(self, file: File, *outputs: Line) -> list[Released]:
+    def read(self, file: File, *outputs: Line) -> list[ReleasedAnswer]:
         return list(read_clapnq(file([{"id": "q", "output": list(outputs)}])))
 
     def output(self, raters: Any, turn: Any = 1, **meta: Any) -> Line:
         facts = {"annotator": raters, "round": turn, **meta}
         return {"answer": f"of {raters}", "selected_sentences": ["s"], "meta": facts}
 
-    def rows_of(self, found: list[Released]) -> list[tuple[Any, ...]]:
+    def rows_of(self, found: list[ReleasedAnswer]) -> list[tuple[Any, ...]]:
         return [(r.rater, r.replicate, r.output, r.round, r.action) for r in found]
 
     def test_the_first_annotator_of_a_shared_answer_wrote_it_and_the_second_kept_it(

@@ -128,7 +128,7 @@ def removing(study: Study) -> Act:
 
 def recorded_change(study: Study) -> Act:
     def act() -> None:
-        with membership.recorded_change(study.campaign):
+        with membership.record_change(study.campaign):
             membership.set_most_items(study.campaign, 2)
 
     return act

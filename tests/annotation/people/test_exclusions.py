@@ -18,7 +18,7 @@ from annotation.answers.submission import submit
 from annotation.exports import rows
 from annotation.models import MAX_REASON, Exclusion, Rater, rater_of
 from annotation.people import membership
-from annotation.people.membership import PeopleError, exclude, excluded, include
+from annotation.people.membership import PeopleError, exclude, exclusion_reasons, include
 from tests.api.cast import assert_error, script_of
 from tests.cast import run
 from tests.once import once
@@ -86,7 +86,7 @@ def test_an_undone_exclusion_is_kept_as_a_record(study: Study) -> None:
     rita = rater_of(study.rita)
     exclude(study.campaign, rita, WHY, study.root)
     assert include(study.campaign, rita, study.root)
-    assert excluded("Pilot") == {}
+    assert exclusion_reasons("Pilot") == {}
     assert not include(study.campaign, rita)
     row = Exclusion.objects.get()
     assert (row.reason, row.by, row.undone_by) == (WHY, study.root, study.root)
@@ -98,13 +98,13 @@ def test_a_new_reason_replaces_the_earlier_one(study: Study) -> None:
     exclude(study.campaign, rita, WHY)
     assert exclude(study.campaign, rita, f"  {WHY}  ") == Exclusion.objects.get()
     exclude(study.campaign, rita, "asked to be left out")
-    assert excluded("Pilot") == {rita.name: "asked to be left out"}
+    assert exclusion_reasons("Pilot") == {rita.name: "asked to be left out"}
     assert Exclusion.objects.count() == 2
 
 
 def test_an_exclusion_applies_to_one_campaign(study: Study) -> None:
     exclude(study.campaign, rater_of(study.rita), WHY)
-    assert excluded("Another") == {}
+    assert exclusion_reasons("Another") == {}
 
 
 @pytest.mark.parametrize("reason", ["", "  ", "x" * 501])
@@ -128,10 +128,10 @@ def test_a_reason_has_1_to_500_characters(study: Study, length: int, fits: bool)
 def test_including_a_rater_again_leaves_other_exclusions_in_place(study: Study) -> None:
     for user in (study.rita, study.ben):
         exclude(study.campaign, rater_of(user), WHY)
-    assert len(excluded(study.campaign.name)) == 2
+    assert len(exclusion_reasons(study.campaign.name)) == 2
     assert include(study.campaign, rater_of(study.ben))
     assert not include(study.campaign, rater_of(study.ben))
-    assert excluded(study.campaign.name) == {rater_of(study.rita).name: WHY}
+    assert exclusion_reasons(study.campaign.name) == {rater_of(study.rita).name: WHY}
 
 
 def test_the_second_of_two_simultaneous_exclusions_is_refused(
@@ -143,7 +143,7 @@ def test_the_second_of_two_simultaneous_exclusions_is_refused(
     monkeypatch.setattr(membership, "include", lambda *_: False)
     with pytest.raises(PeopleError, match="just now; look again"):
         exclude(study.campaign, rater, "another reason")
-    assert excluded(study.campaign.name) == {rater.name: WHY}
+    assert exclusion_reasons(study.campaign.name) == {rater.name: WHY}
 
 
 def test_only_raters_of_the_campaign_can_be_excluded(study: Study) -> None:
@@ -170,7 +170,7 @@ def test_a_researcher_excludes_a_rater_on_the_page(study: Study) -> None:
     assert WHY in shown
     assert "Include again" in shown
     rita.post(where, {"order": "include", "rater": ben.pk})
-    assert excluded("Pilot") == {}
+    assert exclusion_reasons("Pilot") == {}
 
 
 def test_the_api_excludes_a_rater(study: Study) -> None:
@@ -179,7 +179,7 @@ def test_the_api_excludes_a_rater(study: Study) -> None:
     raters = script.put(path, {"reason": WHY}).json()["raters"]
     assert {each["name"]: each["excluded"] for each in raters}[ben.name] == WHY
     assert script.put(path, {"reason": None}).status_code == 200
-    assert excluded("Pilot") == {}
+    assert exclusion_reasons("Pilot") == {}
     assert_error(script.put(path, {"reason": "x" * 501}), 400)
     foreign = Rater.objects.create(name="stranger").pk
     other = f"campaigns/{study.campaign.pk}/raters/{foreign}/exclusion/"

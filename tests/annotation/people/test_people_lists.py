@@ -37,7 +37,7 @@ from annotation.people.membership import (
     add_member,
     end_membership,
     exclude,
-    excluded,
+    exclusion_reasons,
     has_decided,
     include,
     readable,
@@ -120,16 +120,16 @@ class TestRaters:
         again = exclude(study.campaign, ann, "asleep", study.root)
         assert again != made
         exclude(study.campaign, judge, "wrong prompt")
-        assert excluded("Pilot") == {"ann": "asleep", "judge": "wrong prompt"}
-        assert list(excluded("Pilot")) == ["ann", "judge"]
-        assert excluded("Other") == {"ann": "x" * 500}
+        assert exclusion_reasons("Pilot") == {"ann": "asleep", "judge": "wrong prompt"}
+        assert list(exclusion_reasons("Pilot")) == ["ann", "judge"]
+        assert exclusion_reasons("Other") == {"ann": "x" * 500}
         made.refresh_from_db()
         assert made.undone_by == study.root
         assert include(study.campaign, ann, study.rita)
         again.refresh_from_db()
         assert again.undone_by == study.rita
         assert not include(study.campaign, ann, study.root)
-        assert excluded("Other") == {"ann": "x" * 500}
+        assert exclusion_reasons("Other") == {"ann": "x" * 500}
         events = list(Event.objects.filter(event__startswith="exclusion").order_by("pk"))
         assert [each.event for each in events] == ["exclusion.made"] * 4 + ["exclusion.undone"]
         assert (events[0].before, bool(events[2].before)) == ("", True)

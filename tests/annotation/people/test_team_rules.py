@@ -31,10 +31,10 @@ from datasets.models import Batch, Team, TeamMember
 from datasets.teams import (
     NotManagedError,
     TeamError,
+    describe_owner,
     kinds,
     managed_teams,
     manages,
-    owner_in_words,
     several_for,
     shares_of,
     team_choice,
@@ -373,7 +373,7 @@ class TestMoving:
         join_team(study.rita, bridges)
         share_with(study.campaign.batch, bridges)
         assert move(study.campaign, bridges) == [
-            "Released: 1 reserved slot of people outside bridges."
+            "Released 1 reserved slot from people outside bridges."
         ]
         states = [Assignment.objects.get(pk=each.pk).status for each in (mine, bens, ritas)]
         assert states == ["cancelled", "open", "open"]
@@ -394,7 +394,7 @@ class TestMoving:
             join_team(user, bridges)
         assert move(study.campaign, bridges, study.root) == [
             "Batch 'harbour' is shared with bridges, to read.",
-            "Released: 2 reserved slots of people outside bridges.",
+            "Released 2 reserved slots from people outside bridges.",
         ]
         states = [Assignment.objects.get(pk=each.pk).status for each in (mine, bens, ritas)]
         assert states == ["open", "cancelled", "cancelled"]
@@ -450,7 +450,7 @@ def test_the_history_lists_owners_shares_and_moves(study: Study, main: Team, bri
 class TestChoiceOfTeam:
     def test_teams_are_mentioned_only_if_there_are_several(self, study: Study, main: Team) -> None:
         assert not there_are_several()
-        assert owner_in_words(study.campaign) == ""
+        assert describe_owner(study.campaign) == ""
         assert team_named(None) == team_named("") == team_named("main") == main
         assert not several_for("request 1")
         create_team("second")
@@ -458,9 +458,9 @@ class TestChoiceOfTeam:
         assert several_for("request 2")
         assert several_for("")
         assert there_are_several()
-        assert owner_in_words(study.campaign) == "Team main."
+        assert describe_owner(study.campaign) == "Team main."
         study.campaign.made_by = study.rita
-        assert owner_in_words(study.campaign) == "Team main, created by rita."
+        assert describe_owner(study.campaign) == "Team main, created by rita."
         for name, why in (
             (None, "say for which team, by --team: main, second"),
             ("third", "there is no team 'third'; there are main, second"),

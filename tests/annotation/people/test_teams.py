@@ -419,7 +419,7 @@ class TestSharingAndMoving:
         consequences = move(study.campaign, team)
         assert consequences == [
             "Batch 'harbour' is shared with bridges, to read.",
-            "Released: 1 reserved slot of people outside bridges.",
+            "Released 1 reserved slot from people outside bridges.",
         ]
         assert Assignment.objects.get(pk=mine.pk).status == "cancelled"
         assert study.campaign in manageable(olga)

@@ -11,13 +11,13 @@ from django.core.management import CommandError
 
 from annotation import prerequisites
 from annotation.answers.submission import submit
-from annotation.api.assignments import presented
+from annotation.api.assignments import describe_assignment
 from annotation.api.campaign_serializers import OptionsSerializer
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design, DesignError
 from annotation.exposure import ledger
-from annotation.integrity.exposure import wrong
+from annotation.integrity.exposure import find_violations
 from annotation.models import Assignment, Campaign, Label, Rater, Response, User, rater_of
 from annotation.prerequisites.grounded_answer import first_answer
 from annotation.presentation import asked_units, present, usable_answers, with_a_gap
@@ -160,12 +160,12 @@ def test_a_look_at_another_first_answer_exposes_and_at_the_shown_one_does_not(
     kept = answer(mine, "By ada.", action="keep")
     stored = submit(mine, kept, "page").response
     assert stored.exposed is exposed
-    assert not list(wrong(second))
+    assert not list(find_violations(second))
     # By now another answer is shown; which one was shown at the time is not stored.
     Response.objects.filter(assignment__rater=rater_of(study.ada)).update(current=False)
-    assert not list(wrong(second))
+    assert not list(find_violations(second))
     stored.exposures.update(units=["somewhere"])
-    assert len(list(wrong(second))) == exposed
+    assert len(list(find_violations(second))) == exposed
 
 
 class TestJudges:
@@ -410,12 +410,12 @@ class TestApi:
     def test_the_api_gives_the_first_answer_with_the_item(self, study: Study) -> None:
         second, first = after(study), write(study)
         mine = taken(second, rater_of(study.ben))
-        found = presented(mine)["first_answer"]
+        found = describe_assignment(mine)["first_answer"]
         assert found["text"] == FIRST_TEXT
         assert found["citations"] == ["p", "p#1"]
         assert set(found["selected"]) == {name for name in mine.asked if name != "q/1"}
         assert "response" not in found
-        assert presented(first)["first_answer"] is None
+        assert describe_assignment(first)["first_answer"] is None
 
     def test_the_api_accepts_the_gate_option(self) -> None:
         assert OptionsSerializer(data={"gate": "gap"}).is_valid()

@@ -10,7 +10,7 @@ from django.core.cache import caches
 
 from annotation.progress import counts
 from annotation.progress.answer_totals import AnswerTotals
-from annotation.progress.counts import Counted, Total, cached
+from annotation.progress.counts import PersonCounts, Total, cached
 from annotation.progress.status import (
     NO_RECENT_ANSWERS,
     NO_TIMES,
@@ -114,7 +114,7 @@ class TestSpeed:
 
 
 def person(median: float | None, done: int, placed: int, held: int) -> Person:
-    counted = Counted(7, "ann", done, placed, 0, held)
+    counted = PersonCounts(7, "ann", done, placed, 0, held)
     return Person(counted, Speed(1, median), None, None, None, None, None)
 
 

@@ -17,7 +17,7 @@ from annotation.models import Assignment, Campaign, GoldAnswer, Item, Rater, Res
 from annotation.people.membership import exclude
 from annotation.progress import counts
 from annotation.progress.counts import (
-    Counted,
+    PersonCounts,
     Times,
     answers_by_guideline,
     by_day,
@@ -96,8 +96,8 @@ class TestPeople:
         row(study.campaign, 1, rater("judge", "judge"), slot=None)
         row(other, 0, rater("cy"))
         assert by_person(study.campaign) == [
-            Counted(ann.pk, "ann", done=0, placed=0, known=0, held=1),
-            Counted(bo.pk, "bo", done=2, placed=1, known=2, held=1),
+            PersonCounts(ann.pk, "ann", done=0, placed=0, known=0, held=1),
+            PersonCounts(bo.pk, "bo", done=2, placed=1, known=2, held=1),
         ]
         assert total(study.campaign) == (3, 6)
         assert total(Campaign(pk=0)) == (0, 0)

@@ -9,7 +9,7 @@ import pytest
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, name_units
 from annotation.protocols.schema import schema_of
-from annotation.protocols.units import OPENING, opening
+from annotation.protocols.units import OPENING, first_words
 from datasets.rows import KeyPoint, Passage, Query
 from tests.annotation.protocol_cast import BRIDGE, QUERY, RIVER
 
@@ -241,6 +241,6 @@ def test_texts_stay_verbatim(protocol):
 
 
 def test_a_long_unit_is_named_by_its_opening_words():
-    assert opening("One\r\n  two") == "One two"
-    assert opening("a" * OPENING) == "a" * OPENING
-    assert opening("a" * (OPENING + 1)) == "a" * (OPENING - 1) + "…"
+    assert first_words("One\r\n  two") == "One two"
+    assert first_words("a" * OPENING) == "a" * OPENING
+    assert first_words("a" * (OPENING + 1)) == "a" * (OPENING - 1) + "…"

@@ -11,7 +11,7 @@ from annotation.campaigns.settings import CampaignSettings, change
 from annotation.models import Campaign, Response
 from annotation.presentation import schema, whole_guideline
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.guidelines import trimmed
+from annotation.protocols.guidelines import trim_guideline
 from annotation.provenance import guideline_digest
 from annotation.registry import DECLARED
 from tests.api.cast import script_of
@@ -25,28 +25,28 @@ def headings(text: str) -> list[str]:
 def test_a_campaign_that_asks_every_variable_shows_the_whole_guideline() -> None:
     for protocol in DECLARED.values():
         names = {variable.name for variable in protocol.variables}
-        assert trimmed(protocol, names) == protocol.guideline
+        assert trim_guideline(protocol, names) == protocol.guideline
 
 
 def test_sections_about_unasked_variables_are_left_out() -> None:
-    typing = trimmed(PROTOCOLS["question-typing"], {"complexity", "popularity"})
+    typing = trim_guideline(PROTOCOLS["question-typing"], {"complexity", "popularity"})
     shown = ["How complex is it?", "How well known is its subject?", "Examples"]
     assert headings(typing) == shown
     assert "poem about rain" not in typing
     assert "rivers flow" in typing
     assert "The rest is asked only" not in typing
 
-    rating = trimmed(PROTOCOLS["answer-rating"], {"natural", "abstains", "needed_answer"})
+    rating = trim_guideline(PROTOCOLS["answer-rating"], {"natural", "abstains", "needed_answer"})
     assert headings(rating) == ["Each answer", "Each passage", "Examples"]
     assert "- **natural**" in rating
     assert "- **faithful**" not in rating
     assert "eligibility**, how well" not in rating
     assert "- **needed_question**" not in rating
-    grades = trimmed(PROTOCOLS["answer-rating"], {"eligibility"})
+    grades = trim_guideline(PROTOCOLS["answer-rating"], {"eligibility"})
     assert "Three grades" not in grades
     assert "eligibility**, how well" in grades
 
-    answer = trimmed(PROTOCOLS["grounded-answer"], {"descriptor", "deflected", "selected"})
+    answer = trim_guideline(PROTOCOLS["grounded-answer"], {"descriptor", "deflected", "selected"})
     assert "In a second round" not in answer
     assert "In a validation pass" not in answer
 
@@ -54,7 +54,7 @@ def test_sections_about_unasked_variables_are_left_out() -> None:
 def test_each_variable_alone_keeps_its_own_explanation() -> None:
     for protocol in PROTOCOLS.values():
         for variable in protocol.variables:
-            text = trimmed(protocol, {variable.name})
+            text = trim_guideline(protocol, {variable.name})
             assert text.startswith("# ")
             words = (variable.name, variable.question, *(f"**{c}**" for c in variable.answers))
             assert any(word in text for word in words), (protocol.name, variable.name)

@@ -11,15 +11,15 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Assignment, Draft, Item, Label, Rater, Response
 from datasets.db.prepared import (
-    Among,
+    InList,
+    MappedValue,
     Parameter,
-    Picked,
     Prepared,
     PreparedInsert,
     PreparedModels,
     PreparedUpdate,
     columns_of,
-    together,
+    run_together,
 )
 from tests.once import once
 from tests.page_cast import Study, make_study
@@ -160,9 +160,9 @@ class TestWriting:
     def test_an_update_can_set_different_values_for_each_row(self, study: Study) -> None:
         rows = [study.assignment(rater) for rater in (study.ada, study.ben)]
         update = PreparedUpdate(
-            lambda: Assignment.objects.filter(Among("pk", "pks")),
-            missing=Picked("missing", MISSING),
-            seconds=Picked("seconds", Assignment._meta.get_field("seconds")),
+            lambda: Assignment.objects.filter(InList("pk", "pks")),
+            missing=MappedValue("missing", MISSING),
+            seconds=MappedValue("seconds", Assignment._meta.get_field("seconds")),
         )
         missing = {rows[0].pk: {"u": {"answerable": '"declined" ⛵'}}, rows[1].pk: {}}
         seconds = {rows[0].pk: 0.1 + 0.2, rows[1].pk: None}
@@ -204,10 +204,10 @@ class TestTogether:
             lambda: Item.objects.filter(pk=Parameter("pk")), taken=F("taken") + Parameter("more")
         )
         with transaction.atomic():
-            before, changed, after = together(
+            before, changed, after = run_together(
                 taken.call(pk=first.pk), take.call(pk=first.pk, more=2), taken.call(pk=first.pk)
             )
-            nothing, other = together(take.call(pk=0, more=1), taken.call(pk=second.pk))
+            nothing, other = run_together(take.call(pk=0, more=1), taken.call(pk=second.pk))
         assert (before, changed, after) == ([[0]], 1, [[2]])
         assert (nothing, other) == (0, [[0]])
 
@@ -218,7 +218,7 @@ class TestTogether:
         )
         insert = PreparedInsert(Rater, ("name", "kind"))
         with transaction.atomic():
-            keys, found = together(
+            keys, found = run_together(
                 insert.call([("x", "human"), ("ä⛵\u0301 %s $1", "human")]),
                 rater.call(name="ä⛵\u0301 %s $1"),
             )
@@ -231,8 +231,8 @@ class TestTogether:
         insert, names = PreparedInsert(Rater, ("name", "kind")), Rater.objects.values_list("name")
         before = set(names.all())
         with pytest.raises(IntegrityError), transaction.atomic():
-            together(insert.call([("x", "human")]), insert.call([("x", "human")]))
+            run_together(insert.call([("x", "human")]), insert.call([("x", "human")]))
         assert set(names.all()) == before
         with transaction.atomic():
-            together(insert.call([("x", "human")]), insert.call([("y", "human")]))
+            run_together(insert.call([("x", "human")]), insert.call([("y", "human")]))
         assert set(names.all()) == before | {("x",), ("y",)}

@@ -150,7 +150,9 @@ def test_a_question_counts_as_asked_while_its_job_waits_or_has_a_result(
     asked: Asking, ada: User, ben: User
 ) -> None:
     def who_asked(name: str, **more: str) -> list[User]:
-        return [user for user in (ada, ben) if queue.was_asked(SUM, {"name": name, **more}, user)]
+        return [
+            user for user in (ada, ben) if queue.is_requested(SUM, {"name": name, **more}, user)
+        ]
 
     asked("kappa", ada)
     asked("alpha", ben, do="refuse")
@@ -305,7 +307,7 @@ def test_joining_a_job_as_it_is_cancelled_adds_a_new_job(
         queue.cancel(job, ada)
         return False
 
-    monkeypatch.setattr(queue, "_asks", meanwhile)
+    monkeypatch.setattr(queue, "_has_asked", meanwhile)
     newer = asked("kappa", ben)
     assert (newer.state, job.state) == ("waiting", "cancelled")
     assert [asker.user for asker in newer.askers.all()] == [ben]
@@ -485,7 +487,7 @@ def test_a_job_that_is_taken_starts_with_fresh_progress(asked: Asking, ada: User
 def test_a_question_added_concurrently_by_others_is_looked_up_again(
     asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, failures = queue._added, [2]
+    whole, failures = queue._create_job, [2]
 
     def clashes(*arguments: Any) -> Job:
         if failures[0]:
@@ -493,7 +495,7 @@ def test_a_question_added_concurrently_by_others_is_looked_up_again(
             raise IntegrityError
         return whole(*arguments)
 
-    monkeypatch.setattr(queue, "_added", clashes)
+    monkeypatch.setattr(queue, "_create_job", clashes)
     assert asked("kappa", ada).state == "waiting"
     failures[0] = 3
     with pytest.raises(RuntimeError, match="can be neither found nor added"):
@@ -505,8 +507,8 @@ def test_only_jobs_that_the_account_may_see_are_listed(
 ) -> None:
     job = asked("kappa", ada)
     labels.hidden_from.add("ben")
-    assert queue.see([job], ada) == [job]
-    assert queue.see([job], ben) == []
+    assert queue.visible_jobs([job], ada) == [job]
+    assert queue.visible_jobs([job], ben) == []
 
 
 def test_deleting_the_only_asker_cancels_waiting_jobs_and_keeps_results(
@@ -672,7 +674,7 @@ def test_the_limits_for_lost_workers_and_stuck_jobs_are_exact(
     asked: Asking, ada: User, noon: datetime
 ) -> None:
     queue.note_worker("one", 1)
-    Worker.objects.update(seen_at=noon - queue.SEEN)
+    Worker.objects.update(seen_at=noon - queue.WORKER_TIMEOUT)
     assert queue.has_worker()
     Worker.objects.update(seen_at=noon - timedelta(days=1))
     queue.note_worker("new", 1)

@@ -25,8 +25,8 @@ from datasets.jobs.worker import (
     TOO_LONG,
     Child,
     JobWorker,
-    _end_with,
-    _why,
+    _describe_exit,
+    _die_with_parent,
     _writer,
 )
 from datasets.models import Job, Worker
@@ -109,9 +109,9 @@ class TestWorker:
         assert done[-2:] == ["collect", "freeze"]
 
     def test_the_reason_for_the_end_of_a_process_is_given_in_words(self) -> None:
-        assert "more memory" in _why(12)
-        assert "killed (SIGKILL)" in _why(-signal.SIGKILL)
-        assert "status 1;" in _why(1)
+        assert "more memory" in _describe_exit(12)
+        assert "killed (SIGKILL)" in _describe_exit(-signal.SIGKILL)
+        assert "status 1;" in _describe_exit(1)
 
     def test_a_worker_takes_as_many_jobs_as_it_has_slots(
         self, asked: Asking, ada: User, ben: User, monkeypatch: pytest.MonkeyPatch
@@ -272,9 +272,9 @@ class TestWorker:
         system = SimpleNamespace(prctl=lambda *order: asked.append(order))
         monkeypatch.setattr(worker_module, "ctypes", SimpleNamespace(CDLL=lambda name: system))
         monkeypatch.setattr(os, "_exit", exits.append)
-        _end_with(os.getppid())
+        _die_with_parent(os.getppid())
         assert (asked, exits) == ([(1, signal.SIGKILL)], [])
-        _end_with(-1)
+        _die_with_parent(-1)
         assert exits == [1], "it had ended before the system was asked"
 
 
@@ -300,7 +300,7 @@ class TestJobProcess:
         monkeypatch.setattr(os, "_exit", leave)
         monkeypatch.setattr(os, "setsid", note("setsid"))
         monkeypatch.setattr(signal, "signal", note("signal"))
-        monkeypatch.setattr(worker_module, "_end_with", note("end with"))
+        monkeypatch.setattr(worker_module, "_die_with_parent", note("end with"))
         monkeypatch.setattr(worker_module, "give_way", note("give way"))
         monkeypatch.setattr(worker_module.resource, "setrlimit", note("limit"))
         options = {"OPTIONS": {"pool": True, "other": 1}}
@@ -315,7 +315,7 @@ class TestJobProcess:
 
         monkeypatch.setattr(worker_module, "carry_out", carry_out)
         with pytest.raises(Exit) as left:
-            worker_module._be_child(Job(), self.shared, 77)
+            worker_module._run_in_child(Job(), self.shared, 77)
         return int(left.value.args[0])
 
     shared = mmap.mmap(-1, 16)
@@ -353,7 +353,7 @@ class TestJobProcess:
             os._exit(0 if parent == os.getppid() else 9)
 
         left: list[str] = []
-        monkeypatch.setattr(worker_module, "_be_child", be_child)
+        monkeypatch.setattr(worker_module, "_run_in_child", be_child)
         monkeypatch.setattr(worker_module, "disconnect", lambda: left.append("disconnected"))
         asked("kappa", ada)
         job = queue.take()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from datasets.readers import jsonl
-from datasets.readers.jsonl import MAX_DEPTH, MAX_DIGITS, records, shown
+from datasets.readers.jsonl import MAX_DEPTH, MAX_DIGITS, excerpt, records
 from datasets.rows import InputError
 from tests.datasets.helpers import refusal
 
@@ -261,11 +261,11 @@ def test_the_reader_yields_the_lines_before_an_invalid_one(file: Path) -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize("control", ["\x1b[31m", "\u202e", "\u2028", "\x07", "\x85", "\u200b"])
 def test_excerpts_escape_invisible_characters(control: str) -> None:
-    excerpt = shown(f"a{control}b")
-    assert excerpt.isprintable()
-    assert "\\" in excerpt
+    found = excerpt(f"a{control}b")
+    assert found.isprintable()
+    assert "\\" in found
 
 
 def test_excerpts_are_cut_after_60_characters() -> None:
-    assert shown("é" * 61) == '"' + "é" * 60 + '…"'
-    assert shown("é" * 60) == '"' + "é" * 60 + '"'
+    assert excerpt("é" * 61) == '"' + "é" * 60 + '…"'
+    assert excerpt("é" * 60) == '"' + "é" * 60 + '"'

@@ -10,7 +10,7 @@ import pytest
 
 from datasets.readers import crux, garage, label_studio, native
 from datasets.readers.crux import rankings
-from datasets.readers.fields import IN_FULL, MAX_ID, Fields, Tally, part_id, repeated
+from datasets.readers.fields import IN_FULL, MAX_ID, Fields, Tally, first_repeated, part_id
 from datasets.readers.label_studio import task_id
 from datasets.readers.native import stray_sentence
 from datasets.rows import InputError, Place, Query, ReadNotes
@@ -123,9 +123,9 @@ class TestFields:
         assert "has 256 characters" in refused(lambda: part_id("q" * (MAX_ID - 2), "p1", HERE))
 
     def test_the_first_repeated_value_is_found(self) -> None:
-        assert repeated("abcba") == "b"
-        assert repeated("abc") is None
-        assert repeated("") is None
+        assert first_repeated("abcba") == "b"
+        assert first_repeated("abc") is None
+        assert first_repeated("") is None
 
 
 class TestWarnings:

@@ -165,7 +165,7 @@ class TestDecisions:
     ) -> None:
         for act in (
             lambda seen: decisions.keep(seen, DIGEST, ""),
-            lambda seen: decisions.read_as(seen, "native"),
+            lambda seen: decisions.restart_reading(seen, "native"),
         ):
             seen = upload_of(rita)
             Upload.objects.filter(pk=seen.pk).update(state=State.DISCARDED)
@@ -188,10 +188,10 @@ class TestDecisions:
         upload = upload_of(rita, state, error="no", turn=TURN)
         with django_capture_on_commit_callbacks(execute=True):
             if state == State.READY:
-                decisions.read_as(upload, "clapnq")
+                decisions.restart_reading(upload, "clapnq")
             else:
                 with pytest.raises(StaleError):
-                    decisions.read_as(upload, "clapnq")
+                    decisions.restart_reading(upload, "clapnq")
         found = now_of(upload)
         if state == State.READY:
             assert (found.state, found.format, found.digest) == (State.READING, "clapnq", "")
@@ -206,9 +206,9 @@ class TestDecisions:
     ) -> None:
         upload = upload_of(rita, format="clapnq")
         with pytest.raises(InputError, match="--format: is not one of the formats"):
-            decisions.read_as(upload, "pdf")
+            decisions.restart_reading(upload, "pdf")
         assert now_of(upload).format == "clapnq"
-        decisions.read_as(upload, "")
+        decisions.restart_reading(upload, "")
         assert now_of(upload).format == ""
 
     @pytest.mark.every_case
@@ -477,7 +477,7 @@ class TestQuarantine:
     def test_a_file_name_is_shown_without_unprintable_characters(
         self, name: str, expected: str
     ) -> None:
-        assert quarantine.shown_name(name) == expected
+        assert quarantine.printable_name(name) == expected
 
     def test_messages_use_the_senders_file_names(self) -> None:
         upload = Upload(files=[{"name": n, "stored": f"{k}.jsonl"} for k, n in enumerate("ab")])

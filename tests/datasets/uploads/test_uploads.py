@@ -137,7 +137,7 @@ class TestInspection:
     def test_an_upload_can_be_read_again_in_a_named_format(self, rita: User) -> None:
         upload = read(rita)
         before = upload.digest
-        decisions.read_as(upload, "clapnq")
+        decisions.restart_reading(upload, "clapnq")
         assert (upload.state, upload.digest, upload.found) == ("reading", "", {})
         assert worked(upload).state == "refused"
         with pytest.raises(StaleError, match="refused"):

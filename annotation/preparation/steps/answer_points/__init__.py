@@ -28,7 +28,7 @@ from annotation.protocols.base import (
     UnitSpec,
     Variable,
 )
-from annotation.protocols.units import opening
+from annotation.protocols.units import first_words
 from datasets import rows
 
 HERE = Path(__file__).parent
@@ -41,7 +41,7 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
         if report.key_points is None:
             yield ItemSpec(
                 report.id,
-                (UnitSpec("report", report.id, opening(report.text)),),
+                (UnitSpec("report", report.id, first_words(report.text)),),
                 (Text(FIELD, report.text, "Answer"),),
                 report=report.id,
                 system=report.system,
@@ -56,10 +56,10 @@ def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> row
     answer gets no list.
     """
     accepted = {result.item: result for result in results}
-    return replace(query, reports=tuple(_taken_apart(r, accepted) for r in query.reports))
+    return replace(query, reports=tuple(_add_points(r, accepted) for r in query.reports))
 
 
-def _taken_apart(report: rows.Report, accepted: Mapping[str, Result]) -> rows.Report:
+def _add_points(report: rows.Report, accepted: Mapping[str, Result]) -> rows.Report:
     result = accepted.get(report.id)
     if result is None or report.key_points is not None:
         return report

@@ -26,7 +26,7 @@ from annotation.protocols.base import (
     UnitSpec,
     Variable,
 )
-from annotation.protocols.units import opening, passage_key
+from annotation.protocols.units import first_words, passage_key
 from datasets import rows
 
 HERE = Path(__file__).parent
@@ -35,7 +35,7 @@ HERE = Path(__file__).parent
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
     for passage in query.passages:
         key = passage_key(query, passage)
-        unit = UnitSpec("passage", key, passage.title or opening(passage.text))
+        unit = UnitSpec("passage", key, passage.title or first_words(passage.text))
         text = Text("passage", passage.text, passage.title or "Passage")
         yield ItemSpec(key, (unit,), (text,), passage=passage.id)
 

@@ -1,4 +1,4 @@
-"""Merge key points that say the same, across all passages of a query (Long²RAG, B22).
+"""Merge key points with the same meaning across all passages of a query (Long²RAG, B22).
 
 The author lists the merged points and assigns each original point to one of them. Each original
 point must be assigned to exactly one merged point, and each merged point must have at least one
@@ -43,7 +43,7 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
 
 
 def problems(result: Result) -> Iterator[str]:
-    """Yield messages about points assigned to none or several, and merged points of none."""
+    """Yield messages about points assigned to none or several, and merged points without any."""
     went = {key: list(each["matches"]) for key, each in result.answers_of("key-point").items()}
     for key, numbers in went.items():
         if not numbers:
@@ -51,7 +51,7 @@ def problems(result: Result) -> Iterator[str]:
         elif len(numbers) > 1:
             yield f"key point {key} is in several merged points: {numbers}"
     used = {number for numbers in went.values() for number in numbers}
-    for number in range(1, len(_merged(result)) + 1):
+    for number in range(1, len(_merged_texts(result)) + 1):
         if number not in used:
             yield f"merged point {number} comes from no key point"
 
@@ -69,17 +69,19 @@ def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> row
     names = (f"{query.id}:m{number}" for number in count(next_number(query, "m")))
     made = (
         _point(name, text, [k for k in query.key_points if went.get(k.id) == place], result)
-        for place, (name, text) in enumerate(zip(names, _merged(result), strict=False), start=1)
+        for place, (name, text) in enumerate(
+            zip(names, _merged_texts(result), strict=False), start=1
+        )
     )
     return replace(query, key_points=tuple(made))
 
 
-def _merged(result: Result) -> list[str]:
+def _merged_texts(result: Result) -> list[str]:
     answers: Sequence[Mapping[str, Any]] = list(result.answers_of("query").values())
     return [point["text"].strip() for answer in answers for point in answer["merged"] or ()]
 
 
-def _earlier(point: rows.KeyPoint) -> dict[str, Any]:
+def _earlier_sources(point: rows.KeyPoint) -> dict[str, Any]:
     """Return the sources of a point that was merged before."""
     meta = point.meta or {}
     return {"sources": meta["sources"]} if "sources" in meta else {}
@@ -88,7 +90,9 @@ def _earlier(point: rows.KeyPoint) -> dict[str, Any]:
 def _point(name: str, text: str, sources: Sequence[rows.KeyPoint], of: Result) -> rows.KeyPoint:
     first = sources[0]
     spans = (s for k in sources if k.passage == first.passage for s in k.spans or ())
-    originals = [{"id": k.id, "text": k.text, "passage": k.passage, **_earlier(k)} for k in sources]
+    originals = [
+        {"id": k.id, "text": k.text, "passage": k.passage, **_earlier_sources(k)} for k in sources
+    ]
     return rows.KeyPoint(
         name,
         text,

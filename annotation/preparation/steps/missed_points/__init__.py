@@ -1,7 +1,7 @@
 """Extract the key points that earlier rounds missed in a passage (Long²RAG, B21).
 
 The paper extracts key points in several rounds. Here each round is a step from one batch to the
-next, so that it is reviewed like the first. The last round is the one that adds nothing.
+next, so that it is reviewed like the first. The rounds end with the first one that adds nothing.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from annotation.protocols.base import (
     UnitSpec,
     Variable,
 )
-from annotation.protocols.units import opening, passage_key
+from annotation.protocols.units import first_words, passage_key
 from datasets import rows
 from datasets.text import number_of_words, sentences
 
@@ -56,7 +56,7 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
         key, parts = passage_key(query, document), pieces(document.text)
         for number, part in enumerate(parts, start=1):
             name = f"{key}#{number}" if len(parts) > 1 else key
-            unit = UnitSpec("document", name, document.title or opening(part))
+            unit = UnitSpec("document", name, document.title or first_words(part))
             text = Text("passage", part, document.title or "Document")
             yield ItemSpec(name, (unit,), (text,), passage=document.id)
 
@@ -74,14 +74,16 @@ def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> row
                 passages.append(_passage(query, document, number, point, result))
     of_each = {document: tuple(made.get(document, ())) for document in documents}
     every = tuple(passage for own in of_each.values() for passage in own)
-    return _moved(replace(query, passages=every), of_each) if every else None
+    return _replace_documents(replace(query, passages=every), of_each) if every else None
 
 
-def _moved(query: rows.Query, of_each: Mapping[str, tuple[rows.Passage, ...]]) -> rows.Query:
+def _replace_documents(
+    query: rows.Query, of_each: Mapping[str, tuple[rows.Passage, ...]]
+) -> rows.Query:
     """Return the query with its documents' passages wherever an id named the document.
 
-    In a ranking, a context or citations the passages of a document stand in its place. A key point
-    goes to the first passage that has its quotes, and away with a document without passages.
+    In rankings, contexts and citations, a document is replaced by its passages. A key point moves
+    to the first passage that has its quotes, and is dropped if the document has no passages.
     """
 
     def ids(named: tuple[str, ...] | None) -> tuple[str, ...] | None:

@@ -36,7 +36,7 @@ def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> row
     if not kept:
         return None
     sources = {result.passage: result for result in results}
-    passages = (_rated(p, kept, matrix, eta, sources.get(p.id)) for p in query.passages)
+    passages = (_add_ratings(p, kept, matrix, eta, sources.get(p.id)) for p in query.passages)
     questions = tuple(
         q if _verdict(q.id, query, matrix, eta) else replace(q, meta=_undecided(q)) for q in kept
     )
@@ -57,7 +57,7 @@ def _undecided(question: rows.Question) -> dict[str, object]:
     return {**(question.meta or {}), "answered": "unknown: ratings are missing"}
 
 
-def _rated(
+def _add_ratings(
     passage: rows.Passage,
     questions: Sequence[rows.Question],
     matrix: Matrix,

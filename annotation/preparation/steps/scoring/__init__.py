@@ -39,14 +39,14 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
 def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> rows.Query | None:
     """Return the query with scored key points, without those below the cut."""
     found = {key: result for result in results for key in result.answers_of("key-point")}
-    points = (_scored(point, found.get(point.id)) for point in query.key_points)
+    points = (_add_score(point, found.get(point.id)) for point in query.key_points)
     kept = (p for p in points if p.score is None or p.score >= numbers["cut"])
     return replace(
         query, key_points=tuple(kept), meta={**(query.meta or {}), "cut": numbers["cut"]}
     )
 
 
-def _scored(point: rows.KeyPoint, result: Result | None) -> rows.KeyPoint:
+def _add_score(point: rows.KeyPoint, result: Result | None) -> rows.KeyPoint:
     if result is None:
         return point
     answer = result.answers_of("key-point")[point.id][KEY]

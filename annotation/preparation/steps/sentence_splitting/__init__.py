@@ -23,7 +23,7 @@ from annotation.protocols.base import (
     UnitSpec,
     Variable,
 )
-from annotation.protocols.units import opening
+from annotation.protocols.units import first_words
 from datasets import rows
 from datasets.text import Gap, find_in_order, gaps, sentences
 
@@ -38,13 +38,13 @@ def parts(text: str, most: int = MOST) -> list[str]:
     """Cut the answer into parts of at most `most` sentences by rule, losing only blanks."""
     spans, found = sentences(text), list[str]()
     while spans:
-        count = _fitting(text, spans, most)
+        count = _sentences_in_part(text, spans, most)
         found.append(text[spans[0][0] : spans[count - 1][1]])
         spans = spans[count:]
     return found
 
 
-def _fitting(text: str, spans: Sequence[tuple[int, int]], most: int) -> int:
+def _sentences_in_part(text: str, spans: Sequence[tuple[int, int]], most: int) -> int:
     """Return the number of sentences in the next part, ending at the end of a line if possible."""
     if len(spans) <= most:
         return len(spans)
@@ -52,7 +52,7 @@ def _fitting(text: str, spans: Sequence[tuple[int, int]], most: int) -> int:
     return next((n for n, blanks in between if "\n" in blanks or "\r" in blanks), most)
 
 
-def keyed_parts(report: material.Report) -> dict[str, str]:
+def parts_by_key(report: material.Report) -> dict[str, str]:
     """Return the parts of an answer by item key. The key of a single part is the answer's id."""
     found = parts(report.text)
     if len(found) < 2:
@@ -62,10 +62,10 @@ def keyed_parts(report: material.Report) -> dict[str, str]:
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
     for report in query.reports:
-        for key, part in keyed_parts(report).items() if report.sentences is None else ():
+        for key, part in parts_by_key(report).items() if report.sentences is None else ():
             yield ItemSpec(
                 key,
-                (UnitSpec("report", key, opening(part)),),
+                (UnitSpec("report", key, first_words(part)),),
                 (Text(FIELD, part, "Answer"),),
                 report=report.id,
                 system=report.system,
@@ -75,7 +75,7 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
 
 def problems(result: Result) -> Iterator[str]:
     """Yield messages about sentences that are not in the answer, and words in no sentence."""
-    text, words = result.texts[FIELD], _written(result)
+    text, words = result.texts[FIELD], _written_sentences(result)
     if words is None:
         return
     found = find_in_order(text, words)
@@ -98,7 +98,7 @@ def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> row
 
 
 def _split(report: rows.Report, accepted: Mapping[str, Result]) -> rows.Report:
-    asked = keyed_parts(report)
+    asked = parts_by_key(report)
     if report.sentences is not None or not asked or asked.keys() - accepted.keys():
         return report
     found = tuple(s for key, part in asked.items() for s in _sentences(part, accepted[key]))
@@ -108,7 +108,7 @@ def _split(report: rows.Report, accepted: Mapping[str, Result]) -> rows.Report:
 
 def _sentences(text: str, result: Result) -> list[str]:
     """Return the sentences in the text's own words."""
-    words = _written(result)
+    words = _written_sentences(result)
     if words is None:
         return [text]
     return [found.quote for found in find_in_order(text, words) if found.start is not None]
@@ -120,7 +120,7 @@ def _source(results: Sequence[Result]) -> Result:
     return next(changed, results[0])
 
 
-def _written(result: Result) -> list[str] | None:
+def _written_sentences(result: Result) -> list[str] | None:
     """Return the sentences as the author wrote them, or None if the answer is one sentence."""
     (answer,) = result.answers_of("report").values()
     points = answer["sentences"]
