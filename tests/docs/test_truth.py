@@ -292,7 +292,7 @@ def test_the_commands_about_accounts_do_what_the_page_says(db: None, client: Cli
     assert not LogInCount.objects.filter(kind="address").exists()
     assert "has no second factor" in run(*factors)
     assert "ada@example.org" in run(*email)
-    assert "linked with no log-in" in run(*unlink)
+    assert "has no linked OIDC log-in" in run(*unlink)
     assert pseudonym in run(*shown)
     run(*role)
     assert client.get("/tasks/").status_code == 302
