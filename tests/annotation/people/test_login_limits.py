@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from annotation.models import LogInCount, User
+from annotation.people import login_limits
 from annotation.people.login_limits import (
     Guess,
     Status,
@@ -255,6 +257,15 @@ class TestUnlocking:
         assert not unlock(ada)
         event = Event.objects.get(event="login.unlocked")
         assert (event.object_kind, event.object_id) == ("account", str(ada.pk))
+
+    def test_an_unlocking_that_cannot_be_recorded_is_undone(
+        self, ada: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        row("address", wrong=2)
+        monkeypatch.setattr(login_limits, "record", Mock(side_effect=RuntimeError))
+        with pytest.raises(RuntimeError):
+            unlock(ada)
+        assert left() == {("address", 2)}
 
     def test_all_are_unlocked_at_once(self) -> None:
         row("address", wrong=2)
