@@ -120,8 +120,7 @@ def _taus(tables: int, weights: Floats) -> Floats:
     untied = np.where(np.isnan(means).any(axis=-1), np.nan, untied)
     # The root of the product, so that equal orders give exactly 1.
     whole = ratio(excess, np.sqrt(untied[..., :, None] * untied[..., None, :]))
-    # For equal orders, rounding gives slightly more than 1.
-    return np.clip(whole[(..., *np.triu_indices(tables, 1))], -1.0, 1.0)
+    return whole[(..., *np.triu_indices(tables, 1))]
 
 
 def _excess(ranks: Ranks) -> Floats:

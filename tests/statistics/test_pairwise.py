@@ -125,6 +125,14 @@ class TestCeiling:
         for name, of in (("cohen_kappa", found.kappa), ("percent", found.percent)):
             assert made[name].value == pytest.approx(np.average(of, weights=found.units))
 
+    def test_pairs_count_from_thirty_shared_units_on(self):
+        codes = np.arange(30)[:, None] // 10 * [1, 1]
+        of = crowd_ceiling_estimates(codes, np.arange(30), 3, draws=50)
+        assert of["cohen_kappa"].value == of["percent"].value == 1
+        codes[29, 1] = -1
+        of = crowd_ceiling_estimates(codes, np.arange(30), 3, draws=50)
+        assert {each.value for each in of.values()} == {None}
+
     @pytest.mark.parametrize("mean_of", [_kappa, _percent])
     def test_slopes_of_the_ceiling_match_counting_a_unit_more_often(self, mean_of):
         codes = crowd_of(40, 5, 3)

@@ -215,6 +215,17 @@ def test_a_lower_limit_of_options_is_learned_as_well():
     assert len(decisions(ask(server, request(variable)))["u1"]["topic"]["probabilities"]) == 12
 
 
+def test_groups_of_options_are_asked_in_as_many_requests_as_they_need():
+    topics = tuple(f"topic {n}" for n in range(30))
+    variable = AskedVariable("topic", topics, "nominal", question="Which topic?")
+    server = deciding(
+        questions=2, options=8, says={"In which group": "group 4", "Which topic?": "topic 25"}
+    )
+    shares = decisions(ask(server, request(variable)))["u1"]["topic"]["probabilities"]
+    assert max(shares, key=shares.__getitem__) == "topic 25"
+    assert (len(shares), sum(shares.values())) == (30, pytest.approx(1))
+
+
 def test_a_refusal_affects_only_its_own_question():
     for form in ("systemone", "decisions"):
         answer = decisions(ask(deciding(form, refuses=["Passage 2"]), request(RELEVANT, units=3)))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from judging.backends.anthropic import Anthropic, _usage
+from judging.backends.anthropic import Anthropic, Messages, _usage
 from judging.backends.base import (
     Answer,
     BackendError,
@@ -143,6 +143,17 @@ def test_prompt_tokens_include_those_from_a_cache() -> None:
     assert found["completion_tokens_details"] == {"reasoning_tokens": 1}
     assert _usage("many") == {}
     assert "prompt_tokens" not in _usage({"output_tokens": 4, "cache_read_input_tokens": 3})
+
+
+def test_an_answer_is_read_from_blocks_of_text_and_thoughts_from_those_of_thinking() -> None:
+    blocks = [
+        {"type": "thinking", "thinking": "It opened in 1901.", "text": "signed"},
+        {"type": "text", "text": "yes", "thinking": "none"},
+        {"type": "note", "text": "a quota is near", "thinking": "of whom"},
+    ]
+    body = {"content": blocks, "stop_reason": "end_turn"}
+    answer = Messages().read(body, 200)
+    assert (answer.text, answer.reasoning) == ("yes", "It opened in 1901.")
 
 
 def test_a_thinking_model_is_not_forced_to_use_the_tool_and_gets_no_temperature() -> None:

@@ -119,6 +119,9 @@ def test_a_fixture_that_is_read_differently_is_reported(old: str, new: str, mess
         ("temperature = 0", "temperature = ", 28, "it is not TOML"),
         ('fault = "refused"', 'fault = "tired"', 40, "fault is 'tired'; give one of"),
         ('fault = "refused"', "", 38, "either labels or a fault"),
+        ("[params]", '[examples]\nk = "3"\n\n[params]', 28, "k is '3'; give a whole number"),
+        ("[params]", "[examples]\nk = true\n\n[params]", 28, "k is True; give a whole number"),
+        ("[params]", "[examples]\nk = 51\n\n[params]", 28, "k is 51; give a whole number up to 50"),
     ],
 )
 def test_an_error_names_its_line_and_the_remedy(
