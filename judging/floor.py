@@ -52,12 +52,6 @@ def get_floor(campaign: Campaign) -> Floor:
     return Floor(codes, frozenset(v.name for v in asked.variables) - ruled)
 
 
-def cached_floor(campaign: Campaign, variable: str) -> Mapping[UnitKey, str] | None:
-    """Return the baseline's codes of a variable by unit; None if no report has computed them."""
-    codes = caches["floors"].get(_key(campaign, schema(campaign)))
-    return None if codes is None else codes.get(variable, {})
-
-
 def _key(campaign: Campaign, asked: Schema) -> str:
     """Return a digest of everything that the rule's answers follow from.
 

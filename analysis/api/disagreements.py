@@ -101,7 +101,7 @@ class CampaignDisagreements(Resource):
             message = f"is not a variable here; there are {', '.join(names)}"
             raise RefusedBodyError("nothing was done", [problem(message, "variable")])
         # Outside the transaction of `run_once`, in which no worker would see the job.
-        job = current_job(request, VOTES, question(campaign, variable), address="")
+        job = current_job(request, VOTES, question(campaign, variable, body), address="")
         if job is None:
             return accepted_response(request, address="")
         listed = UnitList(body, campaign, variable, votes_in(job))

@@ -12,8 +12,8 @@ from analysis.disagreements.votes import VoteTable
 from analysis.statistics import Bools, Floats, Ints
 
 Show = Literal[
-    "judge", "above", "below", "people", "ties", "judges", "agree", "several", "decided",
-    "labelled", "all",
+    "judge", "above", "below", "people", "ties", "judges", "agree", "adjudicated", "several",
+    "decided", "settled", "labelled", "all",
 ]  # fmt: skip
 SHOWS: Mapping[Show, str] = {
     "judge": "People and the judge differ",
@@ -23,8 +23,10 @@ SHOWS: Mapping[Show, str] = {
     "ties": "People are split evenly",
     "judges": "Judges differ among themselves",
     "agree": "All people agree",
+    "adjudicated": "An adjudicator has decided",
     "several": "All units labelled by several people",
     "decided": "All units with a majority of people",
+    "settled": "All units with a decision or a majority",
     "labelled": "All units labelled by people",
     "all": "All that anybody labelled",
 }
@@ -36,9 +38,9 @@ SORTS: Mapping[Sort, str] = {
 }
 ORDERED = ("above", "below")
 """The lists of variables whose codes have an order."""
-WITH_CELL = ("judge", *ORDERED, "several", "decided", "labelled", "all")
+WITH_CELL = ("judge", *ORDERED, "adjudicated", "several", "decided", "settled", "labelled", "all")
 """The lists that a cell of people's code and the judge's can restrict."""
-WHOLE = ("several", "decided", "labelled", "all")
+WHOLE = ("adjudicated", "several", "decided", "settled", "labelled", "all")
 """The lists of units on which nobody needs to differ."""
 
 
@@ -162,8 +164,13 @@ _SHOWS: Mapping[Show, Callable[[VoteTable, Choice], Bools]] = {
     "ties": lambda table, choice: table.has_people & (table.majority < 0),
     "judges": lambda table, choice: table.judges_differ,
     "agree": lambda table, choice: table.has_several & ~table.people_differ,
+    "adjudicated": lambda table, choice: table.decided > 0,
     "several": lambda table, choice: table.has_several,
     "decided": lambda table, choice: table.majority >= 0,
+    # A decision stands above people, even if it is an escape, here as in the report.
+    "settled": lambda table, choice: (
+        (table.decided > 0) | ((table.majority >= 0) & (table.decided < 0))
+    ),
     "labelled": lambda table, choice: table.has_people,
     "all": lambda table, choice: np.ones(len(table), bool),
 }

@@ -28,7 +28,7 @@ CHUNK = 1000
 def question(campaign: Campaign, variable: str, given: Mapping[str, str]) -> dict[str, Any]:
     """Return the question of the file. `given` are the filters of the list."""
     filters = {name: given[name] for name in sorted(FILTER_HELP) if given.get(name)}
-    return {**votes_question(campaign, variable), "given": filters}
+    return {**votes_question(campaign, variable, filters), "given": filters}
 
 
 def _state(options: Options) -> Any:
@@ -38,7 +38,8 @@ def _state(options: Options) -> Any:
 
 def _carry_out(options: Options, progress: Progress) -> Result:
     campaign, variable = campaign_of(options), options["variable"]
-    listed = UnitList(options["given"], campaign, variable, votes_of(campaign, variable))
+    table = votes_of(campaign, variable, "baseline" in options)
+    listed = UnitList(options["given"], campaign, variable, table)
     saw_answers(LOOK, campaign, units=listed.units)
     raters = listed.table.names_of(listed.found)
     labels = (f"label of {name}" for name in raters)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from threading import Lock
 from typing import Any
 
@@ -16,16 +17,21 @@ from datasets.jobs import Kind, Options, Progress, Result, results
 from datasets.models import Job
 
 VOTES = "disagreements"
-FORM = 3
+FORM = 4
 """The version of the file's form, a part of the question, so that older files are not reused."""
 MEDIA_TYPE = "application/octet-stream"
 _READ: LRUCache[str, VoteTable] = LRUCache(8)
 _LOCK = Lock()
 
 
-def question(campaign: Campaign, variable: str) -> dict[str, Any]:
-    """Return the question of a variable's votes, for `datasets.jobs.ask`."""
-    return {"campaign": campaign.pk, "variable": variable, "form": FORM}
+def question(campaign: Campaign, variable: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the question of a variable's votes, for `datasets.jobs.ask`.
+
+    `given` are the filters of the list. Only one by the baseline needs what word overlap says,
+    which takes long in a large campaign.
+    """
+    asked = {"campaign": campaign.pk, "variable": variable, "form": FORM}
+    return {**asked, "baseline": True} if given.get("baseline") else asked
 
 
 def votes_in(job: Job) -> VoteTable:
@@ -55,7 +61,8 @@ def _state(options: Options) -> Any:
 
 
 def _carry_out(options: Options, progress: Progress) -> Result:
-    table = votes_of(campaign_of(options), options["variable"])
+    campaign, baseline = campaign_of(options), "baseline" in options
+    table = votes_of(campaign, options["variable"], baseline)
     return Result([table.as_bytes()], "disagreements.npz", MEDIA_TYPE)
 
 

@@ -30,7 +30,6 @@ from annotation.models import Campaign, Unit
 from annotation.presentation import schema
 from datasets.models import Query
 from datasets.text import number_in
-from judging.floor import cached_floor
 
 FILTER_HELP: Mapping[str, str] = {
     "show": "which units: judge, people, judges, all, or another list of the page",
@@ -84,7 +83,6 @@ class UnitList:
         self.choice = self._choice()
         tag = self.given["tag"]
         self.tag = tag if tag in UnitTag.Tag.values else ""
-        self.lacks_baseline = False
         self.found = choose_units(table, self.choice, self._among())
 
     def _choice(self) -> Choice:
@@ -144,20 +142,11 @@ class UnitList:
             ids = list(queries.order_by().values_list("pk", flat=True))
             hits = np.isin(self.table.queries, ids) | self._have(units)
             found = hits if found is None else found & hits
-        for name, is_of in (("baseline", self._of_baseline), ("family", self._of_family)):
+        for name, is_of in (("baseline", self.table.by_baseline), ("family", self._of_family)):
             if wanted := self.given[name]:
                 hits = is_of(wanted)
                 found = hits if found is None else found & hits
         return found
-
-    def _of_baseline(self, wanted: str) -> Bools:
-        said = cached_floor(self.campaign, self.variable)
-        self.lacks_baseline = said is None
-        return self._placed(
-            lambda item, kind, key: (
-                (code := (said or {}).get((item, kind, key))) is not None and wanted in (ANY, code)
-            )
-        )
 
     def _of_family(self, wanted: str) -> Bools:
         families, asked = families_of_answers(self.campaign), self.family

@@ -51,7 +51,7 @@ from datasets.jobs import results
 from datasets.text import as_sentence, number_in
 from judging.access import blind_page, check_reviewer, may_review
 
-PAGE = 15
+PAGE = 10
 """The number of units on a page, which fit on two screens of a phone."""
 SIZES = (PAGE, 50, 100)
 FEW = 4
@@ -65,7 +65,7 @@ def disagreements(request: HttpRequest, pk: int) -> HttpResponse:
     if blind := blind_page(request, campaign):
         return blind
     variable, place = _variable(request, campaign), request.path
-    job_options = question(campaign, variable)
+    job_options = question(campaign, variable, request.GET)
     shown = jobs.result_or_progress(
         request, VOTES, job_options, place, place, "#disagreements", votes_in
     )
@@ -219,7 +219,7 @@ def tag(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
 def _whole_list(request: HttpRequest, campaign: Campaign) -> UnitList | HttpResponse:
     """Return the listed units as they are now, or the page that waits for them."""
     variable = _variable(request, campaign)
-    asked = jobs.follow(request, VOTES, question(campaign, variable))
+    asked = jobs.follow(request, VOTES, question(campaign, variable, request.GET))
     if not asked.is_current:
         page = jobs.address_of(request, reverse("disagreements", args=[campaign.pk]))
         return jobs.waiting_page(request, asked.job, page)

@@ -21,11 +21,12 @@ from analysis.campaigns.frames import campaign_strata
 from analysis.data.grades import KEY, grade_of
 from analysis.data.selection import OWN_STRATA
 from analysis.statistics import Bools, Floats, Ints
-from annotation.adjudication.disputes import counted_labels, decided_units
+from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.queries import exposed_labels
 from annotation.models import Campaign, Item, Label, Rater, Unit
 from annotation.presentation import schema
 from datasets.jobs.guard import for_workers
+from judging.floor import get_floor
 
 NONE = -1
 """The code of a unit without a value."""
@@ -79,16 +80,18 @@ class Stratum:
 class VoteTable:
     """The units (U,) of a variable that anybody labelled, in the campaign's order, and labels (L,).
 
-    `units` and `queries` are primary keys, and `decided` says whether an adjudicator decided. For
-    each label `at` is the index of its unit, `raters` and `codes` those of its rater and value,
-    `versions` that of the guideline that the answer followed, and `grades` that of the judge's own
-    grade, or -1. Escapes are answers that are no category, and so no part of a majority. The first
-    `people` raters are people.
+    `units` and `queries` are primary keys, and `decided` is 1 if an adjudicator decided for a
+    category, 0 for an escape, and -1 without a decision. For each label `at` is the index of its
+    unit, `raters` and `codes` those of its rater and value, `versions` that of the guideline that
+    the answer followed, and `grades` that of the judge's own grade, or -1. Escapes are answers that
+    are no category, and so no part of a majority. The first `people` raters are people. `baseline`
+    has what word overlap says of each unit, as an index of `baseline_codes` or -1; it is empty
+    unless it was asked for.
     """
 
     units: Ints
     queries: Ints
-    decided: Bools
+    decided: Ints
     at: Ints
     raters: Ints
     codes: Ints
@@ -102,6 +105,8 @@ class VoteTable:
     strata: Mapping[str, Stratum]
     grades: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     own_grades: tuple[str, ...] = ()
+    baseline: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    baseline_codes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.units)
@@ -196,6 +201,14 @@ class VoteTable:
             found[self.at[own]] = True
         return found
 
+    def by_baseline(self, code: str) -> Bools:
+        """Return the units on which word overlap says a code, (U,); any if it is `ANY`."""
+        if not self.baseline.size or code not in (ANY, *self.baseline_codes):
+            return np.zeros(len(self), bool)
+        said = self.baseline
+        found = said >= 0 if code == ANY else said == self.baseline_codes.index(code)
+        return np.asarray(found, bool)
+
     def scores_by(self, rater: str) -> Floats:
         found = np.full(len(self), np.nan)
         if rater in self.names:
@@ -258,6 +271,7 @@ class VoteTable:
             "people": self.people,
             "guidelines": self.guidelines,
             "own_grades": self.own_grades,
+            "baseline_codes": self.baseline_codes,
             "strata": {name: of.names for name, of in self.strata.items()},
         }
         arrays = {name: getattr(self, name) for name in _ARRAYS}
@@ -283,6 +297,7 @@ class VoteTable:
                 people=rest["people"],
                 guidelines=tuple(rest["guidelines"]),
                 own_grades=tuple(rest["own_grades"]),
+                baseline_codes=tuple(rest["baseline_codes"]),
                 strata=strata,
             )
 
@@ -303,11 +318,12 @@ _ARRAYS = tuple(each.name for each in fields(VoteTable) if each.type in ("Ints",
 
 
 @for_workers
-def votes_of(campaign: Campaign, variable: str) -> VoteTable:
+def votes_of(campaign: Campaign, variable: str, baseline: bool = False) -> VoteTable:
     """Return the units of a variable that anybody labelled, in the campaign's order.
 
     As in the report, this leaves out excluded raters, replicates, labels given with a judge's label
     in view, and labels whose rater had seen other labels of the unit.
+    With `baseline`, the table also has what word overlap says.
     """
     labels = counted_labels(campaign).filter(variable=variable)
     exposed = exposed_labels(labels)
@@ -333,6 +349,9 @@ def votes_of(campaign: Campaign, variable: str) -> VoteTable:
     at = facts.places[np.array(columns[0], np.int64)]
     by = order[np.array(columns[1], np.int64)]
     sort = np.lexsort((by, at))
+    said = _by_overlap(campaign, variable, facts.units) if baseline else {}
+    codes = sorted(set(said.values()))
+    of = [codes.index(said[unit]) if unit in said else NONE for unit in facts.units.tolist()]
     return VoteTable(
         facts.units,
         facts.queries,
@@ -350,7 +369,19 @@ def votes_of(campaign: Campaign, variable: str) -> VoteTable:
         facts.strata,
         np.array(columns[4], np.int64)[sort],
         tuple(own_grades),
+        np.array(of if baseline else (), np.int64),
+        tuple(codes),
     )
+
+
+def _by_overlap(campaign: Campaign, variable: str, units: Ints) -> dict[int, str]:
+    """Return the baseline's code of each unit, by primary key."""
+    said = get_floor(campaign).codes.get(variable, {})
+    rows = Unit.objects.filter(item__campaign=campaign).order_by()
+    places = rows.values_list("pk", "item__key", "kind", "key").iterator(chunk_size=5000)
+    wanted = set(units.tolist())
+    found = ((pk, said.get((item, kind, key))) for pk, item, kind, key in places if pk in wanted)
+    return {pk: code for pk, code in found if code is not None}
 
 
 def _grades(labels: QuerySet[Label]) -> dict[int, str]:
@@ -358,6 +389,19 @@ def _grades(labels: QuerySet[Label]) -> dict[int, str]:
     graded = labels.filter(response__assignment__rater__kind=Rater.Kind.JUDGE, meta__has_key=KEY)
     rows = graded.values_list("pk", "meta").iterator(chunk_size=5000)
     return {pk: grade for pk, meta in rows if (grade := grade_of(meta))}
+
+
+def _decisions(campaign: Campaign, variable: str) -> dict[int, int]:
+    """Return 1 for each unit that was decided for a category, and 0 for an escape."""
+    rows = Label.objects.filter(
+        response__current=True,
+        response__assignment__item__campaign=campaign,
+        response__assignment__rater__kind=Rater.Kind.REFERENCE,
+        variable=variable,
+    ).order_by()
+    escapes = escapes_of(campaign, variable)
+    given = rows.exclude(value="").values_list("unit", "value").iterator(chunk_size=5000)
+    return {unit: int(value not in escapes) for unit, value in given}
 
 
 class _Index(dict[Any, int]):
@@ -376,7 +420,7 @@ class _UnitFacts:
 
     units: Ints
     queries: Ints
-    decided: Bools
+    decided: Ints
     places: Ints
     strata: dict[str, Stratum]
 
@@ -395,7 +439,7 @@ class _UnitFacts:
         places[order] = np.arange(len(given))
         units = [given[n] for n in order]
         of_units = [items[placed[unit][2]] for unit in units]
-        decided = decided_units(campaign)
+        decided = _decisions(campaign, variable)
         strata = {
             name: _stratum([row[3 + n] for row in of_units]) for n, name in enumerate(OWN_STRATA)
         }
@@ -406,7 +450,7 @@ class _UnitFacts:
         return cls(
             np.array(units, np.int64),
             np.array([row[2] for row in of_units], np.int64),
-            np.array([unit in decided for unit in units], bool),
+            np.array([decided.get(unit, NONE) for unit in units], np.int64),
             places,
             strata,
         )

@@ -149,11 +149,12 @@ def _judge_blocks(block: JSON, ordered: bool, judge: str, codes: Mapping[str, st
         )
     further = [_further(block, ordered, judge), *_own_family(block, judge)]
     if "adjudicated" in block:
-        further.append(_adjudicated(block["adjudicated"], block["reference"]))
+        further.append(_adjudicated(block["adjudicated"], block["reference"], judge))
     return [*found, Block("Further coefficients", tuple(further))]
 
 
 ABOUT_READING = "No list is cut by how answers were read; the calls of its runs show each one."
+OF_QUERIES = "counted in queries; the list shows what this person labelled in them"
 ABOUT_AGAIN = (
     f"Pairs of answers of one judge to the same {UNIT}. Lists have only the first answer of each "
     "judge, so that no list shows these pairs."
@@ -268,7 +269,7 @@ def _of_labelled(judge: str, units: int) -> UnitCount:
     return UnitCount.of(units, show="labelled", one=judge)
 
 
-def _adjudicated(block: JSON, reference: str) -> Table:
+def _adjudicated(block: JSON, reference: str, judge: str) -> Table:
     names = {
         "cohen_kappa": "Cohen's kappa",
         "percent": "Percent",
@@ -278,8 +279,13 @@ def _adjudicated(block: JSON, reference: str) -> Table:
         "references": "References alone",
         "settled": f"References, and people's {reference} elsewhere",
     }
+    shows = {"references": "adjudicated", "settled": "settled"}
     rows = tuple(
-        (label, block[key]["units"], *numbers(block[key]["agreement"], names))
+        (
+            label,
+            UnitCount.of(block[key]["units"], show=shows[key], one=judge),
+            *numbers(block[key]["agreement"], names),
+        )
         for key, label in labels.items()
     )
     return Table("Compared with adjudicated labels", ("Against", UNITS_HEAD, *names.values()), rows)
@@ -393,10 +399,11 @@ def _alternative(test: JSON, floor: JSON | None) -> list[Table]:
 
 
 def _annotators(annotators: list[JSON], reading: str) -> Table:
+    about = OF_QUERIES if reading == "By queries" else ""
     rows: list[tuple[Cell, ...]] = [
         (
             RaterName(a["name"], "human"),
-            a["n"],
+            of_several(a["n"], a["name"]).counting(about),
             Number.p(a["p_value"]),
             "yes" if a["wins"] else "no",
         )

@@ -50,7 +50,8 @@ class Command(BaseCommand):
         variable = options["variable"] or names[0]
         if variable not in names:
             raise CommandError(f"There is no variable {variable!r}; there are {', '.join(names)}.")
-        listed = UnitList(options, campaign, variable, votes_of(campaign, variable))
+        table = votes_of(campaign, variable, bool(options["baseline"]))
+        listed = UnitList(options, campaign, variable, table)
         number = count(len(listed.found), *schema(campaign).noun)
         self.say(f"{number} of {len(listed.table):,} that anybody labelled.")
         if options["do"] is None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.cache import caches
@@ -17,14 +19,15 @@ from analysis.document import UnitCount
 from analysis.formats.build import document
 from annotation.models import Campaign, Label, User
 from tests.analysis.campaigns.test_families import study
+from tests.cast import run, write_lines
 
 pytestmark = pytest.mark.django_db
 FEW = ReportOptions(resamples=10)
 
 
-def counts(campaign: Campaign, caption: str) -> list[UnitCount]:
+def counts(campaign: Campaign, caption: str, **options: Any) -> list[UnitCount]:
     """The counts with a list in the tables whose caption begins with this."""
-    tables = document(campaign_report(campaign, FEW)).tables()
+    tables = document(campaign_report(campaign, replace(FEW, **options))).tables()
     rows = [
         row for _, _, table in tables if table.caption.startswith(caption) for row in table.rows
     ]
@@ -33,7 +36,8 @@ def counts(campaign: Campaign, caption: str) -> list[UnitCount]:
 
 def listed(campaign: Campaign, count: UnitCount) -> int:
     variable = count.filters["variable"]
-    return len(UnitList(count.filters, campaign, variable, votes_of(campaign, variable)).found)
+    table = votes_of(campaign, variable, "baseline" in count.filters)
+    return len(UnitList(count.filters, campaign, variable, table).found)
 
 
 def grade(campaign: Campaign, *given: str) -> list[Label]:
@@ -92,21 +96,49 @@ def test_a_label_of_any_person_is_a_list(labelled: Campaign) -> None:
     assert all("no" in labels for labels in said)
 
 
-def test_what_the_baseline_says_is_listed_once_the_results_computed_it(labelled: Campaign) -> None:
+def test_what_the_baseline_says_is_listed_whether_or_not_a_report_computed_it(
+    labelled: Campaign,
+) -> None:
+    every = counts(labelled, "Word overlap")
+    assert all(listed(labelled, count) == count for count in every)
     caches["floors"].clear()
     client = Client()
     client.force_login(User.objects.create(username="rita", role="researcher"))
     address, asked = f"/campaigns/{labelled.pk}/disagreements/", {"show": "all", "baseline": "yes"}
     page = client.get(address, asked)
-    assert page.context["page"].paginator.count == 0
-    text = page.content.decode()
-    assert "when the results are computed for the first time" in text
-    assert f'<a class="button main" href="/campaigns/{labelled.pk}/results/">' in text
-    every = counts(labelled, "Word overlap")
-    assert all(listed(labelled, count) == count for count in every)
-    page = client.get(address, asked)
     assert page.context["page"].paginator.count > 0
     assert "word overlap says" in page.content.decode()
+    table = votes_of(labelled, "answerable", baseline=True)
+    again = VoteTable.from_file(io.BytesIO(table.as_bytes()))
+    assert (again.by_baseline("no") == table.by_baseline("no")).all()
+    assert not votes_of(labelled, "answerable").by_baseline("yes").any()
+
+
+def test_comparisons_with_adjudicated_labels_lead_to_their_units(
+    labelled: Campaign, tmp_path: Path
+) -> None:
+    of_judge = Label.objects.filter(response__assignment__rater__name="model-x", value="no")
+    of_judge = of_judge.filter(response__assignment__replicate=0)
+    units = [label.unit for label in of_judge.select_related("unit__item").order_by("pk")]
+    # One unit was decided before. The last decision here is no category: neither comparison has it.
+    decisions = [
+        {"item": unit.item.key, "unit": unit.key, "variable": "answerable", "value": value,
+         "rater": "adjudicated", "rater_kind": "reference"}
+        for unit, value in zip(units, ("no", "yes", "invalid"), strict=False)
+    ]  # fmt: skip
+    run("import_labels", write_lines(tmp_path / "l.jsonl", decisions), "--campaign", labelled.name)
+    found = counts(labelled, "Compared with adjudicated labels", reference="adjudicated")
+    assert [count.filters["show"] for count in found] == ["adjudicated", "settled"]
+    assert found[0] == 3
+    for count in found:
+        assert listed(labelled, count) == count
+
+
+def test_each_annotator_of_the_test_leads_to_what_this_person_labelled(labelled: Campaign) -> None:
+    found = counts(labelled, "Each annotator left out")
+    assert found
+    for count in found:
+        assert listed(labelled, count) == count or "counted in queries" in count.about
 
 
 def test_a_list_of_grades_says_that_no_judge_has_any(labelled: Campaign) -> None:
