@@ -280,7 +280,7 @@ def _adjudicated(block: JSON, reference: str, judge: str) -> Table:
         "settled": f"References, and people's {reference} elsewhere",
     }
     shows = {"references": "adjudicated", "settled": "settled"}
-    rows = tuple(
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             label,
             UnitCount.of(block[key]["units"], show=shows[key], one=judge),

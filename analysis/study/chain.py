@@ -106,6 +106,15 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Action:
+    """A link of a card: its label, the word between it and the card's name, and its address."""
+
+    label: str
+    preposition: str
+    address: str
+
+
+@dataclass(frozen=True)
 class Card:
     """A batch or campaign of the chain. `state` is one of those of `analysis.study.status`.
 
@@ -124,7 +133,7 @@ class Card:
     raters: tuple[Answers, ...] = ()
     places: AnswerTotals | None = None
     progress: str = ""
-    links: tuple[tuple[str, str], ...] = ()
+    links: tuple[Action, ...] = ()
     steps: tuple[Step, ...] = ()
 
     @property
@@ -288,7 +297,9 @@ class _Cards:
         if lineage is None:
             files = f" from {len(batch.files)} files" if len(batch.files) > 1 else ""
             how = f"loaded{files} in the {batch.format} format"
-            return Card("batch", batch.name, "done", page, how, has=_contents(batch.counts, page))
+            has = _contents(batch.counts, page)
+            links = (_new_campaign(batch),)
+            return Card("batch", batch.name, "done", page, how, has=has, links=links)
         behind = self.behind(lineage)
         reasons, note = self._reasons(lineage)
         return Card(
@@ -300,6 +311,7 @@ class _Cards:
             tuple(_flows(lineage, batch, reasons)),
             _contents(_unchanged(lineage, batch), page),
             note,
+            links=(_new_campaign(batch),),
             steps=(self._derive_again(batch, lineage, behind),) if behind else (),
         )
 
@@ -386,14 +398,24 @@ class _Cards:
                 action, address = ("Run", rater.address) if has_run else ("", "")
                 yield Step("researcher", what, action, address)
 
-    def _links(self, campaign: Campaign) -> Iterator[tuple[str, str]]:
+    def _links(self, campaign: Campaign) -> Iterator[Action]:
         names = {"Results": "results", "Disagreements": "disagreements"}
         for label, name in names.items():
-            yield label, reverse(name, args=[campaign.pk])
+            yield Action(label, "of", reverse(name, args=[campaign.pk]))
+        if campaign.pk in self.managed and campaign.is_open:
+            people, judge = _pages(campaign, "campaign-people", "campaign-judge-start")
+            yield Action("Add people", "to", f"{people}?add=1")
+            yield Action("Run a judge", "over", judge)
         if any(campaign.protocol in rule.protocols for rule in RULES.values()):
             address = reverse("batch-derive", args=[campaign.batch_id])
             if campaign.batch_id in self.managed_batches:
-                yield "Derive a batch", f"{address}?{urlencode({'from': campaign.name})}"
+                of = urlencode({"from": campaign.name})
+                yield Action("Derive a batch", "of", f"{address}?{of}")
+
+
+def _new_campaign(batch: Batch) -> Action:
+    asked = urlencode({"batch": batch.name})
+    return Action("New campaign", "over", f"{reverse('campaign-new')}?{asked}")
 
 
 STATUSES = ("done", "open", "failed")

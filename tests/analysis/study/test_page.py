@@ -76,6 +76,25 @@ def test_the_page_says_who_has_to_do_what_next(chain: Path, rita: User) -> None:
     assert cards["later"].how.startswith("after campaign answers: derive it by reports")
 
 
+def test_cards_lead_to_what_begins_there_so_that_the_first_page_is_a_click_away(
+    chain: Path, rita: User
+) -> None:
+    study, client = applied(chain), client_of(rita)
+    cards = {
+        card.name: {link.label: link.address for link in card.links}
+        for card in client.get(reverse("study", args=[study.pk])).context["chain"].cards
+    }
+    assert list(cards["points"]) == ["New campaign"]
+    assert list(cards["recall"])[:4] == ["Results", "Disagreements", "Add people", "Run a judge"]
+    for links in cards.values():
+        for address in links.values():
+            assert client.get(address).status_code == 200, address
+    Campaign.objects.filter(name="recall").update(is_open=False)
+    page = client.get(reverse("study", args=[study.pk])).content.decode()
+    assert 'Run a judge<span class="sr"> over verify</span>' in page
+    assert "over recall</span>" not in page
+
+
 def test_a_chain_made_by_hand_is_drawn_from_its_lineage(chain: Path, rita: User) -> None:
     study = applied(chain)
     study.delete()
