@@ -232,6 +232,7 @@ def table_with_counts(table: Table, change: Callable[[UnitCount], UnitCount]) ->
 class Section:
     """Blocks under a title. Text comes first: `paragraphs`, then `points` as a list.
 
+    On pages, each paragraph but the first has a fold of its own if there are `heads` for them.
     `name` is its address on a page; if empty, the address is made from the title. The figures of
     `place` are drawn for each of `subjects`, which are variables or scores.
     """
@@ -240,6 +241,7 @@ class Section:
     blocks: tuple[Block, ...]
     about: str = ""
     paragraphs: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()
     points: tuple[str, ...] = ()
     name: str = ""
     place: str = ""

@@ -143,8 +143,13 @@ def _number(value: Number) -> str:
         )
     interval = ""
     if value.ends is not None:
-        interval = ' <span class="interval">[{}, {}]</span>'.format(*value.ends)
-    return f"<span{method}>{escape(value.text)}{above}{interval}</span>{rated}"
+        interval = ' <span class="interval">[{}, {}]</span>'.format(*map(_signed, value.ends))
+    return f"<span{method}>{_signed(value.text)}{above}{interval}</span>{rated}"
+
+
+def _signed(text: str) -> str:
+    """Render a number with a minus instead of the hyphen of files."""
+    return escape(re.sub(r"^-(?=\d)", "−", text))
 
 
 def table_html(table: Table) -> str:
@@ -198,7 +203,9 @@ def document_html(
     """
     inside = inside or {}
     origin = f" · {escape(shown.origin)}" if shown.origin else ""
-    about = f'<p class="about">{escape(shown.about)}{origin}</p>\n'
+    # A line that wraps ends in a dot and does not begin with one.
+    facts = f"{escape(shown.about)}{origin}".replace(" · ", "\u00a0· ")
+    about = f'<p class="about origin">{facts}</p>\n'
     rest = [each for each in shown.sections if each.title != VERDICT or not report.get("verdict")]
     # A file has no links, so everything is unfolded.
     names = {each.address for each in rest} if folded else set()
@@ -253,7 +260,7 @@ def _section(
     folded, is_open = folds
     name = escape(section.address)
     about = f'<p class="about">{escape(section.about)}</p>' if section.about else ""
-    text = "".join(f'<p class="text">{escape(each)}</p>\n' for each in section.paragraphs)
+    text = _paragraphs(section, folded)
     if section.points:
         text += _points(section, folded)
     blocks = [_block(block, folded) for block in section.blocks]
@@ -268,6 +275,18 @@ def _section(
         f'<summary><h2 id="head-{name}">{escape(section.title)}</h2></summary>\n'
         f'<div id="section-{name}">\n{about}\n{text}{body}{inside}\n</div>\n'
         "</details>\n</section>\n"
+    )
+
+
+def _paragraphs(section: Section, folded: bool) -> str:
+    """Render a section's text; paragraphs with heads, after the first one, have folds."""
+    texts = [f'<p class="text">{escape(each)}</p>\n' for each in section.paragraphs]
+    if not section.heads:
+        return "".join(texts)
+    fold = f'<details class="fold"{"" if folded else " open"}><summary>'
+    rest = zip(section.heads[1:], texts[1:], strict=True)
+    return texts[0] + "".join(
+        f"{fold}<h3>{escape(head)}</h3></summary>\n{text}</details>\n" for head, text in rest
     )
 
 

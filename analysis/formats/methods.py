@@ -255,21 +255,35 @@ def _describe_uncompared(report: JSON, who: str) -> list[str]:
 
 def methods_section(report: JSON) -> Section:
     """Return the paragraphs, and the references that they cite."""
-    paragraphs = methods(report)
-    return Section("Methods", (), "", paragraphs=tuple(paragraphs), points=references(paragraphs))
+    parts = _parts(report)
+    paragraphs = list(parts.values())
+    return Section(
+        "Methods",
+        (),
+        paragraphs=tuple(paragraphs),
+        heads=tuple(parts),
+        points=references(paragraphs),
+    )
 
 
 def methods(report: JSON) -> list[str]:
     """Return paragraphs of plain text, each a few sentences."""
-    parts = [
-        _data(report),
-        among_people(report),
-        _judges(report),
-        _scores(report),
-        describe_further(report),
-    ]
-    parts += [_intervals(report), report.get("check", {}).get("line", "")]
-    return [in_noun(part, common_noun(report)) for part in parts if part]
+    return list(_parts(report).values())
+
+
+def _parts(report: JSON) -> dict[str, str]:
+    """Return the paragraphs by their heads, which pages show but for the first."""
+    parts = {
+        "Labels": _data(report),
+        "Agreement among people": among_people(report),
+        "Judges": _judges(report),
+        "Scores and systems": _scores(report),
+        "Further statistics": describe_further(report),
+        "Intervals": _intervals(report),
+        "Check by other libraries": report.get("check", {}).get("line", ""),
+    }
+    noun = common_noun(report)
+    return {head: in_noun(part, noun) for head, part in parts.items() if part}
 
 
 def references(paragraphs: list[str]) -> tuple[str, ...]:
@@ -284,7 +298,7 @@ def _data(report: JSON) -> str:
     judges = count(kinds.count("judge"), "judge") if "judge" in kinds else "no judge"
     missing = report["inputs"]["missing"]
     parts = [
-        f"Of {report['inputs']['labels']} labels ({missing} more are missing; SHA-256 "
+        f"Of {report['inputs']['labels']:,} labels ({missing} more are missing; SHA-256 "
         f"{report['inputs']['sha256'][:12]}…) those of {people} and {judges} on "
         f"{count(report['queries'], 'query', 'queries')} were used. Numbers were computed by "
         f"Tandem {report['version']}."

@@ -128,10 +128,12 @@ class Tables(HTMLParser):
 
 
 def in_html(cell: Cell, table: Table) -> str:
-    undefined = isinstance(cell, Number) and cell.value is None and bool(cell.reason)
-    return one_line(
-        f"{DASH} {cell.reason}" if isinstance(cell, Number) and undefined else str(cell)
-    )
+    if not isinstance(cell, Number):
+        return one_line(str(cell))
+    if cell.value is None and cell.reason:
+        return one_line(f"{DASH} {cell.reason}")
+    # Pages have a minus where files have a hyphen.
+    return re.sub(r"(?<![\w.])-(?=\d)", "−", one_line(str(cell)))
 
 
 def test_html_has_the_numbers_of_the_json(report: JSON) -> None:

@@ -44,6 +44,19 @@ def test_the_files_security_policy_forbids_everything_that_it_does_not_need(text
     assert head.startswith('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">')
 
 
+def test_paragraphs_of_methods_fold_below_the_first_which_says_what_was_used() -> None:
+    report = report_of(labels(**UNLIKE, **{JUDGE: "nnynyynn" * 5}))
+    methods = document_html(document(report), report, folded=True).partition(
+        'id="section-methods"'
+    )[2]
+    first, _, rest = methods.partition("<details")
+    assert "were used" in first
+    assert "<h3>Agreement among people</h3>" in rest
+    assert "<h3>Intervals</h3>" in rest
+    assert " open" not in rest.partition("</section>")[0]
+    assert rest.partition("</section>")[0].count('<p class="text">') == rest.count("<h3>") - 1
+
+
 def test_every_tag_is_closed_and_every_id_is_unique(text: str) -> None:
     read = Tables(text)
     ids = Counter(value for _, name, value in read.attributes if name == "id")
