@@ -268,12 +268,12 @@ def _section(
     first = 1 if section.blocks and not section.blocks[0].title else 0
     figures = _figures(section, report, links, folded)
     body = "".join([*blocks[:first], figures, *blocks[first:]])
-    # The target is inside the fold, so that a link to it opens the fold.
+    # The target is inside the fold, so that a link to it opens the fold, and takes the focus.
     return (
         f'\n<section aria-labelledby="head-{name}">\n'
         f'<details class="fold"{" open" if is_open or not folded else ""}>'
         f'<summary><h2 id="head-{name}">{escape(section.title)}</h2></summary>\n'
-        f'<div id="section-{name}">\n{about}\n{text}{body}{inside}\n</div>\n'
+        f'<div id="section-{name}" tabindex="-1">\n{about}\n{text}{body}{inside}\n</div>\n'
         "</details>\n</section>\n"
     )
 

@@ -60,6 +60,13 @@ def test_on_a_phone_the_list_takes_two_screens_and_filters_open_on_request(page:
     expect(page.get_by_role("link", name="Make gold")).to_be_visible()
     page.locator("details.unit summary").first.click()
     expect(page.locator(".opened .unit-words")).to_be_visible()
+    # The part is replaced, and the keyboard keeps its place.
+    save = page.get_by_role("button", name="Save")
+    page.get_by_label("Ambiguous").check()
+    save.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Tagged ambiguous by rita")).to_be_visible()
+    expect(save).to_be_focused()
     assert page.evaluate(WIDTH) <= TELEPHONE["width"]
     assert violations(page, "disagreements on a telephone", rare=True) == []
 

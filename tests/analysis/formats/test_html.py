@@ -47,7 +47,7 @@ def test_the_files_security_policy_forbids_everything_that_it_does_not_need(text
 def test_paragraphs_of_methods_fold_below_the_first_which_says_what_was_used() -> None:
     report = report_of(labels(**UNLIKE, **{JUDGE: "nnynyynn" * 5}))
     methods = document_html(document(report), report, folded=True).partition(
-        'id="section-methods"'
+        'id="section-methods" tabindex="-1"'
     )[2]
     first, _, rest = methods.partition("<details")
     assert "were used" in first
