@@ -7,6 +7,7 @@ combines the two. For that, only keys that the operator reserved may be used.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -93,6 +94,15 @@ def has_key(judge: Judge) -> bool:
     if not key.exists():
         return True
     return key.filter(visible_to_team(Key, judge.team)).exists()
+
+
+def missing_key(judge: Judge) -> str:
+    """Return the variable that should hold the judge's key if it is empty in this process.
+
+    The site and its workers share these variables (`compose.yaml`, `make serve`).
+    """
+    is_there = os.environ.get(judge.api_key_env, "").strip() if judge.api_key_env else "none needed"
+    return "" if is_there else judge.api_key_env
 
 
 def check_key(judge: Judge) -> None:

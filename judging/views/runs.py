@@ -69,6 +69,7 @@ from judging.robustness.effects import mass_warning
 from judging.run_forms import CampaignForm, ConcurrencyForm, StartForm
 from judging.runs import lifecycle as runs
 from judging.runs.lifecycle import checked_prompt
+from judging.servers import missing_key
 from judging.tasks import NOT_STARTED, NothingOpenError, begin, resume
 
 
@@ -226,6 +227,7 @@ def _start_page(
         "shown": shown,
         "estimate": shown.value,
         "active": active,
+        "missing_key": missing_key(judge),
         "out": first_batch_file(active) if active else None,
     }
     part = request.htmx and request.method == "GET"  # type: ignore[attr-defined]

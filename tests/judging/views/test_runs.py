@@ -91,6 +91,21 @@ def test_the_estimate_comes_first_and_writes_nothing(rita: Client, campaign: Cam
     assert not JudgeRun.objects.exists()
 
 
+def test_a_key_that_is_not_set_is_named_before_anything_is_asked(
+    rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = judge()
+    monkeypatch.delenv("HARBOUR_KEY", raising=False)
+    warning = 'No key is set in <span class="id">HARBOUR_KEY</span> here'
+    assert "No key is set" not in get(rita, "judge-start", made.pk, campaign=campaign.pk)
+    Judge.objects.filter(pk=made.pk).update(api_key_env="HARBOUR_KEY")
+    assert warning in get(rita, "judge-start", made.pk, campaign=campaign.pk)
+    monkeypatch.setenv("HARBOUR_KEY", "secret")
+    page = get(rita, "judge-start", made.pk, campaign=campaign.pk)
+    assert "No key is set" not in page
+    assert "secret" not in page
+
+
 def test_a_started_run_is_queued_with_its_limits_and_a_worker_notified(
     rita: Client, campaign: Campaign, rung: list[int], django_capture_on_commit_callbacks: Any
 ) -> None:
