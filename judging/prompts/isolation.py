@@ -82,7 +82,7 @@ def _why_one_unit(judge: Judge, own: str) -> str:
         return "The isolation (unit) asks unit by unit, whatever the granularity."
     if file and not file.parser.several:
         return (
-            f"The parser ({file.parser_name}) reads one verdict at a time, so each unit has its "
+            f"The parser ({file.parser_name}) reads one answer at a time, so each unit has its "
             "own request."
         )
     if not own:
