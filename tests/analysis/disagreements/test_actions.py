@@ -64,7 +64,7 @@ def test_decided_units_become_gold_of_a_campaign_that_nobody_has_started(
     run(*again)
     where = address(labelled, "gold", "show=several&into=again")
     found = rita.get(where).context["found"]
-    assert "people have not decided them" in next(iter(found.refused))
+    assert "they are undecided" in next(iter(found.refused))
     rita.post(where, {"into": "again"})
     gold = GoldAnswer.objects.filter(unit__item__campaign__name="again")
     assert gold.count() == len(found.units) > 0
