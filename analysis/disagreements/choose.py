@@ -30,10 +30,11 @@ SHOWS: Mapping[Show, str] = {
     "labelled": "All units labelled by people",
     "all": "All that anybody labelled",
 }
-Sort = Literal["unanimous", "sure", "order"]
+Sort = Literal["unanimous", "sure", "query", "order"]
 SORTS: Mapping[Sort, str] = {
     "unanimous": "Unanimous people first",
     "sure": "Surest judge first",
+    "query": "Queries with most of them first",
     "order": "In the campaign’s order",
 }
 ORDERED = ("above", "below")
@@ -189,6 +190,9 @@ def _sorted(table: VoteTable, choice: Choice, found: Ints) -> Ints:
         keys: tuple[Ints | Floats, ...] = (-table.number_of_people[found], table.dissent[found])
     elif choice.sort == "sure":
         keys = (_doubt(table, choice.judge)[found],)
+    elif choice.sort == "query":
+        queries, of = np.unique(table.queries[found], return_inverse=True)
+        keys = (of, -np.bincount(of, minlength=len(queries))[of])
     else:
         return found
     return found[np.lexsort((found, *keys))]

@@ -50,7 +50,7 @@ FILTER_HELP: Mapping[str, str] = {
     "family": "only units about answers of this model family, of any (*) or of others (!name)",
     "tag": "only units with this tag",
     "find": "only units with these words in the query or the unit’s id",
-    "sort": "the order: unanimous, sure or order",
+    "sort": "the order: unanimous, sure, query or order",
 }
 """The parts of an address, each with its meaning; `people` and `said` are the codes of a cell."""
 MOST_QUERIES = 200

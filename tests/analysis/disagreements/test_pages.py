@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from html import unescape
+from itertools import groupby
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -142,6 +143,17 @@ def test_units_on_which_people_are_unanimous_come_first(rita: Client, labelled: 
     dissents = [votes.dissent for votes in shown]
     assert dissents == sorted(dissents)
     assert dissents[0] == 0 < dissents[-1]
+
+
+def test_the_query_with_most_disagreements_comes_first_and_queries_stay_together(
+    rita: Client, labelled: Campaign
+) -> None:
+    context = listed(rita, labelled, show="people", sort="query", rows="50")
+    queries = [row["votes"].query for row in context["rows"]]
+    blocks = [len(list(block)) for _, block in groupby(queries)]
+    assert len(blocks) == len(set(queries)) > 1
+    assert blocks == sorted(blocks, reverse=True)
+    assert blocks[0] > blocks[-1]
 
 
 def test_disagreements_among_people_are_listed_without_a_judge(
