@@ -221,7 +221,7 @@ class TestOverTheDatabase:
     ) -> None:
         assert main(["audit", "check"]) == 0
         assert main(["audit", "check", "--head", "0" * 64]) == 3
-        assert "does not hold" in capsys.readouterr().err
+        assert "is not valid" in capsys.readouterr().err
         assert main(["check", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["holds"] is True
 

@@ -68,7 +68,7 @@ class WorkGoesOn:
         assert QueryDigest.objects.count() == 2
 
     def test_the_audit_trail_holds_and_notes_the_gap_in_numbers_from_a_file(self) -> None:
-        assert "2 seals hold" in run("check_audit")
+        assert "2 seals are valid" in run("check_audit")
         (gap,) = Event.objects.filter(event="answer.numbered")
         (cyd,) = Assignment.objects.filter(rater__name="Cyd")
         assert (gap.object_id, gap.facts) == (str(cyd.pk), {"revision": 3})

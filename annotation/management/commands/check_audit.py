@@ -34,8 +34,8 @@ class Command(BaseCommand):
         for each in wrong:
             self.say(f"{each[:1].upper()}{each[1:]}.")
         if wrong:
-            faults = f"The audit trail is not valid: {len(wrong)} faults."
-            raise CommandError(faults, returncode=FAULTS_FOUND)
+            faults = "1 fault" if len(wrong) == 1 else f"{len(wrong)} faults"
+            raise CommandError(f"The audit trail is not valid: {faults}.", returncode=FAULTS_FOUND)
         self.say(
             f"{Seal.objects.count()} seals are valid; {count_unsealed()} events are not sealed yet."
         )
