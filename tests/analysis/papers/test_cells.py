@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,7 @@ from analysis.papers import clapnq, crux, garage, long2rag
 from analysis.papers.base import Column, Grid, percent, plain
 from analysis.papers.rendering import _table
 from analysis.papers.systems import cell_of, sliced
-from datasets.rows import Passage, Query, Ranking, Reference
+from datasets.rows import Passage, Query, Ranking, Reference, Report
 
 OPTIONS = SimpleNamespace(resamples=20, seed=1)
 
@@ -86,6 +87,15 @@ class TestClapnq:
         (none,) = clapnq.table_4(material(campaign("c")))
         assert none.rows[0][0] == "none yet"
 
+    def test_table_4_passes_over_batches_without_rankings(self) -> None:
+        bare, ranked = campaign("a", "bare"), campaign("b", "ranked")
+        queries = {"bare": (Query("q", "?"),),
+                   "ranked": (Query("q", "?", rankings=(Ranking("bm25", ("a",)),)),)}  # fmt: skip
+        study = material(bare, ranked, named_measures={"b": {}})
+        study.queries = lambda batch: queries[batch.name]
+        (grid,) = clapnq.table_4(study)
+        assert (grid.caption, values(grid)) == ("ranked", [("bm25", [None] * 5)])
+
     def test_each_question_of_a_campaign_has_its_agreement(self) -> None:
         def agreement(value: float) -> Any:
             return {"agreement": {"percent": cell(value), "gwet_ac": cell(value - 0.1)}}
@@ -104,6 +114,131 @@ class TestClapnq:
         frames = material(frame={"a": SimpleNamespace(variables={})})
         (needed,) = clapnq._needed_passages(frames, [campaign("a")])
         assert "asks needed_question or needed_answer" in reason(needed.rows[0][1][0])
+
+
+class TestReferencesOfClapnq:
+    """The tables over the batches that hold people's answers."""
+
+    ANSWERED = Query("q1", "?", references=(Reference("So."),), meta={"split": "dev"})
+    OPEN = Query("q2", "?")
+
+    @staticmethod
+    def batches(**queries: tuple[Query, ...]) -> Any:
+        """A study of batches; they come from the data set that begins their name."""
+        study = material(*(campaign(f"of {name}", name) for name in queries))
+        study.queries = lambda batch: queries[batch.name]
+        study.data_set = lambda batch: batch.name.partition("_")[0]
+        study.written = lambda each: {}
+        return study
+
+    def test_a_reference_is_usable_unless_it_is_deflected_or_empty(self) -> None:
+        texts = ("So.", " NA ", ".", "")
+        references = (*map(Reference, texts), Reference("Well.", deflected=True))
+        found = clapnq.usable_references(Query("q", "?", references=references))
+        assert [each.text for each in found] == ["So."]
+
+    def test_a_question_without_a_split_counts_among_all_questions_only(self) -> None:
+        study = self.batches(b=(self.ANSWERED, self.OPEN))
+        (grid,) = clapnq.table_3(study)
+        assert values(grid) == [("dev", [1, 0, 1]), ("all", [1, 1, 2])]
+
+    def test_the_last_batch_with_references_stands_for_its_data_set(self) -> None:
+        more = replace(self.ANSWERED, id="q3", meta=None)
+        one, two = (self.ANSWERED, self.OPEN), (self.ANSWERED, more)
+        study = self.batches(a_1=one, a_2=two, a_3=(self.OPEN,), b_1=one)
+        first, second = clapnq.table_3(study)
+        assert (first.caption, values(first)[-1]) == ("a", ("all", [2, 0, 2]))
+        assert (second.caption, values(second)[-1]) == ("b", ("all", [1, 1, 2]))
+
+    def test_tables_of_answers_name_the_references_that_the_study_lacks(self) -> None:
+        study = self.batches(b=(self.OPEN,))
+        for build, width, stub in (
+            (clapnq.table_2, 1, "Answerable questions"),
+            (clapnq.table_3, 3, "Split"),
+            (clapnq.section_321, 3, "Pair of texts"),
+        ):
+            (grid,) = build(study)
+            assert {reason(each) for each in grid.rows[0][1]} == {clapnq.NO_REFERENCES}
+            assert (len(grid.columns), grid.stub) == (width, stub)
+        (grid,) = clapnq.tables_5_6_8(self.batches(b=(self.ANSWERED,)))
+        assert {reason(each) for each in grid.rows[0][1]} == {clapnq.NO_REPORTS}
+
+    def test_answers_that_select_nothing_are_compared_with_nothing(self) -> None:
+        for grid in clapnq.section_321(self.batches(b=(self.ANSWERED,))):
+            for _, cells in grid.rows:
+                assert {reason(each) for each in cells} == {"no answers with selections"}
+
+    def test_means_are_over_questions_and_all_answers_to_a_question_are_one(self) -> None:
+        answers = tuple(Reference(text, sentences=("So.",)) for text in ("So.", "So so."))
+        queries = tuple(replace(self.ANSWERED, id=name, references=answers) for name in "ab")
+        (means,) = clapnq.table_2(self.batches(b=queries))
+        cells = {name: cell for name, (cell,) in means.rows}
+        for name in ("answers per question", "words of the answer", "selected sentences"):
+            assert "2 queries" in str(cells[name]), name
+        _, every = clapnq.section_321(self.batches(b=queries))
+        for _, estimates in every.rows:
+            assert all("2 queries" in str(each) for each in estimates)
+
+    def test_agreement_of_written_answers_has_a_row_for_each_pairing(self) -> None:
+        rounds = {"rouge_l_differing": cell(0.6, 5), "rouge_l_all": cell(0.8, 9)}
+        between = {"rouge_l_differing": None, "rouge_l_all": cell(0.7, 3)}
+        of = {"one": {"rounds": rounds, "between_raters": between}, "two": {}}
+        (grid,) = clapnq._agreement(material(campaign("one"), campaign("two"), written=of))
+        assert grid.caption == "one: agreement of people's answers"
+        assert values(grid) == [
+            ("both rounds, differing answers", [0.6, 5]),
+            ("both rounds, all answers", [0.8, 9]),
+            ("all pairs of people, all answers", [0.7, 3]),
+        ]
+
+    def test_a_split_without_answerable_questions_has_no_rows_and_others_have(self) -> None:
+        # The reports of q2 have nothing to be compared with.
+        own = (Report("r", "So."),)
+        queries = (
+            replace(self.ANSWERED, reports=own),
+            replace(self.ANSWERED, id="q3"),
+            replace(self.OPEN, reports=own, meta={"split": "test"}),
+        )
+        dev, test, _ = clapnq.tables_5_6_8(self.batches(b=queries))
+        assert values(dev) == [("–", [1, 1, None, 3, None])]
+        assert (test.caption, test.rows) == ("b, test", ())
+
+
+class TestGradesOfClapnq:
+    GRADES, PAIRS = (campaign("g1", "a"), campaign("g2", "b")), (campaign("p", "b"),)
+
+    def test_grades_and_verdicts_on_one_data_set_share_a_table(self) -> None:
+        first, second = clapnq._first, material()
+        assert first(second, self.GRADES, "b") is self.GRADES[1]
+        assert first(second, self.PAIRS, "b") is self.PAIRS[0]
+        assert first(second, self.PAIRS, "a") is None
+
+    def test_a_data_set_without_verdicts_says_so_in_its_column(self) -> None:
+        systems = measured(one={PEOPLE: cell(3.0), "raters": {}})
+        graded = dict.fromkeys(("Faithful", "Appropriate", "F+A"), systems)
+        found: dict[str, Any] = {
+            "g1": {"campaign": "g1", "measures": graded},
+            "g2": {"campaign": "g2", "measures": graded},
+            "p": {"campaign": "p", "measures": {"Win-rate": systems}},
+        }
+        people = SimpleNamespace(raters=[
+            SimpleNamespace(name="ada", kind="human", excluded=None, labels=1)
+        ], variables={})  # fmt: skip
+        study = material(measures=found, frame=dict.fromkeys(found, people),
+                         agreement={name: {} for name in found})  # fmt: skip
+        by_protocol = {"answer-rating": self.GRADES, "answer-preference": self.PAIRS}
+        study.campaigns = by_protocol.get
+        one, other, *_ = clapnq.tables_7_9(study)
+        assert (one.caption, other.caption) == ("a, by people", "b, by people")
+        assert values(one) == [("one", [3, 3, 3, None])]
+        assert "answer-preference over these answers" in reason(one.rows[0][1][3])
+        assert values(other) == [("one", [3, 3, 3, 3])]
+
+    def test_without_campaigns_each_part_says_what_is_missing(self) -> None:
+        systems, agreement, needed = clapnq.tables_7_9(material())
+        assert "answer-rating over these answers" in reason(systems.rows[0][1][0])
+        assert len(systems.columns) == 4
+        assert (agreement.stub, needed.stub) == ("Variable", "Share")
 
 
 class TestSystems:
