@@ -106,19 +106,21 @@ def documents() -> Iterator[Line]:
 
 
 def own_answers() -> Iterator[Line]:
+    """The second question has the longer passage and the longer answer."""
     for query, (made, own) in OWN.items():
+        text = "It is old. It is red." if query == "o2" else "It is old."
         points = [
             {"id": f"{query}k{k}", "text": f"Point {k}.", "passage": f"{query}p"}
             for k in range(len(made))
         ]
         report = {
             "id": f"{query}-small",
-            "text": "It is old.",
+            "text": text,
             "system": "small",
             "context": [f"{query}p"],
             "key_points": [{"id": f"{query}a{n}", "text": f"Own {n}."} for n in range(len(own))],
         }
-        passages = [{"id": f"{query}p", "text": "It is old."}]
+        passages = [{"id": f"{query}p", "text": text}]
         line = {"id": query, "text": "What of it?", "passages": passages}
         yield {**line, "key_points": points, "reports": [report]}
 
@@ -235,8 +237,22 @@ def test_table_3_needs_a_second_judge_and_table_4_the_answers_own_points(tables:
 def test_table_4_averages_kpf_answer_by_answer(tables: Any) -> None:
     grid = next(g for g in tables["table-4"] if g["caption"] == "own-recall, by people")
     # The first answer: 3 of 4 and 1 of 3; the second: none of 2, so that its F is 0, and 1 of 2.
+    # They have 3 and 6 words.
     f = 2 * 0.75 / 3 / (0.75 + 1 / 3)
-    assert row_of(grid, "small") == pytest.approx([0.375, 5 / 12, f / 2, 3])
+    assert row_of(grid, "small") == pytest.approx([0.375, 5 / 12, f / 2, 4.5])
+    columns = [(each["name"], each["scale"], each["digits"]) for each in grid["columns"]]
+    assert columns == [("KPP", 100, 1), ("KPR", 100, 1), ("KPF", 100, 1), ("Words", 1, 0)]
+
+
+def test_figures_6_and_7_divide_kpr_by_lengths_of_documents_and_answers(tables: Any) -> None:
+    alike, documents, answers = tables["figures-6-7"]
+    assert "no document_length or generation_length" in reason_of(alike, "none yet", 0)
+    assert documents["caption"] == "By document length, by people"
+    assert answers["caption"] == "By generation length, by people"
+    # One of the three points of the question with the shorter texts, one of the two of the other.
+    for grid in (documents, answers):
+        assert [column["name"] for column in grid["columns"]] == ["short", "long", "average"]
+        assert row_of(grid, "small") == pytest.approx([1 / 3, 1 / 2, 5 / 12])
 
 
 def test_section_6_compares_the_evaluator_with_people(tables: Any) -> None:
@@ -247,10 +263,18 @@ def test_section_6_compares_the_evaluator_with_people(tables: Any) -> None:
 
 
 def test_figure_13_groups_answers_by_score(tables: Any) -> None:
-    _, cuts, kept, _ = tables["figure-13"]
+    bins, cuts, kept, alone = tables["figure-13"]
+    # The two points with the score .9 are key, and the two with .5 are not.
+    assert bins["caption"] == "verify: calibration"
+    assert [column["name"] for column in bins["columns"]] == ["Mean score", "Points", "Called key"]
+    found = {row["name"]: row_of(bins, row["name"]) for row in bins["rows"]}
+    assert found == {"bin 1": [0.5, 2, 0], "bin 2": [0.9, 2, 1]}
+    heads = [column["name"] for column in cuts["columns"]]
+    assert heads == ["ada", "Mean of people", "People together"]
     assert row_of(cuts, "score from 0.7") == [0, 0, 0]
     assert row_of(cuts, "score from 0.5") == [0.5, 0.5, 0.5]
     assert row_of(kept, "people") == [0.5, 0.5]
+    assert row_of(alone, "key, all people") == [0, None, None]
 
 
 def test_extracted_points_are_compared_by_their_writer_and_by_others(tables: Any) -> None:
