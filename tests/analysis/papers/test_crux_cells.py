@@ -1,0 +1,210 @@
+"""Cells of CRUX's tables follow from given ratings and values, worked by hand without a study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.measures.coverage import COV
+from analysis.papers import crux
+from analysis.papers.base import Cell
+from analysis.papers.coverage import Values
+from analysis.statistics import Floats
+from datasets.rows import Query, Report
+from tests.analysis.cast import frame_of, table
+from tests.analysis.papers.test_cells import campaign, cell, material, reason, values
+
+NAN = float("nan")
+
+
+def numbers(cells: Iterable[Cell]) -> list[Any]:
+    return [each["value"] if isinstance(each, dict) else each for each in cells]
+
+
+def sizes(cells: Iterable[Cell]) -> list[int]:
+    """How many values each cell is computed from."""
+    return [each["n"] for each in cells if isinstance(each, dict)]
+
+
+def rated(**ratings: str) -> Any:
+    """A data set with ratings of passages: a digit for each, two passages for each query."""
+    ratings_of = frame_of(table(ratings, "rating")).variables["rating"]
+    return SimpleNamespace(ratings=ratings_of, material=material())
+
+
+def of_settings(**by_system: list[float]) -> Values:
+    return Values(COV, {name: np.array(of) for name, of in by_system.items()})
+
+
+def data_set(name: str = "news", settings: tuple[str, ...] = (), **more: Any) -> Any:
+    """A data set of two queries; its τ only names what it compares."""
+    return SimpleNamespace(
+        name=name,
+        settings=list(settings),
+        numbers=np.arange(2),
+        evaluators=["people"],
+        material=material(),
+        tau=lambda one, other, of: f"{one} with {other} over {' '.join(of)}",
+        no_ratings=lambda by: f"{by} rated nothing",
+        rater_of_passages=lambda by: by,
+        **more,
+    )
+
+
+class TestThresholds:
+    """A judge's ratings against those of all people, on both sides of 3."""
+
+    def test_precision_and_recall_count_each_pair_of_a_person_and_the_judge(self) -> None:
+        # Ada and the judge: both at least 3 twice, and each of the other three cases once.
+        # Bram: both once, and once only he. The judge did not rate the last passage.
+        found = crux._sides(rated(Ada="54031..4", Bram=".5...3..", model="5044233."), "model")
+        # At least 3: 3 of the judge's 4 and of people's 5; below it: 1 of the judge's 3, of 2.
+        assert numbers(found) == [3 / 4, 3 / 5, 1 / 3, 1 / 2]
+        assert sizes(found) == [7] * 4
+
+    def test_a_side_without_ratings_is_undefined(self) -> None:
+        found = crux._sides(rated(Ada="55", model="53"), "model")
+        assert numbers(found) == [1, 1, None, None]
+        assert reason(found[2]) == "no such rating"
+
+    def test_passages_that_only_one_of_them_rated_give_nothing(self) -> None:
+        expected = ["no person and model rated the same passage"] * 4
+        for data in (rated(Ada="5.", model=".5"), rated(model="55")):
+            assert [reason(each) for each in crux._sides(data, "model")] == expected
+
+    def test_judges_have_a_row_and_data_without_their_ratings_a_reason(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        own = rated(Ada="54031..4", Bram=".5...3..", model="5044233.")
+        judge = SimpleNamespace(name="model", kind="judge", excluded=None, labels=7)
+        study = material(frame={"judged": SimpleNamespace(raters=[judge]),
+                                "unjudged": SimpleNamespace(raters=[])})  # fmt: skip
+        sets = [
+            data_set("none", ratings=None, passages=None),
+            data_set("people", ratings=own.ratings, passages=campaign("unjudged")),
+            data_set("both", ratings=own.ratings, passages=campaign("judged")),
+        ]
+        monkeypatch.setattr(crux, "data_sets", lambda material: sets)
+        none, people, both = crux._threshold_grids(study)
+        assert reason(none.rows[0][1][0]) == "a judge rated nothing"
+        assert reason(people.rows[0][1][3]) == "no judge rated passages in campaign unjudged"
+        assert values(both) == [("model", [3 / 4, 3 / 5, 1 / 3, 1 / 2])]
+        assert both.caption == "both: passages cut at η = 3"
+        assert {grid.stub for grid in (none, people, both)} == {"Judge"}
+
+
+class TestMeansOverSettings:
+    def test_the_deviation_is_that_of_the_settings_means(self) -> None:
+        data = data_set(settings=("bm25", "dense", "late"))
+        of = of_settings(bm25=[1.0, 0.5], dense=[0.5, NAN], late=[0.0, 1.0], other=[0.0, 0.0])
+        found = [*crux._over_settings(data, of)]
+        # The means of the settings are .75, .5 and .5, which differ by 1/6, 1/12 and 1/12 from
+        # their mean.
+        deviation = ((1 / 6**2 + 2 / 12**2) / 2) ** 0.5
+        assert numbers(found) == pytest.approx([3 / 5, deviation])
+        assert sizes(found) == [5, 3]
+        assert "2 queries" in str(found[0])
+
+    def test_one_setting_has_a_mean_and_no_deviation(self) -> None:
+        data = data_set(settings=("bm25",))
+        found = [*crux._over_settings(data, of_settings(bm25=[1.0, 0.5]))]
+        assert numbers(found) == [0.75, None]
+        assert reason(found[1]) == "one retrieval setting has no deviation"
+
+    def test_a_setting_without_values_leaves_both_empty_with_the_reason(self) -> None:
+        data = data_set(settings=("bm25", "dense"))
+        expected = ["a setting has no context or no report"] * 2
+        found = crux._over_settings(data, of_settings(bm25=[1.0, 0.5]))
+        assert [reason(each) for each in found] == expected
+        assert [reason(each) for each in crux._over_settings(data_set(), of_settings())] == expected
+        nothing = Values(COV, reason="nobody rated")
+        assert [reason(each) for each in crux._over_settings(data, nothing)] == ["nobody rated"] * 2
+
+    def test_people_without_a_value_are_left_out_of_the_mean(self) -> None:
+        nobody: Floats = np.full(3, NAN)
+        ada, ben = np.array([1.0, 0.5, NAN]), np.array([0.5, NAN, NAN])
+        found = crux._mean_of([ada, ben], nobody).tolist()
+        assert found == pytest.approx([0.75, 0.5, NAN], nan_ok=True)
+
+
+def test_figure_4_correlates_a_judge_with_each_person_in_each_setting() -> None:
+    queries = tuple(
+        Query(name, "?", reports=tuple(Report(f"{name}{s}", "So.", system=s) for s in ("a", "b")))
+        for name in ("q1", "q2", "q3")
+    )
+    data = data_set(queries=queries, campaign=campaign("c"))
+    # Reports by query, a then b. For a, Ada orders the queries as the judge does (1, 2, 3) and
+    # Ben the other way; for b, the judge's 1, 2, 3 meet 2, 1, 3 of both: 1 - 6 * 2 / (3 * 8).
+    coverage = {
+        "model": np.array([0.1, 0.1, 0.2, 0.2, 0.3, 0.3]),
+        "ada": np.array([0.1, 0.5, 0.2, 0.4, 0.3, 0.6]),
+        "ben": np.array([0.3, 0.5, 0.2, 0.4, 0.1, 0.6]),
+    }
+    grid = crux._spearman_grid(data, coverage, ["ada", "ben"], ["model"])
+    assert grid.caption == "news: Spearman's correlation of coverage"
+    assert [each.name for each in grid.columns] == ["model with ada", "model with ben"]
+    by_setting = dict(values(grid))
+    assert by_setting["a"] == pytest.approx([1, -1])
+    assert by_setting["b"] == pytest.approx([0.5, 0.5])
+    # Ranks of all six: the judge's 1.5, 1.5, 3.5, 3.5, 5.5, 5.5 with Ada's 1, 5, 2, 4, 3, 6 have
+    # the covariance 6 and the variances 16 and 17.5.
+    assert by_setting["all settings"][0] == pytest.approx(6 / (16 * 17.5) ** 0.5)
+    assert "3 queries" in str(grid.rows[0][1][0])
+
+
+def test_figure_4_says_whether_the_judge_or_the_person_is_missing() -> None:
+    data = data_set(queries=(), campaign=campaign("c"))
+    for people, machines, who in ((["ada"], [], "judge"), ([], ["model"], "person")):
+        grid = crux._spearman_grid(data, {}, people, machines)
+        assert reason(grid.rows[0][1][0]) == f"no {who} labelled reports in campaign c"
+        assert grid.stub == "Setting"
+
+
+def test_table_3_compares_contexts_cut_at_each_size_with_reports(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def contexts(by: str, options: Any, size: int | None, is_cut: bool) -> dict[str, str]:
+        assert is_cut
+        names = ("Cov", "alpha_nDCG", "Recall", "MAP", "nDCG", crux.DEN.name)
+        return {name: f"{name} of {size} by {by}" for name in names}
+
+    data = data_set(settings=("s",), of_contexts=contexts,
+                    of_reports=lambda by, options: {n: n for n in crux.OF_REPORTS})  # fmt: skip
+    monkeypatch.setattr(crux, "data_sets", lambda material: [data])
+    (grid,) = crux.table_3(material())
+    covered, dense = crux.OF_REPORTS
+    sizes_of = {"news · oracle's size": None, "news · 10": 10, "news · 20": 20}
+    assert [label for label, _ in grid.rows] == [*sizes_of]
+    for label, cells in grid.rows:
+        measures = ("Cov", "alpha_nDCG", "Recall", "MAP", "nDCG")
+        pairs = [*((name, covered) for name in measures), (crux.DEN.name, dense)]
+        assert [*cells] == [
+            f"{name} of {sizes_of[label]} by people with {other} over s" for name, other in pairs
+        ]
+    heads = [column.name.partition(" – ")[0] for column in grid.columns]
+    assert heads == ["Cov(Z)", "α-nDCG", "Recall", "MAP", "nDCG", "Den(Z)"]
+
+
+def test_figure_5_takes_rated_passages_if_no_report_has_a_sampled_context(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pair = {"a": "MAP", "b": "Cov", "kendall": cell(0.4)}
+    study = material(measures={"p": {"sampled": {"people": [pair]}}})
+    rated, unrated = data_set(passages=campaign("p")), data_set("old", passages=None)
+    rated.material = study
+    monkeypatch.setattr(
+        crux, "data_sets", lambda material, sampled=False: [] if sampled else [unrated, rated]
+    )
+    (grid,) = crux.figure_5(study)
+    assert grid.caption.startswith("news, by people: ")
+    rows = dict(grid.rows)
+    # Either order of a pair is the same; a measure is not compared with itself.
+    assert numbers(rows["Cov(Z)"]) == ["", None, 0.4, None, None, None]
+    assert numbers(rows["MAP"]) == [0.4, None, "", None, None, None]
+    assert reason(rows["Cov(Z)"][1]) == "people rated nothing"
+    assert reason(rows["Cov(Z)"][5]) == crux.NO_SAMPLED
+    assert "contexts drawn here" in grid.caption
