@@ -14,6 +14,7 @@ from analysis.papers.base import Column, Grid, percent, plain
 from analysis.papers.rendering import _table
 from analysis.papers.systems import cell_of, sliced
 from datasets.rows import Passage, Query, Ranking, Reference, Report
+from tests.analysis.cast import JUDGE, YES_NO, fact, frame_of, table
 
 OPTIONS = SimpleNamespace(resamples=20, seed=1)
 
@@ -327,8 +328,122 @@ class TestLong2rag:
             (grid,) = build(material())
             assert reason(grid.rows[0][1][0]) == long2rag.NO_RECALL
 
+    def test_each_pair_of_judges_has_a_table(self) -> None:
+        def by(*values: float) -> Any:
+            raters = dict(zip("jkl", map(cell, values), strict=True))
+            return {PEOPLE: None, "raters": raters}
+
+        of: dict[str, Any] = measured(one=by(0.2, 0.9, 0.4))
+        of["evaluators"] = []
+        machines = [
+            SimpleNamespace(name=name, kind="judge", excluded=None, labels=1) for name in "jkl"
+        ]
+        study = material(
+            campaign("c"),
+            measures={"c": {"campaign": "c", "measures": {long2rag.KPR: of}}},
+            frame={"c": SimpleNamespace(raters=machines)},
+        )
+        study.is_derived_by = lambda batch, rule: False
+        grids = long2rag.table_3(study)
+        assert [[column.name for column in grid.columns] for grid in grids] == [
+            ["KPR by j", "KPR by k"], ["KPR by j", "KPR by l"], ["KPR by k", "KPR by l"],
+        ]  # fmt: skip
+        assert [values(grid)[0] for grid in grids] == [
+            ("one", [0.2, 0.9]), ("one", [0.2, 0.4]), ("one", [0.9, 0.4]),
+        ]  # fmt: skip
+
+    def test_the_mean_of_people_leaves_out_those_without_a_verdict(self) -> None:
+        def rate(*values: float | None) -> Any:
+            return {"cuts": [{"false_discovery_rate": cell(value)} for value in values]}
+
+        together = [{"threshold": t, "false_discovery_rate": cell(t / 2)} for t in (0.5, 1.0)]
+        raters = {"ada": rate(0.25, None), "ben": rate(0.5, None), "cy": rate(None, None)}
+        scores = {"raters": raters, "cuts": together}
+        grid = long2rag._false_positives(campaign("c"), scores)
+        heads = [column.name for column in grid.columns]
+        assert heads == ["ada", "ben", "cy", "Mean of people", "People together"]
+        assert values(grid) == [
+            ("score from 0.5", [0.25, 0.5, None, (0.25 + 0.5) / 2, 0.25]),
+            ("score from 1", [None, None, None, None, 0.5]),
+        ]
+        mean, none = (cells[3] for _, cells in grid.rows)
+        assert isinstance(mean, dict)
+        assert (mean["n"], reason(none)) == (2, "no person has a verdict on a kept point")
+
+    def test_points_without_scores_have_no_calibration(self) -> None:
+        study = material(measures={"c": {"key_point_scores": None}})
+        (grid,) = long2rag._scores(study, campaign("c"))
+        assert reason(grid.rows[0][1][0]).startswith("the key points of b have no score")
+        assert grid.stub == "Bin"
+
+    def test_kept_points_have_a_row_for_each_evaluator_or_a_reason(self) -> None:
+        people = SimpleNamespace(name="ada", kind="human", excluded=None, labels=1)
+        judge = SimpleNamespace(name="j", kind="judge", excluded=None, labels=1)
+        kept = {"": {PEOPLE: cell(0.5), "raters": {}}}
+        found = {"Retention-micro": {"systems": kept}}
+
+        def retained(*raters: Any) -> Grid:
+            study = material(
+                measures={"c": {"measures": found}}, frame={"c": SimpleNamespace(raters=raters)}
+            )
+            return long2rag._retained(study, campaign("c"))
+
+        grid = retained(judge, people)
+        assert values(grid) == [("people", [0.5, None]), ("j", [None, None])]
+        assert reason(grid.rows[1][1][0]) == "j verified nothing in campaign c"
+        assert reason(retained().rows[0][1][0]) == "nobody verified anything in campaign c"
+        assert {grid.stub, retained().stub} == {"By"}
+
+    def test_figure_13_needs_a_verification_of_the_points_of_questions(self) -> None:
+        (grid,) = long2rag.figure_13(material())
+        assert reason(grid.rows[0][1][0]) == long2rag.NO_VERIFICATION
+        for build in (long2rag.table_1, long2rag.table_4, long2rag.figures_6_7, long2rag.section_6):
+            (grid,) = build(material())
+            assert {reason(each) for each in grid.rows[0][1]} == {long2rag.NO_RECALL}
+
 
 class TestGarage:
+    def test_a_unit_counts_by_what_most_people_said_and_ties_are_left_out(self) -> None:
+        frame = frame_of(table({"Ada": "ynyn", "Bram": "yyn.", "Chidi": "ny.."}))
+        # Two of three say yes to the first two; people tie on the third; one says no to the last.
+        found = garage._decided(frame.variables["answerable"])
+        assert found == (["yes", "yes", "no"], [0, 0, 1], 1)
+
+    def test_claims_are_counted_by_people_together_and_by_each_judge(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        said = {"Ada": "yny", "Bram": "yyy", JUDGE: "nny"}
+        facts = [
+            fact(f"r{n}", f"c{n}", rater, {"y": "yes", "n": "no"}[code], "grounded",
+                 kind="key-point", system="one" if n < 2 else None)
+            for rater, codes in said.items()
+            for n, code in enumerate(codes)
+        ]  # fmt: skip
+        frame = frame_of(facts, grounded=YES_NO)
+        monkeypatch.setattr(garage, "verifications", lambda study, of: [campaign("c")] * of)
+        study = material(frame={"c": frame})
+        study.campaigns = lambda protocol: ()
+        people, judge = garage.section_2(study)
+        assert people.caption == "c: claims, by people"
+        # People tie on the second claim.
+        assert values(people) == [("one", [1, 1, 1]), ("–", [1, 1, 1])]
+        assert judge.caption == f"c: claims, by {JUDGE}"
+        assert values(judge) == [("one", [0, 2, 2]), ("–", [1, 1, 1])]
+        monkeypatch.setattr(garage, "verifications", lambda study, of: [])
+        (none,) = garage.section_2(study)
+        assert reason(none.rows[0][1][0]) == garage.NO_CLAIMS
+
+    def test_figures_name_the_data_that_the_study_lacks(self) -> None:
+        (kinds,) = garage.figure_3(material())
+        assert reason(kinds.rows[0][1][0]) == garage.NO_TYPING
+        found = [reason(grid.rows[0][1][0]) for grid in garage.figure_4(material())]
+        assert found == [
+            "no passage of the study has a source", garage.NO_GROUNDING,
+            "no batch of the study has references",
+        ]  # fmt: skip
+        (answers,) = garage.tables_3_4(material())
+        assert {reason(each) for each in answers.rows[0][1]} == {garage.NO_ANSWERS}
+
     def test_labels_are_listed_by_share_with_the_most_frequent_first(self) -> None:
         grid = garage._shares(["b", "a", "b", "c"], [0, 0, 1, 1], "Kinds", "questions")
         assert values(grid) == [("b", [0.5, 2]), ("a", [0.25, 1]), ("c", [0.25, 1])]

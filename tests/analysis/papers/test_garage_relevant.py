@@ -1,0 +1,172 @@
+"""GaRAGe's tables match a study that shows raters the relevant passages only, worked by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.study import apply, read_study
+from tests.analysis.papers.conftest import reason_of, row_of, tables_of
+from tests.cast import write_lines
+from tests.databases import rolled_back
+
+pytestmark = [pytest.mark.django_db]
+Line = dict[str, Any]
+
+STUDY = """\
+[study]
+name = "relevance"
+preset = "garage"
+
+[batch.questions]
+files = ["questions.jsonl"]
+
+[campaign.answers]
+protocol = "answer-rating"
+batch = "questions"
+option = { variables = "eligibility,support,abstains", passages = "relevant" }
+labels = ["answers.jsonl"]
+
+[campaign.validation]
+protocol = "grounded-answer"
+batch = "questions"
+raters_per_item = 2
+option = { variables = "grounded" }
+labels = ["validation.jsonl"]
+"""
+
+KINDS = {"q1": ("static", "head"), "q2": ("static", "tail"), "q3": ("fast-changing", "tail")}
+PASSAGES = {"q1": {"a": ("web", True), "b": ("private", False)}, "q2": {"a": ("web", True)},
+            "q3": {"a": ("private", True)}}  # fmt: skip
+ANSWERED: dict[str, Line] = {
+    "q1": {"text": "It is old.", "citations": ["q1a", "q1b"]},
+    "q2": {"text": "It is old.", "citations": ["q2a"]},
+    "q3": {"text": "Nothing.", "deflected": True},
+}
+RATED = {
+    "q1": ("minor", "supported", "no"),
+    "q2": ("major", "supported", "yes"),
+    "q3": ("none", "unsupported", "yes"),
+}
+"""Eligibility, support of the only sentence, and whether Ada says that the answer abstains."""
+VALID = {"q1": ("yes", "yes"), "q2": ("no", "no"), "q3": ("yes", "no")}
+"""What Ada and Ben say of the sentence."""
+
+
+def questions() -> Iterator[Line]:
+    for query, passages in PASSAGES.items():
+        sensitivity, popularity = KINDS[query]
+        yield {
+            "id": query,
+            "text": "What of it?",
+            "passages": [
+                {"id": f"{query}{p}", "text": f"It is {p}.", "source": source, "relevant": relevant}
+                for p, (source, relevant) in passages.items()
+            ],
+            "reports": [
+                {
+                    "id": f"{query}-plain",
+                    "text": "It is old.",
+                    "sentences": ["It is old."],
+                    "system": "plain",
+                    "citations": [f"{query}a"],
+                }
+            ],
+            "references": [ANSWERED[query]],
+            "meta": {"sensitivity": sensitivity, "popularity": popularity},
+        }
+
+
+def rated() -> Iterator[Line]:
+    for query, (eligibility, support, abstains) in RATED.items():
+        report = f"{query}-plain"
+        at = {"item": query, "rater": "ada"}
+        whole = {**at, "unit": report, "kind": "report"}
+        yield {**whole, "variable": "eligibility", "value": eligibility}
+        yield {**whole, "variable": "abstains", "value": abstains}
+        sentence = {**at, "unit": f"{report}#1", "kind": "sentence"}
+        yield {**sentence, "variable": "support", "value": support}
+
+
+def validated() -> Iterator[Line]:
+    for query, said in VALID.items():
+        for rater, value in zip(("ada", "ben"), said, strict=True):
+            at = {"item": query, "unit": f"{query}-plain#1", "kind": "sentence", "rater": rater}
+            yield {**at, "variable": "grounded", "value": value}
+
+
+@pytest.fixture(scope="module")
+def tables(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Any]]:
+    folder: Path = tmp_path_factory.mktemp("relevance")
+    write_lines(folder / "questions.jsonl", questions())
+    write_lines(folder / "answers.jsonl", rated())
+    write_lines(folder / "validation.jsonl", validated())
+    (folder / "study.toml").write_text(STUDY, "utf-8")
+    with rolled_back(django_db_blocker):
+        apply(read_study(folder))
+        yield tables_of("garage", "relevance")
+
+
+def heads(grid: Line) -> list[str]:
+    return [column["name"] for column in grid["columns"]]
+
+
+def test_table_2_has_factuality_by_the_relevant_passages(tables: Any) -> None:
+    (grid,) = tables["table-2"]
+    # Two of the three answers are eligible, two are supported, and one is both.
+    found = row_of(grid, "plain")
+    assert found == [pytest.approx(2 / 3), None, None, pytest.approx(2 / 3), pytest.approx(1 / 3)]
+    assert heads(grid) == ["Eligibility", "Unadj. factuality", "Factuality", "uRAF", "RAF"]
+    for column in (1, 2):
+        assert "in which all passages are shown" in reason_of(grid, "plain", column)
+
+
+def test_figures_5_and_6_divide_raf_by_kinds_of_questions(tables: Any) -> None:
+    # Only the answer to q1 is eligible and supported; values that have an order are in it.
+    expected: dict[str, dict[str, float]] = {
+        "sensitivity": {"static": 1 / 2, "fast-changing": 0},
+        "source": {"private": 0, "private + web": 1, "web": 0},
+        "grounding": {"medium": 1, "high": 0},
+        "popularity": {"head": 1, "tail": 0},
+    }
+    grids = tables["figures-5-6"]
+    assert [grid["caption"] for grid in grids] == [f"By {name}, by people" for name in expected]
+    for grid, values in zip(grids, expected.values(), strict=True):
+        assert heads(grid) == [*values, "average"]
+        assert row_of(grid, "plain") == pytest.approx([*values.values(), 1 / 3])
+
+
+def test_tables_3_and_4_weigh_answers_or_citations_equally(tables: Any) -> None:
+    grid = tables["tables-3-4"][0]
+    # The texts never decline. Answers cite one of the two passages of q1, and the one of q2.
+    assert grid["caption"] == "By the texts"
+    macro, micro = [1, (1 / 2 + 1) / 2, (2 / 3 + 1) / 2], [1, 2 / 3, 2 * 2 / (2 + 3)]
+    assert row_of(grid, "plain") == pytest.approx([0, 0, *macro, *micro])
+
+
+def test_tables_3_and_4_have_the_deflections_that_people_see(tables: Any) -> None:
+    _, grid = tables["tables-3-4"]
+    assert (grid["caption"], heads(grid)) == ("By people", ["Deflection TP", "Deflection FP"])
+    # Ada says that the answers to q2 and q3 abstain; people deflected q3 alone.
+    assert row_of(grid, "plain") == [1, 0.5]
+
+
+def test_section_2_has_the_grounded_share_of_validated_sentences_without_ties(tables: Any) -> None:
+    (grid,) = tables["section-2"]
+    assert grid["caption"] == "validation: sentences"
+    assert heads(grid) == ["Supported by a passage", "Sentences"]
+    # The sentence of q1 is grounded, that of q2 is not, and people tie on q3.
+    assert row_of(grid, "people's answers") == [0.5, 2]
+
+
+def test_figure_4_has_sources_and_deflections_and_names_the_missing_campaign(tables: Any) -> None:
+    sources, grounding, deflections = tables["figure-4"]
+    assert row_of(sources, "private") == row_of(sources, "web") == [0.5, 2]
+    assert "no campaign of grounding-relevance" in reason_of(grounding, "none yet", 0)
+    assert row_of(deflections, "answered") == [pytest.approx(2 / 3), 2]
+    assert row_of(deflections, "deflected") == [pytest.approx(1 / 3), 1]
