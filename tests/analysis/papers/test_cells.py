@@ -240,6 +240,7 @@ class TestGradesOfClapnq:
         assert "answer-rating over these answers" in reason(systems.rows[0][1][0])
         assert len(systems.columns) == 4
         assert (agreement.stub, needed.stub) == ("Variable", "Share")
+        assert [column.digits for column in needed.columns] == [1, 1, 0]
 
 
 class TestSystems:

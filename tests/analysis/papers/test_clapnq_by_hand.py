@@ -8,8 +8,13 @@ from typing import Any
 
 import pytest
 
+from analysis.data.selection import ReportOptions
+from analysis.models import Study
+from analysis.papers import clapnq
+from analysis.papers.base import Grid
+from analysis.papers.material import Material
 from analysis.study import apply, read_study
-from tests.analysis.papers.conftest import reason_of, row_of, tables_of
+from tests.analysis.papers.test_cells import reason, values
 from tests.cast import write_lines
 from tests.databases import rolled_back
 
@@ -152,9 +157,9 @@ def by_both(
 
 
 @pytest.fixture(scope="module")
-def tables(
+def study(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Material]:
     folder: Path = tmp_path_factory.mktemp("reading")
     write_lines(folder / "questions.jsonl", questions())
     write_lines(folder / "writing.jsonl", written())
@@ -163,33 +168,28 @@ def tables(
     (folder / "study.toml").write_text(STUDY, "utf-8")
     with rolled_back(django_db_blocker):
         apply(read_study(folder))
-        yield tables_of("clapnq", "reading")
+        yield Material(Study.objects.get(name="reading"), "clapnq", ReportOptions(resamples=20))
 
 
-def values(grid: Line) -> dict[str, list[Any]]:
-    return {row["name"]: row_of(grid, row["name"]) for row in grid["rows"]}
+def columns(grid: Grid) -> list[tuple[str, float, int]]:
+    return [(each.name, each.scale, each.digits) for each in grid.columns]
 
 
-def columns(grid: Line) -> list[tuple[str, float, int]]:
-    return [(each["name"], each["scale"], each["digits"]) for each in grid["columns"]]
-
-
-def counts(grid: Line, name: str) -> list[int]:
+def counts(grid: Grid, name: str) -> list[int]:
     """How many values each estimate of a row is the mean of."""
-    (row,) = [row for row in grid["rows"] if row["name"] == name]
-    return [cell["n"] for cell in row["cells"]]
+    return [cell["n"] for cell in dict(grid.rows)[name] if isinstance(cell, dict)]
 
 
 def near(expected: dict[str, list[Any]]) -> dict[str, Any]:
     return {name: pytest.approx(row) for name, row in expected.items()}
 
 
-def test_table_2_has_means_over_answerable_questions_and_their_answers(tables: Any) -> None:
-    means = tables["table-2"][0]
-    assert (means["caption"], means["stub"]) == ("questions: means", "Answerable questions")
+def test_table_2_has_means_over_answerable_questions_and_their_answers(study: Material) -> None:
+    means = clapnq.table_2(study)[0]
+    assert (means.caption, means.stub) == ("questions: means", "Answerable questions")
     # The first, second and fourth question have 2, 1 and 1 answers. Only the first passage of q1
     # is relevant; the one of q4 has no sentences, and its answer selects none.
-    assert values(means) == near({
+    assert dict(values(means)) == near({
         "answers per question": [(2 + 1 + 1) / 3],
         "words of the question": [(3 + 5 + 3) / 3],
         "words of the passage": [(8 + 8 + 3) / 3],
@@ -200,33 +200,33 @@ def test_table_2_has_means_over_answerable_questions_and_their_answers(tables: A
     assert columns(means) == [("Mean", 1, 2)]
 
 
-def test_table_2_compares_the_answers_that_people_wrote(tables: Any) -> None:
-    agreement = tables["table-2"][1]
-    assert agreement["caption"] == "writing: agreement of people's answers"
+def test_table_2_compares_the_answers_that_people_wrote(study: Material) -> None:
+    agreement = clapnq.table_2(study)[1]
+    assert agreement.caption == "writing: agreement of people's answers"
     # "Red box." has 2 of the 3 words of "Red old box.": F = 2 * 2 / (2 + 3). The others are equal.
-    assert values(agreement) == near({
+    assert dict(values(agreement)) == near({
         "all pairs of people, differing answers": [0.8, 1],
         "all pairs of people, all answers": [(0.8 + 1) / 2, 2],
     })  # fmt: skip
     assert columns(agreement) == [("Rouge-L F", 1, 3), ("Questions", 1, 0)]
-    assert agreement["stub"] == "Pairs"
+    assert agreement.stub == "Pairs"
 
 
-def test_table_3_counts_the_questions_of_each_split(tables: Any) -> None:
-    (grid,) = tables["table-3"]
-    assert (grid["caption"], grid["stub"]) == ("questions", "Split")
+def test_table_3_counts_the_questions_of_each_split(study: Material) -> None:
+    (grid,) = clapnq.table_3(study)
+    assert (grid.caption, grid.stub) == ("questions", "Split")
     assert columns(grid) == [("Answerable", 1, 0), ("Unanswerable", 1, 0), ("Questions", 1, 0)]
-    assert values(grid) == {"dev": [2, 1, 3], "test": [1, 0, 1], "all": [3, 1, 4]}
+    assert dict(values(grid)) == {"dev": [2, 1, 3], "test": [1, 0, 1], "all": [3, 1, 4]}
 
 
-def test_section_321_compares_first_answers_with_selections_and_passages(tables: Any) -> None:
-    grid = tables["section-3.2.1"][0]
-    assert grid["caption"] == "questions: first answer of a question"
-    assert grid["stub"] == "Pair of texts"
+def test_section_321_compares_first_answers_with_selections_and_passages(study: Material) -> None:
+    grid = clapnq.section_321(study)[0]
+    assert grid.caption == "questions: first answer of a question"
+    assert grid.stub == "Pair of texts"
     assert columns(grid) == [("Precision", 100, 1), ("Recall", 100, 1), ("F", 100, 1)]
     # Words in common, in both texts, for q1: 5 of 5 and 8, 3 of 3 and 5, 3 of 3 and 8;
     # for q2 ("now it is blue", "blue now"): 4 of 4 and 8, 1 of 2 and 4, 1 of 2 and 8.
-    assert values(grid) == near({
+    assert dict(values(grid)) == near({
         "selected sentences with passage": [1, (5 / 8 + 4 / 8) / 2, (10 / 13 + 8 / 12) / 2],
         "answer with selected sentences":
             [(1 + 1 / 2) / 2, (3 / 5 + 1 / 4) / 2, (6 / 8 + 2 / 6) / 2],
@@ -235,11 +235,11 @@ def test_section_321_compares_first_answers_with_selections_and_passages(tables:
     assert counts(grid, "answer with passage") == [2, 2, 2]
 
 
-def test_section_321_compares_every_answer_as_well(tables: Any) -> None:
-    _, grid = tables["section-3.2.1"]
-    assert (grid["caption"], grid["stub"]) == ("questions: every answer", "Pair of texts")
+def test_section_321_compares_every_answer_as_well(study: Material) -> None:
+    _, grid = clapnq.section_321(study)
+    assert (grid.caption, grid.stub) == ("questions: every answer", "Pair of texts")
     # The second answer of q1 selects the whole passage, and 3 of its 7 words are among the 8.
-    assert values(grid) == near({
+    assert dict(values(grid)) == near({
         "selected sentences with passage":
             [1, (5 / 8 + 1 + 4 / 8) / 3, (10 / 13 + 1 + 8 / 12) / 3],
         "answer with selected sentences":
@@ -250,18 +250,18 @@ def test_section_321_compares_every_answer_as_well(tables: Any) -> None:
     assert counts(grid, "answer with passage") == [3, 3, 3]
 
 
-def test_table_4_ranks_the_gold_passage(tables: Any) -> None:
-    (grid,) = tables["table-4"]
+def test_table_4_ranks_the_gold_passage(study: Material) -> None:
+    (grid,) = clapnq.table_4(study)
     cuts = ("nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10", "Recall@10")
     assert columns(grid) == [(name, 100, 1) for name in cuts]
     # The second place gains 1 / log2(3).
     second = 0.6309298
-    assert values(grid) == near({"early": [1] * 5, "late": [0, second, second, second, 1]})
+    assert dict(values(grid)) == near({"early": [1] * 5, "late": [0, second, second, second, 1]})
 
 
-def test_tables_5_6_8_compare_systems_with_references_in_each_split(tables: Any) -> None:
-    dev, test, everything = tables["tables-5-6-8"]
-    assert dev["caption"] == "questions, dev"
+def test_tables_5_6_8_compare_systems_with_references_in_each_split(study: Material) -> None:
+    dev, test, everything = clapnq.tables_5_6_8(study)
+    assert dev.caption == "questions, dev"
     assert columns(dev) == [
         ("RougeL", 100, 1), ("R", 100, 1), ("RougeLp", 100, 1), ("Len", 1, 0),
         ("Unanswerable", 100, 1),
@@ -271,55 +271,95 @@ def test_tables_5_6_8_compare_systems_with_references_in_each_split(tables: Any)
     # 1 of 1 each. Only one of them declines to answer q3.
     full = [(6 / 8 + 4 / 6) / 2, 1, (10 / 16 + 6 / 12) / 2, (21 + 15) / 2, 1]
     short = [(0 + 2 / 3) / 2, (0 + 1 / 2) / 2, (2 / 12 + 2 / 9) / 2, 5, 0]
-    assert values(dev) == near({"full": full, "short": short})
+    assert dict(values(dev)) == near({"full": full, "short": short})
     assert counts(dev, "short") == [2, 2, 2, 2, 1]
     # "Yes." is the reference of q4, and one of the three words of its passage.
-    assert values(test) == near({"full": [1, 1, 2 / 4, 4, None]})
-    assert reason_of(test, "full", 4) == "no question is unanswerable"
+    assert dict(values(test)) == near({"full": [1, 1, 2 / 4, 4, None]})
+    assert reason(test.rows[0][1][4]) == "no question is unanswerable"
     together = [(6 / 8 + 4 / 6 + 1) / 3, 1, (10 / 16 + 6 / 12 + 2 / 4) / 3, (21 + 15 + 4) / 3, 1]
-    assert values(everything) == near({"full": together, "short": short})
-    captions = [test["caption"], everything["caption"]]
+    assert dict(values(everything)) == near({"full": together, "short": short})
+    captions = [test.caption, everything.caption]
     assert captions == ["questions, test", "questions, all"]
 
 
-def test_tables_7_and_9_have_peoples_grades_and_the_share_of_pairs_won(tables: Any) -> None:
-    grid = tables["tables-7-9"][0]
-    assert grid["caption"] == "questions, by people"
+def test_tables_7_and_9_have_peoples_grades_and_the_share_of_pairs_won(study: Material) -> None:
+    grid = clapnq.tables_7_9(study)[0]
+    assert grid.caption == "questions, by people"
     assert columns(grid) == [
         ("Faithful", 1, 2), ("Appropriate", 1, 2), ("F+A", 1, 2), ("Win-rate", 100, 1),
     ]  # fmt: skip
     # Grades of q1 and q2, with the mean of two that differ: faithful 4 and 3, appropriate 4 and 2;
     # then 1 and 3, and 2 and 1.5. F+A is each answer's harmonic mean: 4 and 2.4; 4/3 and 2.
     # Two verdicts of q1 are for `full`; of q2 one is against it, and a tie is half a win.
-    assert values(grid) == near({
+    assert dict(values(grid)) == near({
         "full": [(4 + 3) / 2, (4 + 2) / 2, (4 + 2.4) / 2, (1 + 0.5 / 2) / 2],
         "short": [(1 + 3) / 2, (2 + 1.5) / 2, (4 / 3 + 2) / 2, (0 + 1.5 / 2) / 2],
     })  # fmt: skip
 
 
-def test_tables_7_and_9_have_the_agreement_of_people(tables: Any) -> None:
-    grid = tables["tables-7-9"][1]
-    assert (grid["caption"], grid["stub"]) == ("Agreement of people", "Variable")
+def test_tables_7_and_9_have_the_agreement_of_people(study: Material) -> None:
+    grid = clapnq.tables_7_9(study)[1]
+    assert (grid.caption, grid.stub) == ("Agreement of people", "Variable")
     assert columns(grid) == [("Agreement", 100, 1), ("Gwet's AC", 1, 3)]
     # Equal grades of 4 answers: 2 and 3. One of two verdicts is shared; three of the four verdicts
     # were given, with shares of 1/2, 1/4 and 1/4.
-    shares = {row["name"]: row_of(grid, row["name"])[0] for row in grid["rows"]}
+    rows = dict(values(grid))
+    shares = {name: row[0] for name, row in rows.items()}
     assert shares == {"appropriate (rating)": 0.5, "faithful (rating)": 0.75,
                       "preferred (pairs)": 0.5}  # fmt: skip
     by_chance = (1 / 2 * 1 / 2 + 2 * 1 / 4 * 3 / 4) / (4 - 1)
     ac = (0.5 - by_chance) / (1 - by_chance)
-    assert row_of(grid, "preferred (pairs)")[1] == pytest.approx(ac)
+    assert rows["preferred (pairs)"][1] == pytest.approx(ac)
 
 
-def test_tables_7_and_9_have_the_share_of_needed_passages(tables: Any) -> None:
-    grid = tables["tables-7-9"][2]
-    assert (grid["caption"], grid["stub"]) == ("Passages, by two or more people", "Share")
+def test_tables_7_and_9_have_the_share_of_needed_passages(study: Material) -> None:
+    grid = clapnq.tables_7_9(study)[2]
+    assert (grid.caption, grid.stub) == ("Passages, by two or more people", "Share")
     assert columns(grid) == [
         ("Passages", 100, 1), ("Questions or answers with one", 100, 1),
         ("Passages seen by two", 1, 0),
     ]  # fmt: skip
     # Both people need one of three passages for the questions, and three of six for the answers.
-    assert values(grid) == near({
+    assert dict(values(grid)) == near({
         "relevant to the question (rating)": [1 / 3, 1 / 2, 3],
         "the texts to which an answer is faithful (rating)": [3 / 6, 3 / 4, 6],
     })  # fmt: skip
+
+
+def test_figures_printed_in_the_paper_are_beside_their_tables() -> None:
+    printed = {
+        table.key: [(each.row, each.column, each.value) for each in table.printed]
+        for table in clapnq.PAPER.tables
+    }
+    agreed = {"GOLD": (73, 88, 86), "RAG": (68, 91, 90)}
+    asked = ("appropriate", "faithful", "win-rate")
+    rouge = {
+        "selected sentences with passage": (100, 45, 59),
+        "answer with selected sentences": (92, 72, 79),
+        "answer with passage": (94, 32, 46),
+    }
+    assert printed == {
+        "table-2": [
+            ("answers per question", "Mean", 1.4),
+            ("words of the question", "Mean", 9.4),
+            ("words of the passage", "Mean", 156),
+            ("words of the answer", "Mean", 56.8),
+            ("both rounds, differing answers", "Rouge-L F", 0.67),
+        ],
+        "table-3": [("dev", "Answerable", 300), ("dev", "Unanswerable", 300)],
+        "section-3.2.1": [
+            (row, column, value)
+            for row, of in rouge.items()
+            for column, value in zip(("Precision", "Recall", "F"), of, strict=True)
+        ],
+        "table-4": [],
+        "tables-5-6-8": [
+            ("Full Passage, dev", column, value)
+            for column, value in (("RougeL", 49.5), ("R", 97.4), ("Len", 912))
+        ],
+        "tables-7-9": [
+            (f"{name}, {setting}", "Agreement", value)
+            for setting, of in agreed.items()
+            for name, value in zip(asked, of, strict=True)
+        ],
+    }

@@ -8,8 +8,13 @@ from typing import Any
 
 import pytest
 
+from analysis.data.selection import ReportOptions
+from analysis.models import Study
+from analysis.papers import garage
+from analysis.papers.base import Grid
+from analysis.papers.material import Material
 from analysis.study import apply, read_study
-from tests.analysis.papers.conftest import reason_of, row_of, tables_of
+from tests.analysis.papers.test_cells import reason, values
 from tests.cast import write_lines
 from tests.databases import rolled_back
 
@@ -99,9 +104,9 @@ def validated() -> Iterator[Line]:
 
 
 @pytest.fixture(scope="module")
-def tables(
+def study(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Material]:
     folder: Path = tmp_path_factory.mktemp("relevance")
     write_lines(folder / "questions.jsonl", questions())
     write_lines(folder / "answers.jsonl", rated())
@@ -109,24 +114,28 @@ def tables(
     (folder / "study.toml").write_text(STUDY, "utf-8")
     with rolled_back(django_db_blocker):
         apply(read_study(folder))
-        yield tables_of("garage", "relevance")
+        yield Material(Study.objects.get(name="relevance"), "garage", ReportOptions(resamples=20))
 
 
-def heads(grid: Line) -> list[str]:
-    return [column["name"] for column in grid["columns"]]
+def heads(grid: Grid) -> list[str]:
+    return [column.name for column in grid.columns]
 
 
-def test_table_2_has_factuality_by_the_relevant_passages(tables: Any) -> None:
-    (grid,) = tables["table-2"]
+def row_of(grid: Grid, name: str) -> list[Any]:
+    return dict(values(grid))[name]
+
+
+def test_table_2_has_factuality_by_the_relevant_passages(study: Material) -> None:
+    (grid,) = garage.table_2(study)
     # Two of the three answers are eligible, two are supported, and one is both.
     found = row_of(grid, "plain")
     assert found == [pytest.approx(2 / 3), None, None, pytest.approx(2 / 3), pytest.approx(1 / 3)]
     assert heads(grid) == ["Eligibility", "Unadj. factuality", "Factuality", "uRAF", "RAF"]
     for column in (1, 2):
-        assert "in which all passages are shown" in reason_of(grid, "plain", column)
+        assert "in which all passages are shown" in reason(grid.rows[0][1][column])
 
 
-def test_figures_5_and_6_divide_raf_by_kinds_of_questions(tables: Any) -> None:
+def test_figures_5_and_6_divide_raf_by_kinds_of_questions(study: Material) -> None:
     # Only the answer to q1 is eligible and supported; values that have an order are in it.
     expected: dict[str, dict[str, float]] = {
         "sensitivity": {"static": 1 / 2, "fast-changing": 0},
@@ -134,39 +143,43 @@ def test_figures_5_and_6_divide_raf_by_kinds_of_questions(tables: Any) -> None:
         "grounding": {"medium": 1, "high": 0},
         "popularity": {"head": 1, "tail": 0},
     }
-    grids = tables["figures-5-6"]
-    assert [grid["caption"] for grid in grids] == [f"By {name}, by people" for name in expected]
-    for grid, values in zip(grids, expected.values(), strict=True):
-        assert heads(grid) == [*values, "average"]
-        assert row_of(grid, "plain") == pytest.approx([*values.values(), 1 / 3])
+    grids = garage.figures_5_6(study)
+    assert [grid.caption for grid in grids] == [f"By {name}, by people" for name in expected]
+    for grid, of in zip(grids, expected.values(), strict=True):
+        assert heads(grid) == [*of, "average"]
+        assert row_of(grid, "plain") == pytest.approx([*of.values(), 1 / 3])
 
 
-def test_tables_3_and_4_weigh_answers_or_citations_equally(tables: Any) -> None:
-    grid = tables["tables-3-4"][0]
+def test_tables_3_and_4_weigh_answers_or_citations_equally(study: Material) -> None:
+    grid = garage.tables_3_4(study)[0]
     # The texts never decline. Answers cite one of the two passages of q1, and the one of q2.
-    assert grid["caption"] == "By the texts"
+    assert grid.caption == "By the texts"
     macro, micro = [1, (1 / 2 + 1) / 2, (2 / 3 + 1) / 2], [1, 2 / 3, 2 * 2 / (2 + 3)]
     assert row_of(grid, "plain") == pytest.approx([0, 0, *macro, *micro])
 
 
-def test_tables_3_and_4_have_the_deflections_that_people_see(tables: Any) -> None:
-    _, grid = tables["tables-3-4"]
-    assert (grid["caption"], heads(grid)) == ("By people", ["Deflection TP", "Deflection FP"])
+def test_tables_3_and_4_have_the_deflections_that_people_see(study: Material) -> None:
+    _, grid = garage.tables_3_4(study)
+    assert (grid.caption, heads(grid)) == ("By people", ["Deflection TP", "Deflection FP"])
     # Ada says that the answers to q2 and q3 abstain; people deflected q3 alone.
     assert row_of(grid, "plain") == [1, 0.5]
 
 
-def test_section_2_has_the_grounded_share_of_validated_sentences_without_ties(tables: Any) -> None:
-    (grid,) = tables["section-2"]
-    assert grid["caption"] == "validation: sentences"
+def test_section_2_has_the_grounded_share_of_validated_sentences_without_ties(
+    study: Material,
+) -> None:
+    (grid,) = garage.section_2(study)
+    assert grid.caption == "validation: sentences"
     assert heads(grid) == ["Supported by a passage", "Sentences"]
     # The sentence of q1 is grounded, that of q2 is not, and people tie on q3.
     assert row_of(grid, "people's answers") == [0.5, 2]
 
 
-def test_figure_4_has_sources_and_deflections_and_names_the_missing_campaign(tables: Any) -> None:
-    sources, grounding, deflections = tables["figure-4"]
+def test_figure_4_has_sources_and_deflections_and_names_the_missing_campaign(
+    study: Material,
+) -> None:
+    sources, grounding, deflections = garage.figure_4(study)
     assert row_of(sources, "private") == row_of(sources, "web") == [0.5, 2]
-    assert "no campaign of grounding-relevance" in reason_of(grounding, "none yet", 0)
+    assert "no campaign of grounding-relevance" in reason(grounding.rows[0][1][0])
     assert row_of(deflections, "answered") == [pytest.approx(2 / 3), 2]
     assert row_of(deflections, "deflected") == [pytest.approx(1 / 3), 1]
