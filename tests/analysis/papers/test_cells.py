@@ -329,6 +329,25 @@ class TestLong2rag:
             (grid,) = build(material())
             assert reason(grid.rows[0][1][0]) == long2rag.NO_RECALL
 
+    def test_settings_are_columns_and_answers_without_one_have_their_batch(self) -> None:
+        reports = tuple(
+            Report(f"r{n}", "So.", system=system, setting=setting)
+            for n, (system, setting) in enumerate((("a", "full"), ("a", "none"), ("b", None)))
+        )
+        of = {"a (full)": 0.5, "a (none)": 0.25, "b": 1.0}
+        found = measured(**{name: {PEOPLE: cell(v), "raters": {}} for name, v in of.items()})
+        people = SimpleNamespace(name="ada", kind="human", excluded=None, labels=1)
+        study = material(
+            campaign("c"),
+            queries=(Query("q", "?", reports=reports),),
+            measures={"c": {"campaign": "c", "measures": {long2rag.KPR: found}}},
+            frame={"c": SimpleNamespace(raters=[people])},
+        )
+        study.is_derived_by = lambda batch, rule: False
+        (grid,) = long2rag.table_2(study)
+        assert [column.name for column in grid.columns] == ["full", "none", "b"]
+        assert values(grid) == [("a", [0.5, 0.25, None]), ("b", [None, None, 1.0])]
+
     def test_each_pair_of_judges_has_a_table(self) -> None:
         def by(*values: float) -> Any:
             raters = dict(zip("jkl", map(cell, values), strict=True))

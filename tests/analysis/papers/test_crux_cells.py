@@ -14,7 +14,7 @@ from analysis.papers import crux
 from analysis.papers.base import Cell
 from analysis.papers.coverage import Values
 from analysis.statistics import Floats
-from datasets.rows import Query, Report
+from datasets.rows import Passage, Query, Question, Report
 from tests.analysis.cast import frame_of, table
 from tests.analysis.papers.test_cells import campaign, cell, material, reason, values
 
@@ -208,3 +208,49 @@ def test_figure_5_takes_rated_passages_if_no_report_has_a_sampled_context(
     assert reason(rows["Cov(Z)"][1]) == "people rated nothing"
     assert reason(rows["Cov(Z)"][5]) == crux.NO_SAMPLED
     assert "contexts drawn here" in grid.caption
+
+
+def test_columns_name_their_data_set_if_there_are_several() -> None:
+    one, other = data_set("news"), data_set("wiki")
+    assert crux._named([one], one, "Cov(Z)") == "Cov(Z)"
+    assert crux._named([one, other], other, "Cov(Z)") == "wiki: Cov(Z)"
+
+
+def test_figure_4_has_the_agreement_of_people_or_says_that_they_were_not_asked() -> None:
+    found = {"answerable": {"agreement": {"fleiss_kappa": cell(0.5), "percent": cell(0.75)}}}
+    data = data_set(reports=campaign("c"))
+    data.material = material(agreement={"c": found})
+    grid = crux._kappa_grid(data)
+    assert values(grid) == [("Fleiss' κ", [0.5]), ("agreement", [0.75])]
+    assert (grid.caption, grid.stub) == ("news: agreement of people", "Among people")
+    data.material = material(agreement={"c": {}})
+    expected = "campaign c does not ask for answerable"
+    assert [reason(cells[0]) for _, cells in crux._kappa_grid(data).rows] == [expected] * 2
+
+
+def test_table_4_has_mean_lengths_in_tokens_and_names_absent_texts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Two queries show the same passage, which counts once.
+    shared, long = Passage("p", "one two three"), Passage("l", "one two three four five")
+    queries = (
+        Query("q1", "one two", questions=(Question("a", "one"),), passages=(shared, long)),
+        Query("q2", "one two three four", passages=(shared,)),
+    )
+    data = data_set(queries=queries, passage_ratings=lambda by: None)
+    monkeypatch.setattr(crux, "data_sets", lambda material: [data])
+    (grid,) = crux.table_4(material())
+    assert values(grid) == [
+        ("queries", [2]),
+        ("passages", [2]),
+        ("tokens per query", [(2 + 4) / 2]),
+        ("tokens per question", [1]),
+        ("tokens per passage", [(3 + 5) / 2]),
+        ("tokens per reference", [None]),
+        ("required passages per query, by people", [None]),
+        ("redundant relevant passages per query, by people", [None]),
+    ]
+    rows = dict(grid.rows)
+    assert reason(rows["tokens per reference"][0]) == "the batch has no reference"
+    assert reason(rows["required passages per query, by people"][0]) == "people rated nothing"
+    assert [column.digits for column in grid.columns] == [1]
