@@ -56,9 +56,11 @@ RATED = {
     "q2": ("major", "supported", "yes"),
     "q3": ("none", "unsupported", "yes"),
 }
-"""Eligibility, support of the only sentence, and whether Ada says that the answer abstains."""
-VALID = {"q1": ("yes", "yes"), "q2": ("no", "no"), "q3": ("yes", "no")}
-"""What Ada and Ben say of the sentence."""
+"""Eligibility, support of each sentence, and whether Ada says that the answer abstains."""
+SENTENCES = {"q1": ["It is old."], "q2": ["It is old.", "It is big."], "q3": ["It is old."]}
+VALID = {"q1#1": ("yes", "yes"), "q2#1": ("no", "no"), "q2#2": ("yes", "yes"),
+         "q3#1": ("yes", "no")}  # fmt: skip
+"""What Ada and Ben say of the sentences."""
 
 
 def questions() -> Iterator[Line]:
@@ -74,8 +76,8 @@ def questions() -> Iterator[Line]:
             "reports": [
                 {
                     "id": f"{query}-plain",
-                    "text": "It is old.",
-                    "sentences": ["It is old."],
+                    "text": " ".join(SENTENCES[query]),
+                    "sentences": SENTENCES[query],
                     "system": "plain",
                     "citations": [f"{query}a"],
                 }
@@ -92,15 +94,17 @@ def rated() -> Iterator[Line]:
         whole = {**at, "unit": report, "kind": "report"}
         yield {**whole, "variable": "eligibility", "value": eligibility}
         yield {**whole, "variable": "abstains", "value": abstains}
-        sentence = {**at, "unit": f"{report}#1", "kind": "sentence"}
-        yield {**sentence, "variable": "support", "value": support}
+        for n in range(1, len(SENTENCES[query]) + 1):
+            sentence = {**at, "unit": f"{report}#{n}", "kind": "sentence"}
+            yield {**sentence, "variable": "support", "value": support}
 
 
 def validated() -> Iterator[Line]:
-    for query, said in VALID.items():
+    for sentence, said in VALID.items():
+        query, _, number = sentence.partition("#")
+        at = {"item": query, "unit": f"{query}-plain#{number}", "kind": "sentence"}
         for rater, value in zip(("ada", "ben"), said, strict=True):
-            at = {"item": query, "unit": f"{query}-plain#1", "kind": "sentence", "rater": rater}
-            yield {**at, "variable": "grounded", "value": value}
+            yield {**at, "rater": rater, "variable": "grounded", "value": value}
 
 
 @pytest.fixture(scope="module")
@@ -171,8 +175,8 @@ def test_section_2_has_the_grounded_share_of_validated_sentences_without_ties(
     (grid,) = garage.section_2(study)
     assert grid.caption == "validation: sentences"
     assert heads(grid) == ["Supported by a passage", "Sentences"]
-    # The sentence of q1 is grounded, that of q2 is not, and people tie on q3.
-    assert row_of(grid, "people's answers") == [0.5, 2]
+    # The sentence of q1 is grounded, and one of the two of q2; people tie on that of q3.
+    assert row_of(grid, "people's answers") == [pytest.approx(2 / 3), 3]
 
 
 def test_figure_4_has_sources_and_deflections_and_names_the_missing_campaign(
