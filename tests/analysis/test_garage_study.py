@@ -160,7 +160,7 @@ class TestUses:
         mine = study.assignment(study.ada)
         assert self.shown(study.campaign) == {"passage:p": "Outdated"}
         body = client_of(study.ada).get(page("item", mine)).content.decode()
-        assert "<i>use</i> Outdated" in body
+        assert "<i>Use</i> Outdated" in body
         (text,) = describe_assignment(mine)["texts"]
         assert {"name": "use", "value": "Outdated"} in text["facts"]
 

@@ -53,7 +53,10 @@ def test_reports_rankings_and_passages_are_added_and_the_rest_is_unchanged(tmp_p
     ("line", "message"),
     [
         ({"id": "q4", "reports": [NEW]}, "line 1: there is no query 'q4' in batch 'b'"),
-        ({"id": "q3", "text": "Who?", "reports": [NEW]}, "'text' of query 'q3' is not what"),
+        (
+            {"id": "q3", "text": "Who?", "reports": [NEW]},
+            "'text' of query 'q3' differs from the batch",
+        ),
         ({"id": "q3", "questions": [{"id": "n", "text": "New?"}]}, "only reports, rankings"),
         ({"id": "q3", "reports": [{**NEW, "id": "t1"}]}, "the report 't1' of query 'q3' differs"),
         ({"id": "q3", "reports": [{**NEW, "id": "r"}]}, "'r' is already used at"),

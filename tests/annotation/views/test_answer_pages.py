@@ -303,7 +303,7 @@ def test_eligibility_is_judged_against_the_reference_answers(tmp_path: Path) -> 
     shown = readings(body)
     assert (shown["reference-1"], shown["reference-2"]) == ("By hand 🌉.", "")
     assert "Reference answer 1" in body
-    assert "<i>the writer found</i> too little for an answer" in body
+    assert "<i>The writer found</i> too little for an answer" in body
     assert "The bridge" not in body
     assert not hidden(body, "passages")
 

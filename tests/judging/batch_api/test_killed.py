@@ -38,7 +38,7 @@ place = parts.Part.move_into_place
 parts.Part.move_into_place = lambda self: os._exit(9) if ".2." in self.path.name else place(self)
 """
 BEFORE_THE_RUN_IS_OUT = """
-requests._mark_out = lambda *_: os._exit(9)
+requests._record_files = lambda *_: os._exit(9)
 """
 
 

@@ -319,5 +319,5 @@ class TestThePageOfAJudge:
     def test_a_parser_of_one_verdict_asks_unit_by_unit(self) -> None:
         file = GRADED.replace('isolate = "unit"', 'isolate = "item"')
         found = one_request(draft(Definition("j", "openai", "m", file=file)))
-        assert "parser (regex) reads one verdict" in found.narrower
+        assert "parser (regex) reads one answer" in found.narrower
         assert found.shows == "everything that people see on one page"
