@@ -126,7 +126,7 @@ class TestCeiling:
             assert made[name].value == pytest.approx(np.average(of, weights=found.units))
 
     def test_pairs_count_from_thirty_shared_units_on(self):
-        codes = np.arange(30)[:, None] // 10 * [1, 1]
+        codes = np.repeat(np.arange(30)[:, None] // 10, 2, axis=1)
         of = crowd_ceiling_estimates(codes, np.arange(30), 3, draws=50)
         assert of["cohen_kappa"].value == of["percent"].value == 1
         codes[29, 1] = -1
