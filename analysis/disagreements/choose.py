@@ -34,7 +34,7 @@ Sort = Literal["unanimous", "sure", "query", "order"]
 SORTS: Mapping[Sort, str] = {
     "unanimous": "Unanimous people first",
     "sure": "Surest judge first",
-    "query": "Queries with most of them first",
+    "query": "Queries with most first",
     "order": "In the campaign’s order",
 }
 ORDERED = ("above", "below")
