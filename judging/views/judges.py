@@ -24,7 +24,7 @@ from datasets.models import Job
 from datasets.text import as_sentence, number_in
 from judging import library
 from judging.access import BLIND, managed_judge, visible_judge, visible_judges, visible_runs
-from judging.answer_files import FAKE, SCRIPTED
+from judging.answer_files import DIGEST, FAKE, SCRIPTED
 from judging.backends import HOSTED
 from judging.backends.wire import parse_base_url
 from judging.display import describe_status, make_displayable
@@ -190,13 +190,16 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
 def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dict[str, Any]:
     found = visible_runs(user).filter(judge=judge)[:RUNS_SHOWN]
     runs = [{"run": run, "status": describe_status(run)} for run in found]
+    shown = shown_params(judge)
+    digest = shown.pop(DIGEST, "")
     params = {
         PARAM_HELP[name][0] if name in PARAM_HELP else name: _form_value(value)
-        for name, value in shown_params(judge).items()
+        for name, value in shown.items()
     }
     return {
         "judge": judge,
         "params": params,
+        "labels_digest": digest,
         "fake": FAKE if judge.backend == SCRIPTED else "",
         "guarded": bool(judge.params.get(GUARDED)),
         "runs": runs,

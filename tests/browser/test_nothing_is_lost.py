@@ -196,19 +196,16 @@ def test_a3_waiting_answers_are_sent_in_order_with_their_keys(
     submit(desk)
     assert len(kept(desk.page, ".outbox.")) == 2
     first, address = desk.assignment, desk.page.url
-    before = keys_of(tries)
-    tries.clear()
+    assert len(set(keys_of(tries))) == 1
     context.unroute("**/submit")
     context.unroute("**/draft")
     desk.page.evaluate("dispatchEvent(new Event('online'))")
     gone_on(desk, address)
     desk.page.remove_listener("request", note)
-    after = keys_of(tries)
-    assert len(set(before)) == 1
-    assert after[0] == before[0]
-    assert len(set(after)) == len(after) == 2
+    sent = keys_of(tries)
     said = first.responses.order_by("revision").values_list("key", "payload")
-    assert [key for key, _ in said] == after
+    assert [key for key, _ in said] == list(dict.fromkeys(sent))
+    assert sent.count(sent[-1]) == 1 < len(sent)
     values = [payload["units"]["q:0"]["answerable"] for _, payload in said]
     assert values == ["no", "invalid"]
 
