@@ -19,6 +19,7 @@ from typing import Any
 
 SLOTS = 256
 LONGEST = 256 * 1024
+GIVE_WAY_SECONDS = 0.05  # how long a new connection is left to a process that has fewer
 # Elsewhere each process answers all requests.
 IS_SUPPORTED = sys.platform == "linux"
 
@@ -80,7 +81,8 @@ def _address(address: Any) -> Any:
 
 
 class Exchange:
-    """Both queues, and a record of the processes that answer other requests at the moment.
+    """Both queues, and what each process is doing: whether it answers other requests at the moment,
+    or how many connections of people at work it has.
 
     The main process creates it, and assigns each new process its purpose.
     """
@@ -89,6 +91,8 @@ class Exchange:
         self.requests, self.returns = Line(), Line()
         self._work = work
         self._present = mmap.mmap(-1, SLOTS)
+        # One more than the connections of each process that accepts new ones; 0 for all others.
+        self._connections = memoryview(mmap.mmap(-1, 2 * SLOTS)).cast("H")
 
     def assign(self, worker: Any, living: Iterable[Any]) -> None:
         """Return what a new process is for: work on items while too few processes do that."""
@@ -99,7 +103,46 @@ class Exchange:
         """Note that a process takes requests from now on, or no longer."""
         if worker.is_other:
             self._present[worker.age % SLOTS] = is_there
+        elif not is_there:
+            self._connections[worker.age % SLOTS] = 0
+
+    def note_connections(self, worker: Any, count: int) -> None:
+        """Note how many connections a process has that accepts new ones."""
+        if not worker.is_other:
+            self._connections[worker.age % SLOTS] = count + 1
+
+    def fewest_connections(self) -> int:
+        """Return the number of connections of the process that has fewest and accepts new ones."""
+        return min(filter(None, self._connections), default=1) - 1
 
     @property
     def has_takers(self) -> bool:
         return self._present.find(b"\1") >= 0
+
+
+class Balance:
+    """Decides, for one process, which new connections it leaves to one that has fewer.
+
+    Whichever process wakes first would otherwise accept most of them, and the people on these would
+    wait for each other.
+    """
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._since = self._last = float("-inf")
+
+    def gives_way(self, connections: int, now: float) -> bool:
+        """Return whether another process is to accept the next connection.
+
+        The poller asks again at once. If the other process is too busy, this one accepts it after
+        `GIVE_WAY_SECONDS`.
+        """
+        if connections <= self._exchange.fewest_connections():
+            return False
+        if now - self._last > GIVE_WAY_SECONDS:
+            self._since = now
+        self._last = now
+        if now - self._since < GIVE_WAY_SECONDS:
+            return True
+        self._since = now
+        return False

@@ -38,6 +38,7 @@ class Handover:
     def begin(self) -> None:
         self._listen(True)
         self.exchange.note(self.worker, True)
+        self.worker.count_connections()
 
     # Handover on.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from config.front.exchange import Exchange, Line, PassedConnection
+from config.front.exchange import GIVE_WAY_SECONDS, Balance, Exchange, Line, PassedConnection
 from config.front.incoming import DiskBudget, Incoming, Limits
 from config.front.lanes import DOOR, HEALTH, OTHER, WORK, lane_of
 
@@ -69,6 +69,42 @@ class TestRoles:
         assert exchange.has_takers
         exchange.note(other, False)
         assert not exchange.has_takers
+
+
+class TestBalance:
+    """New connections go to the process that has fewest."""
+
+    def two(self) -> tuple[Exchange, Any, Any]:
+        exchange = Exchange(work=2)
+        first = started(exchange)
+        second = started(exchange, first)
+        exchange.note_connections(first, 3)
+        exchange.note_connections(second, 1)
+        return exchange, first, second
+
+    def test_a_process_leaves_a_connection_to_one_that_has_fewer(self) -> None:
+        exchange, _, second = self.two()
+        assert Balance(exchange).gives_way(3, 100.0)
+        assert not Balance(exchange).gives_way(1, 100.0)
+        exchange.note_connections(second, 3)
+        assert not Balance(exchange).gives_way(3, 100.0)
+
+    def test_a_process_that_does_not_accept_is_waited_for_once_a_connection(self) -> None:
+        balance = Balance(self.two()[0])
+        asked = [balance.gives_way(3, n * GIVE_WAY_SECONDS / 4) for n in range(9)]
+        assert asked == [True] * 4 + [False] + [True] * 3 + [False]
+
+    def test_a_later_connection_is_left_to_the_other_for_as_long_again(self) -> None:
+        balance = Balance(self.two()[0])
+        assert balance.gives_way(3, 100.0)
+        assert balance.gives_way(3, 100 + 10 * GIVE_WAY_SECONDS)
+
+    def test_nothing_is_left_to_a_process_that_stops_or_answers_other_requests(self) -> None:
+        exchange, first, second = self.two()
+        other = started(exchange, first, second)
+        exchange.note_connections(other, 0)
+        exchange.note(second, False)
+        assert not Balance(exchange).gives_way(3, 100.0)
 
 
 def started(exchange: Exchange, *living: Any) -> Any:
