@@ -9,6 +9,7 @@ import time
 import uuid
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
 import aiohttp
 
@@ -31,6 +32,15 @@ class Timings:
 
     save: list[float] = field(default_factory=list)
     open: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class WrittenSave:
+    """The request that saves an answer, ready to be sent."""
+
+    address: str
+    body: str
+    headers: dict[str, str]
 
 
 class Person:
@@ -80,6 +90,17 @@ class Person:
         accept = {"Accept": "application/json"} | self.token()
         answer = json.loads(await self.text("POST", where, data=form, headers=accept))
         return str(answer["next"])
+
+    def written_save(self, page: str) -> WrittenSave:
+        """Return the request that answers the item of a page."""
+        where, form = fill_in(page)
+        cookies = "; ".join(f"{name}={value}" for name, value in self._cookies().items())
+        headers = {
+            "Accept": "application/json",
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Cookie": cookies,
+        }
+        return WrittenSave(where, urlencode(form), BROWSER | headers | self.token())
 
     async def text(self, method: str, address: str, **more: Any) -> str:
         async with self.session.request(method, self.site + address, **more) as response:
