@@ -36,6 +36,8 @@ from .verdict import Units, verdict_html, without_units
 
 FEW, MANY, WIDEST = 3, 5, 6
 """Up to `FEW` columns fit on a phone. From `MANY` on, intervals are below their numbers."""
+MOST_ON_CARDS = 30
+"""The maximum number of cells of a wide table that becomes cards on a phone."""
 MOST_ROWS = 300
 """The maximum number of rows of a figure's data on a page. The file has all."""
 CODE = re.compile(r"`([^`]+)`")
@@ -153,17 +155,29 @@ def _signed(text: str) -> str:
 
 
 def table_html(table: Table) -> str:
-    """Render a table in its frame, whose class says how many columns it has."""
+    """Render a table in its frame.
+
+    The frame's class says how many columns the table has, and whether it scrolls sideways on a
+    narrow page. There, a wide table becomes a card for each row, which takes too many screens if
+    the table has many numbers.
+    """
     columns = len(table.header)
     width = " slim" if columns <= FEW else " wide" if columns >= MANY else ""
     header = "".join(
         f'<th scope="col"{_numeric(is_numeric)}>{cell_html(name)}</th>'
         for name, is_numeric in heads(table)
     )
+    is_grid = (
+        columns >= MANY
+        and len(table.rows) * (columns - 1) > MOST_ON_CARDS
+        and all(is_numeric for _, is_numeric in heads(table)[1:])
+    )
     body = "".join(map(_row, rows(table)))
     # A scrolling frame has to be reachable by keyboard.
     reached = f' role="group" aria-label="{escape(table.caption)}" tabindex="0"'
-    frame = f'class="table-frame{width}"{reached if columns >= WIDEST else ""}'
+    scrolls = is_grid or columns >= WIDEST
+    sideways = " sideways" if is_grid else ""
+    frame = f'class="table-frame{width}{sideways}"{reached if scrolls else ""}'
     return (
         f'<div {frame}><table class="table">\n'
         f"<caption>{escape(table.caption)}</caption>\n"

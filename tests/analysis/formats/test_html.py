@@ -132,6 +132,19 @@ def test_a_column_of_numbers_with_an_empty_cell_is_still_aligned_as_numbers() ->
     assert '<th scope="col">Context</th>' in made
 
 
+@pytest.mark.parametrize(
+    ("systems", "last", "scrolls"),
+    [(8, Number(0.5), True), (8, "yes", False), (7, Number(0.5), False)],
+)
+def test_a_long_table_of_numbers_scrolls_sideways_on_a_phone_and_by_keyboard(
+    systems: int, last: Number | str, scrolls: bool
+) -> None:
+    row = ("bm25", *[Number(0.5)] * 3, last)
+    made = table_html(Table("Systems", ("System", "Ada", "Ben", "Cleo", "Judge"), (row,) * systems))
+    frame = 'class="table-frame wide sideways" role="group" aria-label="Systems" tabindex="0"'
+    assert (frame in made) == scrolls == ("sideways" in made)
+
+
 def test_each_figure_of_raters_names_its_variable_if_there_are_several() -> None:
     people = {"ada": "ynynyynn" * 5, "bram": "ynynyynn" * 5}
     one, both = report_of(table(people)), report_of([*table(people), *table(people, "odd")])
