@@ -253,7 +253,7 @@ def test_the_list_of_keys_contains_the_keys_of_the_page(protocol: str, tmp_path:
         assert f"<dt>{caps}</dt><dd>{what}</dd>" in html.unescape(body)
 
 
-def test_nothing_is_hidden_beside_a_judges_labels(tmp_path: Path) -> None:
+def test_nothing_is_hidden_when_a_judges_labels_are_shown(tmp_path: Path) -> None:
     judge()
     study = study_of("answer-rating", tmp_path, validating())
     judge_all(study.campaign)

@@ -25,7 +25,7 @@ def begin(limit: Limit, calls: int) -> None:
 
 
 def answer(limit: Limit, clock: Clock, calls: int, under_way: int | None = None) -> list[int]:
-    """The limits after each of these calls, with this many calls under way or as many as allowed."""
+    """The limits after each of these calls, with this many under way or as many as allowed."""
     sizes = []
     for _ in range(calls):
         begin(limit, (under_way or limit.size) - limit.under_way)

@@ -304,8 +304,10 @@ class TestTimeIsOver:
     def worked(
         self, campaign: Campaign, meanwhile: Callable[[Held, Control], object]
     ) -> tuple[JudgeRun, Ending]:
-        """A worker's pump whose time is over while three calls are held; each time that it renews
-        its lease from then on, something happens."""
+        """A worker's pump whose time is over while three calls are held.
+
+        From then on, each renewal of its lease runs the given function.
+        """
         control, backend, over = Control(seconds=0.01), Held(), threading.Event()
         rater = judge(params={"concurrency": 3}, **BY_UNIT)
         run = lifecycle.start(campaign, rater, queued=True)
