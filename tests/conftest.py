@@ -30,8 +30,8 @@ from tests.workers import NAME
 
 # A process for each report takes a second; only tests/analysis/crosscheck turns this on.
 process.IS_ON = False
-# jsonschema would build a grammar of the formats `iri` and `iri-reference`, which no schema of ours
-# has, for two seconds whenever it is imported.
+# Importing jsonschema would take two seconds to build a grammar of the formats `iri` and
+# `iri-reference`, which no schema here uses.
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 CASES = 2  # cases of a test that is marked neither "every_case" nor "first_case"

@@ -161,8 +161,9 @@ def key_point_scores(
 ) -> JSON | None:
     """Return the scores cut at tenths and at the option's value, and their calibration.
 
-    May be None. The cuts are compared with the verdict of people together, who keep key points
-    (`Retention`), and with each rater's own: Qi and others 2024 print the mean of two annotators.
+    The cuts are compared with the verdicts of people together (`Retention`) and of each rater: Qi
+    and others 2024 print the mean of two annotators. None for another protocol, and without scores
+    or verdicts.
     """
     if asked.protocol != VERIFICATION or asked.reading:
         return None

@@ -40,10 +40,10 @@ class Ratings:
     def from_places(
         cls, places: Ints, values: Floats, failed: Ints, passages: Bools, questions: Bools
     ) -> Ratings:
-        """Build the tables from ratings (N,), their places (N, 3), and failed places (F, 3).
+        """Build the tables from ratings (N,) at `places` (N, 3), and `failed` places (F, 3).
 
-        A place is a query, a passage and a sub-question, counted from 0. Failed places lack a
-        judgement.
+        A place gives the numbers of a query, a passage and a sub-question, from 0. At a failed
+        place, the judgement failed.
         """
         whole = np.full((*passages.shape, questions.shape[1]), np.nan)
         lost = np.zeros(whole.shape, bool)

@@ -62,7 +62,7 @@ def context(
 def page(
     request: pytest.FixtureRequest, live_server: LiveServer, requests: Requests
 ) -> Iterator[Page]:
-    """The page that tests share; of a test that asks for a context of its own, one in there."""
+    """The page that tests share, or a page in the test's own context if it requests one."""
     if "context" in request.fixturenames:
         yield request.getfixturevalue("context").new_page()
         return
@@ -74,7 +74,7 @@ def page(
 
 @pytest.fixture
 def errors(request: pytest.FixtureRequest) -> Iterator[list[str]]:
-    """What the test's pages complain of."""
+    """The errors of the test's pages."""
     found: list[str] = []
     if "context" in request.fixturenames:
         context: BrowserContext = request.getfixturevalue("context")

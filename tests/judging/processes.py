@@ -27,7 +27,7 @@ REPORTS, QUESTIONS = 20, 10
 UNITS = REPORTS * QUESTIONS
 CONCURRENCY = 8
 GROUP = 32
-# A run may send this many requests beside its units, to probe the server.
+# A run may send this many requests in addition to its units', to probe the server.
 PROBES = 20
 RUN = ("run_judge", "--campaign", "c", "--judge", "j")
 

@@ -12,7 +12,7 @@ JSON = dict[str, Any]
 Place = Callable[[Kit], Any]
 
 PLACES: dict[str, Place] = {}
-"""By the id of the entry."""
+"""Functions by the id of their entry."""
 
 
 def gives(name: str, *parts: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

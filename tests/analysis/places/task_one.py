@@ -172,7 +172,7 @@ def stored_coverage_differs(kit: Kit) -> int:
 def nuggets(kit: Kit) -> JSON:
     """A highlight that is one span of the report, spaces folded, is stored as one located span.
 
-    Folding as the kit does: several spans in the report that its text joins are told apart here.
+    Spaces are folded as in the kit. Several spans that the kit's text joins are separate here.
     """
     texts = {unit["item"]: unit["texts"]["report"] for unit in kit.export("crux-t1", "units")}
     labels = [line for line in kit.export("crux-t1", "labels") if line["value"] == "yes"]

@@ -131,7 +131,7 @@ def _null_ratings(kit: Kit, person: str) -> dict[str, int]:
 
 @gives("crux.t2.rationales")
 def rationales(kit: Kit) -> JSON:
-    """Counted in the files but for what the report's hint tells: rationales that stand elsewhere.
+    """Counts of rationales from the files, and of those quoted from the report from its hints.
 
     An import also looks for near matches, so it finds more of them in the passage.
     """

@@ -345,7 +345,7 @@ def test_a_judge_is_shown_the_references_in_the_same_words(tmp_path: Path) -> No
         return json.dumps({unit.name: {"eligibility": "none"} for unit in request.facts.units})
 
     run_scripted(study.campaign, model("judge", granularity="item"), answers)
-    # Each of the three answers by itself, and all beside the references.
+    # Each of the three answers alone, and all of them with the references.
     assert len(asked) == 3
     for words in asked:
         assert "\nBy hand 🌉.\n" in words

@@ -120,7 +120,7 @@ def test_a_part_of_a_code_counts_only_in_its_own_case() -> None:
 
 
 def test_an_escape_counts_towards_the_mass_but_not_the_score() -> None:
-    """0.4 / (0.4 + 0.4), beside 0.2 for the escape."""
+    """0.4 / (0.4 + 0.4); the escape's 0.2 counts only towards the mass."""
     shares = {"yes": 0.4, "no": 0.4, "invalid": 0.1999}
     found = detail(ANSWERABLE, '{"answerable": "', ("yes", shares), '"}')
     assert found.score == pytest.approx(0.5)
@@ -186,7 +186,7 @@ def test_a_low_label_mass_is_reported() -> None:
 
 
 def test_a_label_of_several_tokens_is_followed_until_codes_differ() -> None:
-    """P(tie) = 0.6, of which good has 0.75: 0.45 and 0.15 beside 0.3 and 0.1."""
+    """P(tie) = 0.6, of which good has 0.75: 0.45 and 0.15; the other codes have 0.3 and 0.1."""
     found = detail(
         PREFERRED,
         '{"preferred": "',

@@ -385,7 +385,7 @@ class TestQueueingServer:
             # 40 / 1.5 calls a second are more than 20, though each takes longer: 40 * 1.1.
             ([1.0, 1.5], [40, 44]),
             ([1.0, 1.25], [40, 80]),
-            # The best rate, 20, decays by a fiftieth to 19.6, and 36 / 1.73 is 5 % more than that.
+            # The best rate, 20, decays by a fiftieth to 19.6; 36 / 1.73 is over 5 % more.
             ([1.0, 2.0, 2.5, 1.73], [40, 40, 36, 39]),
             ([1.0, 2.0, 2.5, 1.76], [40, 40, 36, 36]),
         ],
