@@ -17,8 +17,9 @@ def wilson_interval(successes: int, n: int, level: float = LEVEL) -> tuple[float
 
         (p + z²/2n ± z √(p(1-p)/n + z²/4n²)) / (1 + z²/n)
 
-    After Wilson, Probable inference, the law of succession, and statistical inference, JASA 22,
-    1927. Raises ValueError if n is 0 or there are more successes than trials.
+    where p is the share and z the normal quantile of the level (Wilson, Probable inference, the law
+    of succession, and statistical inference, JASA 22, 1927). Raises ValueError if n is 0 or there
+    are more successes than trials.
     """
     if not 0 <= successes <= n or n == 0:
         raise ValueError(f"{successes} of {n} is not a share; count again")

@@ -299,9 +299,9 @@ def unitising_alpha(
                + l^2 * sum over gaps g >= l of (g - l + 1)]
                / (m L (m L - 1) - sum over units of l (l - 1)),
 
-    where l is the length of a unit, and N_c the number of units. The difference of two units that
-    intersect is the sum of the squared distances of their starts and of their ends. The difference
-    of a unit that intersects no unit of the other rater is its squared length.
+    where l is the length of a unit, and N_c the number of units of c. The difference of two units
+    that intersect is the sum of the squared distances of their starts and of their ends. The
+    difference of a unit that intersects no unit of the other rater is its squared length.
 
     All texts together are one continuum, and gaps end where a text ends. Each fragment of a span is
     a unit. Units of the same rater and category that touch or overlap count as one. Texts that some
