@@ -38,9 +38,7 @@ def blind_study(protocol: str, folder: Path, *variables: str, reports: int = 3) 
 
 
 def needed_study(folder: Path) -> Study:
-    """A study in which two people say which passages the question needs, and which answer needs
-    them.
-    """
+    """A study in which two people say which passages the question and each answer need."""
     asked = ("needed_question", "needed_answer")
     design = Design(variables=asked, seed=5, raters_per_item=2)
     return study_of("answer-rating", folder, design, [LINE])

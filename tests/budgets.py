@@ -1,7 +1,7 @@
-"""The duration of each folder's tests, compared with its budget: the time allowed on a quiet
-machine.
+"""The duration of each folder's tests, compared with its budget on a quiet machine.
 
-A budget is not a test, since a busy machine exceeds all of them. It shows what a new test costs.
+Exceeding a budget is not a failure, since a busy machine exceeds all of them. Budgets show what a
+new test costs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A small batch with awkward ids and texts, and commands run as a user runs them.
 
-Ids hold slashes, hashes and blanks; the report `r#1` stands beside sentence 1 of `r`; the texts
-have emoji, combining marks, right-to-left script and CRLF.
+Ids contain slashes, hashes and blanks. The report `r#1` can be confused with sentence 1 of `r`.
+Texts contain emoji, combining marks, right-to-left script and CRLF.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> Path:
 
 
 def run(*arguments: object) -> str:
-    """A command in this process; what it says on standard output."""
+    """Run a command in this process; return its standard output."""
     out = io.StringIO()
     call_command(*map(str, arguments), stdout=out, stderr=io.StringIO())
     return out.getvalue()
@@ -131,14 +131,14 @@ def campaign_of(protocol: str, *arguments: str, name: str = "c", batch: str = "b
 def manage(
     folder: Path, *arguments: object, timeout: float = PATIENCE
 ) -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own, over the database in `folder`."""
+    """Run a command in a separate process, with the database in `folder`."""
     return _run(_command(arguments), folder, timeout=timeout)
 
 
 def manage_all(
     folder: Path, *commands: Sequence[object], said: str | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Commands one after the other in one process, which reads `said`."""
+    """Run commands in sequence in one process, which reads `said`."""
     return _run(command_line(commands), folder, said=said)
 
 

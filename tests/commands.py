@@ -1,7 +1,7 @@
 """Several commands in one process, since starting a process costs more than most commands.
 
-`python -m tests.commands '[["load_batch", …], ["create_campaign", …]]'` ends with the status of the
-first that failed; later ones run nevertheless.
+`python -m tests.commands '[["load_batch", …], ["create_campaign", …]]'` exits with the status of
+the first command that failed; later commands still run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What all tests share; the environment they run in is `tests.settings`."""
+"""Fixtures and hooks for all tests; `tests.settings` is their environment."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from tests.once import Kept
 from tests.patience import PATIENCE
 from tests.workers import NAME
 
-# Another process for each report is a second each; tests/analysis/crosscheck has it on.
+# A process for each report takes a second; only tests/analysis/crosscheck turns this on.
 process.IS_ON = False
-# jsonschema would build a grammar of the formats `iri` and `iri-reference`, which no schema of ours
-# has, for two seconds whenever it is imported.
+# Importing jsonschema would take two seconds to build a grammar of the formats `iri` and
+# `iri-reference`, which no schema here uses.
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
-CASES = 2  # of a test's cases, where it is marked neither "every_case" nor "first_case"
+CASES = 2  # cases of a test that is marked neither "every_case" nor "first_case"
 
-# Imported where a test first needs them, which takes each worker that does some seconds.
+# Otherwise each worker imports them when a test first needs them, which takes seconds.
 LARGE = (
     "markdown_it", "pandas", "scipy.optimize", "scipy.stats", "statsmodels.stats.inter_rater",
     "statsmodels.stats.multitest",
@@ -50,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     Extent.everything = config.getoption("--all")
-    # A deadline would fail on a slow machine, and examples drawn anew on an unchanged commit.
+    # A deadline would fail on a slow machine, and new random examples on an unchanged commit.
     settings.register_profile(
         "tandem",
         deadline=None,
@@ -60,13 +60,13 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     settings.load_profile("tandem")
     if not Extent.everything:
-        # Hypothesis also draws constants that it reads in all modules of ours, for seconds: which
-        # examples a test has would depend on every other line.
+        # Hypothesis spends seconds reading constants from all modules as examples. A test's
+        # examples would then depend on every line of code.
         providers.is_local_module_file = lambda path: False  # type: ignore[assignment]
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """On PostgreSQL `make test` asks for few tests: modules without any are not even imported."""
+    """On PostgreSQL `make test` runs few tests. Modules without any are not even imported."""
     if not ON_POSTGRESQL or Extent.everything or collection_path.suffix != ".py":
         return None
     if not collection_path.name.startswith("test_"):
@@ -106,13 +106,13 @@ def _further_cases(items: Sequence[pytest.Item], config: pytest.Config) -> set[p
     return further
 
 
-# `db` and its like ask for the first; the last two are of processes.
+# `db` and similar fixtures request the first; the last two are for processes.
 WITH_DATABASE = {"django_db_setup", "live_server", "house", "site"}
 WITH_PROCESSES = ("browser", "processes", "containers")
 
 
 def _differs_between_databases(item: pytest.Item) -> bool:
-    """Whether a test may end otherwise on PostgreSQL than on SQLite, where all of them run."""
+    """Whether a test may have another result on PostgreSQL than on SQLite, where all tests run."""
     if item.get_closest_marker("once"):
         return False
     fixtures = set(getattr(item, "fixturenames", ()))
@@ -122,21 +122,21 @@ def _differs_between_databases(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Pauses of retries, mocks' choices: the same for a test each time, whatever ran before it."""
+    """Random choices, such as pauses of retries, do not depend on which tests ran before."""
     if not Extent.everything:
         random.seed(item.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_run_workers(session: pytest.Session) -> Generator[None, bool, bool]:
-    """The database is migrated and large libraries are imported once, for all workers."""
-    gc.freeze()  # what was collected stays to the end
+    """Migrate the database and import large libraries once, for all workers."""
+    gc.freeze()  # the collected tests are kept to the end
     for name in LARGE:
         importlib.import_module(name)
     blocker = session.config.stash[blocking_manager_key]
     with blocker.unblock(), databases.migrated():
         databases.disconnect()
-        # In the forks, too, a test without the mark would leave behind what it writes.
+        # In forks, too, a test without the mark would leave its writes behind.
         with blocker.block():
             return (yield)
 
@@ -145,11 +145,11 @@ def pytest_run_workers(session: pytest.Session) -> Generator[None, bool, bool]:
 def django_db_setup(
     django_test_environment: None, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[None]:
-    """The migrated test database: in a worker its copy, else one that is made here."""
+    """The migrated test database: in a worker a copy, otherwise created here."""
     made = databases.migrated(os.environ.get(NAME))
     with django_db_blocker.unblock():
         made.__enter__()
-    # Blocked meanwhile: a test without the mark would leave behind what it writes.
+    # Blocked by default, since a test without the mark would leave its writes behind.
     yield
     with django_db_blocker.unblock():
         made.__exit__(None, None, None)
@@ -157,8 +157,11 @@ def django_db_setup(
 
 @pytest.fixture(scope="session", autouse=True)
 def _statements_may_be_slow() -> Iterator[None]:
-    """A page's limit would stay on the connection that it shares with its test, whose own
-    statements then fail on a machine that does much else besides."""
+    """Raise the time limits of pages' statements.
+
+    A page shares its connection, and so its limit, with the test. On a busy machine the test's own
+    statements would then fail.
+    """
     with pytest.MonkeyPatch.context() as patch:
         for limit in ("SHORT", "LONG"):
             patch.setattr(middleware, limit, f"{PATIENCE:.0f}s")
@@ -167,7 +170,7 @@ def _statements_may_be_slow() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _emptied_quickly() -> Iterator[None]:
-    """Tests that commit leave the database as it was migrated."""
+    """Restore the migrated database after tests that commit."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: databases.empty())
         yield
@@ -192,13 +195,13 @@ def kept(
 
 @pytest.fixture
 def batch(db: None, tmp_path: Path) -> Path:
-    """The small cast, loaded as batch `b`; the file that it came from."""
+    """Load the small cast as batch `b`; return its file."""
     return cast.load(tmp_path)
 
 
 @pytest.fixture
 def own_quarantine(settings: Settings, tmp_path: Path) -> Path:
-    """A data folder of the test's own, into which nothing was sent yet."""
+    """An empty data folder for the test."""
     incoming = tmp_path / "data" / "uploads" / "incoming"
     incoming.mkdir(parents=True)
     settings.DATA_DIR, settings.FILE_UPLOAD_TEMP_DIR = tmp_path / "data", incoming

@@ -1,7 +1,7 @@
 """A database for commands that a test starts as separate processes.
 
-On SQLite it is a file in the test's folder. Where DATABASE_URL names a PostgreSQL server the test
-gets a database there, named after the folder: the same folder finds the same database again.
+On SQLite it is a file in the test's folder. If DATABASE_URL names a PostgreSQL server, the test
+gets a database there that is named after the folder, so the same folder has the same database.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ def rolled_back(django_db_blocker: Any) -> Iterator[None]:
 
 @contextmanager
 def emptying_after(django_db_blocker: Any) -> Iterator[None]:
-    """Like `rolled_back`, for large data: committed, since PostgreSQL plans badly over uncommitted
-    rows.
+    """Like `rolled_back`, but for large data, which is committed and then deleted.
+
+    PostgreSQL's plans for uncommitted rows are bad.
     """
     with django_db_blocker.unblock():
         try:
@@ -65,12 +66,15 @@ def emptying_after(django_db_blocker: Any) -> Iterator[None]:
 
 
 def empty() -> None:
-    """Takes back what was committed: on SQLite the file becomes as it was migrated, on PostgreSQL
-    only the tables with rows are emptied. Either takes a tenth of the time of Django's flush."""
+    """Remove committed data.
+
+    On SQLite this restores the migrated file, and on PostgreSQL it empties only tables with rows.
+    Both take a tenth of the time of Django's flush.
+    """
     if ON_POSTGRESQL:
         _empty_tables()
     else:
-        connection.close()  # a statement whose rows are not all read would keep the file in use
+        connection.close()  # a statement with unread rows would keep the file in use
         name = connection.settings_dict["NAME"]
         with closing(sqlite3.connect(_EMPTY)) as migrated, closing(sqlite3.connect(name)) as used:
             used.execute("PRAGMA synchronous=OFF")
@@ -89,7 +93,7 @@ FROM pg_sequences WHERE last_value IS NOT NULL AND sequencename NOT LIKE ALL (%s
 
 def _empty_tables() -> None:
     with transaction.atomic(), connection.cursor() as cursor:
-        # This makes foreign keys and triggers irrelevant.
+        # This disables foreign keys and triggers.
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute(_tables_with_rows())
         for (table,) in cursor.fetchall():
@@ -137,8 +141,9 @@ KEPT = 4  # the most recently used migrated SQLite files
 
 
 def _make_test_database() -> None:
-    """Create the test database. SQLite's file is kept until a migration changes, since migrating
-    takes long.
+    """Create the test database.
+
+    SQLite's file is kept until a migration changes, since migrating takes long.
     """
     global _OF_VERSION_0_5_0
     name = connection.creation._get_test_db_name()  # type: ignore[attr-defined]
@@ -147,7 +152,7 @@ def _make_test_database() -> None:
         _migrate()
         return
     parts = sorted(path for pattern in MADE_FROM for path in ROOT.glob(pattern))
-    # With --all as Django migrates it: see `tests.migrating`.
+    # With --all, migrate as Django does: see `tests.migrating`.
     digest = hashlib.sha256(b"all" if Extent.everything else b"")
     for path in parts:
         digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
@@ -166,7 +171,7 @@ def _make_test_database() -> None:
 
 
 def _migrate() -> None:
-    """Migrate an empty test database, and keep a copy on the way."""
+    """Migrate an empty test database, and keep a copy of version 0.5.0 on the way."""
     creation: Any = connection.creation
     disconnect()
     creation._create_test_db(verbosity=0, autoclobber=True)
@@ -191,11 +196,11 @@ def copy_database(name: str, to: str) -> None:
 
 @contextmanager
 def other_database(django_db_blocker: Any, name: str) -> Iterator[None]:
-    """Use another database than the tests', empty if there is none of that name; drop it
-    afterwards.
+    """Use another database in place of the tests' own, and drop it afterwards.
 
-    For changes that no transaction can undo. No transaction may be open: such a test lacks the mark
-    `django_db`, or a module's fixture enters this first.
+    It is empty if there is none of that name. This is for changes that no transaction can undo. No
+    transaction may be open, so the test must not have the mark `django_db`, or a fixture of the
+    module must enter this first.
     """
     own = str(connection.settings_dict["NAME"])
     with django_db_blocker.unblock():
@@ -232,7 +237,7 @@ def _of_version_0_5_0(kept: Path) -> Path:
 
 
 def _keep(kept: Path) -> None:
-    """Keeps the test database, and before it, as it is looked for first, that of version 0.5.0."""
+    """Keep the test database and, before it since it is looked up first, that of version 0.5.0."""
     kept.parent.mkdir(parents=True, exist_ok=True)
     name = str(connection.settings_dict["NAME"])
     for made, place in ((_OF_VERSION_0_5_0, _of_version_0_5_0(kept)), (name, kept)):
@@ -254,8 +259,9 @@ def _readings() -> tuple[tuple[type[Model], str], ...]:
 
 
 def state(but: tuple[type[Model], ...] = ()) -> dict[str, str]:
-    """Return a digest of every table except sessions, which store a person's last visit, and
-    jobs, which compute results on request.
+    """Return a digest of every table except sessions and jobs.
+
+    Sessions store a person's last visit, and jobs compute results on request.
     """
     found = {}
     with connection.cursor() as cursor:
@@ -274,8 +280,8 @@ PASSING = {"sessions.Session", "datasets.Job", "datasets.JobAsker", "datasets.Wo
 def assert_unchanged(but: tuple[type[Model], ...] = ()) -> Iterator[None]:
     """Fail if a table changes within the block, except for `these` tables and sessions.
 
-    On SQLite tables are compared only where a row was written at all, with what they were
-    before, to which they are rolled back.
+    On SQLite tables are compared only if a row was written. They are compared with their state
+    before the block, to which they are rolled back.
     """
     if ON_POSTGRESQL:
         before = state(but)
@@ -291,16 +297,14 @@ def assert_unchanged(but: tuple[type[Model], ...] = ()) -> Iterator[None]:
 
 
 def disconnect() -> None:
-    """Close connections, which would prevent a database from being copied, dropped or used by
-    forks.
-    """
+    """Close connections, so that a database can be copied, dropped or used by forks."""
     connection.close()
     if ON_POSTGRESQL:
         connection.close_pool()  # type: ignore[attr-defined]
 
 
-# Names of copies, set before any fork: of the test database, which has all tables, and of what it
-# was on its way, with those of version 0.5.0.
+# Names of copies, set before any fork: of the test database, which has all tables, and of its
+# earlier state with the tables of version 0.5.0.
 _EMPTY = _OF_VERSION_0_5_0 = ""
 
 
@@ -320,10 +324,10 @@ def copy_version_0_5_0(to: str) -> None:
 def environment(
     folder: Path, copy_of: Path | None = None, *, migrated: bool = False
 ) -> dict[str, str]:
-    """The environment of a process whose data lie in `folder`; new there, or a copy of another's.
+    """The environment of a process with its data in `folder`, new or copied from another folder.
 
-    The copy takes only the database: files are for the caller to copy. A new database has no
-    tables, or all of them if it is to be `migrated`, for which the tests' own has to be there.
+    Only the database is copied; the caller copies files. A new database has no
+    tables, or all tables if `migrated`, which requires the tests' own database.
     """
     assert _EMPTY or not migrated, "ask for django_db_setup"
     kept = {name: value for name, value in os.environ.items() if name not in DECIDED}

@@ -1,10 +1,10 @@
 """Python processes that tests start, forked from a server that has imported the libraries already.
 
-Importing Django, Celery and aiohttp costs half a second of processor time for each command.
+Importing Django, Celery and aiohttp takes half a second of processor time for each command.
 `Process` is `subprocess.Popen`, and `run` is `subprocess.run`, for such commands. A process has its
 own environment, folder, streams, session and exit status as always. It reads the settings itself,
-and imports what depends on them. `tests.ready` is another server, which has imported that for
-Tandem's own commands.
+and imports what depends on them. `tests.ready` is another server, which has already imported this
+for Tandem's own commands.
 
 `python -m tests.forks FD` is the server. It ends with the process that started it.
 """
@@ -61,7 +61,7 @@ LONGEST_PAUSE = 0.02  # seconds between checks whether a process has ended
 
 
 class Process(subprocess.Popen[Any]):
-    """`subprocess.Popen`, but forked if the server can do it."""
+    """`subprocess.Popen`, but forked if the server can fork it."""
 
     _server: Server | None = None
 
@@ -125,7 +125,7 @@ def run(
 def can_fork(args: Any, env: Mapping[str, str]) -> bool:
     """Return whether a command starts this Python without options, in an environment like this one.
 
-    A process whose lines are traced has to start its tracing.
+    A process with line tracing has to start it itself.
     """
     words = [args] if isinstance(args, (str, os.PathLike)) else list(args)
     plain = len(words) > 1 and (words[1] in ("-m", "-c") or not str(words[1]).startswith("-"))
@@ -143,13 +143,13 @@ def _read_once(env: Mapping[str, str]) -> dict[str, str]:
 
 
 class Server:
-    """The fork server of this process, which sends it one job after the other."""
+    """The fork server of this process, which gets one job at a time."""
 
     _of: dict[tuple[int, str], Server] = {}
 
     @classmethod
     def of_this_process(cls, place: str = "") -> Server:
-        """The plain server, or its fork for a place of `tests.ready`."""
+        """The plain server, or its fork for an entry of `tests.ready`."""
         with _STARTING:
             key = os.getpid(), place
             if key not in cls._of:

@@ -1,8 +1,8 @@
 """Migrations at half their cost, for tests.
 
-Nearly all the time of a migration goes into Django's models of the state before and after each
-step. With `--all` Django's own way is used, and `tests/test_databases.py` compares the databases of
-both ways.
+A migration spends nearly all its time on Django's models of the state before and after each step.
+With `--all` Django's own method is used, and `tests/test_databases.py` compares the results of both
+methods.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ def quickly() -> Iterator[None]:
 
 @contextmanager
 def _no_search_for_garbage() -> Iterator[None]:
-    """Disable garbage collection within the block. Each step replaces most models, whose search is
-    slow.
+    """Disable garbage collection within the block.
+
+    Each step replaces most models, and collecting the old ones is slow.
     """
     gc.disable()
     try:
@@ -59,7 +60,7 @@ _rendered, _reloaded = ModelState.render, ProjectState.reload_model
 
 
 def _render(state: ModelState, apps: Any) -> Any:
-    """The model over copies of its fields: Django's clone takes each field apart each time."""
+    """A clone of the model with copied fields, since Django's clone deconstructs each field."""
     with_copies: Any = state.clone()
     with_copies.fields = {name: _Copied(field) for name, field in state.fields.items()}
     return _rendered(with_copies, apps)

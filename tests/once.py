@@ -1,8 +1,8 @@
-"""The initial data of a module's tests, created only once, since this took a third of most tests'
-time.
+"""The initial data of a module's tests, created once, since this took a third of most tests' time.
 
-`once` marks the function that makes it, in the module or a conftest above it. Each test gets a
-copy, and the database returns to it after each; where tests of a module commit, each makes its own.
+`once` marks the function that creates the data, in the module or in a conftest above it. Each test
+gets a copy, and the database is restored after each. If tests of the module commit, each test
+creates its own data.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Kept:
 
 
 def _makers_of(module: ModuleType) -> dict[str, Make]:
-    """Return makers by name: the module's own, else those of a conftest above it."""
+    """Return the marked functions by name: the module's own, or else those of conftests above."""
     parts = module.__name__.split(".")
     conftests = [".".join((*parts[:n], "conftest")) for n in range(1, len(parts))]
     return {make.__name__: make for name in (*conftests, module.__name__) for make in _MAKERS[name]}
@@ -59,12 +59,12 @@ def _wanted(session: pytest.Session) -> dict[Path, set[str]]:
 
 
 def _made(make: Callable[..., T], folder: Path) -> T:
-    """Call the maker, in a folder if it writes a file first."""
+    """Call the function, with a folder if it writes a file first."""
     return make(folder) if inspect.signature(make).parameters else make()
 
 
 def once(make: Callable[..., T]) -> Any:
-    """The fixture of that name: what `make` makes, by itself or in a folder."""
+    """Return a fixture with the name and the result of `make`, which may take a folder."""
     _MAKERS[make.__module__].append(make)
 
     def fixture(kept: Kept, db: None, tmp_path: Path) -> T:

@@ -1,7 +1,7 @@
 """How long tests wait for something, on a machine that may be slow and busy.
 
-Waiting ends as soon as the event happens, so long limits cost nothing if all is well. Only failures
-by time, such as a hanging process, are noticed later.
+Waiting ends as soon as the event happens, so long limits cost nothing unless a test fails. Failures
+by timeout, such as a hanging process, are noticed later.
 """
 
 from __future__ import annotations

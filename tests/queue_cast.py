@@ -1,4 +1,4 @@
-"""A queue of jobs with its own folder, and a worker that works when a test says so."""
+"""A queue of jobs with its own folder, and a worker that works when a test tells it to."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Forks that start with all of Tandem in memory, for Tandem's own commands.
+"""Forks that start with all of Tandem imported, for Tandem's own commands.
 
 Django's set-up, with all that registers with it, takes half a second of processor time, and the
 views, which workers and web servers import, another second and a half. A server of `tests.forks`
-that was started as `ready` has both. Its forks read the settings again, in their own environment:
-a command is carried out so if nothing but FOLLOWED decides otherwise than for the server.
+that was started as `ready` has done both. Its forks read the settings again, in their environment.
+They are used for commands whose environment differs from the server's only in FOLLOWED.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ IMPORTED = (
 
 
 def environment(place: str) -> dict[str, str]:
-    """The environment of a place's server."""
+    """The environment of a server."""
     kept = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
     own = {name: os.environ[name] for name in KEPT if name in os.environ}
     return kept | own | PLACES[place]
 
 
 def place_for(job: Mapping[str, Any]) -> str:
-    """Return the place in which a job is carried out, or an empty text."""
+    """Return which server carries out a job, or an empty text for none."""
     words, env = job["words"], job["env"]
     ours = words[0] == "manage.py" or (words[0] == "-m" and words[1] in PROGRAMS)
     if ours and Path(job["cwd"]) == ROOT:
@@ -78,8 +78,9 @@ def set_up() -> None:
 
 
 def follow(words: Sequence[str]) -> None:
-    """In a fork, read the settings from its environment and drop objects created from other
-    settings. If they are invalid, start without the preloaded modules.
+    """Read the settings from a fork's environment, and drop objects created from other settings.
+
+    If the settings are invalid, start without the preloaded modules.
     """
     from django.conf import Settings, settings
     from django.core.cache import caches

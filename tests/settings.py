@@ -19,7 +19,7 @@ if "TANDEM_DATA_DIR" not in os.environ:
 from config.settings import *  # noqa: F403
 from tests.patience import wait_long
 
-# Only tests of the queue have workers. They switch this off.
+# Only tests of the queue have workers, and switch this off.
 JOBS_EAGER = True
 JOBS_STRICT = True
 
@@ -31,15 +31,15 @@ PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
 
-# A file, as people have it: of a database in memory all threads of the live server would share one
-# connection, and two requests at once one transaction.
+# A file, as in use: with a database in memory, all threads of the live server would share one
+# connection, and simultaneous requests one transaction.
 database: Any = DATABASES["default"]  # noqa: F405
 if database["ENGINE"] == "config.sqlite":
     database["TEST"] = {"NAME": DATA_DIR / "tests.sqlite3"}  # noqa: F405
     # Tests have no power cuts, so writes need not reach the disk.
     database["OPTIONS"]["init_command"] += "PRAGMA synchronous=OFF;"
 
-# On a busy machine, the writer's turn comes late.
+# On a busy machine, a writer may wait long for its turn.
 wait_long(database)
 
 # pytest formats each line four times, a fifth of a small request. Tests of these lines enable them.

@@ -1,7 +1,7 @@
 """Writers of one SQLite file, in a process of their own: `python -m tests.sqlite_writers …`.
 
 FILE write THREADS TIMES  counts up in the file, in transactions of two statements
-FILE hold                 begins a transaction, says so, and stays in it
+FILE hold                 begins a transaction, prints that it has, and keeps it open
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def test_a_fork_is_killed_with_its_session(kind: type[subprocess.Popen[Any]]) ->
         with pytest.raises(subprocess.TimeoutExpired):
             it.wait(0.1)
         os.killpg(it.pid, signal.SIGKILL)
-        assert it.stdout.read() == b""  # none of its children has the pipe any more
+        assert it.stdout.read() == b""  # none of its children still has the pipe
         assert it.wait(PATIENCE) == -signal.SIGKILL
 
 

@@ -30,8 +30,8 @@ PURE = (
     "analysis/statistics",
 )
 SHARED = {
-    "annotation.spreadsheet",  # the one way to write CSV, which is pure itself
-    "annotation.label_rows",  # the one list of missing reasons, which is pure as well
+    "annotation.spreadsheet",  # the only writer of CSV, which is pure itself
+    "annotation.label_rows",  # the only list of missing reasons, which is pure as well
     "datasets.messages",  # messages that pages can translate, which are pure as well
 }
 WITH_CONFIG = ("config", "manage.py", "tests", "benchmarks", "docs")
@@ -61,7 +61,7 @@ BLOCKS: dict[type[ast.AST], set[str]] = {
 
 @cache
 def modules() -> tuple[Path, ...]:
-    """Return our Python files, relative to the root, without migrations, which Django generates."""
+    """Return Tandem's Python files, relative to the root, without generated migrations."""
     folders = [path for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."]
     ours = [path for path in folders if path.name not in ("var", "node_modules")]
     found = chain(ROOT.glob("*.py"), *(folder.rglob("*.py") for folder in ours))
@@ -69,10 +69,10 @@ def modules() -> tuple[Path, ...]:
 
 
 class Imported(NamedTuple):
-    """A full name that a module imports, at its top or in a function."""
+    """The full name of an import, at the top of a module or in a function."""
 
     name: str
-    is_absolute: bool  # `from` it, without dots
+    is_absolute: bool  # `from` a name without leading dots
 
 
 class Function(NamedTuple):
@@ -95,8 +95,8 @@ def tree(path: Path) -> ast.Module:
 def noted(path: Path) -> Noted:
     """A module's imports and functions, at any level.
 
-    Nothing else of its tree is kept: to look through all trees for garbage takes as long as to
-    parse them. Of calls only those of tests are asked for.
+    Nothing else of the syntax tree is kept: collecting garbage among all trees takes as long as
+    parsing them. Calls are recorded only for tests.
     """
     gc.disable()
     try:
@@ -109,7 +109,7 @@ def noted(path: Path) -> Noted:
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """The statements within a node, without expressions, which are nine tenths of a tree."""
+    """The statements within a node, leaving out expressions, which are nine tenths of a tree."""
     waiting = [node]
     while waiting:
         node = waiting.pop()
@@ -204,7 +204,7 @@ def test_the_pure_parts_import_only_pure_parts_of_their_own_app(folder: str) -> 
 
 @cache
 def path_of(name: str) -> Path | None:
-    """Return the file of one of our modules."""
+    """Return the file of one of Tandem's modules."""
     path = Path(*name.split("."))
     either = (path.with_suffix(".py"), path / "__init__.py")
     return next((each for each in either if (ROOT / each).is_file()), None)
@@ -229,7 +229,7 @@ def test_no_function_is_longer_than_a_page() -> None:
 
 
 def test_every_test_asserts_something() -> None:
-    """Itself, or through a function of the tests that asserts."""
+    """A test asserts itself, or calls a function of the tests that asserts."""
     tests = [path for path in modules() if path.parts[0] == "tests"]
     named: dict[str, list[Function]] = {}
     for path in tests:
@@ -267,7 +267,7 @@ def test_every_command_has_help(name: str) -> None:
     assert " ".join(command.help.split()) in " ".join(text.split())
 
 
-def test_no_file_of_ours_names_an_absolute_path() -> None:
+def test_no_file_names_an_absolute_path() -> None:
     homes = ("/ho" + "me/", "/Us" + "ers/", "/ro" + "ot/")
     wrong = {
         str(path)
@@ -278,7 +278,7 @@ def test_no_file_of_ours_names_an_absolute_path() -> None:
 
 
 def test_the_pure_parts_of_analysis_import_each_other_relatively() -> None:
-    """So that a wheel can carry them under another name."""
+    """A wheel can then contain them under another name."""
     folders = [folder for folder in PURE if folder.startswith("analysis/")]
     singles = [Path(f"analysis/{name}.py") for name in ("document", "types", "version")]
     absolute = {

@@ -132,7 +132,7 @@ def test_the_write_ahead_log_is_checkpointed_beside_the_writers(
     confirmed: list[int] = []
     copied = threading.Event()
     for number in range(int(ENOUGH * 100)):
-        # While a connection closes there is nothing to be had: the log is copied at a later commit.
+        # While a connection closes, its lock is taken, so the log is copied at a later commit.
         save(path, number, confirmed)
         copied.wait(0.01)
         if number and Path(path).read_bytes() != empty:

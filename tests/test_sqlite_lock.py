@@ -1,4 +1,4 @@
-"""The queue in front of SQLite's single writer lets everybody in, and blocks nobody for ever."""
+"""The queue before SQLite's single writer admits everybody, and blocks nobody forever."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def connection_to(path: str, timeout: float = 20) -> BaseDatabaseWrapper:
 
 
 def begin(connection: BaseDatabaseWrapper) -> None:
-    """As the outermost `atomic` does it."""
+    """Do this as the outermost `atomic` does."""
     connection.set_autocommit(False, force_begin_transaction_with_broken_autocommit=True)
 
 

@@ -43,15 +43,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _count(text: str) -> int:
-    """Return the number of workers: one more than processors, since many tests wait for other
-    processes.
+    """Return the number of workers.
+
+    It is one more than that of processors, since many tests wait for other processes.
     """
     return (os.cpu_count() or 1) + 1 if text == "auto" else int(text)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Iterator[None]:
-    """Collecting tests creates hardly any garbage, and looking for it takes a sixth of the time."""
+    """Turn off garbage collection, which finds hardly anything and takes a sixth of the time."""
     gc.disable()
     try:
         return (yield)
@@ -84,12 +85,12 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 class Hooks:
-    """The hooks by which the parent and its workers notify other plugins."""
+    """Hooks with which the parent and its workers notify other plugins."""
 
     @staticmethod
     @pytest.hookspec(firstresult=True)
     def pytest_run_workers(session: pytest.Session, count: int) -> bool:
-        """Called in the parent, after collection. A wrapper creates what all workers copy."""
+        """Called in the parent after collection. A wrapper creates the data that workers copy."""
         raise NotImplementedError
 
     @staticmethod
@@ -102,8 +103,10 @@ class Hooks:
 
 
 def chunks(items: Sequence[pytest.Item]) -> list[list[int]]:
-    """The positions of the tests, by module and in order; those that take longest stand last, since
-    chunks are taken from the end."""
+    """Return the positions of the tests in chunks by module.
+
+    The slowest chunks come last, since chunks are taken from the end.
+    """
 
     def urgency(chunk: list[int]) -> tuple[int, int]:
         path = items[chunk[0]].nodeid
@@ -119,7 +122,7 @@ def chunks(items: Sequence[pytest.Item]) -> list[list[int]]:
 
 @dataclass
 class Hand:
-    """A worker as its parent sees it: the tests that it was given, and the current one."""
+    """A worker from its parent's view: the tests that it was given, and the current one."""
 
     pid: int
     pipe: Connection
@@ -219,7 +222,7 @@ class Worker:
         self.session, self.config, self.pipe, self.number = session, session.config, pipe, number
 
     def run_and_exit(self) -> None:
-        """Run the parent's chunks, and exit without the steps of the parent's own end."""
+        """Run the parent's chunks, and exit without the parent's own cleanup."""
         status = 1
         try:
             atexit._clear()
@@ -237,7 +240,7 @@ class Worker:
             os._exit(status)
 
     def _settle(self) -> None:
-        """Give the worker what it must not share: captured output, a folder, a silent terminal."""
+        """Give the worker its own captured output and folder, and a silent terminal."""
         plugins = self.config.pluginmanager
         capture: Any = plugins.getplugin("capturemanager")
         before = _captured(capture)
@@ -286,6 +289,6 @@ class Worker:
 
 
 def _captured(manager: Any) -> list[Any]:
-    """The files that take what is printed; handlers of logs made while collecting hold them too."""
+    """The files that capture output, which log handlers created during collection also refer to."""
     capture = manager._global_capturing
     return [each.tmpfile for each in (capture.out, capture.err) if hasattr(each, "tmpfile")]

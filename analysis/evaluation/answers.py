@@ -43,8 +43,8 @@ def written_parts(
 ) -> Iterator[Part]:
     """Yield answers compared with references, for the queries that have references.
 
-    `deflected` holds, by query, whether the campaign's labels say that people deflect it. For other
-    queries their references decide.
+    `deflected` says, by query, whether people deflect it according to the campaign's labels. For
+    queries that it lacks, the references decide.
     """
     judged, of = _with_other_reports(queries, deflected.keys())
     if judged:
@@ -123,8 +123,8 @@ def rated_parts(
     """Yield answer ratings: grades, eligibility, and sentences by the passages that were shown.
 
     `bare` are the ids of queries without a relevant passage, in campaigns that show only relevant
-    ones; None in other campaigns. There is no passage to support a sentence then, not even one that
-    needs no evidence, so their responses have no relevance-aware factuality.
+    passages; None in other campaigns. For these queries, raters see no passage, so the responses
+    have no relevance-aware factuality, even if their sentences need no evidence.
     """
     row, reports, rows = report_rows(queries)
     with_sentences = reports if "support" in frame.variables else ()
@@ -230,7 +230,7 @@ def _rated_deflections(
 
 
 def preference_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
-    """Yield preferences; each verdict counts by itself, so people together have all verdicts."""
+    """Yield preferences. For people together these are the verdicts of all people, each counted."""
     variable = frame.variables.get("preferred")
     if variable is None:
         return
@@ -266,7 +266,10 @@ def _preferences(sides: Ints, verdicts: Sequence[Ints], rater: str, kind: str, r
 
 
 def deflected_in(queries: Sequence[Query], frame: Frame, protocol: str) -> dict[str, bool]:
-    """Return by query whether most people deflect it, in campaigns of grounded answers; no ties."""
+    """Return by query whether most people deflect it, in campaigns of grounded answers.
+
+    Queries on which people tie are left out.
+    """
     variable = frame.variables.get(DEFLECTED)
     if protocol != GROUNDED_ANSWER or variable is None:
         return {}
@@ -288,8 +291,8 @@ def deflected_in(queries: Sequence[Query], frame: Frame, protocol: str) -> dict[
 def deflecting_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
     """Yield whether each judge declines if people do; the rows are queries, without a system.
 
-    A judge that writes answers is compared with people as a system is. A query without a relevant
-    passage counts as one that people deflect.
+    A judge that writes answers is compared with people like a system. Queries without a relevant
+    passage count as deflected by people.
     """
     deflecting = deflected_in(queries, frame, GROUNDED_ANSWER)
     if not deflecting:

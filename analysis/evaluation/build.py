@@ -51,9 +51,9 @@ def measures_report(
 ) -> JSON:
     """Compute the measures of a campaign.
 
-    `passages` are a rater and the campaign of its passage ratings, `slices` campaigns whose labels
-    divide the queries, and `points` a campaign that compares points of answers with their context.
-    Raises ValueError for options that cannot be met.
+    `passages` are a rater and the campaign with this rater's passage ratings. `slices` are
+    campaigns whose labels divide the queries. `points` is a campaign that compares points of
+    answers with their context. Raises ValueError if the options cannot be met.
     """
     if passages is not None:
         check_same_batch(passages[1], campaign)
@@ -68,7 +68,7 @@ def measures_report(
     asked = asked_content(campaign)
     parts = list(parts_of(asked, queries, frame, options, rated, layout, of_answers))
     number = sum(len(of_family(part.family)) for part in parts)
-    # What follows takes as long again, and a little more.
+    # The tests and orderings that follow take about as long as the measures themselves.
     steps = Steps(progress, 2 * number + 1)
     found = _measure_parts(parts, options, report_options, strata, tables, persons, steps)
     for name, measure, part, values in persons.together():
@@ -175,7 +175,7 @@ def _measure_parts(
 def _head(
     campaign: Campaign, options: Options, preset: str, report_options: ReportOptions, queries: int
 ) -> JSON:
-    """Return what the measures are of, and how they were computed."""
+    """Return the campaign that was measured, and how."""
     return {
         "campaign": campaign.name,
         "protocol": campaign.protocol,

@@ -15,11 +15,11 @@ NO_CUT = "whole"
 
 @dataclass(frozen=True)
 class DisplayOptions:
-    """The parts of a report to show. Empty tuples take everything.
+    """The parts of a report to show. An empty tuple selects everything.
 
-    `order` is the measure by which systems are sorted, the highest first, or the lowest with `-`
-    before it; empty for the order of the batch. Tests and letters are still those of all systems:
-    hidden ones were compared, too.
+    `order` is the measure by which systems are sorted: the highest first, or the lowest first if a
+    `-` precedes the name. If it is empty, systems are in the order of the batch. Tests and letters
+    always cover all systems, including hidden ones.
     """
 
     measures: tuple[str, ...] = field(

@@ -47,8 +47,9 @@ def point_parts(
 ) -> Iterator[Part]:
     """Yield the key points that reports make, and the kinds of failure for the others.
 
-    `of_answers` are labels of the reports' own points, for KPP and KPF: each evaluator's KPR is
-    joined with its own labels there. Without them both measures have no value.
+    `of_answers` are labels of the reports' own points, for KPP and KPF. For KPF, each evaluator's
+    KPR is combined with its own labels of these points. Without `of_answers`, KPP and KPF have no
+    value.
     """
     row, reports, rows = report_rows(queries)
     passages = {k.id: _sources(k) for query in queries for k in query.key_points}
@@ -158,10 +159,11 @@ def key_point_scores(
     options: Options,
     report_options: ReportOptions,
 ) -> JSON | None:
-    """Return the scores cut at tenths and at the option's value, and calibration; may be None.
+    """Return the scores cut at tenths and at the option's value, and their calibration.
 
-    A point is key if people together keep it (`Retention`), and for each rater if that rater does:
-    Qi and others 2024 print the mean of two annotators.
+    The cuts are compared with the verdicts of people together (`Retention`) and of each rater: Qi
+    and others 2024 print the mean of two annotators. None for another protocol, and without scores
+    or verdicts.
     """
     if asked.protocol != VERIFICATION or asked.reading:
         return None

@@ -24,8 +24,8 @@ RANKING = " (ranking)"
 class Layout:
     """The positions of queries, passages and sub-questions, and systems' contexts by query.
 
-    `named_oracle` holds the oracle context of the queries that have one. Passages that only a
-    context names have a position, too, but no rating. Results are cached.
+    `named_oracle` holds the oracle context of the queries that have one. Passages that are named
+    only in a context have a position, too, but no rating. Results are cached.
     """
 
     queries: tuple[Query, ...]

@@ -188,8 +188,8 @@ class PassageRatings:
     def counted_questions(self, options: Options) -> CountedQuestions:
         """Return the sub-questions that an oracle passage answers by these ratings.
 
-        A query is `unsure` if, because of unrated cells of oracle passages, further ones might be
-        answered.
+        A query is `unsure` if oracle passages might answer further sub-questions, since some of
+        their cells are unrated.
         """
         found = answers(self.ratings, options)
         if options.unrated == CONDENSED:
@@ -309,7 +309,7 @@ def _tables(
     every = np.ones(len(layout.queries), bool)
     none = np.full(oracle.shape, -1, np.int64)
     empty = Contexts(found, none, oracle, counted, tokens, sizes_of(oracle), every)
-    # Running ndeval for each context would take minutes, and orders need no second computation.
+    # Running ndeval for each context would take minutes, and its check is not needed for orders.
     options = replace(options, alpha_ndcg="tandem")
     made: dict[str, Floats] = {}
     reasons: dict[str, str] = {}

@@ -141,7 +141,7 @@ def _number(cell: JSON | None, letters: JSON) -> Number:
 def rank_sections(report: JSON, with_evaluators: bool = True) -> list[Section]:
     """Return whether people and judges order the systems alike, also by two forms of a measure.
 
-    A page that draws the evaluators as matrices needs no tables of them.
+    A page that shows the evaluators as matrices needs no tables of them.
     """
     beside: list[tuple[Cell, ...]] = []
     squares: dict[tuple[str, ...], list[tuple[Cell, ...]]] = {}

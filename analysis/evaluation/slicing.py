@@ -72,8 +72,8 @@ def labelled_strata(
 ) -> list[Stratum]:
     """Return the strata that a campaign's labels define for another campaign's queries.
 
-    Adjudicated units have the reference's label, and the others people's most frequent one, without
-    ties and escapes. Raises ValueError for a campaign of another protocol or batch.
+    Adjudicated units have the reference's label. Other units have people's most frequent label;
+    ties and escapes are left out. Raises ValueError for a campaign of another protocol or batch.
     """
     if campaign.protocol not in SLICING:
         known = " or ".join(SLICING)

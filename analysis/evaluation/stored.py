@@ -63,8 +63,8 @@ def stored_sample(campaign: Campaign) -> QuerySample:
 def chance_given_split(chance: float, asked: float, others: float) -> float:
     """Return the chance of being asked, given that a query is for evaluation (Bayes' rule).
 
-    `asked` and `others` are the chances of the evaluation split among the queries that people are
-    asked and among the others: splits are drawn separately there.
+    `asked` is the chance of the evaluation split among the queries that people are asked, and
+    `others` that among the other queries. Splits are sampled separately in the two groups.
     """
     return chance * asked / (chance * asked + (1 - chance) * others)
 

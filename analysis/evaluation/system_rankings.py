@@ -47,10 +47,11 @@ RANKED = ("contexts", "rankings")
 def system_rankings(measures: JSON, raters: Sequence[JSON]) -> JSON:
     """Return every ranking: under people, each judge, both together, the batch alone, each rater.
 
-    `letters` name the systems. A system is `higher_than` others by a measure if the board's test
-    says so at `level`, Holm-adjusted over all pairs of systems of that measure and evaluator. It is
-    null if it was not tested; the oracle is not tested by a measure relative to it. Test and
-    intervals of a board come from one method, t on the values of queries.
+    `letters` name the systems. `higher_than` lists the systems that a system is significantly above
+    by a measure, at `level`, Holm-adjusted over all pairs of systems of that measure and evaluator.
+    It is null if the system was not tested: the oracle is not tested by a measure relative to it. A
+    board's tests and intervals both use t on the values of queries, so they cannot contradict each
+    other.
     """
     systems = list(dict.fromkeys(s for of in measures.values() for s in of["systems"]))
     letters = {system: _letter(n) for n, system in enumerate(systems)}
@@ -156,7 +157,7 @@ def matrix_of(pairs: Sequence[JSON]) -> JSON | None:
 
 
 def pairs_as_json(found: Sequence[Setting], bounds: Bounds) -> list[JSON]:
-    """Return pairs of systems, with differences cut to the range of the measure."""
+    """Return pairs of systems, with differences cut to their possible range."""
     most = bounds[1] - bounds[0]
     return [
         {

@@ -1,11 +1,11 @@
 """The papers' measures: pure functions of labels and texts, declared one by one.
 
-`base` defines measures and estimates. These modules compute the measures of one family each:
-`coverage` those of CRUX, `grounding` of GaRAGe, `key_points` of Long2RAG, `answers` of CLAPnq, and
-`retrieval` rankings as trec_eval defines them. CRUX's measures start from `ratings` of passages and
-the `contexts` of systems; `thresholds` is its table of them, and `ir_measures` checks α-nDCG.
-`agreement` compares evaluators by the order in which they rank systems. `MEASURES` lists all
-measures by name.
+`base` defines measures and estimates. Each family of measures has a module: `coverage` (CRUX),
+`grounding` (GaRAGe), `key_points` (Long2RAG), `answers` (CLAPnq) and `retrieval` (measures of
+rankings, as defined by trec_eval). CRUX's measures are computed from the `ratings` of passages and
+the `contexts` of systems. `thresholds` computes CRUX's table of thresholds, and `ir_measures`
+checks α-nDCG. `agreement` compares evaluators by the order in which they rank systems. `MEASURES`
+lists all measures by name.
 """
 
 from . import answers, coverage, grounding, key_points, retrieval

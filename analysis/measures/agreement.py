@@ -46,7 +46,7 @@ IN_WORDS = {
     FEWEST: "three systems",
     FEWEST_OF_EVALUATORS: "six systems, the oracle apart",
 }
-#: The number of pairs of ranks compared at once: 2 MB of signs.
+#: The maximum number of pairs of ranks compared at once; their signs take 2 MB.
 NEAR = 1_000_000
 NO_INTERVAL = "fewer than ten queries have both scores"
 EQUAL = "the systems' means are all equal, or a system has no scores"
@@ -74,10 +74,10 @@ def orderings(
 ) -> list[Ordering]:
     """Return tau-b of the systems' means over queries for every pair of measures or evaluators.
 
-    `scores` holds a table (Q, S) of each, NaN = none; the systems may be sampled contexts. Whole
-    queries are resampled, the same ones for all pairs (Ju and others 2025, section 5, for measures;
-    Qi and others 2024 for evaluators). Fewer than `fewest` systems have no tau, and neither has a
-    table in `unknown`, which holds the reason.
+    `scores` holds a table (Q, S) for each measure or evaluator, NaN = none. The systems may be
+    sampled contexts. Whole queries are resampled, the same ones for all pairs (Ju and others 2025,
+    section 5, for measures; Qi and others 2024 for evaluators). Tau is undefined with fewer than
+    `fewest` systems, and for tables in `unknown`, which maps their names to the reason.
     """
     pairs = list(combinations(scores, 2))
     if not pairs:
@@ -118,7 +118,7 @@ def _taus(tables: int, weights: Floats) -> Floats:
     excess = _excess(ranks.reshape(-1, *ranks.shape[-2:])).reshape(*ranks.shape[:-1], tables)
     untied = np.diagonal(excess, axis1=-2, axis2=-1)
     untied = np.where(np.isnan(means).any(axis=-1), np.nan, untied)
-    # The root of the product, so that equal orders give exactly 1.
+    # The root of the product, unlike the product of roots, gives exactly 1 for equal orders.
     whole = ratio(excess, np.sqrt(untied[..., :, None] * untied[..., None, :]))
     return whole[(..., *np.triu_indices(tables, 1))]
 
@@ -230,9 +230,9 @@ def powered_mean(
 
     This is PPI++ if all chances are equal (Angelopoulos and others 2023). Otherwise queries are
     weighted by their inverse chances (Zrnic and Candes 2024), and the second number is None. There
-    is no mean if no query has only judge labels, since it would repeat people's mean. Sampled
-    queries on which people have no value, because the measure has none there, are left out. The
-    correction may carry mean and interval out of the measure's `bounds`, where they are cut.
+    is no mean if the judge alone labelled no query, since the result would be people's own mean.
+    Sampled queries for which people's labels leave the measure undefined are left out. The mean and
+    its interval are cut at the measure's `bounds`, which the correction can exceed.
     """
     made, worth = _powered(data, data.human[:, column], data.judge[:, column])
     return made.within(*bounds), worth

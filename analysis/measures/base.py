@@ -35,9 +35,10 @@ def apply_by_name(names: Sequence[str | None], of: Callable[[Bools], T]) -> dict
 
 
 def grounding_quality(relevant: Floats) -> list[str | None]:
-    """Bin the share of relevant passages (N,): low below 1/3, medium up to 2/3, high above.
+    """Bin shares of relevant passages (N,): low is below 1/3, medium up to 2/3, high above 2/3.
 
-    After Sorodoc and others 2025, who print 33 and 66 %. None if the share is unknown (NaN).
+    The bins are those of Sorodoc and others 2025, who print 33 and 66 %. None if the share is
+    unknown (NaN).
     """
     low, high = QUALITY_CUTS
     return [
@@ -58,8 +59,9 @@ class Pooled:
 
 @dataclass(frozen=True)
 class Cells:
-    """The numbers of cells of each row, (N,): all, those with a rating, and those that no rater was
-    asked about. In the remaining cells, a requested judgement failed.
+    """Numbers of cells in each row, (N,): all, those rated, and those no rater was asked about.
+
+    In the remaining cells, a requested judgement failed.
     """
 
     total: Floats
@@ -80,8 +82,8 @@ class JudgedValues:
     """Values (N,), NaN = undefined, that depend on cells with and without ratings.
 
     `cells` are those within the cut. A row is `refused` (N,) if no rater was asked about one of the
-    cells that it `needs`; `why` replaces the usual reason. `no` and `yes` (N,) are the values with
-    all such cells no and with all of them yes, if both bounds are computed.
+    cells that its value depends on. `why` replaces the usual reason. If bounds are computed, `no`
+    and `yes` (N,) are the values if all unasked cells were no, and if all of them were yes.
     """
 
     values: Floats
@@ -145,7 +147,7 @@ def values_of(found: MeasureValues) -> Floats:
 
 
 def reason_of(found: MeasureValues) -> str | None:
-    """Explain why a mean is unknown that depends on unrated cells; None if it is known."""
+    """Explain why a mean that depends on unrated cells is unknown; None if it is known."""
     return found.reason if isinstance(found, JudgedValues) else None
 
 
@@ -160,8 +162,8 @@ def rows_of(found: MeasureValues, kept: Bools) -> MeasureValues:
 class MeasureEstimate(Estimate):
     """An estimate with `judged`, the share of the cells within the cut that were rated.
 
-    `judged` is None without such cells. `bounds` are the figures with all cells that no rater was
-    asked about no, and with all of them yes.
+    `judged` is None without such cells. `bounds` are the values if all cells that no rater was
+    asked about were no, and if all of them were yes.
     """
 
     judged: float | None = None
@@ -176,10 +178,10 @@ class MeasureEstimate(Estimate):
 class Measure:
     """A measure of a system: its name as the paper writes it, a summary, and its source.
 
-    `of` computes it from the input of its `family` and the options. `options` are those that it
-    reads. `undefined` says when a system has no value. All values and their means lie within
-    `bounds`. `by_oracle` marks measures relative to the oracle, whose own value is not a result to
-    compare with.
+    `of` computes it from the input of its `family` and the options. `options` names the options
+    that it reads. `undefined` says when a system has no value. All values and their means lie
+    within `bounds`. `by_oracle` marks measures relative to the oracle. The oracle's own value of
+    such a measure is not a result to compare systems with.
     """
 
     name: str
@@ -230,9 +232,9 @@ def _judged_estimate(measure: Measure, found: JudgedValues, queries: Ints) -> Es
 
 
 def _cut(made: Estimate, value: float, bounds: Bounds) -> Estimate:
-    """Cut an estimate's interval to the bounds; the mean of what was observed stays.
+    """Cut an estimate's interval to the bounds; leave the observed mean unchanged.
 
-    Greedy normalisation can lift alpha-nDCG slightly above 1.
+    The mean may be outside: greedy normalisation can raise alpha-nDCG slightly above 1.
     """
     least, most = bounds
     return made.within(min(least, value), max(most, value))
@@ -261,9 +263,9 @@ def share(labels: Ints, row: Ints, rows: int, missing: str = LEAVE_OUT) -> Float
 def every(labels: Ints, row: Ints, rows: int, missing: str = LEAVE_OUT) -> Floats:
     """Return 1 if all units of a row are yes, else 0, (N,); NaN for a row without units.
 
-    A row with a missing label is left out (NaN), whatever its other labels are. Such a row can be
-    known to fail but not to pass, so counting only the known ones would lower the share. Under
-    `zero` a missing label is a no.
+    A row with a missing label is left out (NaN), even if another label is a no. Such rows can be
+    known to fail, but never to pass, so counting the known failures would lower the share. With
+    `zero`, a missing label is a no.
     """
     units = count(np.ones(len(labels), bool), row, rows)
     undecided = units == 0
@@ -285,7 +287,8 @@ def count(which: Bools, row: Ints, rows: int) -> Floats:
 def known_labels(labels: Ints, asked: Bools, missing: str = LEAVE_OUT) -> Floats:
     """Return labels of rows as numbers (N,), NaN if missing.
 
-    Under `zero` a missing label is a no if it was `asked` for (N,): otherwise no judgement failed.
+    With `zero`, a missing label is a no if it was `asked` for (N,). Other missing labels stay NaN,
+    since no judgement failed.
     """
     values = np.where(labels == MISSING, np.nan, labels.astype(float))
     return np.where(asked & np.isnan(values), 0.0, values) if missing == ZERO else values

@@ -54,15 +54,15 @@ class Contexts:
         return replace(self, ranked=self.oracle, depth=sizes, present=every, full_ranking=None)
 
     def with_answers(self, found: Answers, options: Options) -> Contexts:
-        """Return the same contexts with other answers, by which other questions may count."""
+        """Return the same contexts with other answers, which may change which questions count."""
         inside = members(self.oracle, found.passages.shape[1])
         return replace(self, answers=found, counted=answerable(found, inside, options))
 
     def condensed(self, options: Options) -> Contexts:
         """Return the contexts without passages that have an open cell; the next passages move up.
 
-        Such passages leave the ranking before it is cut, and the oracle context (Sakai 2007). A
-        query without any remaining passage has no context.
+        These passages are removed from the oracle context, and from the ranking before it is cut
+        (Sakai 2007). A query without any remaining passage has no context.
         """
         found = self.answers.condensed
         full = self.ranked if self.full_ranking is None else self.full_ranking
@@ -92,7 +92,7 @@ class Contexts:
 
     @cached_property
     def candidates(self) -> Bools:
-        """The questions that count or may count, (Q, M), whatever the option `unrated`."""
+        """The questions that count or may count, (Q, M), independent of the option `unrated`."""
         if not self.answers.lacks:
             return self.counted
         return self.counted | self.hidden(self.answers.never)
@@ -183,9 +183,9 @@ def sampled_contexts(passages: Bools, sizes: Ints, contexts: int, seed: int) -> 
 def required_subset(found: Answers, oracle: Bools) -> Bools:
     """Return the required subset P** of the oracle passages (Q, P), as the paper describes it.
 
-    The passages are ranked by the number of sub-questions that they answer, ties in the order of
-    their identifiers. From the top down, a passage is kept if it answers a question that none above
-    it did (Ju and others 2025, section 3).
+    The passages are ranked by the number of sub-questions that they answer, with ties in the order
+    of their identifiers. From the top down, a passage is kept if it answers a question that no
+    passage above it answers (Ju and others 2025, section 3).
     """
     yes = found.yes & oracle[:, :, None]
     order = np.argsort(-yes.sum(axis=2), axis=1, kind="stable")
@@ -201,11 +201,11 @@ def required_subset(found: Answers, oracle: Bools) -> Bools:
 def required_grades(ratings: Ratings, found: Answers, oracle: Bools, eta: float = 0.0) -> Ints:
     """Return the grade of each passage (Q, P) as in the released code: 3, 2, 1 or 0.
 
-    At each step the passage that answers most new sub-questions is chosen, ties in the order of
-    their identifiers, until none answers a new one: grade 3. An oracle passage not chosen has grade
-    1 if none of its ratings exceeds the highest among the chosen, else 2. (The released code adds
-    0.1 for any positive rating, which ranks only passages that answer nothing new.) A yes without a
-    rating counts as a rating of `eta`.
+    Each step chooses the passage that answers the most new sub-questions (ties in the order of
+    identifiers), until no passage answers a new one. Chosen passages have grade 3. Any other oracle
+    passage has grade 1 if none of its ratings exceeds the highest rating of a chosen passage, else
+    2. A yes without a rating counts as a rating of `eta`. (The released code also adds 0.1 for any
+    positive rating, but that only orders passages that answer nothing new.)
     """
     yes = found.yes & oracle[:, :, None]
     every, seen = np.arange(len(yes)), np.zeros(yes.shape[::2], bool)
@@ -239,8 +239,8 @@ Needs = Callable[[Contexts], Bools]
 def of_cells(contexts: Contexts, options: Options, value: Value, needs: Needs) -> JudgedValues:
     """Compute a measure's values for each query by the option `unrated`, (Q,).
 
-    `value` computes them if no cell is open, and `needs` gives the cells (Q, P, M) that they depend
-    on. A query without any question asked was not sampled, and has no value.
+    `value` computes the values if no cell is open. `needs` returns the cells (Q, P, M) that the
+    values depend on. A query without any asked question was not sampled and has no value.
     """
     found = contexts.answers
     within = contexts.cells

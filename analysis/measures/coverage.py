@@ -38,9 +38,9 @@ class ReportQuestions:
 def coverage_of_reports(data: ReportQuestions, options: Options) -> MeasureValues:
     """Return Cov(y) = sub-questions that the report answers / sub-questions that count, (N,).
 
-    After Ju and others 2025, section 3. Null questions do not count. Escapes are left out like
-    missing labels and like questions that no rater was asked about. NaN without a question. Unknown
-    if unrated cells of oracle passages hide which sub-questions count.
+    After Ju and others 2025, section 3. Null questions do not count. Escapes, missing labels and
+    questions that no rater was asked about are left out. NaN without a question. Unknown if unrated
+    cells of oracle passages leave open which sub-questions count.
     """
     values = report_coverage(data, options)
     if data.unsure is None or not data.unsure.any():
@@ -76,13 +76,19 @@ REPORT_COVERAGE = Measure(
 def ranked_coverage(contexts: Contexts, options: Options) -> JudgedValues:
     """Return α-DCG of the context / α-DCG of the best order of all rated passages, to the depth.
 
-    α-DCG = sum over ranks r of [sum over questions q of a(r, q) (1 - α)^(times q was answered above
-    r)] / log2(r + 1) (Clarke and others 2008). The best order is found passage by passage, as
-    ndeval does, since the true one is too costly. Of passages with an equal gain the one with the
-    last identifier goes first, as in ndeval; the choice affects later gains. A question with a
-    failed judgement of any passage is left out of both. An empty context has 0. NaN if no passage
-    answers a counted question. Because of the best order the measure depends on the cells of all
-    passages. If ir_measures is chosen its figures are used, and ours check them.
+    After Clarke and others 2008,
+
+        α-DCG = sum over ranks r of [sum over questions q of a(r, q) (1 - α)^n(r, q)] / log2(r + 1),
+
+    where a(r, q) is 1 if the passage at rank r answers q, and n(r, q) counts the passages above
+    rank r that answer q.
+
+    The best order is approximated greedily, passage by passage, since the exact one is too costly
+    to compute. Among passages with equal gains the one with the last identifier comes first, which
+    affects later gains. Both rules are those of ndeval. Questions with a failed judgement of any
+    passage are left out of both sums. An empty context has 0. NaN if no passage answers a counted
+    question. The best order makes the measure depend on the cells of all passages. If the option
+    selects ir_measures, its values are returned, and must agree with Tandem's.
     """
     return of_cells(contexts, options, lambda data: alpha_ndcg(data, options), in_pools)
 
@@ -119,7 +125,7 @@ def _ideal(contexts: Contexts, alpha: float) -> Floats:
 def _gains(yes: Bools, alpha: float) -> Floats:
     """Return the gain at each rank, (Q, K), of the answers there, (Q, K, M)."""
     above: Ints = np.cumsum(yes, axis=1) - yes
-    # Powers are computed once per count: computing them for each cell takes four times as long.
+    # Computing the powers once per count is four times as fast as computing them for each cell.
     worth = (1 - alpha) ** np.arange(yes.shape[1] + 1)
     gains: Floats = (yes * worth[above]).sum(axis=2)
     return gains
@@ -134,7 +140,7 @@ def _sum(gains: Floats, depth: Ints) -> Floats:
 def ideal_gains(yes: Bools, alpha: float, depth: int) -> Floats:
     """Return the gains of the greedily best order of all passages (Q, P, M), (Q, min(depth, P))."""
     queries, passages, _ = yes.shape
-    # argmax finds the first of several maxima, and the last identifier is needed.
+    # Reversed, since argmax finds the first of equal maxima, and ndeval takes the last identifier.
     yes = yes[:, ::-1]
     weights = yes.astype(float)
     left = np.ones((queries, passages), bool)
@@ -163,13 +169,13 @@ ALPHA_NDCG = Measure(
 
 
 def coverage(contexts: Contexts, options: Options) -> JudgedValues:
-    """Return Cov(Z) = questions of Q_a with G(p, q) >= eta for a p in Z / questions of Q_a.
+    """Return Cov(Z) = questions of Q_a with G(p, q) >= eta for a p in Z / questions of Q_a, (Q,).
 
-    (Q,), after Ju and others 2025, section 3. An empty context covers nothing: 0. A question is
-    left out if a requested rating of a passage of Z is missing, whatever its other ratings are:
-    counting those that another passage happens to settle would raise the share. NaN without a
-    question, and if the system has no context. The measure depends on the cells of Z and on those
-    that decide which questions are in Q_a.
+    After Ju and others 2025, section 3. An empty context has 0. A question is left out if a
+    requested rating of a passage of Z is missing, even if another passage answers the question:
+    counting only these questions would raise the share. NaN without a question, and if the system
+    has no context. The measure depends on the cells of Z and on those that decide which questions
+    are in Q_a.
     """
     return of_cells(contexts, options, cov, in_contexts)
 
@@ -198,10 +204,10 @@ COV = Measure(
 def density(contexts: Contexts, options: Options) -> JudgedValues:
     """Return Den(Z) = ((Cov(Z) / tokens(Z)) / (Cov(Z*) / tokens(Z*)))^w, (Q,).
 
-    Z* is the oracle context; after Ju and others 2025, with w = 0.5. It can exceed 1, and the paper
-    prints it times 100. 0 if Cov(Z) is 0, as for an empty context. NaN if Cov(Z*) is 0 or unknown,
-    or if either context holds a passage of unknown length. The measure depends on the cells of both
-    contexts.
+    After Ju and others 2025, with Z* the oracle context and w = 0.5. Density can exceed 1, and the
+    paper prints it times 100. 0 if Cov(Z) is 0, as for an empty context. NaN if Cov(Z*) is 0 or
+    unknown, or if either context contains a passage of unknown length. The measure depends on the
+    cells of both contexts.
     """
 
     def needs(data: Contexts) -> Bools:
@@ -234,9 +240,9 @@ def _tokens(contexts: Contexts) -> Floats:
 
 
 def tokens(contexts: Contexts, options: Options) -> Floats:
-    """Return the length of each context in tokens, (Q,), by which density divides.
+    """Return the length of each context in tokens, (Q,), for density.
 
-    NaN if the length of one of its passages is unknown.
+    NaN if the length of one of the context's passages is unknown.
     """
     return np.where(contexts.present, _tokens(contexts), np.nan)
 
@@ -254,9 +260,9 @@ class ReportDensities:
 def density_of_reports(data: ReportDensities, options: Options) -> Floats:
     """Return Den(y) = ((Cov(y) / tokens(y)) / (Cov(Z*) / tokens(Z*)))^w, (N,), with w = 0.5.
 
-    After Ju and others 2025, section 3, with the report as the only text. Z* is the oracle context,
-    as for contexts, since the paper names no other yardstick. 0 if Cov(y) is 0. NaN if Cov(Z*) is 0
-    or either is unknown.
+    After Ju and others 2025, section 3, with the report in place of the context. Z* is the oracle
+    context, as in the density of contexts, since the paper names no other reference. 0 if Cov(y) is
+    0. NaN if Cov(Z*) is 0, or if Cov(y) or Cov(Z*) is unknown.
     """
     relative = ratio(data.coverage * data.best_tokens, data.best * data.tokens)
     values = np.where(data.coverage == 0, 0.0, relative) ** options.weight

@@ -36,7 +36,7 @@ class Citations:
 
 
 def overlaps(data: Citations, options: Options) -> Floats:
-    """Count for each response the passages cited by both, by it, and by people, (N, 3).
+    """Count the passages cited by both, by the response, and by people, (N, 3).
 
     NaN if the response's citations are unknown or there is no human answer.
     """
@@ -63,8 +63,8 @@ def _f1(sizes: tuple[float, float, float]) -> float:
 def macro(data: Citations, options: Options, name: str) -> Floats:
     """Return P = shared / cited, R = shared / people's, F1 = 2 shared / (cited + people's), (N,).
 
-    P is NaN if a response cites nothing (0 with `uncited = zero`), R if people cite nothing, and F1
-    if neither cites.
+    P is NaN if the response cites nothing (0 with `uncited = zero`). R is NaN if people cite
+    nothing, and F1 is NaN if neither cites anything.
     """
     sizes = overlaps(data, options)
     values = _of(name, sizes)
@@ -74,7 +74,7 @@ def macro(data: Citations, options: Options, name: str) -> Floats:
 
 
 def micro(data: Citations, options: Options, name: str) -> Pooled:
-    """Return these values from sums over all responses: one with many citations weighs more."""
+    """Return P, R or F1 from sums over all responses, so that each citation weighs the same."""
     return Pooled(np.nan_to_num(overlaps(data, options), nan=0.0), partial(_pooled, name))
 
 
@@ -111,8 +111,8 @@ ATTRIBUTION = tuple(
 class Deflections:
     """N responses: `deflected` and `deflecting` (N,) are 1, 0 or -1 = unknown.
 
-    `deflected` is the response's own, and `deflecting` whether people deflected the question.
-    `applicable` (N,) marks the responses about which raters were asked whether they deflect.
+    `deflected` says whether the response deflects, and `deflecting` whether people deflected the
+    question. `applicable` (N,) marks the responses about which raters were asked.
     """
 
     deflected: Ints
@@ -123,9 +123,9 @@ class Deflections:
 def deflection_rate(data: Deflections, options: Options, where: int) -> Floats:
     """Return 1 if a response deflects, else 0, (N,); NaN unless people did as `where` says.
 
-    The mean where people deflected is the true positive rate, and elsewhere the false positive rate
-    (Sorodoc and others 2025). Under `missing` zero a failed judgement is an attempt to answer,
-    which lowers both rates and so flatters the false positive rate.
+    The mean is the true positive rate where people deflected (`where` = 1), and the false positive
+    rate where they did not (Sorodoc and others 2025). With `missing` zero, a failed judgement is an
+    attempt to answer. This lowers both rates, so the false positive rate looks too good.
     """
     values = known_labels(data.deflected, data.applicable, options.missing)
     return np.where(data.deflecting == where, values, np.nan)

@@ -30,7 +30,7 @@ def alpha_ndcg_by_ir_measures(contexts: Contexts, alpha: float) -> Floats:
     answered = contexts.answers.yes & contexts.counted[:, None, :]
     depths = np.maximum(contexts.depth, 1)
     made = np.full(len(answered), np.nan)
-    # ir_measures treats an empty context like a missing run, which gains nothing.
+    # ir_measures returns nothing for an empty context, as if the run lacked it; its value is 0.
     made[answered.any(axis=(1, 2))] = 0.0
     measures = {found.alpha_nDCG(alpha=alpha) @ int(k): int(k) for k in np.unique(depths)}
     for each in found.iter_calc(list(measures), _qrels(found, answered), _run(found, contexts)):

@@ -1,7 +1,8 @@
 """Long2RAG's measures: which key points of the documents an answer makes (Qi and others 2024).
 
-`from_context` is not the paper's precision, which is about the answer's own points (`precision`):
-points taken from the documents in an answer's context are in them whatever the answer says.
+`from_context` is not the paper's precision. That measure, `precision`, is about the points that the
+answer itself makes. The points here were taken from the documents, so they are in the documents
+whatever the answer says.
 """
 
 from __future__ import annotations
@@ -115,9 +116,7 @@ class Verified:
 
     @property
     def counted(self) -> Bools:
-        """Return the points (U,) that count: all except grounded ones without the second
-        question.
-        """
+        """The points (U,) that count: all but grounded ones about which `key` was not asked."""
         if self.applicable is None:
             return np.ones(len(self.grounded), bool)
         counted: Bools = self.applicable | (self.grounded != YES)
@@ -125,7 +124,7 @@ class Verified:
 
 
 def retained_points(data: Verified, options: Options) -> Ints:
-    """Return which points are kept (U,), grounded and judged key: 1, 0, or -1 if unknown.
+    """Return which points are kept (U,), being grounded and key: 1, 0, or -1 if unknown.
 
     Qi and others 2024 leave open whether a neutral point is kept: `keep_neutral`.
     """
@@ -146,7 +145,7 @@ def retention(data: Verified, options: Options) -> Floats:
 def retention_of_all(data: Verified, options: Options) -> Pooled:
     """Return key points kept / key points, of all queries together.
 
-    The 56.3 % of Qi and others 2024 are 2,055 of 3,651 points, whatever their questions.
+    Qi and others 2024 pool the points in the same way: their 56.3 % are 2,055 of 3,651 points.
     """
     verdicts = retained_points(data, options)
     counted = data.counted & ((options.missing == ZERO) | (verdicts != MISSING))
@@ -179,8 +178,8 @@ RETENTION = tuple(
 class Cut:
     """The points with a score of at least `threshold`: how many are kept, and how many wrongly.
 
-    `false_discovery` is what Long2RAG prints as FPR. The usual false positive rate, the kept share
-    of the points that are not key, is `false_positive`.
+    `false_discovery` is the rate that Long2RAG prints as FPR. `false_positive` is the usual false
+    positive rate: the share of the points that are not key, but kept, among all that are not key.
     """
 
     threshold: float
@@ -200,8 +199,8 @@ def cuts(
 ) -> list[Cut]:
     """Cut the scores (n,) at each threshold; people's verdicts (n,): 1 key, 0 not, -1 unknown.
 
-    `share` is of all scored points, and the rates are of those with a verdict. Intervals resample
-    whole queries (BCa).
+    `share` is computed from all scored points, and the rates from points with a verdict. Intervals
+    resample whole queries (BCa).
     """
     scored = np.isfinite(scores)
     return [
@@ -245,8 +244,8 @@ def key_point_precision(points: AnswerPoints, options: Options) -> Floats:
     """Return KPP = points of the answer that its retrieved texts support / its points, (N,).
 
     Qi and others 2024, section 6.4: the share of the key points in the generated response that are
-    present in the retrieved documents. NaN if no point has a label, and, unless `unexpressed` is
-    zero, if the answer is known to make none.
+    present in the retrieved documents. NaN if no point has a label. For an answer known to make no
+    point, the result is 0 with `unexpressed` zero, and otherwise NaN.
     """
     values = share(points.supported, points.row, points.rows, options.missing)
     return np.where(points.silent, 0.0, values) if options.unexpressed == ZERO else values
@@ -266,8 +265,8 @@ PRECISION = Measure(
 def key_point_recall(points: Points, options: Options) -> Floats:
     """Return KPR = key points that the answer entails / key points of its query, (N,).
 
-    After Qi and others 2024, section 4; only a yes counts, neutral does not. The system's value is
-    the mean over its answers. NaN for a query without key points.
+    After Qi and others 2024, section 4. A neutral label counts as a no. The system's value is the
+    mean over its answers. NaN for a query without key points.
     """
     return share(points.expressed, points.row, points.rows, options.missing)
 
@@ -286,10 +285,11 @@ RECALL = Measure(
 def points_from_context(points: Points, options: Options) -> Floats:
     """Return expressed key points of the query that come from the context / expressed ones, (N,).
 
-    This measure is our own. A point comes from the context if one of its source passages is in it
-    (merged points have several). The batch says so, and no rater is asked. NaN if the context is
-    unknown, and, unless `unexpressed` is zero, if the answer expresses no point. Without a label
-    that is unknown; under `missing = zero` the answer then expresses none.
+    This measure is Tandem's own. A point comes from the context if the context contains one of its
+    source passages (merged points have several). This is read from the batch; no rater is asked.
+    NaN if the context is unknown. If the answer expresses no point, the result is 0 with
+    `unexpressed` zero, and otherwise NaN. An answer without any label is NaN, unless
+    `missing = zero`: then it counts as expressing no point.
     """
     expressed = points.expressed == YES
     known_labels = expressed & (points.retrieved != MISSING)
@@ -323,9 +323,9 @@ POINTS_FROM_CONTEXT = Measure(
 def key_point_f(points: Both, options: Options) -> Floats:
     """Return KPF = 2 KPP KPR / (KPP + KPR) of each answer, (N,); 0 if both are 0.
 
-    The printed figures of Qi and others 2024 are not the harmonic mean of the printed averages, so
-    it is computed answer by answer (our inference). An answer that makes no point has 0. NaN if
-    either is unknown.
+    The values that Qi and others 2024 print are not the harmonic means of their printed averages.
+    We infer that they compute KPF answer by answer. An answer that makes no point has 0. NaN if KPP
+    or KPR is unknown.
     """
     recall = key_point_recall(points.of_queries, options)
     precision = key_point_precision(points.of_answers, replace(options, unexpressed=ZERO))

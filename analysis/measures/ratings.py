@@ -1,12 +1,12 @@
 """Ratings of passages, and which sub-questions the passages answer by them (CRUX).
 
-Q queries, P passages and M sub-questions are the largest number of each. A query with fewer is
-padded, and `passages` and `questions` mask the padding. The passages of a query are in the order of
-their identifiers, which breaks ties as the TREC tools do, and not in the order of the batch. A cell
-is a passage and a sub-question of its query.
+There are Q queries with at most P passages and M sub-questions each. Queries with fewer are padded,
+and `passages` and `questions` mask the padding. The passages of a query are in the order of their
+identifiers, not of the batch, so that ties are broken as in the TREC tools. A cell is a passage and
+a sub-question of its query.
 
-A cell without a rating is one of three things. Outside the query's scope it is a no. If its
-judgement failed it follows the option `missing`. If no rater was asked it follows `unrated`.
+How a cell without a rating counts depends on why it has none. Outside the query's scope, it is a
+no. If its judgement failed, the option `missing` decides. If no rater was asked, `unrated` decides.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Ratings:
     def from_places(
         cls, places: Ints, values: Floats, failed: Ints, passages: Bools, questions: Bools
     ) -> Ratings:
-        """Build the tables from ratings (N,), their places (N, 3), and failed places (F, 3).
+        """Build the tables from ratings (N,) at `places` (N, 3), and `failed` places (F, 3).
 
-        A place is a query, a passage and a sub-question, counted from 0. Failed places lack a
-        judgement.
+        A place gives the numbers of a query, a passage and a sub-question, from 0. At a failed
+        place, the judgement failed.
         """
         whole = np.full((*passages.shape, questions.shape[1]), np.nan)
         lost = np.zeros(whole.shape, bool)
@@ -56,12 +56,12 @@ class Ratings:
 class Answers:
     """The answers of passages to sub-questions, cell by cell, (Q, P, M) each.
 
-    `yes` marks an answer, and `settled` a cell with a yes or a no. An unsettled cell's judgement
-    failed, or the cell is `open`: no rater was asked, and the option `unrated` is yet to be
-    applied. `rated` are the cells with a rating, `scope` those that the batch alone does not
-    settle, and `never` those that no rater was asked about, settled or not, in the `sampled`
-    queries (Q,), which are those with any question asked. `bests` caches the best contexts and
-    orders that measures find, by everything that these depend on.
+    `yes` marks an answer, and `settled` a cell with a yes or a no. In an unsettled cell either the
+    judgement failed, or the cell is `open`: no rater was asked, and the option `unrated` is yet to
+    be applied. `rated` are the cells with a rating, and `scope` those that the batch alone does not
+    settle. `sampled` (Q,) are the queries with any asked question. `never` are the cells of these
+    queries that no rater was asked about, settled or not. `bests` caches the best contexts and
+    orders that measures find; its keys contain everything that these depend on.
     """
 
     yes: Bools
@@ -133,9 +133,9 @@ class Answers:
 def answers(ratings: Ratings, options: Options) -> Answers:
     """Apply a(p, q) = 1 if the rating G(p, q) >= eta (CRUX).
 
-    A passage outside the query's scope answers nothing, unless a rater says that it does. Of the
-    other cells without a rating, a failed one is unknown, or under `missing` zero a rating of 0.
-    One that no rater was asked about is open, or under `unrated` zero a rating of 0.
+    A passage outside the query's scope answers nothing, unless a rater says that it does. In the
+    other cells without a rating, a failed judgement is unknown, or a rating of 0 with `missing`
+    zero. A cell that no rater was asked about is open, or a rating of 0 with `unrated` zero.
     """
     there = ratings.passages[:, :, None] & ratings.questions[:, None, :]
     rated = np.isfinite(ratings.values) & there
@@ -166,8 +166,8 @@ def answers(ratings: Ratings, options: Options) -> Answers:
 def answerable(found: Answers, oracle: Bools, options: Options) -> Bools:
     """Return the sub-questions that count, Q_a (Q, M): those that an oracle passage (Q, P) answers.
 
-    All of them count if `filtered` is off. A question whose oracle ratings are partly missing and
-    hold no yes is not known to be answerable, and is dropped.
+    All sub-questions count if `filtered` is off. A question whose oracle ratings are incomplete and
+    contain no yes is dropped, since it is not known to be answerable.
     """
     if not options.filtered:
         return found.questions

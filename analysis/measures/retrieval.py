@@ -1,8 +1,8 @@
 """Measures of rankings: average precision, recall and nDCG, as defined by trec_eval.
 
-`relevance` (Q, P) is the gain of each passage, 0 = not relevant; `ranked` (Q, K) the positions of
-passages in rank order, -1 = none; `depth` (Q,) the cut. A query without a relevant passage is
-undefined (NaN): trec_eval gives 0 there, which says nothing about the ranking.
+`relevance` (Q, P) is the gain of each passage, 0 = not relevant. `ranked` (Q, K) holds positions of
+passages in rank order, -1 = none. `depth` (Q,) is the number of ranks that count. A query without a
+relevant passage is undefined (NaN). trec_eval gives it 0, but that says nothing about the ranking.
 """
 
 from __future__ import annotations

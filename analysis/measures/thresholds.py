@@ -32,7 +32,7 @@ NOTHING = "no sub-question counts, or none of them was rated"
 class RatedReports:
     """One system's report ratings (Q, M), NaN = none; `expected` (Q, M) marks those asked for.
 
-    A query without a report was not asked for, which is not a missing judgement.
+    For a query without a report no rating is expected, so none is missing.
     """
 
     ratings: Floats
@@ -43,9 +43,9 @@ class RatedReports:
 class AtThreshold:
     """Results at one eta: the questions kept, mean Cov(Z) and Cov(y), and tau-b between the two.
 
-    Means are over contexts and reports, with a t interval clustered by queries. tau is over the
-    pairs of both, with whole queries resampled. The number of questions is None if unrated cells
-    hide which of them count.
+    Means are over contexts and reports, with t intervals clustered by query. tau is computed over
+    the pairs of a context and its report, with whole queries resampled. The number of questions is
+    None if unrated cells leave open which of them count.
     """
 
     eta: float

@@ -16,8 +16,8 @@ FILE = "file:"
 class Tokenizer:
     """A way to count tokens.
 
-    `name` identifies it, for a file with a digest. It leaves out the file's path, which says
-    nothing on another machine.
+    `name` identifies it. For a tokenizer from a file, the name contains the file's digest but not
+    its path, which means nothing on another machine.
     """
 
     name: str

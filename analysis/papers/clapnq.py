@@ -342,9 +342,10 @@ def _needed_passages(material: Material, rated: Sequence[Campaign]) -> list[Grid
 
 
 def needed_by_two(variable: VariableFrame, queries: Sequence[Query]) -> tuple[Cell, ...]:
-    """Return the share of passages that two people call needed, and the share of questions (or
-    answers, if asked about for each answer) with such a passage. The last number counts the
-    passages that two people saw, for each answer if asked that way.
+    """Return the share of passages that two people call needed, and of questions with such a one.
+
+    If people were asked about passages for each answer, passages are counted once per answer, and
+    the second share is of answers. The last number counts the passages that two people saw.
     """
     codes = variable.codes_of("human")
     categories = variable.scale.categories

@@ -51,9 +51,7 @@ TOO_FEW = "fewer than three retrieval settings"
 
 @dataclass(frozen=True)
 class Values:
-    """A measure's values by query for each system, (Q,) NaN = none, or the reason for their
-    absence.
-    """
+    """A measure's values by query for each system, (Q,), NaN = none; or why there are none."""
 
     measure: Measure
     by_system: Mapping[str, MeasureValues] = field(default_factory=dict)
@@ -121,8 +119,8 @@ class DataSet:
     def pairs(self) -> dict[str, tuple[str, str]]:
         """Two judges of one model as one evaluator: the rater of passages and the rater of reports.
 
-        Another prompt is another judge, and a judge file is for one protocol. A model with several
-        judges for only one of the two does not count.
+        A judge has one prompt, and a judge file is for one protocol, so a model needs two judges. A
+        model with several judges for only one of the two protocols does not count.
         """
         if self.passages is None or self.reports is None:
             return {}
@@ -243,7 +241,7 @@ class DataSet:
     def report_part(self, by: str, options: Options) -> Part | None:
         """Return the answers of reports by an evaluator: people's yes and no, judges' ratings.
 
-        An evaluator with only the other form gives that.
+        If an evaluator has answers only in the other form, these are returned.
         """
         if self.reports is None:
             return None

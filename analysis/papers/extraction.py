@@ -1,9 +1,10 @@
 """Evaluation of extraction: which of a rater's own points were extracted as well (Long²RAG).
 
 In `key-point-writing` a rater lists a passage's key points unaided, and then matches the extracted
-ones to that list. People do so, and judges with lists of their own. Another way is to match
-people's lists by others: a batch that the rule `written-key-points` derives has them as key points,
-and the extracted points as a report, which a campaign of `key-point-recall` compares with them.
+points to that list. Raters are people and judges, each with a list of their own. Alternatively,
+other raters match people's lists: the rule `written-key-points` derives a batch whose key points
+are people's, and whose reports are the extracted points. A campaign of `key-point-recall` compares
+the two.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Matching:
 
 
 def read_matching(query: int, units: Mapping[str, Any], listed: Any) -> Matching | None:
-    """Count an answer's points and matches; None if no extracted point was matched at all.
+    """Count an answer's points and matches; None if matching was not done for any extracted point.
 
     A written point is found if an extracted one names it among its `matches`.
     """

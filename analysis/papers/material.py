@@ -1,8 +1,8 @@
 """The input of a paper's tables from a study: campaigns by protocol, their labels and batches.
 
-Campaigns belong together if their batches come from the same loaded batch, which is the *data set*:
-ratings of passages made before the systems answered belong to the systems' reports, since derived
-batches keep identifiers. Everything that has been read is kept for the following tables.
+Campaigns belong together if their batches come from the same loaded batch, which is the *data set*.
+For instance, ratings of passages from before the systems answered belong to the systems' reports,
+since derived batches keep identifiers. Everything that is read is cached for the following tables.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def agreement(sample: Sample, with_pairs: bool = False) -> JSON:
     """Return the agreement of people on the units of a sample.
 
     In a crowd, pairs with enough shared units are listed only with `with_pairs`. Categories that
-    only judges used have no effect here, not even on the ranks of people's.
+    only judges used have no effect here, not even on the ranks of other categories.
     """
     if sample.frame.scale.foreign:
         sample = replace(sample, frame=sample.frame.without_foreign())

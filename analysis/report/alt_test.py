@@ -38,7 +38,7 @@ def alternative(
     """Return the key `alt_test` of a judge with these codes (U,).
 
     The first epsilon is the report's, and the others are those of the curve. `floor` holds the
-    baseline's tests at the same ones, and is empty without a baseline.
+    baseline's tests at the same epsilons, and is empty without a baseline.
     """
     tests = alternative_tests(sample, codes, epsilons)
     beside = floor or (None,) * len(tests)
@@ -140,7 +140,7 @@ def _passing(
 def describe_verdict(test: JSON, floor: JSON | None = None) -> str:
     """Describe the verdict of a test, or of one rule or point of its curve.
 
-    Snapshots of old reports have none. With a judge's `floor`, the description also names the
+    Snapshots of old reports have no verdict. With a judge's `floor`, the description also names the
     epsilon at which the baseline does not pass.
     """
     if test.get("verdict") == "floor-passes":

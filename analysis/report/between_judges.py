@@ -1,8 +1,8 @@
 """Section: judges compared with each other, without people's labels.
 
-Agreement of two judges beyond chance is not agreement with people: judges may share their errors
-(`errors`, once people have labelled). The units to label first are those on which the judges
-differ most. They are the hard ones, so that agreement on them says nothing about the others.
+Judges who agree with each other may still disagree with people, since they may make the same errors
+(`errors` shows this once people have labelled). The units to label first are those on which the
+judges differ most. These units are hard, so agreement on them says nothing about the other units.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def _pair(sample: Sample, one: int, other: int) -> JSON:
 def label_first(frame: VariableFrame, columns: list[int]) -> list[JSON]:
     """Return the units without a person's label that people should label first, with the reason.
 
-    The order is by the entropy of the judges' labels, then by how far their scores are from sure,
-    then by a hash of the unit. At most 50, and at most a tenth of them from one query unless there
-    are too few others.
+    The order is by the entropy of the judges' labels, then by the uncertainty of their scores, then
+    by a hash of the unit. At most 50 units are returned. At most a tenth of them are from one
+    query, unless other queries have too few.
     """
     codes = frame.codes[:, columns]
     open_units = np.flatnonzero(
@@ -84,7 +84,8 @@ def label_first(frame: VariableFrame, columns: list[int]) -> list[JSON]:
 def entropies(codes: Ints, k: int) -> Floats:
     """Return the entropy of each unit's labels (U, R), -1 = missing, from 0 to 1.
 
-    -sum_c p_c log p_c / log min(k, n), with n labels of the unit and p_c the share of category c.
+    The entropy is -sum_c p_c log p_c / log min(k, n), where p_c is the share of category c among
+    the unit's n labels.
     """
     counts = np.stack([(codes == category).sum(axis=1) for category in range(k)], axis=1)
     n = counts.sum(axis=1)

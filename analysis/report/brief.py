@@ -73,8 +73,9 @@ def _variable(name: str, block: JSON, sentences: JSON) -> JSON:
 
 
 def thin_raters(agreement: JSON) -> dict[str, int]:
-    """Return the people whose largest overlap with another person is below `THIN`, with that
-    overlap. If that is true of everyone, nobody is returned.
+    """Return the people whose largest overlap with another person is below `THIN`, and the overlap.
+
+    Empty if this is true of everyone.
     """
     most: dict[str, int] = {}
     for pair in agreement.get("pairs", ()):
@@ -123,7 +124,7 @@ def _worst(confusion: JSON) -> JSON | None:
 def _score(name: str, of: JSON) -> JSON | None:
     """Return a score's systems by the mean of people, best first; None without any.
 
-    Their comparisons are by that mean, too.
+    The comparisons of systems use this mean, too.
     """
     values = {
         system: _estimate(raters[MEAN])

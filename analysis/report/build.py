@@ -56,12 +56,12 @@ def frame_report(
 ) -> JSON:
     """Create the report of a frame, as JSON.
 
-    `head` describes the labels: campaign, protocol and batch, null if there is none. Variables are
-    in `order`. `sampled` says whether people were asked a random share of the queries; None if
-    unknown. Without `check` no other library computes figures again. `progress` gets the number of
-    finished steps, and of all. `words` are those of codes, by variable, and `nouns` are what its
-    units are called, one and several. `chosen` is the number of items that were chosen instead of
-    sampled, 0 if none were.
+    `head` describes the labels: campaign, protocol and batch, each null if there is none. Variables
+    are in `order`. `sampled` says whether people were asked a random share of the queries; None if
+    unknown. With `check`, other libraries compute the figures again. `progress` is called with the
+    number of finished steps and of all steps. By variable, `words` maps codes to words, and `nouns`
+    has the singular and plural of the units' noun. `chosen` is the number of items that were chosen
+    instead of sampled.
     """
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
     comparable = evaluation_items(frame.strata, options)
@@ -105,9 +105,9 @@ def frame_report(
 
 
 def agreement_of_variables(frame: Frame, options: ReportOptions, order: list[str]) -> JSON:
-    """Return, by variable, the report's figures of agreement without anything else of the report.
+    """Return the agreement of people, and of each judge with them, by variable.
 
-    These are the agreement of people, and that of each judge with them, under the report's keys.
+    The keys are those of the report, whose other parts are not computed.
     """
     comparable = evaluation_items(frame.strata, options)
     found: JSON = {}

@@ -66,8 +66,8 @@ def thresholds(sample: Sample, codes: Ints) -> list[JSON]:
     """Return one row for each category but the lowest; none for nominal or too many categories.
 
     A rating reaches a threshold if its category ranks at or above it. People reach it by majority,
-    without ties, or by their mean at the interval level. Precision and recall are given for
-    reaching the threshold and for staying below it, as CRUX prints them for answerable and
+    without ties, or by their mean at the interval level. Each row has precision and recall for
+    reaching the threshold and for remaining below it. CRUX prints both, as answerable and
     unanswerable (Ju and others 2025).
     """
     return [_row(sample, codes, rank) for rank in cuts(sample)]

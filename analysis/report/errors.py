@@ -1,4 +1,4 @@
-"""Section: how similarly the judges err on the units that people and all of them labelled."""
+"""Section: how similarly the judges err on the units that people and every judge labelled."""
 
 from __future__ import annotations
 

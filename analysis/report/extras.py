@@ -106,10 +106,10 @@ class WrittenAnswers:
 def written(answers: WrittenAnswers) -> JSON:
     """Return the report's block on written answers.
 
-    Two identical answers count as 1, or under `differing` not at all. The second reading is
-    CLAPnq's (Rosenthal and others 2025), whose release lists identical answers once. A second
-    person who saw the first answer does not agree independently, so neither reading is
-    chance-corrected.
+    Agreement is computed twice: over all pairs, where two identical answers count as 1, and under
+    `differing` without identical answers. CLAPnq does the latter (Rosenthal and others 2025), since
+    its release lists identical answers once. A second person who saw the first answer does not
+    agree independently, so neither figure is corrected for chance.
     """
     several = {query: texts for query, texts in answers.texts.items() if len(texts) > 1}
     block: JSON = {

@@ -23,10 +23,10 @@ PAIRS = "share of wins of the own family's answer, judge's less people's, ties o
 def own_family(sample: Sample, column: int, families: Families) -> JSON:
     """Return the key `own_family` of a judge, or nothing if no answer has a family.
 
-    `own` and `others` are the judge's numbers minus people's mean, and `preference` is own minus
-    others. A number is a yes as 1, a rating, or a rank. For pairs, only those with exactly one
-    answer from the own family count, and `preference` is the judge's share of wins for that answer
-    minus people's.
+    `own` and `others` are the means of the judge's numbers minus people's, and `preference` is own
+    minus others. A label's number is 1 for yes and 0 for no, the rating, or the rank. Of pairs,
+    only those with exactly one answer from the judge's family count, and `preference` is the
+    judge's share of wins for that answer minus people's.
     """
     if not families.answers:
         return {}

@@ -22,9 +22,9 @@ MANY = 40
 def grades(sample: Sample, column: int, with_curves: bool) -> JSON:
     """Return the key `graded` of a judge, or nothing if its labels have no grades.
 
-    `grades` counts labels by grade and code, with people's labels on these units: their mean
-    rating, or their share of yes. If all grades are numbers, `correlation` compares them with that,
-    and `curves` has every cut through them.
+    `grades` counts labels by grade and code, with people's mean rating or share of yes on these
+    units. If all grades are numbers, `correlation` compares them with people's ratings or yes, and
+    `curves` has every cut of the grades.
     """
     given = sample.frame.grades.get(column)
     codes = sample.frame.codes[:, column]

@@ -68,11 +68,11 @@ def guidelines(
     noun: Sequence[str] = PLAIN,
     compared: Sample | None = None,
 ) -> JSON:
-    """Return people's agreement under each version of the guideline, and from one to the next.
+    """Return people's agreement under each version of the guideline, and its changes.
 
     A pair of labels counts if both were given under the version. Versions under which nobody
-    labelled this variable are left out. `noun` is the units' name in singular and plural. Judges
-    are compared with people on the part `compared`; None for the whole sample.
+    labelled this variable are left out. `noun` is the units' noun, singular and plural. Judges are
+    compared with people on the part `compared`; None for the whole sample.
     """
     codes = {n: people_codes_under(sample.frame, n) for n in range(len(versions))}
     used = [n for n, of in codes.items() if (of >= 0).any()]
@@ -176,7 +176,7 @@ def _change(
 
 
 def _too_few(sides: Iterable[Ints], noun: Sequence[str], whose: str) -> str:
-    """Explain that a version has too few units that both labelled; empty if it has not."""
+    """Explain that a version has too few units that both labelled; empty if it has enough."""
     units = min(map(_paired, sides))
     if units >= FEWEST:
         return ""

@@ -53,9 +53,10 @@ ERROR_WITH = ERROR.replace("mean human rating", "adjudicated rating")
 def bounds(sample: Sample, column: int) -> JSON:
     """Return the key `bounds` of a judge, or nothing if no answer is missing.
 
-    Only units with a joint label of people count. For Cohen's kappa, a wrong answer is the people's
-    most frequent other category. With more than two categories another wrong answer might lower
-    kappa further.
+    The bounds are the results if all missing answers were right, and if all were wrong. Only units
+    with a joint label of people count. For Cohen's kappa, a wrong answer is people's most frequent
+    other category. With more than two categories, a different wrong answer might lower kappa
+    further.
     """
     frame = sample.frame
     people = reference(frame).codes
@@ -153,7 +154,8 @@ def _as_json(estimates: Mapping[str, Estimate]) -> JSON:
 def agreement_with(sample: Sample, people: Reference, codes: Ints) -> JSON:
     """Compare a judge's codes (U,) with a reference.
 
-    Interval alpha uses a mean directly. Coefficients of categories use the category nearest to it.
+    If the reference is a mean, interval alpha uses it directly. Coefficients of categories use the
+    nearest category.
     """
     scale, both = sample.frame.scale, np.stack([people.codes, codes], axis=1)
     corrected = agreement_estimates(
@@ -254,8 +256,9 @@ def _correlation(sample: Sample, ratings: Floats, mean: Floats) -> JSON:
 def adjudicated(sample: Sample, column: int) -> JSON:
     """Return the key `adjudicated` of a judge.
 
-    `references` are the decided units, which are mostly the hard ones: they say too little about a
-    judge's whole work. `settled_codes` uses people's majority on undecided units.
+    `references` compares the judge with decided units only. These are mostly hard, so the result
+    does not represent all of the judge's labels. `settled_codes` adds people's majority on
+    undecided units.
     """
     return {
         "references": _against(sample, column, reference(sample.frame, "reference")),

@@ -127,9 +127,9 @@ def _plans(
 ) -> JSON:
     """Return the width of an estimate, and plans for narrowing it.
 
-    `whole` is the same estimate before its interval is cut to its range. The part that is cut off
-    does not shrink with more queries, so plans use the uncut width, unless the cut one is narrow
-    enough.
+    `whole` is the same estimate before its interval is cut to its range. The width of the cut
+    interval does not shrink in proportion to more queries. Plans therefore use the uncut width,
+    unless the cut interval is already narrow enough.
     """
     found = None if shown["low"] is None else shown["high"] - shown["low"]
     width = found

@@ -44,8 +44,8 @@ DIGITS = 2
 class Part:
     """Part of a sentence.
 
-    `key` is its place in the report, key by key. `cells` identify its units, as pairs of people's
-    code and the judge's; alternatively, `show` names a list of disagreements.
+    `key` is the path of its figure in the report. `cells` identifies its units, as pairs of
+    people's code and the judge's; alternatively, `show` names a list of disagreements.
     """
 
     text: str

@@ -98,13 +98,13 @@ def _adjusted(tests: Sequence[PairedTest]) -> list[JSON]:
 def estimates(table: Scores, sampled: bool | None) -> JSON:
     """Return by system the estimates of people, of the judge (uncorrected), and of both together.
 
-    People's labels are decided unit by unit. Queries on which they tie throughout have no value,
-    and do not count as judged only either.
+    People's labels are decided unit by unit. Queries on which people tie on every unit have no
+    value, and do not count as judged by the judge alone.
 
     `sampled` says whether the queries that people labelled are a random sample of all (None:
-    unknown). If they are not, or no query has only the judge's labels, there is no
-    prediction-powered estimate. Scores are shares: means and intervals are cut to the range of
-    shares. `judge` is the first judge by name, and `judges` are all of them if there are several.
+    unknown). If they are not, or if the judge alone labelled no query, there is no
+    prediction-powered estimate. Scores are shares, so means and intervals are cut to 0 to 1.
+    `judge` is the first judge by name, and `judges` are all judges if there are several.
     """
     judges = table.labels.columns("judge")
     found: JSON = {}

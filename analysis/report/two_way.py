@@ -20,8 +20,8 @@ ONE_SIDED = "no interval: undefined in many resamples"
 def over_raters(sample: Sample, compared: Sample, block: JSON) -> None:
     """Insert two-way intervals into a variable's `agreement` and its judges.
 
-    They are for people's coefficients, for shares and kappas of judges with people together, for
-    human agreement, and for the gap. All others remain over queries alone.
+    These figures have two-way intervals: people's coefficients, shares and kappas of judges with
+    people together, human agreement, and the gap. All other intervals remain over queries alone.
     """
     if not sample.is_continuous:
         _among_people(sample, block["agreement"])

@@ -47,9 +47,9 @@ THIN = 30
 def verdict(raters: Sequence[JSON], variables: JSON, scores: JSON, chosen: int = 0) -> JSON:
     """Return the key `verdict` of a report with these keys.
 
-    It has sentences about people, the judges among themselves and each judge by variable, and about
-    the systems and each judge by score; about single judges only once people have labelled. If
-    items were `chosen` instead of sampled, a sentence about that comes first.
+    Each variable has sentences about people, the judges among themselves, and each judge. Each
+    score has sentences about the systems and each judge. Sentences about single judges need
+    people's labels. If items were `chosen` instead of sampled, a sentence about that comes first.
     """
     labelled = any(rater["kind"] == "human" and rater["labels"] for rater in raters)
     of_variables = {
@@ -220,7 +220,7 @@ def _judge(block: JSON, name: str, judge: str) -> Iterator[tuple[str, Sentence]]
 
 
 def _agreement(of: JSON, judge: str, path: Path) -> Sentence:
-    """Compare the judge's mean kappa with each person with that of people with each other."""
+    """Compare the judge's mean kappa with people to people's mean kappa with each other."""
     question = f"Does {judge} agree with people?"
     # A continuous variable has no kappa, so the share of equal labels is used.
     name = "cohen_kappa" if of["gap"]["cohen_kappa"]["value"] is not None else "percent"
@@ -332,7 +332,7 @@ def _errors(block: JSON, of: JSON, judge: str, path: Path) -> Sentence:
 def _of_yes(
     question: str, block: JSON, cells: Mapping[tuple[str, str], int], key: Path
 ) -> Sentence:
-    """State the share of people's yes that is missed, and of their no that is called yes."""
+    """State the share of people's yes that the judge misses, and of their no that it calls yes."""
     words = words_of(block)
     missed, added = cells[YES, NO], cells[NO, YES]
     yes, no = missed + cells[YES, YES], added + cells[NO, NO]
@@ -403,7 +403,7 @@ def _of_score(of: JSON, name: str) -> JSON:
 
 
 def _best(of: JSON, name: str) -> Sentence | None:
-    """State which system scores highest by people, and whether it is clearly above the second."""
+    """State which system people score highest, and whether it is clearly above the second."""
     systems = {system: raters.get(MEAN) for system, raters in of.get("systems", {}).items()}
     means = {system: mean["value"] for system, mean in systems.items() if mean}
     known = {system: value for system, value in means.items() if value is not None}
@@ -450,7 +450,7 @@ def _p(value: float) -> str:
 
 
 def _ranking(of: JSON, name: str, judge: str) -> Sentence:
-    """State whether the judge ranks answers by their score as people do."""
+    """State whether the judge's scores order answers as people's do."""
     question = f"Does {judge} rank answers as people do?"
     found = of["correlation"][judge]["mean"]["spearman"]
     key = ("scores", name, "correlation", judge, "mean", "spearman")

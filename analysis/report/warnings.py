@@ -132,7 +132,7 @@ def _far_off_in(name: str, pairs: Sequence[JSON]) -> Iterator[Warning]:
 def _mean_kappas(
     pairs: Sequence[tuple[str, str, float | None]], out: Collection[str] = ()
 ) -> dict[str, tuple[float, float]]:
-    """Return the mean kappa with the others, and theirs, of each rater who is far off.
+    """Return, for each rater who is far off, the mean kappa with the others, and the others' own.
 
     Raters in `out` are compared, but are not among the others.
     """

@@ -1,8 +1,8 @@
 """Agreement on categories, corrected for chance: kappas, Krippendorff's alpha, Gwet's AC1 and AC2.
 
-Every coefficient takes the counts (U, K) and optionally unit weights (B, U). It returns one number
-without weights and one number per resample with them. A weight of 2 equals having the unit twice.
-Undefined is NaN.
+Every coefficient takes the counts (U, K) and optionally unit weights (B, U). Without weights it
+returns one number; with weights, one number per resample. A unit with weight 2 counts like two
+equal units. NaN = undefined.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def confusion(a: Ints, b: Ints, k: int, weights: Floats | None = None) -> Floats
         raise ValueError(f"a code is not one of {k} categories; give a larger k")
     weight = unit_weights(weights, len(a))[..., both]
     cells = a[both] * k + b[both]
-    # A dense indicator would have K*K columns, which is many with 25 categories.
+    # Sparse, since with 25 categories a dense indicator would have 625 columns.
     shape = (k * k, len(both))
     into_cells = sparse.csr_array((np.ones(len(both)), (cells, np.arange(len(both)))), shape=shape)
     table: Floats = (into_cells @ weight.T).T.reshape(*weight.shape[:-1], k, k)
@@ -98,9 +98,11 @@ def alpha_of_two(
 ) -> Estimate:
     """Return interval alpha of two raters' numbers x and y (U,), NaN = missing (Krippendorff 2011).
 
-    With d the differences on the n units that have both numbers, and v the 2n numbers there,
-    alpha = 1 - (2n - 1) * sum d^2 / (2n * sum v^2 - (sum v)^2). Whole `clusters` (U,) are
-    resampled.
+    Only the n units with both numbers count. Whole `clusters` (U,) are resampled.
+
+        alpha = 1 - (2n - 1) * sum d^2 / (2n * sum v^2 - (sum v)^2),
+
+    where d are the differences of the two numbers, and v are all 2n numbers.
     """
     there = np.isfinite(x) & np.isfinite(y)
     n = int(there.sum())
@@ -128,11 +130,13 @@ def krippendorff_alpha(
 ) -> Value:
     """Return 1 - Do/De (Krippendorff 2011), as one closed form for all three levels.
 
-    S(c) is the sum of squared differences over all ordered pairs of labels counted in c, n_u the
-    number of labels of unit u, N the number of labels on units with two or more, and T their totals
-    per category: alpha = 1 - (N - 1) * sum_u S(c_u)/(n_u - 1) / S(T). The difference of two
-    categories is 0 or 1 at the nominal level, that of `values` (default: the position) at the
-    interval level, and that of the categories' midranks in T at the ordinal level.
+        alpha = 1 - (N - 1) * sum_u [S(c_u) / (n_u - 1)] / S(T)
+
+    Only units with two or more labels count. c_u are the counts of unit u by category, n_u is its
+    number of labels, T are the sums of the c_u, and N is the sum of the n_u. S(c) is the sum of
+    squared differences over all ordered pairs of the labels that c counts. The difference of two
+    categories is 0 or 1 at the nominal level. At the interval level it is the difference of their
+    `values` (default: their positions), and at the ordinal level that of their midranks in T.
     """
     check_level(level)
     paired = paired_counts(counts)
@@ -174,10 +178,15 @@ def gwet_ac(
 ) -> Value:
     """Return Gwet's AC1 for nominal categories, AC2 with quadratic weights for ordered ones.
 
-    Gwet 2014: (Pa - Pe) / (1 - Pe). Pa is the weighted agreement, averaged over units with two or
-    more labels. Pe = sum of the weights / (K (K - 1)) * sum_k p_k (1 - p_k), where p_k is the mean
-    of the unit's share of k over all units, including those with a single label. K is the number of
-    columns of `counts`. If only one category is used, chance agreement is 0 and the result is 1.
+    After Gwet 2014,
+
+        AC = (Pa - Pe) / (1 - Pe),
+        Pe = sum of the weights / (K (K - 1)) * sum_k p_k (1 - p_k),
+
+    where Pa is the weighted agreement, averaged over units with two or more labels, and p_k is the
+    mean share of category k among a unit's labels, over all units, including those with a single
+    label. K is the number of columns of `counts`. If only one category is used, Pe is 0 and the
+    result is 1.
     """
     check_level(level)
     k = counts.shape[1]
@@ -216,8 +225,8 @@ def percent_agreement_pooled(counts: Ints, weights: Floats | None = None) -> Val
 def fleiss_kappa(counts: Ints, weights: Floats | None = None) -> Value:
     """Return (P - Pe) / (1 - Pe) (Fleiss 1971).
 
-    P is `percent_agreement`; Pe is the sum of the squared shares of the categories among all labels
-    on units with two or more.
+    P is `percent_agreement`. Pe is the sum of the squared shares of the categories among all labels
+    on units with two or more labels.
     """
     weight = unit_weights(weights, len(counts))
     return unbatch(correct_for_chance(_mean_agreement(counts, weight), _chance(counts, weight)))
@@ -242,10 +251,10 @@ def randolph_kappa(counts: Ints, k: int, weights: Floats | None = None) -> Value
 def cohen_kappa(table: Floats, weighting: str | None = None) -> Value:
     """Return 1 - sum(w o) / sum(w e) of two raters' confusions, (K, K) or (B, K, K).
 
-    w is the disagreement of two categories: 1 if they differ, or the distance of their positions
-    (`weighting="linear"`), or the squared distance (`"quadratic"`). o is the table, and e the table
-    expected from its margins (Cohen 1960, 1968). Undefined if both raters use only one and the same
-    category.
+    After Cohen 1960 and 1968. w is the disagreement of two categories: 1 if they differ, or the
+    distance of their positions (`weighting="linear"`), or the squared distance (`"quadratic"`). o
+    is the table, and e the table expected from its margins. Undefined if both raters use the same
+    single category.
     """
     distance = _distances(table.shape[-1], weighting)
     rows, columns = table.sum(axis=-1), table.sum(axis=-2)

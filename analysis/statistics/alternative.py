@@ -2,19 +2,19 @@
 
 Each annotator is left out in turn. On each of this annotator's items the judge wins if it is at
 least as close to the remaining annotators as the left-out annotator is, and vice versa. A tie is a
-win for both. The annotator loses to the judge if wins_annotator - wins_judge is on average below
-epsilon, by a one-sided t test with the false discovery rate controlled over annotators
-(Benjamini-Yekutieli). The winning rate is the share of annotators who lose. The judge passes at a
-winning rate of 0.5.
+win for both. The annotator loses to the judge if the mean of wins_annotator - wins_judge is
+significantly below epsilon. This is a one-sided t test, with the false discovery rate controlled
+over annotators (Benjamini-Yekutieli). The winning rate is the share of annotators who lose. The
+judge passes at a winning rate of 0.5 or more.
 
-With few queries the t test alone is overconfident. If a judge fails on every fifth query,
-0.8^n of the samples of n queries contain no failure, and their differences have no variance. Over
-queries, the p-value is therefore never below the bound of `markov`.
+With few queries the t test alone is overconfident. If a judge fails on every fifth query, a share
+0.8^n of the samples of n queries contains no failure. The differences in such a sample have no
+variance. When queries are the units, the p-value is therefore never below the bound of `markov`.
 
-The baseline only compares words. At an epsilon at which the baseline passes, a judge that passes
-may be no better than the baseline, so its pass means nothing; a judge that fails has still failed.
-Power and the results of other rules (`alternative_sensitivity`) are shown beside the test and never
-replace it.
+The baseline only compares words. If the baseline passes at an epsilon, a judge's pass there means
+nothing, since the judge may be no better than the baseline. A failure still counts. Power and the
+results under other rules (`alternative_sensitivity`) are shown beside the test and never replace
+it.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ AT_ONCE = 4_000_000
 Verdict = Literal["passes", "fails", "undecided", "floor-passes"]
 #: The lowest winning rate at which a judge passes.
 PASS = 0.5
-#: Root mean squares that differ by less are a tie: sums of decimal fractions are not exact.
+#: Root mean squares that differ by less are a tie, since sums of decimal fractions are not exact.
 TOLERANCE = 1e-9
-#: The points of the curve; Calderon et al. use 0.2 for experts, 0.15 for trained people, 0.1 for a
-#: crowd.
+#: The points of the curve. Calderon and others use 0.2 for experts, 0.15 for trained people and 0.1
+#: for a crowd.
 EPSILONS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 #: Maps the judge's wins, the annotator's wins and epsilon to a p-value.
 PValue = Callable[[Floats, Floats, float], float]
@@ -61,11 +61,11 @@ def alt_test_power(
 ) -> float:
     """Return the share of simulated studies that a judge passes (default: one as good as people).
 
-    Each study has `items` independent items, and each item one of equally frequent categories.
-    Every rater gives the right category with probability `accuracy` (the judge with
-    `judge_accuracy`), and otherwise one of the others at random. If this share is low, a judge as
-    good as people would often fail. `accuracy_of` gives the accuracy from the people's agreement.
-    With several items per query, pass the number of queries for a conservative answer.
+    If the share is low, a judge as good as people would often fail. Each study has `items`
+    independent items. An item's true category is one of equally frequent ones. Every rater gives it
+    with probability `accuracy` (the judge with `judge_accuracy`), and otherwise one of the other
+    categories at random. `accuracy_of` computes the accuracy from the people's agreement. With
+    several items per query, pass the number of queries as `items` for a conservative answer.
 
     Raises ValueError below two annotators or two items.
     """
@@ -88,7 +88,7 @@ def alt_test_power(
 def accuracy_of(agreement: float, categories: int) -> float:
     """Return the accuracy a at which independent raters agree this often: a^2 + (1-a)^2/(K-1).
 
-    Returns 1/K if they agree no more often than by guessing.
+    Returns 1/K if the agreement is no higher than by guessing.
     """
     k = categories
     return float((1 + np.sqrt(max((k - 1) * (k * agreement - 1), 0.0))) / k)
@@ -151,8 +151,8 @@ class Reading:
 class AltTest:
     """Both readings of the test. `decides` names the one that counts.
 
-    `reason` says why both are null. If queries decide, `queries` is their number, and
-    `queries_needed` the number at which a judge that always ties with people passes (None: no
+    If both are null, `reason` says why. If queries decide, `queries` is their number, and
+    `queries_needed` the number at which a judge that always ties with people passes (None if no
     number is enough). `undecided` means that there are too few queries and the judge is not ahead
     of the people.
     """
@@ -226,13 +226,13 @@ def alt_test(
 ) -> AltTest:
     """Test a judge (U,) against annotators (U, R) on units of the queries `clusters`.
 
-    In integer arrays (codes) -1 is a missing label, in floating-point arrays (values) NaN is. A
-    missing label of the judge is a loss. The score is the share of equal labels at the nominal
-    level, and minus the root mean square difference at the ordinal and interval levels. Annotators
-    with fewer than `minimum` items that another one labelled are dropped. Queries decide if at
-    least one of them holds several compared items; otherwise each item is a query, and items
-    decide. With fewer than `queries_needed` queries, only a judge that wins more often than the
-    annotators can pass. For any other judge, the verdict is `undecided`, not a failure.
+    A missing label is -1 in integer arrays (codes), and NaN in floating-point arrays (values). If
+    the judge's label is missing, the judge loses the item. Closeness is the share of equal labels
+    at the nominal level, and minus the root mean square difference at the ordinal and interval
+    levels. Annotators with fewer than `minimum` items that another annotator labelled are dropped.
+    Queries decide if at least one query has several compared items; otherwise items decide. With
+    fewer than `queries_needed` queries, only a judge that wins more often than the annotators can
+    pass. For any other judge, the verdict is then `undecided`, not a failure.
     """
     (test,) = epsilon_curve(
         human, judge, clusters, level=level, epsilons=(epsilon,), names=names, q=q, minimum=minimum
@@ -264,7 +264,8 @@ def epsilon_curve(
 def additive(judge: Floats, annotator: Floats, epsilon: float) -> float:
     """Return the p-value of H0: the annotator's mean wins exceed the judge's by at least epsilon.
 
-    By the one-sided t test, from the wins (n,) on items."""
+    The test is a one-sided t test of the wins (n,) on items.
+    """
     return p_below(annotator - judge, epsilon)
 
 
@@ -306,11 +307,13 @@ def verdict(
 
 
 def queries_needed(annotators: int, epsilon: float, q: float = 0.05) -> int | None:
-    """Return how many queries a judge that always ties with people needs to pass; None if none do.
+    """Return how many queries a judge that always ties with people needs to pass.
 
-    Half of m annotators must be rejected: k = ceil(m/2) p-values of at most k q / (m H_m) with
-    H_m = 1 + 1/2 + ... + 1/m (Benjamini and Yekutieli 2001). A tie on all n queries has the p-value
-    (1 - epsilon)^n by `markov`, so that n = ln(k q / (m H_m)) / ln(1 - epsilon), rounded up.
+    None if no number is enough. To pass, the judge must win against half of the m annotators: k =
+    ceil(m/2) p-values must be at most k q / (m H_m), where H_m = 1 + 1/2 + ... + 1/m (Benjamini and
+    Yekutieli 2001). A tie on all n queries has the p-value (1 - epsilon)^n by `markov`, so
+
+        n = ln(k q / (m H_m)) / ln(1 - epsilon), rounded up.
     """
     if epsilon <= 0:
         return None
@@ -400,8 +403,8 @@ def _read(comparisons: list[Comparison], epsilon: float, q: float, p_value: PVal
 def p_below(differences: Floats, epsilon: float) -> float:
     """Return the p-value of the one-sided t test of mean >= epsilon against mean < epsilon.
 
-    Without variance it is 0 if the mean is below epsilon, and 1 otherwise. A single difference,
-    which can prove nothing, gives 1.
+    Without variance the p-value is 0 if the mean is below epsilon, and 1 otherwise. For a single
+    difference, which can prove nothing, it is 1.
     """
     n, mean = len(differences), differences.mean()
     if n < 2:
@@ -415,10 +418,11 @@ def p_below(differences: Floats, epsilon: float) -> float:
 def markov(differences: Floats, threshold: float, most: float = 1.0) -> float:
     """Return a bound of the p-value of mean >= threshold, for differences (n,) of at most `most`.
 
-    ((most - threshold) / (most - mean))^n, or 1 if the mean is not below the threshold. Under H0
-    the product of n independent (most - d) has a mean of at most (most - threshold)^n. Markov's
-    inequality therefore bounds the chance of a product as large as (most - mean)^n, the largest
-    that this mean allows. For equal differences no smaller p-value is valid.
+    The bound is ((most - threshold) / (most - mean))^n, or 1 if the mean is not below the
+    threshold. Under H0, the product of n independent factors (most - d) has an expectation of at
+    most (most - threshold)^n. Markov's inequality bounds the probability that the product reaches
+    (most - mean)^n, which is its largest value with this mean. For equal differences no smaller
+    p-value is valid.
     """
     mean = float(differences.mean())
     if mean >= threshold:
@@ -435,7 +439,7 @@ def benjamini_yekutieli(p_values: Floats, q: float = 0.05) -> Bools:
 
 
 def verdict_beside(test: AltTest, floor: AltTest | None) -> Verdict | None:
-    """Return a judge's verdict, or `floor-passes` if both it and the baseline pass at this epsilon.
+    """Return the judge's verdict, or `floor-passes` if judge and baseline pass at this epsilon.
 
     If the baseline passes too, a pass is meaningless. Other verdicts are unchanged.
     """
@@ -447,6 +451,6 @@ def verdict_beside(test: AltTest, floor: AltTest | None) -> Verdict | None:
 def largest_epsilon_failed(floor: Sequence[AltTest]) -> float | None:
     """Return the largest epsilon at which the baseline does not pass; None if it always passes.
 
-    An epsilon at which there are too few queries to decide counts as not passed.
+    An undecided verdict, from too few queries, counts as not passing.
     """
     return max((test.epsilon for test in floor if not test.passed), default=None)

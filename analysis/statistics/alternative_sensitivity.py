@@ -25,11 +25,13 @@ def alt_test_sensitivity(
 ) -> dict[str, AltTest]:
     """Run `alt_test` under other rules, with the same arguments; return the results by rule.
 
-    `multiplicative`: H0 is that annotator - judge / (1 - epsilon) has a mean of at least 0, for
-    the wins of each. `missing_dropped`, only if the judge lacks labels: items without its label
-    are left out instead of lost. `wilcoxon`, only if the test decides over fewer than 30 items (or
-    queries) of an annotator or has too few to decide: the exact signed-rank test of whether wins
-    less epsilon lie below 0, without `minimum`.
+    - `multiplicative`: H0 is that the mean of wins_annotator - wins_judge / (1 - epsilon) is at
+      least 0.
+    - `missing_dropped`, only if the judge lacks labels: items without the judge's label are left
+      out instead of lost.
+    - `wilcoxon`, only if an annotator has fewer than 30 of the items or queries that decide, or if
+      there are too few to decide: the exact signed-rank test of whether
+      wins_annotator - wins_judge - epsilon is below 0, without `minimum`.
     """
     everyone = compare_all(human, judge, clusters, level, names)
     found = {
@@ -58,8 +60,8 @@ def effective_items(
 ) -> float | None:
     """Return the effective number of independent items in the test.
 
-    This is the mean over annotators of n / design effect, the design effect being that of the
-    annotator's wins less the judge's (Kish 1965). It is never below the number of queries nor above
+    This is the mean over annotators of n / design effect (Kish 1965), where the design effect is
+    that of wins_annotator - wins_judge. The result is at least the number of queries and at most
     the number of items. None if no annotator is tested.
     """
     everyone = compare_all(human, judge, clusters, level)
@@ -68,7 +70,7 @@ def effective_items(
 
 
 def multiplicative(judge: Floats, annotator: Floats, epsilon: float) -> float:
-    """Return the p-value of H0: annotator - judge / (1 - epsilon) has a mean of at least 0; by t.
+    """Return the t test's p-value of H0: annotator - judge / (1 - epsilon) has a mean >= 0.
 
     Both sides are multiplied by 1 - epsilon, which leaves t unchanged and allows an epsilon of 1.
     """

@@ -35,7 +35,7 @@ def ratio(numerator: Value, denominator: Value) -> Floats:
 
 
 def check_level(level: str) -> None:
-    """Raise ValueError for an unknown level, so that it is not mistaken for another."""
+    """Raise ValueError for an unknown level, so that code cannot treat it as the default."""
     if level not in LEVELS:
         raise ValueError(f"the level is {level!r}; give one of {', '.join(LEVELS)}")
 
@@ -64,9 +64,9 @@ def unique_integers(numbers: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def pack(labels: Floats) -> tuple[Floats, Ints]:
-    """Pack the labels (U, R), NaN = none, into (U, L) for at most L labels of a unit.
+    """Pack the labels (U, R), NaN = none, into (U, L), where no unit has more than L labels.
 
-    In a crowd each person labels few units, and most of (U, R) is empty. Also returns the column of
+    In a crowd each person labels few units, so most of (U, R) is empty. Also returns the column of
     each rater's label in the result, (U, R), -1 = none.
     """
     there = np.isfinite(labels)

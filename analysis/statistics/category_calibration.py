@@ -41,12 +41,12 @@ def category_calibration(
 ) -> CategoryCalibration:
     """Compare probabilities of K categories (U, K) with people's codes (U,).
 
-    Brier score: the mean of sum_k (p_k - y_k)^2, from 0 to 2 (Brier 1950). With `ordered`
-    categories also the ranked probability score: the mean of sum_k (P_k - Y_k)^2 / (K - 1) over
-    cumulative shares, from 0 to 1, by which a near miss is better than a far one (Epstein 1969).
-    Both have t intervals clustered by queries. Expected calibration error and reliability are those
-    of `calibration`, of the most probable category and whether people chose it (Guo and others
-    2017). Units without probabilities (NaN) or a label (-1) are left out.
+    The Brier score is the mean of sum_k (p_k - y_k)^2, from 0 to 2 (Brier 1950). With `ordered`
+    categories there is also the ranked probability score: the mean of sum_k (P_k - Y_k)^2 / (K - 1)
+    over cumulative shares P and Y, from 0 to 1 (Epstein 1969). It penalises a distant category more
+    than a near one. Both scores have t intervals clustered by query. Expected calibration error and
+    reliability are those of `calibration`, applied to the most probable category and whether people
+    chose it (Guo and others 2017). Units without probabilities (NaN) or a label (-1) are left out.
     Raises ValueError if the probabilities of a unit are negative or do not sum to 1.
     """
     there = np.isfinite(probabilities).all(axis=1) & (outcomes >= 0)

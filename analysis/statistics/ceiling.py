@@ -1,8 +1,8 @@
 """Human agreement in pairs, and a judge's gap to it.
 
-A majority is less noisy than a person. So a judge's kappa with the majority cannot be compared
-with the kappa of people with each other: even a judge that is worse than each of them may be
-higher. The gap compares like with like: the judge with each person, and people with each other.
+A majority is less noisy than a single person. A judge that is worse than every person may therefore
+have a higher kappa with the majority than people have with each other. The gap compares like with
+like: the judge's kappa with each person, and people's kappa with each other.
 """
 
 from __future__ import annotations
@@ -75,9 +75,10 @@ def ceiling_estimates(
 ) -> dict[str, Estimate]:
     """Return the share of equal labels and Cohen's kappa, each a mean over pairs of R raters.
 
-    sum_p n_p kappa_p / sum_p n_p, with n_p the number of units that a pair shares. codes (U, R) of
-    k categories, -1 = missing; whole `clusters` (U,) are resampled. `ceiling_pairs` selects the
-    pairs. A pair whose kappa is undefined is left out. `names` selects the coefficients.
+    The mean is sum_p n_p kappa_p / sum_p n_p, where n_p is the number of units that pair p shares.
+    `ceiling_pairs` selects the pairs. A pair whose kappa is undefined is left out. `codes` (U, R)
+    are of k categories, -1 = missing. Whole `clusters` (U,) are resampled. `names` selects the
+    coefficients.
     """
     pairs = ceiling_pairs(codes)
     who = np.unique(pairs.columns)
@@ -112,13 +113,16 @@ def gap_estimates(
 ) -> dict[str, Estimate]:
     """Return a judge's (U,) gap to people (U, R) in Cohen's kappa and the share of equal labels.
 
-    sum_p n_jp kappa_jp / sum_p n_jp - sum_pq n_pq kappa_pq / sum_pq n_pq, with n the number of
-    units that two raters share: the mean over people of the judge's kappa with each, less the mean
-    over pairs of people. Both means are over the same people and over the units with a label of the
-    judge and of two people, and are resampled together. Codes of k categories, -1 = missing; whole
-    `clusters` (U,) are resampled. An undefined kappa is left out of its mean. Pairs of people that
-    share fewer than 30 such units are left out, unless there are at most 30 people and no pair
-    shares that many.
+    The gap is the mean over people of the judge's kappa with each, less the mean over pairs of
+    people:
+
+        sum_p n_jp kappa_jp / sum_p n_jp - sum_pq n_pq kappa_pq / sum_pq n_pq,
+
+    where n is the number of units that two raters share. Both means are over the same people and
+    over units labelled by the judge and at least two people, and are resampled together. An
+    undefined kappa is left out of its mean. Pairs of people that share fewer than 30 such units are
+    left out, unless there are at most 30 people and no pair shares that many. Codes are of k
+    categories, -1 = missing. Whole `clusters` (U,) are resampled.
     """
 
     def methods(left_out: int) -> dict[str, str]:
@@ -143,10 +147,11 @@ def with_people_estimates(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> dict[str, Estimate]:
-    """Return a judge's (U,) kappa and share of equal labels with each person (U, R), as means.
+    """Return the means over people (U, R) of a judge's (U,) kappa and share of equal labels.
 
-    sum_p n_jp kappa_jp / sum_p n_jp, the first mean of `gap_estimates`, over the same people and
-    units, with the same arguments. A person whose kappa with the judge is undefined is left out.
+    This is the first mean of `gap_estimates`, sum_p n_jp kappa_jp / sum_p n_jp, over the same
+    people and units. The arguments are the same. A person whose kappa with the judge is undefined
+    is left out.
     """
 
     def methods(left_out: int) -> dict[str, str]:
@@ -224,12 +229,12 @@ def judge_difference(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> dict[str, Estimate]:
-    """Return the difference of two judges (U,), each by its mean kappa with people (U, R).
+    """Return the difference of two judges' (U,) mean kappas with people (U, R).
 
-    Both means are over the units with a label of both judges and of a person, weight people by the
-    number of such units, and are resampled together. People with fewer than 30 such units are left
-    out, unless there are at most 30 people and none has that many. `named` is the other judge's
-    name in the method. The other arguments are those of `gap_estimates`.
+    Both means are over units labelled by both judges and a person. They weight people by the number
+    of such units, and are resampled together. People with fewer than 30 such units are left out,
+    unless there are at most 30 people and none has that many. `named` is the other judge's name in
+    the method. The other arguments are those of `gap_estimates`.
     """
     less = LESS.format(other=named)
     beside = _two_judges_with_people(judge, other, people, clusters, k)
@@ -263,10 +268,7 @@ def compared_judges(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> dict[str, ComparedJudges]:
-    """Return `judge_difference` and its two means, of the same units and people.
-
-    All three are resampled together.
-    """
+    """Return `judge_difference` and its two means, all resampled together."""
     differences = judge_difference(
         judge, other, people, clusters, k,
         named=named, draws=draws, seed=seed, interval=interval,

@@ -12,10 +12,13 @@ from .resampling import MINIMUM_CLUSTERS, too_few
 def mean_by_cluster(values: Floats, clusters: Ints, method: str = "mean") -> Estimate:
     """Return the mean over items, with an interval that treats queries as the independent units.
 
-    The mean is a ratio of two sums over queries, of values s_q and of items n_q. Linearised, its
-    variance is m/(m-1) * sum_q (s_q - mean*n_q)^2 / (sum_q n_q)^2 over m queries, and the interval
-    is mean +- t_(m-1) * its root (Cochran 1977, section 6; Liang and Zeger 1986). With the same
-    number of items in all queries this is exactly t on the query means. NaN values are left out.
+    The mean is the ratio of two sums over m queries: the sums of values s_q and the numbers of
+    items n_q. The interval is mean +- t_(m-1) * root(variance), with the linearised variance
+
+        m/(m-1) * sum_q (s_q - mean * n_q)^2 / (sum_q n_q)^2
+
+    (Cochran 1977, section 6; Liang and Zeger 1986). If all queries have the same number of items,
+    this is exactly the t interval of the query means. NaN values are left out.
     """
     kept = np.isfinite(values)
     if not kept.any():
@@ -33,7 +36,8 @@ def mean_by_cluster(values: Floats, clusters: Ints, method: str = "mean") -> Est
 def mean_of_clusters(values: Floats, clusters: Ints, method: str = "mean of queries") -> Estimate:
     """Return the mean of the query means, each query weighing the same, with its t interval.
 
-    mean +- t_(m-1) * s / root(m) over the means of m queries. NaN values are left out.
+    The interval is mean +- t_(m-1) * s / root(m) over the means of m queries. NaN values are left
+    out.
     """
     kept = np.isfinite(values)
     if not kept.any():
@@ -46,8 +50,9 @@ def mean_of_clusters(values: Floats, clusters: Ints, method: str = "mean of quer
 def design_effect(values: Floats, clusters: Ints) -> float:
     """Return how many times larger the variance of the mean is than with independent items.
 
-    The variance of `mean_by_cluster` over s2/n (Kish 1965). With m items in each query it is about
-    1 + (m - 1) * the correlation within queries. NaN below two queries and without variance.
+    This is the variance of `mean_by_cluster` divided by s2/n (Kish 1965). With m items in each
+    query it is about 1 + (m - 1) * the correlation within queries. NaN below two queries and
+    without variance.
     """
     kept = np.isfinite(values)
     items = values[kept]

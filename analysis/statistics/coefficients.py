@@ -116,8 +116,8 @@ def agreement_estimates(
 ) -> dict[str, Estimate]:
     """Return percent agreement, Fleiss' and Randolph's kappas, Krippendorff's alpha, Gwet's AC.
 
-    codes (U, R) of k categories, -1 = missing; whole `clusters` (U,) are resampled. Alpha and AC
-    are computed at `level`, with `values` (K,) as the numbers of the categories. `names` selects
+    `codes` (U, R) are of k categories, -1 = missing. Whole `clusters` (U,) are resampled. Alpha and
+    AC are computed at `level`, with `values` (K,) as the numbers of the categories. `names` selects
     the coefficients.
     """
     counts = counts_of(codes, k)
@@ -151,10 +151,10 @@ def agreement_change(
 ) -> dict[str, Estimate]:
     """Return each coefficient of the labels `after` minus that of the labels `before`, (U, R) each.
 
-    Both are computed from the same resampled whole `clusters` (U,), since they may have queries in
-    common. `n` counts the units that two raters labelled on the side that has fewer of them. The
-    interval rests on the queries of the side with fewer. Other arguments are those of
-    `agreement_estimates`.
+    Both use the same resamples of whole `clusters` (U,), since they may have queries in common. `n`
+    counts the units that two raters labelled, before or after, whichever is fewer. The interval is
+    computed for the number of queries before or after, whichever is fewer. Other arguments are
+    those of `agreement_estimates`.
     """
     both = np.concatenate([counts_of(before, k), counts_of(after, k)], axis=1)
     rows, kinds = kinds_of(both)
@@ -183,8 +183,9 @@ def agreement_change(
 def _range(name: str) -> tuple[float, float]:
     """Return the range of a coefficient or share. Rounding may exceed it slightly.
 
-    Fleiss' kappas may lie below -1 if units have unequally many labels, since agreement then counts
-    units and chance labels, and Gwet's AC2 if raters choose opposite ends of the scale.
+    Two coefficients may lie below -1: Fleiss' kappa if units have unequal numbers of labels, since
+    its agreement averages over units and its chance agreement over labels, and Gwet's AC2 if raters
+    choose opposite ends of the scale.
     """
     if any(word in name for word in ("fleiss", "gwet")):
         return -inf, COEFFICIENT[1]
@@ -274,10 +275,11 @@ def alignment_estimates(
 ) -> Alignment:
     """Return accuracy, precision, recall, F1, specificity and balanced accuracy of a judge.
 
-    Codes (U,) of k categories, -1 = missing; whole `clusters` (U,) are resampled. Each category has
-    its own estimates. Means over categories leave out those with an undefined measure. If not all
-    queries are informative, a mean has no interval when one of its categories has none: a recall of
-    1 on the few units with a rare label varies in no resample, and so half of the mean does not.
+    Codes (U,) are of k categories, -1 = missing. Whole `clusters` (U,) are resampled. Each category
+    has its own estimates. Means over categories leave out those with an undefined measure. If not
+    all queries are informative, a mean has no interval when one of its categories has none. For
+    instance, a recall of 1 on the few units with a rare label is the same in every resample, so
+    half of a mean over two categories would not vary.
     """
     bootstrap = _of_pair(pair_tally(reference, judge, clusters, k), k, draws, seed, interval)
     table = _square(bootstrap.tally.total, k)

@@ -1,4 +1,4 @@
-"""Variance components of query, system and rater, and the sizes that narrower intervals need.
+"""Variance components of query, system and rater, and the sample sizes for narrower intervals.
 
 This is a generalizability study with its decision study (Brennan 2001).
 """
@@ -35,9 +35,9 @@ Term = tuple[str, ...]
 class Components:
     """The variance that each source adds to a single score, in squares of the score's unit.
 
-    `variances` lacks the sources that the design does not have. The design has the sources in
-    `pooled` but cannot separate them from the residual, which contains them. `per_item` is the mean
-    number of raters of a query and system. If `reason` is set, there are no variances.
+    `variances` lacks the sources that the design does not have. The design cannot separate the
+    sources in `pooled` from the residual, which contains them. `per_item` is the mean number of
+    raters per query and system. If `reason` is set, there are no variances.
     """
 
     scores: int
@@ -70,17 +70,20 @@ class _Design:
 def variance_components(
     scores: Floats, queries: Ints, systems: Ints, raters: Ints, seed: int = 0
 ) -> Components:
-    """Return the components of scores (N,), each by a rater, of a system, on a query, (N,) each.
+    """Return the components of scores (N,), with the query, system and rater of each, (N,) each.
 
-    score = mean + system + rater + system:rater + query + query:system + query:rater + residual,
-    all independent. A mixed linear model, fitted by restricted maximum likelihood with a group for
-    each query, gives the components of the query (Lindstrom and Bates 1988). Systems and
-    raters are fixed effects there. The variance among their effects, less the part due to their own
-    error, is their component by the method of moments (Searle, Casella and McCulloch 1992). On
-    balanced data these are the estimates of the analysis of variance if none of them is below 0; a
-    negative one becomes 0. NaN scores are left out. Of more than 300 queries, `seed` samples 300,
-    and of more than 60 scores of a query 60. There are no components below ten queries, or with one
-    system and one rater.
+    The terms of the model are independent:
+
+        score = mean + system + rater + system:rater + query + query:system + query:rater + residual
+
+    A linear mixed model with a group for each query, fitted by restricted maximum likelihood,
+    estimates the components of queries and their interactions (Lindstrom and Bates 1988). Systems
+    and raters are fixed effects in this model. Their components are estimated by the method of
+    moments: the variance among their effects, less the part due to the effects' own error (Searle,
+    Casella and McCulloch 1992). A negative component becomes 0. On balanced data without negative
+    components, the estimates equal those of the analysis of variance. NaN scores are left out. At
+    most 300 queries, and 60 scores per query, are used; `seed` samples them. There are no
+    components below ten queries, or with one system and one rater.
     """
     there = np.isfinite(scores)
     kept = _sampled(queries[there], seed)
@@ -150,7 +153,7 @@ def _fitted(design: _Design) -> tuple[dict[str, float], tuple[str, ...]]:
 
 
 def _fixed(design: _Design) -> tuple[Floats, bool]:
-    """Return a column for each system and rater together, (N, S R), if all such cells have scores.
+    """Return a column for each combination of system and rater, (N, S R), if all have scores.
 
     Otherwise returns a column for each system and for each rater but the first.
     """
@@ -168,8 +171,8 @@ def _fixed(design: _Design) -> tuple[Floats, bool]:
 def _random(design: _Design) -> tuple[dict[str, Floats], tuple[str, ...]]:
     """Return the columns of each random source within a query, (N, levels), and the pooled sources.
 
-    Two scores of one query and system separate their interaction from the residual, and two scores
-    of one query and rater do so for theirs.
+    The interaction of query and system can be separated from the residual if a query and system
+    have two scores, and the interaction of query and rater if a query and rater have two.
     """
     _, systems, raters = design.levels
     found, pooled = {QUERY: np.ones((len(design.y), 1))}, []
@@ -269,7 +272,7 @@ AIMS = (SYSTEM_MEAN, DIFFERENCE, OVERALL)
 class Decision:
     """The width of an aim's interval, and the size of each facet that the target width needs.
 
-    For each facet the others keep their present sizes.
+    Each facet's size assumes that the other facets keep their present sizes.
     """
 
     aim: str
@@ -282,9 +285,9 @@ def decisions(components: Components, target: float) -> list[Decision]:
 
     The aims are one system's mean, the difference of two systems, and the mean over systems like
     these. The variance of a mean is the sum of the components, each divided by the numbers of
-    queries, systems and raters that it is averaged over. The interval is that of the normal
-    distribution, 2 times 1.96 roots wide. Returns nothing if there are no components. Raises
-    ValueError if the width is not above 0.
+    queries, systems and raters that it is averaged over. The interval is normal, with a width of
+    2 * 1.96 * root(variance). Returns nothing if there are no components.
+    Raises ValueError if the width is not above 0.
     """
     if not target > 0:
         raise ValueError("a width must be above 0")
@@ -307,7 +310,7 @@ def _plan(
 ) -> Plan:
     if facet == RATER and (components.raters < 2 or QUERY_SYSTEM in components.pooled):
         return Plan(None, None, "no item has two raters, so what more would add is unknown")
-    # Endlessly many levels of a facet leave only the sources that do not depend on it.
+    # With infinitely many levels of a facet, only sources that do not depend on it remain.
     rest = _width(aim, components, now, (facet,))
     if rest >= target:
         return Plan(None, None, f"any number of them would leave it {rest:.3g} wide")

@@ -1,6 +1,6 @@
 """Pearson, Spearman and Kendall correlations of two scores, with intervals over clusters.
 
-A weight of 2 equals having the unit twice. Undefined (a constant score) is NaN.
+A unit with weight 2 counts like two equal units. If a score is constant, the result is NaN.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from .informative import SEVERAL, informative_of_each
 from .resampling import Bootstrap, Draws, Interval, OfWeights
 from .tally import Tally
 
-#: Kendall's tau compares every two different points: beyond this number weights are refused.
+#: The most distinct points for which `kendall` takes weights, since it compares all pairs of them.
 MAXIMUM_POINTS = 3000
 Correlation = Literal["spearman", "kendall", "pearson"]
-#: Up to this many different points Kendall's tau is resampled if there are fewer clusters.
+#: The most distinct points for which Kendall's tau is resampled over pairs of clusters.
 MAXIMUM_IN_CLUSTERS = 10_000
 #: The decimal places to which scores are compared.
 DECIMALS = 12
@@ -33,9 +33,7 @@ CONSTANT = "one of the two scores is constant"
 
 
 def pearson(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
-    """Return Pearson's correlation of x and y (n,).
-
-    The covariance / root of the product of the variances."""
+    """Return Pearson's correlation of x and y (n,): covariance / root(variance * variance)."""
     weight = unit_weights(weights, len(x))
     return unbatch(_product_moment(_standard(x), _standard(y), weight))
 
@@ -54,8 +52,8 @@ def spearman(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
 def kendall(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
     """Return Kendall's tau-b of x and y (n,) (Kendall 1945).
 
-    (C - D) / root((n0 - ties in x) (n0 - ties in y)), over n0 pairs with C concordant and D
-    discordant ones.
+    tau = (C - D) / root((n0 - ties in x) * (n0 - ties in y)), where n0 is the number of pairs, and
+    C and D are the numbers of concordant and discordant pairs.
 
     With weights, raises ValueError beyond 3,000 different points (x, y).
     """
@@ -67,7 +65,7 @@ def kendall(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
     if len(points) > MAXIMUM_POINTS:
         raise ValueError(f"{len(points)} different points; Kendall's tau is resampled up to 3000")
     weight = _sum_by(weights, index.ravel())
-    # Each pair counts twice above and below, which cancels; copies of a unit have sign 0.
+    # Each pair counts twice in numerator and denominator, and copies of a unit have sign 0.
     excess = np.einsum("...p,...p->...", weight.astype(np.float32) @ _sign_products(points), weight)
     untied = [_untied(score, weight) for score in points.T]
     return unbatch(ratio(excess, np.sqrt(untied[0] * untied[1])))
@@ -98,7 +96,7 @@ def _sum(weight: Floats, scores: Floats) -> Floats:
 
 
 def _varies(scores: Floats, weight: Floats) -> Bools:
-    """Return whether a resample has two different scores, exactly, unlike sums of squares."""
+    """Return whether a resample has two different scores, without the rounding of a variance."""
     drawn = weight > 0
     top = np.max(np.where(drawn, scores, -np.inf), axis=-1, initial=-np.inf)
     bottom = np.min(np.where(drawn, scores, np.inf), axis=-1, initial=np.inf)
@@ -158,10 +156,10 @@ def correlation_estimates(
     """Return Spearman's, Kendall's or Pearson's correlations of x and y (U,), selected by `names`.
 
     Whole `clusters` (U,) are resampled, and ranks are computed again in every resample. `detail`
-    follows the name in `method`. Units without one of the two scores (NaN) are left out. Scores
-    that differ only after the twelfth decimal are tied, since sums of fractions are not exact.
-    Kendall's tau compares all pairs of different points. Beyond 3,000 of them (10,000 if there are
-    fewer clusters than points) it has a value and no interval, and the method says so.
+    follows the name in `method`. Units without both scores (NaN) are left out. Scores that differ
+    only after the twelfth decimal are tied, since sums of fractions are not exact. Kendall's tau
+    compares all pairs of distinct points. With more than 3,000 points (10,000 if there are fewer
+    clusters than points) it has a value but no interval, and the method says so.
     """
     there = np.isfinite(x) & np.isfinite(y)
     a, b = (np.round(scores[there], DECIMALS) for scores in (x, y))
@@ -219,10 +217,10 @@ def _alone(x: Floats, y: Floats, n: int, method: str) -> Estimate:
 
 
 def pairs_of_clusters(table: sparse.csr_array, points: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return three sums over the pairs of a unit of one cluster and a unit of another, (C, C) each.
+    """Return three counts of pairs of units for every pair of clusters, (C, C) each.
 
-    `table` (C, P) counts the units of each cluster at each of P points (x, y). The sums are
-    concordant less discordant pairs, pairs that differ in x, and pairs that differ in y.
+    `table` (C, P) counts the units of each cluster at each of P points (x, y). The counts are
+    concordant minus discordant pairs, pairs that differ in x, and pairs that differ in y.
     """
     size = table.shape[0]
     sums = [np.zeros((size, size)) for _ in range(3)]
@@ -238,8 +236,8 @@ def pairs_of_clusters(table: sparse.csr_array, points: Floats) -> tuple[Floats, 
 def tau_without_one(excess: Floats, untied_x: Floats, untied_y: Floats) -> Floats:
     """Return tau-b with each cluster left out, (C,), from sums over pairs of clusters, (C, C).
 
-    From all pairs it subtracts those with the cluster, counted in both orders, and adds back the
-    cluster's own pairs.
+    The pairs with the cluster, which are counted in both orders, are subtracted from all pairs. The
+    pairs within the cluster are then added back, since they were subtracted twice.
     """
     both, x, y = (
         pairs.sum() - 2 * pairs.sum(axis=1) + np.diagonal(pairs)

@@ -1,5 +1,4 @@
-"""How similarly judges err: the correlation of their errors, and how many independent judges
-they are worth.
+"""The correlation of judges' errors, and the number of independent judges that they are worth.
 
 A jury of judges that err on the same units cannot outvote an error. What matters is the correlation
 of errors *given people's label*: if all judges find a yes harder than a no, their errors correlate
@@ -9,16 +8,20 @@ The correlation of the errors of judges a and b is the pooled correlation within
 
     r_ab = sum_l n_l c_ab,l / root(sum_l n_l v_a,l * sum_l n_l v_b,l),
 
-with c the covariance and v the variance of the error indicators (1 = another label than people's)
-among the n_l units of label l. This is the mean of the phi coefficients within the labels, each
-weighted by n_l times the two standard deviations there. So a label on which a judge never errs
-adds nothing, where its phi alone would be undefined. It is also the partial correlation of the two
-indicators given the label. Only units with people's label and a label of every judge count: the
-matrix is then one of correlations of the same units, and never has a negative eigenvalue.
+where c is the covariance and v the variance of the error indicators (1 = a label other than
+people's) among the n_l units of label l. This is also the partial correlation of the two indicators
+given the label. It is the mean of the phi coefficients within the labels, each weighted by n_l
+times the two standard deviations. A label on which a judge never errs adds nothing, although its
+own phi is undefined. Only units labelled by people and by every judge count. All correlations of
+the matrix are then over the same units, and the matrix never has a negative eigenvalue.
 
-m judges with the mean correlation r are worth m / (1 + (m - 1) r) judges with independent errors:
-so many independent error indicators have a mean with the same variance (Kish's design effect, with
-judges as the members of a cluster). A negative r gives more than m, since the errors cancel.
+m judges with the mean correlation r are worth
+
+    m / (1 + (m - 1) r)
+
+judges with independent errors: the mean of that many independent error indicators has the same
+variance (Kish's design effect, with judges as the members of a cluster). A negative r gives more
+than m, since the errors cancel.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ ONE = "there is one judge; errors are compared between two"
 NO_UNITS = "no unit has a label of people and of every judge"
 NO_VARIATION = "a judge errs on none or on all of the units of each label"
 CANCELLED = "the errors cancel out entirely"
-#: A sum of variances below this is rounding.
+#: A sum of variances below this is a rounding error.
 NOTHING = 1e-12
 
 
@@ -73,8 +76,8 @@ def error_correlations(
     """Return the correlations of the errors of judges (U, m), given people's joint label (U,).
 
     -1 = no label. Whole `clusters` (U,) are resampled; people's labels stay fixed. A correlation is
-    undefined if one of the judges errs on none or on all units of each label, and so are then the
-    mean and the effective number.
+    undefined if, on the units of each label, one of its judges errs always or never. The mean and
+    the effective number are then undefined, too.
     """
     m = judges.shape[1]
     enter = (people >= 0) & (judges >= 0).all(axis=1)

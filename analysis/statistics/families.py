@@ -1,7 +1,7 @@
 """Whether a judge favours answers from its own model family over those of others.
 
-A unit's difference d is the judge's number less the people's mean. A lenient judge has differences
-above 0 for all families, so only the difference of the two means shows a preference:
+A unit's difference d is the judge's number minus people's mean. A lenient judge has positive
+differences for all families, so only the difference between two means shows a preference:
 
     sum_own d / n_own - sum_others d / n_others,
 
@@ -50,8 +50,8 @@ def family_differences(
     """Compare a judge's numbers (U,) with people's mean (U,) by family; NaN = no label.
 
     `own` and `others` (U,) mark units about answers of the judge's family and of other families.
-    Units with neither mark do not count. The means have t intervals clustered by query, and their
-    difference one of resampled `clusters` (U,).
+    Units with neither mark do not count. The means have t intervals clustered by query. The
+    difference has an interval from resampled `clusters` (U,).
     """
     difference = judge - people
     there = np.isfinite(difference)

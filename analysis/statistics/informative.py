@@ -1,23 +1,23 @@
 """How many queries are informative, which decides the level of an interval.
 
 If one label is rare, most queries contain only the other one. A coefficient and its variation then
-come from the few queries with the rare label: ten queries, four of them informative, say no more
-than four queries do. An interval is therefore computed at the level for the number of informative
-queries, and with fewer than five of them there is none. If every query contains the rarer label, as
-with balanced labels, nothing changes.
+come from the few queries with the rare label: ten queries of which four are informative say no more
+than four queries. An interval is therefore computed at the level for the number of informative
+queries, and there is none with fewer than five. If every query contains the rarer label, as with
+balanced labels, nothing changes.
 
 A query is informative
 
-- for coefficients of several raters together: with at least two labels other than the commonest,
-  or half of its labels if that is less;
-- for a table of two raters and for curves: with at least one such label in each compared column;
-- for correlations: with at least two units whose score is not the commonest, or half of its units
-  if that is less, in each of the two scores;
-- for one category: with a label in it (outside it if that is rarer) in each column;
-- for a share: if it is not 0 (not 1 if that is rarer).
+- for coefficients of several raters together, if at least two of its labels (or half of them, if
+  that is fewer) are not the commonest label;
+- for a table of two raters and for curves, if each compared column has at least one such label;
+- for correlations, if in each score at least two units (or half of the units, if that is fewer) do
+  not have the commonest value;
+- for one category, if each column has a label in the category, or outside it if that is rarer;
+- for a share, if the query's share is not 0, or not 1 if that is rarer.
 
-A query with a single unit cannot contain both labels, so it counts twice if it has another label.
-So balanced labels on queries of one unit lose nothing, either.
+A query with a single unit cannot contain both labels, so it counts twice if its label is not the
+commonest. Balanced labels on queries with one unit therefore lose nothing, either.
 
 `python -m benchmarks --only intervals` shows how often intervals contain the truth under this rule.
 """
@@ -29,16 +29,17 @@ import numpy as np
 from .arrays import Floats, Ints
 from .tally import Tally
 
-#: The number of labels other than the commonest that make a query informative for several raters
-#: together, and of units for correlations: a single one is often a slip.
+#: The number of labels (for correlations, of units) other than the commonest that make a query
+#: informative for several raters together. It is not 1, since a single such label is often a slip.
 SEVERAL = 2
 
 
 def count_informative(tally: Tally, others: Floats, labels: Floats, least: int = 1) -> int:
     """Count the informative clusters.
 
-    The units of each kind hold `labels` (P,), of which `others` (P,) are not the commonest. A
-    cluster is informative with `least` of the others, or with half of its labels.
+    `labels` (P,) is the number of labels of a unit of each kind, and `others` (P,) how many of them
+    are not the commonest. A cluster is informative if at least `least` of its labels, or half of
+    them if that is fewer, are not the commonest.
     """
     held, of = tally.cells @ others, tally.cells @ labels
     only = (held > 0) & (held == of) & (tally.sizes == 1)
@@ -47,7 +48,7 @@ def count_informative(tally: Tally, others: Floats, labels: Floats, least: int =
 
 
 def informative_among(tally: Tally, counts: Ints | Floats) -> int:
-    """Count for several raters together.
+    """Count the informative clusters for several raters together.
 
     `counts` (P, K) has each kind's number of labels by category.
     """

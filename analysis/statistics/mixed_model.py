@@ -1,16 +1,17 @@
 """Linear mixed models of independent groups, by restricted maximum likelihood.
 
 The scores of a group are y = X b + sum of Z_k u_k + e. The coefficients u_k of random source k are
-independent with variance v_k, and the residuals e with variance s. With V = s I + sum of
-v_k Z_k Z_k', N scores and P fixed effects b, -2 times the restricted log-likelihood is (Lindstrom
-and Bates 1988)
+independent with variance v_k. The residuals e are independent with variance s. -2 times the
+restricted log-likelihood is (Lindstrom and Bates 1988)
 
-    (N - P) log(2 pi) + log|V| + log|X'V^-1 X| + (y - X b)' V^-1 (y - X b).
+    (N - P) log(2 pi) + log|V| + log|X'V^-1 X| + (y - X b)' V^-1 (y - X b),
 
-The best b and s follow from the ratios v_k / s, among which Newton's method searches. Where the
-likelihood is not concave, Fisher's expected curvature (Searle, Casella and McCulloch
-1992, chapter 6) takes its place. Each step goes to the best variances >= 0 under that curvature, so
-that a variance at the boundary is exactly 0.
+where V = s I + sum of v_k Z_k Z_k', N is the number of scores, and P that of fixed effects b.
+
+The best b and s follow from the ratios v_k / s, for which Newton's method searches. Where the
+likelihood is not concave, Fisher's expected curvature is used instead (Searle, Casella and
+McCulloch 1992, chapter 6). Each step goes to the best variances >= 0 under the curvature, so that a
+variance at the boundary is exactly 0.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ LEAST_RATIO, LEAST_CURVATURE = 1e-9, 1e-9
 class MixedModel:
     """Variances of random sources and of the residual, and the restricted log-likelihood.
 
-    `effects` (P,) are the fixed effects by generalised least squares, and `error` (P, P) are their
-    covariances.
+    `effects` (P,) are the fixed effects by generalised least squares, and `error` (P, P) is their
+    covariance matrix.
     """
 
     variances: Mapping[str, float]
@@ -58,8 +59,8 @@ def fit_mixed_model(
 ) -> MixedModel:
     """Fit scores (N,) of groups numbered from 0, (N,), by fixed columns (N, P) and random ones.
 
-    `random` are the columns (N, L) of each random source. A group has its own coefficients for
-    them. Variances that would be negative are 0. Raises ValueError if there is no fit.
+    `random` maps each random source to its columns (N, L), for which each group has coefficients of
+    its own. Variances that would be negative are 0. Raises ValueError if there is no fit.
     """
     start = np.linalg.solve(fixed.T @ fixed, fixed.T @ y)
     left = y - fixed @ start
@@ -83,11 +84,12 @@ def fit_mixed_model(
 
 @dataclass(frozen=True)
 class _Data:
-    """Groups (G,), each rotated so that the random sources are in its first M rows alone.
+    """Groups (G,), each rotated so that only its first M rows depend on the random sources.
 
-    `columns` (G, M, L) are those of all random sources, `of_source` (L, K) says whose, and `both`
-    (G, M, P + 1) are the fixed ones and the scores. Of the further rows, which only the fixed
-    effects and the residual are in, `rest` (P + 1, P + 1) are the products. `free` is N - P.
+    For these rows, `columns` (G, M, L) are the columns of all random sources, `of_source` (L, K)
+    marks the source of each, and `both` (G, M, P + 1) are the fixed columns and the scores. `rest`
+    (P + 1, P + 1) are the products of fixed columns and scores over the other rows, which depend
+    only on the fixed effects and the residual. `free` is N - P.
     """
 
     columns: Floats
@@ -120,8 +122,8 @@ def _rotated(y: Floats, group: Ints, fixed: Floats, random: Mapping[str, Floats]
 class _State:
     """The model at given ratios (K,) of the random sources' variances to that of the residual.
 
-    The residual's variance and the fixed effects are the best for these ratios. In the comments
-    W is V^-1 for a residual of 1, and P is W - W X (X'W X)^-1 X'W.
+    The residual's variance and the fixed effects are the best for these ratios. In the comments, W
+    is V^-1 for a residual variance of 1, and P is W - W X (X'W X)^-1 X'W.
     """
 
     def __init__(self, data: _Data, ratios: Floats) -> None:
@@ -156,9 +158,9 @@ class _State:
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return tr(P K), tr(P K P K), y'P K P y and y'P K P K P y for K of all sources.
+        """Return tr(P K), tr(P K P K), y'P K P y and y'P K P K P y for the K of all sources.
 
-        K_k is Z_k Z_k', and that of the residual, which comes last, is I.
+        K_k is Z_k Z_k'. The residual comes last, and its K is I.
         """
         data, own = self.data, self.data.of_source
         weighed = data.columns.mT @ self._weights
@@ -200,7 +202,7 @@ class _State:
         here = np.append(self.ratios, 1.0)
         bounds = np.zeros(len(here))
         bounds[-1] = max(LEAST_SHARE, LEAST_RESIDUAL / self.residual)
-        # If ratios are large, the residual hardly matters, and the curvature along it may be flat.
+        # With large ratios the residual hardly matters, and its curvature may be almost 0.
         tie = 2 * LEAST_CURVATURE * np.diag(np.diag(expected))
         for curvature, linear in (
             (observed - expected / 2, 1.5 * forms - traces),
@@ -216,7 +218,7 @@ class _State:
 def _least(curvature: Floats, linear: Floats, bounds: Floats) -> Floats | None:
     """Return the x >= bounds that minimises x'C x / 2 - l'x, or None if C is not convex there.
 
-    It tries every set of variables that may be above their bounds, since there are few.
+    It tries every set of variables that may be above their bounds. There are only few such sets.
     """
     diagonal = np.diag(curvature)
     if not (diagonal > 0).all():
@@ -264,7 +266,7 @@ def _search(state: _State) -> _State:
 
 
 def _step(state: _State) -> _State | None:
-    """Return a better state, or None if this is a maximum. Raises ValueError if it is neither."""
+    """Return a better state, or None at a maximum. Raises ValueError if no step improves it."""
     promise = np.inf
     for there, promise in state.targets():
         if promise < NEAR:

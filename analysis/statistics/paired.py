@@ -16,7 +16,7 @@ from .estimate import COEFFICIENT, Estimate, undefined
 from .resampling import Bootstrap, Draws, Interval
 from .tally import Tally
 
-#: Above this number of differences the normal approximation is as good as the exact test.
+#: Above this number of differences the normal approximation replaces the exact test.
 EXACT_UP_TO = 200
 #: Up to this number of differences all combinations of signs are enumerated.
 ENUMERATED_UP_TO = 13
@@ -38,8 +38,9 @@ class PairedTest:
 def wilcoxon_signed_rank(differences: Floats) -> PairedTest:
     """Test by signed ranks whether differences (n,) lie around 0, two-sided (Wilcoxon 1945).
 
-    Zeros are left out, and ties take midranks. For up to 200 differences the p-value is exact, over
-    all signs of the given ranks including ties. Above that it is the normal approximation's.
+    Zeros are left out, and ties have midranks. For up to 200 differences the p-value is exact: it
+    is taken over all combinations of signs of the observed ranks. Above that, it comes from the
+    normal approximation.
     """
     difference = mean_by_cluster(differences, np.arange(len(differences)), "mean difference")
     kept = _other_than_zero(differences)
@@ -55,9 +56,9 @@ def wilcoxon_signed_rank(differences: Floats) -> PairedTest:
 def sign_flip(differences: Floats, resamples: int = 10_000, seed: int = 0) -> PairedTest:
     """Test by random signs whether the mean of the queries' differences (n,) is 0, two-sided.
 
-    Up to 13 differences, p is the share of all 2^n sign patterns whose mean is at least as far from
-    0. Above, it is (1 + such patterns) / (1 + `resamples`) among random ones (Fisher 1935; Phipson
-    and Smyth 2010).
+    For up to 13 differences, p is the share of all 2^n combinations of signs whose mean is at least
+    as far from 0 (Fisher 1935). Above that, p is (1 + k) / (1 + `resamples`), where k is the number
+    of such combinations among `resamples` random ones (Phipson and Smyth 2010).
     """
     kept = differences[np.isfinite(differences)]
     difference = mean_by_cluster(kept, np.arange(len(kept)), "mean difference")
@@ -103,7 +104,7 @@ def paired_t(a: Floats, b: Floats, clusters: Ints) -> PairedTest:
 def signed_rank_below(differences: Floats) -> float:
     """Return the one-sided p-value of the signed-rank test that differences (n,) are below 0.
 
-    Zeros and ties as in `wilcoxon_signed_rank`. It is 1 if all differences are zero.
+    Zeros and ties are treated as in `wilcoxon_signed_rank`. If all differences are 0, p is 1.
     """
     kept = _other_than_zero(differences)
     if len(kept) == 0:
@@ -121,7 +122,7 @@ def _exact_signed_rank(differences: Floats) -> float:
 
 
 def _other_than_zero(differences: Floats) -> Floats:
-    # Differences of fractions that are equal on paper differ in the last bits.
+    # Equal differences of decimal fractions may differ in the last bits.
     rounded: Floats = np.round(differences, 12)
     kept: Floats = rounded[np.isfinite(rounded) & (rounded != 0)]
     return kept
@@ -130,8 +131,8 @@ def _other_than_zero(differences: Floats) -> Floats:
 def _normal_score(differences: Floats) -> float:
     """Return z of the signed-rank sum under the normal approximation.
 
-    z = (W+ - n (n + 1) / 4) / sqrt((n (n + 1) (2 n + 1) - sum of (t^3 - t) / 2) / 24), with t the
-    numbers of equal sizes, and without correction for continuity.
+    z = (W+ - n (n + 1) / 4) / sqrt((n (n + 1) (2 n + 1) - sum of (t^3 - t) / 2) / 24), where t are
+    the numbers of tied sizes. There is no correction for continuity.
     """
     ranks, times = _midranks(np.abs(differences))
     n, tied = len(ranks), float((times**3 - times).sum()) / 2
@@ -140,7 +141,7 @@ def _normal_score(differences: Floats) -> float:
 
 
 def _midranks(sizes: Floats) -> tuple[Floats, Floats]:
-    """Return the rank of each size from 1, equal sizes sharing their mean, and its count."""
+    """Return the midrank of each size, from 1, and how often the size occurs."""
     _, place, counts = np.unique(sizes, return_inverse=True, return_counts=True)
     times = counts.astype(float)
     return (np.cumsum(times) - (times - 1) / 2)[place], times
@@ -172,8 +173,8 @@ class Comparison:
 def compare_systems(scores: Floats, names: Sequence[str]) -> list[Comparison]:
     """Compare every pair of systems by paired t tests with Holm's adjustment.
 
-    scores (Q, S) are those of S systems on Q queries, NaN = none. The adjustment is for the number
-    of pairs whose test is defined.
+    `scores` (Q, S) are those of S systems on Q queries, NaN = none. The adjustment is for the
+    number of pairs whose test is defined.
     """
     queries = np.arange(len(scores))
     pairs = list(combinations(range(len(names)), 2))
@@ -189,7 +190,7 @@ def compare_systems(scores: Floats, names: Sequence[str]) -> list[Comparison]:
 def holm(p_values: Floats) -> Floats:
     """Adjust p-values (m,) so that all claims hold together at the level (Holm 1979).
 
-    The i-th smallest becomes the largest of (m - j + 1) * p_(j) over j <= i, at most 1.
+    The i-th smallest p-value becomes the maximum of (m - j + 1) * p_(j) over j <= i, at most 1.
     """
     order = np.argsort(p_values, kind="stable")
     steps = np.arange(len(p_values), 0, -1) * p_values[order]
@@ -209,7 +210,7 @@ def system_rank_correlation(
 ) -> Estimate:
     """Correlate the rankings of S systems by people and by a judge.
 
-    people and judge (Q, S) are scores on Q queries, NaN = none.
+    `people` and `judge` (Q, S) are scores on Q queries, NaN = none.
 
     The correlation (Kendall's tau-b or Spearman's rho) is that of the systems' means over queries.
     People's means are over the queries that people scored, and the judge's over those that it

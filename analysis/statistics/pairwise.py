@@ -1,10 +1,10 @@
 """Agreement of every pair of raters and of each rater with the others, for large crowds.
 
-The cost grows with the number of labels, not of pairs: all results are sums over existing labels,
-by sparse products, so that pairs without a common unit cost nothing. Resampling the table of every
-pair would still be too slow. So the mean over pairs is computed once, with its derivative with
-respect to the weight of each unit; on resamples it counts as linear in these weights (the
-infinitesimal jackknife, Efron 1982, chapter 6).
+The cost grows with the number of labels, not of pairs: results are sums over existing labels, from
+sparse products, so pairs without a common unit cost nothing. Resampling the table of every pair
+would still be too slow. The mean over pairs is therefore computed once, with its derivative with
+respect to the weight of each unit. Its value on a resample is the linear approximation in these
+weights (the infinitesimal jackknife, Efron 1982, chapter 6).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from .resampling import Bootstrap, Draws, Interval
 from .tally import Tally
 
 T = TypeVar("T")
-#: Pairs that share fewer units are left out, unless none shares this many and people are few.
+#: Pairs that share fewer units are left out, unless no pair shares this many and people are few.
 LEAST_SHARED = 30
-#: Above this number of people such pairs are always left out: in a crowd, each pair shares little.
+#: Above this number of people, pairs that share few units are always left out.
 CROWD = 30
-#: The number of cells of tables computed at once: 16 MB.
+#: The number of cells of tables computed at once, which take 16 MB.
 AT_ONCE = 2_000_000
 FEWEST_SHARED = 30
 METHODS = {
@@ -44,7 +44,7 @@ NO_PAIR = f"no two people share {FEWEST_SHARED} units with labels that vary"
 def shared_units(people: Ints) -> sparse.coo_array:
     """Count the units that each pair of people shares, above the diagonal, without empty pairs.
 
-    A crowd has many more pairs than labels, so not all of them are formed.
+    A crowd has many more pairs than labels, so only pairs that share a unit are formed.
     """
     labelled = sparse.csr_array(people >= 0, dtype=np.int64)
     return sparse.coo_array(sparse.triu(labelled.T @ labelled, 1))
@@ -58,7 +58,7 @@ def kept_pairs(shared: sparse.coo_array, people: int) -> tuple[Ints, int]:
 
 
 def with_enough_units(units: Ints, people: int) -> tuple[Ints, int]:
-    """Return the indices with enough shared units, and how many of the others have any."""
+    """Return the indices with enough shared units, and how many others have at least one."""
     some = np.flatnonzero(units > 0)
     large = np.flatnonzero(units >= LEAST_SHARED)
     if not len(large) and people <= CROWD:
@@ -143,8 +143,9 @@ class PairMean:
 class PairCounts:
     """The pairs of raters with a unit in common, all (P,).
 
-    `one` < `other` are the columns, `units` the number of shared units, `equal` the number with
-    equal labels, and `uses` counts, by category, how often each of the two uses it on shared units.
+    `one` < `other` are the raters' columns. `units` is the number of shared units, and `equal` the
+    number of those with equal labels. `uses` counts how often each of the two raters uses each
+    category on shared units.
     """
 
     one: Ints
@@ -188,11 +189,11 @@ class PairCounts:
 def pair_counts(codes: Ints, k: int, with_uses: bool = True) -> PairCounts:
     """Return the pairs of raters that share units, from codes (U, R), -1 = no label.
 
-    Without uses, which are many if there are many categories, there is no kappa.
+    Without uses, which take much memory if there are many categories, there is no kappa.
 
-    With Y (U, R) the indicator of a label and X_c that of category c, pairs share Y'Y units and
-    agree on sum_c X_c'X_c of them, and X_c'Y counts the uses of c by one on what the other labelled
-    too. Kappa is computed on each pair's own units (Cohen 1960).
+    Let Y (U, R) indicate labels, and X_c (U, R) labels of category c. Then pairs share Y'Y units
+    and agree on sum_c X_c'X_c of them, and X_c'Y counts the uses of c by one rater on units that
+    the other labelled, too. Kappa is computed on each pair's own units (Cohen 1960).
     """
     labelled = _sparse(codes >= 0)
     shared = sparse.triu(labelled.T @ labelled, 1).tocoo()
@@ -206,7 +207,7 @@ def pair_counts(codes: Ints, k: int, with_uses: bool = True) -> PairCounts:
 
 
 def answers_of(codes: Ints) -> tuple[sparse.csr_array, Ints]:
-    """Return the A distinct answers of all units: who gave each, (A, R), and its unit, (A,)."""
+    """Return the A distinct answers to all units: each one's raters (A, R) and its unit (A,)."""
     unit, rater = np.nonzero(codes >= 0)
     names, first, answer = unique_integers(
         unit * (int(codes.max(initial=0)) + 1) + codes[unit, rater]
@@ -219,9 +220,10 @@ def answers_of(codes: Ints) -> tuple[sparse.csr_array, Ints]:
 class WithOthers:
     """Each rater's agreement with all the others, all (R,).
 
-    `units` counts the units that another rater labelled too. `percent` is the mean over them of the
-    share of equal labels. `kappa` is over all pairs of labels, and `others` is the kappa of the
-    others with each other. `p_value` tests whether the rater agrees less than they do.
+    `units` counts the units that another rater labelled, too. `percent` is the mean over these
+    units of the share of equal labels. `kappa` is over all pairs of labels, and `others` is the
+    kappa of the others with each other. `p_value` tests whether the rater agrees less than the
+    others do.
     """
 
     units: Ints
@@ -236,11 +238,11 @@ def each_with_others(codes: Ints, clusters: Ints, k: int, out: Collection[int] =
 
     Raters in `out`, by column, are compared, but are not among the others.
 
-    Kappa is computed on the table of a rater's own label and each other's on the unit, and `others`
-    on all pairs of labels without the rater's. The one-sided p-value is by t of the rater's percent
-    less the share of equal labels among the others, over `clusters` (U,). If the clusters show less
-    variance than a binomial of that many units, the binomial variance is used. NaN if nothing is
-    shared.
+    `kappa` is computed from the table of the rater's label and each other label of the unit, and
+    `others` from all pairs of labels without the rater's. The one-sided p-value is that of a t test
+    over `clusters` (U,): the rater's percent minus the share of equal labels among the others. If
+    the clusters vary less than a binomial variable with that many units, the binomial variance is
+    used. NaN if nothing is shared.
     """
     is_other = ~np.isin(np.arange(codes.shape[1]), list(out))
     counts = counts_of(codes[:, is_other], k)
@@ -275,9 +277,9 @@ def _mean_share(rater: Ints, share: Floats, raters: int) -> tuple[Ints, Floats]:
 
 
 def _shares(codes: Ints, is_other: Bools) -> tuple[Ints, Ints, Floats]:
-    """Return unit and rater of each label that others have labelled, and their share of equal ones.
+    """Return, for labels on shared units, the unit, the rater, and the share of equal other labels.
 
-    Only raters that `is_other` (R,) count among the others.
+    Only the raters that `is_other` (R,) marks count as others.
     """
     unit, rater = np.nonzero(codes >= 0)
     own = is_other[rater].astype(np.int64)
@@ -314,10 +316,11 @@ def confirm_far_off(
 ) -> set[T]:
     """Return the raters `found` far off whose low agreement is not due to other such raters.
 
-    `among(out)` returns the raters who are far off when compared with raters outside of `out` only.
-    A careful rater who shares most units with a careless one appears far off, too. So the raters
-    `found` are first compared without each other. Those still far off are confirmed, and the rest
-    are compared without the confirmed. Two who share units only with each other are both returned.
+    `among(out)` returns the raters who are far off when compared only with raters outside of `out`.
+    A careful rater who shares most units with a careless one appears far off, too. The raters
+    `found` are therefore first compared without each other. Those who are still far off are
+    confirmed. The rest are compared again without the confirmed raters. Two raters who share units
+    only with each other are both returned.
     """
     if len(found) < 2:
         return set(found)
@@ -377,8 +380,8 @@ def crowd_ceiling_estimates(
     """Return the share of equal labels and Cohen's kappa, each a mean over pairs of R raters.
 
     Pairs are weighted by the units that they share. Pairs with fewer than `fewest` shared units, or
-    without a kappa, are left out. codes (U, R) of k categories, -1 = missing; whole `clusters` (U,)
-    are resampled.
+    without a kappa, are left out. `codes` (U, R) are of k categories, -1 = missing. Whole
+    `clusters` (U,) are resampled.
     """
     found = pair_counts(codes, k, with_uses="cohen_kappa" in names).least(fewest)
     made: dict[str, Estimate] = {}
@@ -427,8 +430,8 @@ def _percent(pairs: PairCounts, codes: Ints) -> tuple[float, Floats, Bools]:
 def _kappa(pairs: PairCounts, codes: Ints) -> tuple[float, Floats, Bools]:
     """Return value, slopes and counted units of sum n kappa / sum n.
 
-    kappa = (e n - g) / (n^2 - g) with n units, e equal, and g = sum_c A_c B_c of the two raters'
-    uses of each category on their n units.
+    kappa = (e n - g) / (n^2 - g), where n is the number of shared units, e the number of units with
+    equal labels, and g = sum_c A_c B_c, with A_c and B_c the two raters' uses of category c.
     """
     n, e, g = pairs.units.astype(float), pairs.equal, pairs.chance
     rest, above = n**2 - g, e * n - g

@@ -27,9 +27,10 @@ class Plan:
 def more_queries(width: float, queries: int, target: float, available: int | None = None) -> Plan:
     """Return how many queries give an interval of width `target`, given its `width` with `queries`.
 
-    The width is proportional to t_(n-1)/root(n), for further queries like the present ones and
-    independent of them. `available` is the size of the collection if it is fixed. Raises ValueError
-    if a width is not above 0.
+    The width is taken as proportional to t_(n-1)/root(n), which holds if further queries are like
+    the present ones and independent of them. `available` is the size of the collection if it is
+    fixed.
+    Raises ValueError if a width is not above 0.
     """
     if not (width > 0 and target > 0):
         raise ValueError("a width must be above 0")
@@ -52,10 +53,10 @@ def more_raters(widths: Mapping[int, float], target: float) -> Plan:
     """Return how many raters per unit give an interval of width `target` on the same queries.
 
     `widths` maps numbers of raters to the width found with them, such as the means over subsets of
-    two and of three raters. The square of the width is a + b/r for r raters: b is the raters' part,
-    and a the queries' part, which stays however many raters there are. a and b are fitted by least
-    squares. An extrapolation from so few numbers is rough. Raises ValueError if a width is not
-    above 0.
+    two and of three raters. The square of the width is modelled as a + b/r for r raters. b is the
+    raters' part, and a the queries' part, which more raters do not reduce. a and b are fitted by
+    least squares. An extrapolation from so few numbers is rough.
+    Raises ValueError if a width is not above 0.
     """
     if target <= 0:
         raise ValueError("a width must be above 0")

@@ -1,11 +1,11 @@
 """Prediction-powered inference: estimates from few human and many judge labels (PPI, PPI++).
 
 After Angelopoulos and others 2023. The units are query means. For a ratio of sums, such as F1 or
-micro-averaged recall, each query has a numerator and a denominator, (n, 2); a mean is the ratio
-with all denominators 1. `human` and `judge` (n,) belong to the labelled queries, in the same order,
-and `judge_only` (N,) to the others. The labelled queries must be a random sample of all. If they
-had unequal chances, for instance because difficult queries are labelled more often, the chances
-must be known.
+micro-averaged recall, each query has a numerator and a denominator, (n, 2). A mean is such a ratio
+with all denominators 1. `human` and `judge` (n,) belong to the n queries that people labelled, in
+the same order, and `judge_only` (N,) to the others. The labelled queries must be a random sample of
+all. If they had unequal chances, for instance because difficult queries are labelled more often,
+the chances must be known.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ def prediction_powered_mean(
 ) -> Estimate:
     """Return the prediction-powered mean (PPI++) of human labels and a judge's, with its interval.
 
-    lambda * mean(judge_only) + mean(human - lambda * judge), +- t_(n-1) standard errors.
+        value = lambda * mean(judge_only) + mean(human - lambda * judge)
+        variance = lambda^2 * s2(judge_only)/N + s2(human - lambda * judge)/n
 
-    The variance is lambda^2 * s2(judge_only)/N + s2(human - lambda * judge)/n. lambda defaults to
-    `tuning`; 1 is plain PPI. Without judge-only queries this is people's mean.
+    The interval is value +- t_(n-1) * root(variance). lambda defaults to `tuning`; 1 is plain PPI.
+    Without judge-only queries this is people's mean.
     """
     _check(human, judge, judge_only)
     name = "PPI++" if lam is None else "PPI"
@@ -60,8 +61,10 @@ def prediction_powered_mean(
 def fixed_collection_mean(human: Floats, judge: Floats, judge_only: Floats) -> Estimate:
     """Return the mean over exactly these n + N queries, without a claim about other queries.
 
-    mean of all judge scores + mean(human - judge), with variance (1 - n/(n+N)) * s2(human-judge)/n:
-    only the judge's error on the queries without people's labels remains unknown.
+        value = mean of all judge scores + mean(human - judge)
+        variance = (1 - n/(n+N)) * s2(human - judge)/n
+
+    Only the judge's error on the queries without people's labels remains unknown.
     """
     _check(human, judge, judge_only)
     everything = np.concatenate([judge, judge_only])
@@ -74,10 +77,10 @@ def fixed_collection_mean(human: Floats, judge: Floats, judge_only: Floats) -> E
 def tuning(human: Floats, judge: Floats, judge_only: Floats) -> float:
     """Return the weight lambda of the judge that minimises the variance of PPI++.
 
-    cov(human, judge) / ((1 + n/N) * s2 of all judge scores), clipped to [0, 1].
+        lambda = cov(human, judge) / ((1 + n/N) * s2 of all judge scores), clipped to [0, 1]
 
-    0 uses people only, and 1 is plain PPI. It is 0 if the judge cannot help: with fewer than two
-    labelled queries, no judge-only queries, or a judge that never varies.
+    With 0 only people's labels count, and 1 is plain PPI. lambda is 0 if the judge cannot help:
+    with fewer than two labelled queries, no judge-only queries, or constant scores of the judge.
     """
     everything = np.concatenate([judge, judge_only])
     if len(human) < 2 or len(judge_only) == 0 or np.ptp(everything) == 0:
@@ -90,9 +93,9 @@ def tuning(human: Floats, judge: Floats, judge_only: Floats) -> float:
 def effective_labels(human: Floats, judge: Floats, judge_only: Floats) -> float | None:
     """Return how many queries labelled by people alone would give the same variance as PPI++.
 
-    n * variance(people only) / variance(PPI++).
+        effective labels = n * variance(people only) / variance(PPI++)
 
-    None below two labelled queries, and if PPI++ leaves no variance.
+    None below two labelled queries, and if PPI++ has no variance.
     """
     _check(human, judge)
     lam = tuning(human, judge, judge_only)
@@ -137,13 +140,15 @@ def prediction_powered_mean_unequal(
 ) -> Estimate:
     """Return the prediction-powered mean if queries had unequal chances of being labelled.
 
-    The mean over all queries of z = lambda * F + (Y - lambda * F) * labelled / chance.
+    The value is the mean over all n + N queries of
 
-    human Y, judge F and `chances` (n,) belong to the labelled queries, and `judge_only` F (N,) to
-    the others. Each query was labelled with its own chance, independently of the others. The
-    variance is s2(z) / (n + N), and the interval +- t_(n-1) (Zrnic and Candes 2024). lambda
-    defaults to -cov(a, b) / s2(b) with z = a + lambda * b, clipped to [0, 1]. Undefined if a chance
-    is unknown (NaN) or 0.
+        z = lambda * F + (Y - lambda * F) * labelled / chance,
+
+    where Y is people's score, F the judge's, and `labelled` is 1 or 0. `human` Y, `judge` F and
+    `chances` (n,) belong to the labelled queries, and `judge_only` F (N,) to the others. Each query
+    was labelled with its own chance, independently of the others. The variance is s2(z) / (n + N),
+    and the interval uses t_(n-1) (Zrnic and Candes 2024). lambda defaults to -cov(a, b) / s2(b),
+    clipped to [0, 1], where z = a + lambda * b. Undefined if a chance is unknown (NaN) or 0.
     """
     n, everything = len(human), len(human) + len(judge_only)
     method = f"prediction-powered mean, labelling chances unequal, {len(judge_only)} judged only"
@@ -184,14 +189,15 @@ def prediction_powered_ratio(
 ) -> Estimate:
     """Return the prediction-powered ratio of sums, with its interval.
 
-    lambda * R(judge_only) + R(human) - lambda * R(judge), with R = sum / sum over queries.
+        value = lambda * R(judge_only) + R(human) - lambda * R(judge), where R = sum / sum
 
-    human and judge (n, 2) belong to the labelled queries, judge_only (N, 2) to the others. lambda
-    defaults to that of PPI++ for the linearised ratios; 1 is plain PPI. The interval is a BCa
-    bootstrap. Labelled and other queries are resampled separately, each whole in all three terms
-    (Angelopoulos and others 2023; for ratios of several samples Davison and Hinkley 1997, 5.3.2),
-    at the level for the informative labelled queries (`informative`). `drawn` passes existing
-    resamples: how often each labelled query and each other query is drawn, (B, n) and (B, N).
+    `human` and `judge` (n, 2) belong to the labelled queries, `judge_only` (N, 2) to the others.
+    lambda defaults to that of PPI++ for the linearised ratios; 1 is plain PPI. The interval is that
+    of a BCa bootstrap, at the level for the informative labelled queries (`informative`). Labelled
+    and other queries are resampled separately, each query in all terms at once (Angelopoulos and
+    others 2023; for ratios of several samples Davison and Hinkley 1997, 5.3.2). `drawn` passes
+    existing resamples: how often each labelled query and each other query is drawn, (B, n) and
+    (B, N).
     """
     n, others = len(human), len(judge_only)
     labelled, rest = _sums(human, judge), judge_only
@@ -221,11 +227,11 @@ def prediction_powered_ratio(
 def fixed_collection_ratio(human: Floats, judge: Floats, judge_only: Floats) -> Estimate:
     """Return the ratio of sums over exactly these n + N queries, without a claim about others.
 
-    R(all judge scores) + R(human) - R(judge).
+        value = R(all judge scores) + R(human) - R(judge)
 
-    The variance is (1 - n/(n+N)) * s2/n of the labelled queries' linearised errors, which are
-    u_q = (x_q - R y_q) / mean y of people less that of the judge. Interval +- t_(n-1) (Cochran
-    1977, sections 6 and 7).
+    The variance is (1 - n/(n+N)) * s2/n of the labelled queries' linearised errors. These are
+    u_q = (x_q - R y_q) / mean y of people minus that of the judge. The interval uses t_(n-1)
+    (Cochran 1977, sections 6 and 7).
     """
     n, everything = len(_sums(human, judge)), np.concatenate([judge, judge_only])
     method = f"difference estimator of a ratio over a fixed collection of {len(everything)} queries"
@@ -243,7 +249,7 @@ def fixed_collection_ratio(human: Floats, judge: Floats, judge_only: Floats) -> 
 
 
 def effective_labels_of_ratio(human: Floats, judge: Floats, judge_only: Floats) -> float | None:
-    """Return how many labelled queries a ratio's estimate is worth, like `effective_labels`."""
+    """Return `effective_labels` for a ratio of sums."""
     if not all(len(x) and np.isfinite(_ratio(x)) for x in (human, judge)):
         return None
     others = linearise(judge_only) if len(judge_only) else np.empty(0)
@@ -281,7 +287,7 @@ def _powered(labelled: Floats, rest: Floats, lam: float) -> Floats:
 
 
 def _jackknife(labelled: Floats, rest: Floats, lam: float, value: float) -> Floats:
-    """Return the value without each query, its change scaled by (n - 1)/n of the query's sample."""
+    """Return the value without each query, changes scaled by (n - 1)/n of the query's sample."""
     total, others = labelled.sum(axis=0), rest.sum(axis=0)
     without = _powered(total - labelled, np.broadcast_to(others, (len(labelled), 2)), lam) - value
     changes = [(len(labelled) - 1) / len(labelled) * without]

@@ -28,17 +28,17 @@ MAXIMUM_UNDEFINED = 0.05
 Interval = Literal["bca", "percentile"]
 #: Maps weights of the kinds to a statistic: (P,) to one number, (B, P) to one for each row.
 OfWeights = Callable[[Floats], Value]
-#: A number of resamples, or existing ones. With None, it depends on the number of clusters.
+#: A number of resamples, or existing resamples. None chooses a number by the number of clusters.
 Draws = int | Resamples | None
 LEVEL = 0.95
 RESAMPLES = 2000
-#: Below this number of clusters, the level is so extreme that more resamples are needed.
+#: Below this number of clusters, more resamples are needed, since the level is close to 1.
 FEW, RESAMPLES_OF_FEW = 30, 10_000
 #: The number of clusters that must differ from the commonest shares of the kinds.
 FEWEST_DIFFERING = 5
 #: The number of clusters that must hold enough of the rarer labels (`count_informative`).
 FEWEST_INFORMATIVE = 5
-#: The maximum size of weights kept for the next statistic of the same tally: 64 MB.
+#: The most weights that are kept for the next statistic of the same tally, which take 64 MB.
 AT_ONCE = 8_000_000
 UNDEFINED = "undefined on these labels"
 ONE_SIDED = "no interval: undefined or one-sided in many resamples"
@@ -49,8 +49,8 @@ NAMES = {"percentile": "percentile", "bca": "BCa"}
 def percentile_interval(values: Floats, level: float = 0.95) -> tuple[float, float] | None:
     """Return the central `level` of the resampled values (B,), or None.
 
-    Undefined resamples (NaN) are left out. If more than 5 % are undefined, or there are no values,
-    there is no interval, since the remaining ones are not a sample of the whole.
+    Undefined resamples (NaN) are left out. There is no interval without values, or if more than 5 %
+    are undefined, since the defined resamples are then not representative.
     """
     kept = values[np.isfinite(values)]
     if len(kept) == 0 or len(kept) < (1 - MAXIMUM_UNDEFINED) * len(values):
@@ -113,9 +113,9 @@ def resamples_of(clusters: int, asked: int | None = None) -> int:
 def expanded_level(clusters: int, level: float = LEVEL) -> float:
     """Return the level 2 Phi(root(n/(n-1)) t((1 + level)/2, n - 1)) - 1 for n clusters.
 
-    A bootstrap of n clusters has a spread too small by root((n-1)/n), and uses the normal
-    distribution in place of t. At this level the percentiles of a mean are about its t interval
-    (Hesterberg 2015). 1 below two clusters.
+    The spread of a bootstrap of n clusters is too small by the factor root((n-1)/n), and its
+    percentiles are those of a normal instead of a t distribution. At this level, the percentile
+    interval of a mean is about its t interval (Hesterberg 2015). The level is 1 below two clusters.
     """
     if clusters < 2:
         return 1.0
@@ -132,11 +132,15 @@ def bca_interval(
 ) -> tuple[float, float] | None:
     """Return the bias-corrected and accelerated interval (Efron 1987), or None.
 
-    `resampled` (B,) are the values on resamples, and `left_out` (C,) those without one cluster,
-    each occurring `times` (C,) times. The quantiles are at Phi(z0 + (z0 + z)/(1 - a (z0 + z))) with
-    z = -+1.96, z0 = Phi^-1 of the share of resamples below the value (ties count half), and a = sum
-    d^3 / (6 (sum d^2)^1.5), d being the mean of `left_out` less each of them. None if
-    `percentile_interval` is None, if leaving out a cluster makes the value undefined, or if all
+    `resampled` (B,) are the values on resamples, and `left_out` (C,) the values without one
+    cluster, each occurring `times` (C,) times. At 95 %, the ends are the quantiles of the resamples
+    at
+
+        Phi(z0 + (z0 + z) / (1 - a (z0 + z))), for z = -1.96 and z = 1.96,
+
+    where z0 is Phi^-1 of the share of resamples below the value (ties count half),
+    a = sum d^3 / (6 (sum d^2)^1.5), and d is the mean of `left_out` minus each of its values. None
+    if `percentile_interval` is None, if leaving out a cluster makes the value undefined, or if all
     resamples lie on one side of the value.
     """
     kept = resampled[np.isfinite(resampled)]
@@ -156,7 +160,7 @@ def bca_interval(
 
 
 def acceleration(left_out: Floats, times: Ints | None = None) -> float:
-    """Return sum d^3 / (6 (sum d^2)^1.5) of the values without one cluster; 0 if all are equal."""
+    """Return a of `bca_interval` from the values without one cluster; 0 if all are equal."""
     weight = np.ones(len(left_out)) if times is None else times.astype(float)
     d = (weight * left_out).sum() / weight.sum() - left_out
     squares = float((weight * d**2).sum())
@@ -167,11 +171,11 @@ def acceleration(left_out: Floats, times: Ints | None = None) -> float:
 class Bootstrap:
     """Resampled clusters of a tally, and the kind of interval computed from them.
 
-    `draws` is the number of resamples, drawn with `seed`, or resamples of the same clusters. The
-    interval `bca` is at the `expanded_level` of the clusters that a statistic rests on, or of the
-    `informative` ones if these are fewer. `percentile` is the plain central 95 %, for comparisons.
-    `left_out` passes the values of a single statistic without one cluster, in the order of the
-    tally, if they are known already.
+    `draws` is the number of resamples, drawn with `seed`, or existing resamples of the same
+    clusters. The interval `bca` is at the `expanded_level` for the number of clusters that the
+    statistic depends on, or of `informative` clusters if these are fewer. `percentile` is the plain
+    central 95 %, for comparisons. `left_out` passes values of a single statistic without one
+    cluster, in the order of the tally, if they have already been computed.
     """
 
     tally: Tally
@@ -215,7 +219,7 @@ class Bootstrap:
     ) -> Estimate:
         """Return the value of `function` on the n units, and its interval over the clusters.
 
-        `clusters` is the number of clusters that the statistic rests on (default: all that hold a
+        `clusters` is the number of clusters that the statistic depends on (default: all that hold a
         unit). Below ten, or without resamples, there is no interval, and the method says so.
         `informative` is the number of informative clusters if it differs from the bootstrap's.
         """
@@ -257,10 +261,10 @@ class Bootstrap:
     ) -> Estimate:
         """Return the estimate of a norm, with the interval value +- reach.
 
-        `value` is the norm of some figures, such as a mean of absolute errors, which noise makes
-        too large. `distance` maps weights to the same norm of the figures' changes in a resample.
-        The reach is the distance that 95 % of resamples do not exceed. By the triangle inequality
-        the interval contains the norm of the true figures if these are within reach.
+        `value` is the norm of a vector, such as a mean of absolute errors, which noise makes too
+        large. `distance` maps weights to the same norm of the vector's change in a resample. The
+        reach is the distance that 95 % of resamples do not exceed. By the triangle inequality, the
+        interval contains the norm of the true vector if that vector is within reach.
         """
         queries = self.tally.clusters
         on = min(informative, queries)

@@ -1,4 +1,4 @@
-"""ROUGE-L: the share of two texts that occurs in both, in the same order.
+"""ROUGE-L: the share of two texts' words that occur in both in the same order.
 
 After Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004, section 3.
 """
@@ -31,9 +31,9 @@ class Rouge:
 def rouge_l(prediction: str, reference: str) -> Rouge:
     """Return ROUGE-L of two texts, each taken as one sentence.
 
-    With L the length of the longest common subsequence of their words, precision = L / words of the
-    prediction, recall = L / words of the reference, and F1 = 2 P R / (P + R). All are 0 if a text
-    has no word. F1 does not depend on the order of the texts. Words are not stemmed.
+    P = L / words of the prediction, R = L / words of the reference, and F1 = 2 P R / (P + R), where
+    L is the length of the longest common subsequence of their words. All are 0 if a text has no
+    word. F1 does not depend on the order of the texts. Words are not stemmed.
     """
     predicted, expected = words(prediction), words(reference)
     common = common_length(predicted, expected)
@@ -46,8 +46,9 @@ def rouge_l(prediction: str, reference: str) -> Rouge:
 def words(text: str) -> list[str]:
     """Split a text into lower-case words: runs of letters, digits and their combining marks.
 
-    In scripts without blanks between words each sign is a word. The usual implementation of ROUGE
-    knows only the letters a to z. On English texts the two differ only for words with an accent.
+    In scripts without spaces between words, each character is a word. The usual implementation of
+    ROUGE knows only the letters a to z. On English texts it differs from this one only for words
+    with an accent.
     """
     composed = unicodedata.normalize("NFKC", text).lower()
     return _WORD.findall("".join(c if _is_of_word(c) else " " for c in composed))
@@ -60,8 +61,8 @@ def _is_of_word(sign: str) -> bool:
 def common_length(one: Sequence[str], other: Sequence[str]) -> int:
     """Return the length of the longest common subsequence, whose words need not be adjacent.
 
-    One row of the table of lengths is one number, a bit per word (Hyyrö, "Bit-parallel LCS-length
-    computation revisited", 2004). A 0 bit marks where the length grows.
+    A row of the table of lengths is one integer with a bit per word (Hyyrö, "Bit-parallel
+    LCS-length computation revisited", 2004). A 0 bit marks where the length increases.
     """
     places: dict[str, int] = {}
     for place, word in enumerate(one):
@@ -77,8 +78,8 @@ def rouge_agreement(texts: Sequence[Sequence[str | None]], clusters: Ints) -> Es
     """Return the agreement of written answers: ROUGE-L F1, mean over each unit's pairs of answers.
 
     `texts` holds the answers of each unit, None if a rater gave none. `clusters` (U,) holds the
-    queries, for the t interval. Units with fewer than two answers are left out. Neither answer is
-    the reference, since F1 is symmetric.
+    queries, for the t interval. Units with fewer than two answers are left out. F1 is symmetric, so
+    neither answer has to be the reference.
     """
     means = [_over_pairs([text for text in unit if text is not None]) for unit in texts]
     method = "ROUGE-L F1, mean over pairs of answers"

@@ -19,9 +19,9 @@ LEAST = 1e-10
 class SoftLabels:
     """The result of `dawid_skene`.
 
-    `shares` (U, K): the probability of each category, NaN rows without labels. `raters` (R, K, K):
-    how often a rater answers a category (column) on units of a category (row). `prevalence` (K,):
-    the share of each category.
+    `shares` (U, K) are the probabilities of each unit's categories, NaN for units without labels.
+    `raters` (R, K, K) says how often a rater answers a category (column) on units of a category
+    (row). `prevalence` (K,) is the share of each category.
     """
 
     shares: Floats
@@ -41,14 +41,14 @@ class SoftLabels:
 def dawid_skene(codes: Ints, k: int, iterations: int = 200, tolerance: float = 1e-8) -> SoftLabels:
     """Estimate labels and raters' errors together by EM (Dawid and Skene 1979).
 
-    codes (U, R), -1 = missing. It starts from each unit's shares of labels and then alternates two
-    steps. A rater's confusion is the share of each answer among the units of a category, weighted
-    by the probability of that category. A unit's shares are proportional to prevalence * product
-    over its labels of the rater's probability of giving them. It stops when no share moves by more
-    than `tolerance`. Raters count as independent given the category: if they err together, the
-    result is overconfident.
+    `codes` (U, R) are labels, -1 = missing. EM starts from each unit's shares of labels and
+    alternates two steps. One estimates each rater's confusion: the share of each answer among the
+    units of a category, weighted by the probability of that category. The other computes each
+    unit's shares, proportional to prevalence * product over its labels of the rater's probability
+    of giving that label. EM stops when no share changes by more than `tolerance`. Raters count as
+    independent given the category. If they err together, the result is overconfident.
     """
-    # Units with the same labels of the same raters stay equal, so that one represents all.
+    # Units with the same labels from the same raters always have equal shares, so one suffices.
     rows, kinds = kinds_of(codes)
     times = np.bincount(kinds, minlength=len(rows)).astype(float)
     indicators, people = _indicators(rows, k), rows.shape[1]

@@ -1,9 +1,9 @@
 """Agreement on marked spans: F1 by overlap, characters or tokens, and unitising alpha.
 
 Offsets are code points, and ends are exclusive. A span is a set of fragments with a label. A
-document holds what each rater marked in one text: None for a rater who has not worked on it, and an
-empty list for one who marked nothing. Two raters who both marked nothing agree fully (1); if only
-one of them marked something, they do not agree at all (0).
+document holds each rater's spans in one text: None for a rater who has not worked on it, and an
+empty list for a rater who marked nothing. If neither of two raters marked anything, their agreement
+is 1. If only one of them did, it is 0.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Unit = tuple[int, int]
 
 @dataclass(frozen=True)
 class Span:
-    """Fragments (start, end) in rising order, which do not touch, and a label."""
+    """Fragments (start, end) in rising order that do not touch each other, and a label."""
 
     fragments: tuple[tuple[int, int], ...]
     label: str = ""
@@ -65,7 +65,7 @@ def iou_f1(one: Marked, other: Marked) -> float:
 
 
 def character_f1(one: Marked, other: Marked) -> float:
-    """Return the F1 of characters: 2 * those marked by both with one label / all marked ones."""
+    """Return the F1 of characters: 2 * those both marked with the same label / all marked ones."""
     a, b = _by_label(one), _by_label(other)
     common = sum(_common(a[label], b[label]) for label in set(a) & set(b))
     return _dice(common, *(sum(map(_length, each.values())) for each in (a, b)))
@@ -83,9 +83,9 @@ SPAN_MEASURES: dict[str, Measure] = {
 class SpanPairs:
     """The measures of P pairs of raters.
 
-    `values` (P, 4) is in the order of `SPAN_MEASURES`. `document` (P,) is each pair's document, and
-    `both_marked` (P,) whether both marked something. `documents` is the number of documents, and
-    `over` describes the pairs.
+    The columns of `values` (P, 4) are in the order of `SPAN_MEASURES`. `document` (P,) is each
+    pair's document, and `both_marked` (P,) says whether both marked something. `documents` is the
+    number of documents, and `over` describes the pairs.
     """
 
     values: Floats
@@ -130,10 +130,10 @@ def span_agreement(documents: Sequence[Document], clusters: Ints) -> dict[str, E
 
 
 def token_codes(document: Document, tokens: Sequence[tuple[int, int]], label: str = "") -> Ints:
-    """Code whether each rater's spans of a label touch each token (start, end): 1, 0, (T, R).
+    """Return whether each rater's spans with a label touch each token (start, end): 1 or 0, (T, R).
 
-    -1 for a rater who has not worked on the document. With these codes any coefficient of
-    categories corrects agreement on spans for chance, with documents as the clusters.
+    The code is -1 for a rater who has not worked on the document. From these codes, any coefficient
+    for categories computes chance-corrected agreement on spans, with documents as the clusters.
     """
     starts = np.array([start for start, _ in tokens], np.int64)
     ends = np.array([end for _, end in tokens], np.int64)
@@ -230,9 +230,9 @@ def token_alpha(
 ) -> Estimate:
     """Return Krippendorff's nominal alpha of whether each token is in a span, of any label.
 
-    `tokens` holds (T, 2) for each document: the start and end of each token. A span includes every
-    token that it touches. Whole queries, `clusters` (D,), are resampled. n counts the tokens that
-    two or more raters judged.
+    `tokens` holds, for each document, the start and end of each token, (T, 2). A span includes
+    every token that it touches. Whole queries, `clusters` (D,), are resampled. n counts the tokens
+    in documents that two or more raters worked on.
     """
     raters = max(map(len, documents), default=0)
     queries, index = np.unique(np.asarray(clusters), return_inverse=True)
@@ -291,16 +291,21 @@ def unitising_alpha(
 ) -> Estimate:
     """Return alpha_U = 1 - Do/De on texts of `lengths` characters (Krippendorff 1995; 2004, 11.6).
 
-    For each category c, over all pairs of raters: two units that intersect differ by the sum of the
-    squared distances of their starts and of their ends; a unit that meets none of the other's
-    differs by its squared length. Do_c is the sum of these over ordered pairs / (m (m - 1) L^2) for
-    m raters and L characters. De_c = (2/L) * sum over units of [(N_c - 1)/3 * (2 l^3 - 3 l^2 + l) +
-    l^2 * sum over gaps g >= l of (g - l + 1)] / (m L (m L - 1) - sum over units of l (l - 1)), with
-    l the length of a unit and N_c their number. alpha_U = 1 - sum_c Do_c / sum_c De_c.
+    Do is the sum of Do_c, and De the sum of De_c, over the categories c. For m raters and L
+    characters,
+
+        Do_c = sum of the differences over ordered pairs of raters / (m (m - 1) L^2),
+        De_c = (2/L) * sum over units of [(N_c - 1)/3 * (2 l^3 - 3 l^2 + l)
+               + l^2 * sum over gaps g >= l of (g - l + 1)]
+               / (m L (m L - 1) - sum over units of l (l - 1)),
+
+    where l is the length of a unit, and N_c the number of units of c. The difference of two units
+    that intersect is the sum of the squared distances of their starts and of their ends. The
+    difference of a unit that intersects no unit of the other rater is its squared length.
 
     All texts together are one continuum, and gaps end where a text ends. Each fragment of a span is
-    a unit. Units of a rater and category that touch or overlap count as one. Texts that some rater
-    has not worked on are left out.
+    a unit. Units of the same rater and category that touch or overlap count as one. Texts that some
+    rater has not worked on are left out.
     """
     whole = [i for i, d in enumerate(documents) if all(marked is not None for marked in d)]
     raters = len(documents[0]) if documents else 0

@@ -1,8 +1,8 @@
 """Tallies: counts of units by kind and cluster, and the weights that resamples give to kinds.
 
-A coefficient that depends only on counts treats units with equal counts alike. So units are sorted
-into P kinds, and a resample weights each kind instead of each unit: with three raters and five
-categories, a million units are 35 kinds.
+Coefficients that depend only on counts treat units with equal counts alike. Units are therefore
+grouped into P kinds, and a resample weights each kind instead of each unit. With three raters and
+five categories, a million units are only 35 kinds.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from scipy import sparse
 
 from .arrays import Floats, Ints, unique_integers
 
-#: The number of weights that `Resamples.blocks` computes at once: 16 MB.
+#: The number of weights that `Resamples.blocks` computes at once, which take 16 MB.
 BLOCK = 2_000_000
-#: The filled share above which a table is kept dense, and its largest size: 80 MB.
+#: The filled share above which a table is kept dense, and the most cells of a dense table (80 MB).
 FILLED, MOST_FULL = 0.3, 10_000_000
 #: The largest table tallied without a sparse array, whose creation takes longer than the sums.
 SMALL = 100_000
-#: Above this number of codes for a row, rows are compared column by column.
+#: Above this number of possible rows, codes are renumbered before another column is added.
 MOST_CODES = 2**40
 
 
@@ -68,8 +68,8 @@ def cluster_weights(clusters: Ints, resamples: int, seed: int) -> Floats:
 class Tally:
     """`cells` (C, P) count the units of each of P kinds in each of C clusters, dense or sparse.
 
-    If each cluster is a single unit, equal rows are stored once, and `times` (C,) says how often: a
-    multinomial draw of kinds then has the same distribution as one of units.
+    If each cluster is a single unit, equal rows are stored once, and `times` (C,) says how often
+    each occurs: a multinomial draw of kinds has the same distribution as one of units.
     """
 
     cells: Floats | sparse.csr_array
@@ -95,7 +95,7 @@ class Tally:
     def _of_single_units(cls, kinds: Ints, size: int) -> Tally:
         times = np.bincount(kinds[kinds >= 0], minlength=size)
         silent = int((kinds < 0).sum())
-        # Uncounted units are drawn like the others, but do not count.
+        # Units that are not counted are resampled like the others.
         return cls(_unit_cells(size + 1, size), np.append(times, silent).astype(np.int64))
 
     def of_clusters(self) -> Tally:
@@ -222,7 +222,7 @@ def _unit_cells(rows: int, columns: int) -> Floats | sparse.csr_array:
 
 
 def kinds_of(rows: Ints) -> tuple[Ints, Ints]:
-    """Return the different rows (P, K) of whole numbers (U, K), and the index of each row, (U,)."""
+    """Return the distinct rows (P, K) of integers (U, K), and each unit's index into them, (U,)."""
     low = rows.min(axis=0, initial=0)
     spans = (rows.max(axis=0, initial=0) - low + 1).tolist()
     codes, size = np.zeros(len(rows), np.int64), 1

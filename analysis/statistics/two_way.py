@@ -1,9 +1,9 @@
 """Agreement on resamples of queries and raters, for intervals that also hold for other raters.
 
-Resampling only queries ignores how much a figure depends on which people labelled. So queries and
-raters are resampled separately, with replacement. A label's weight is the product of how often its
-query and its rater were drawn (Owen 2007, the pigeonhole bootstrap). Pairs of a rater with itself
-never count, since a rater drawn twice is not a second opinion.
+Resampling only queries ignores how much a figure depends on which people labelled. Queries and
+raters are therefore resampled separately, with replacement. A label's weight is the product of how
+often its query and its rater were drawn (Owen 2007, the pigeonhole bootstrap). Pairs of a rater
+with the same rater never count, since a rater drawn twice is not a second rater.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .arrays import Floats, Ints, Level, ratio
 from .pairwise import PairMean, kept_pairs, shared_units
 from .tally import Resamples, Tally, kinds_of
 
-#: The number of cells computed at once: 16 MB.
+#: The number of cells computed at once, which take 16 MB.
 AT_ONCE = 2_000_000
 
 
 def sample_raters(raters: int, resamples: int, seed: int) -> Floats:
-    """Count how often each rater is drawn, (B, R), with at least two different ones per resample.
+    """Count how often each rater is drawn, (B, R), with at least two different raters per resample.
 
-    A resample of a single rater has no agreement to measure and is drawn again.
+    A resample of a single rater has no agreement to measure, so it is drawn again.
     """
     generator = np.random.Generator(np.random.PCG64([seed, 1]))
     shares = np.full(raters, 1 / max(raters, 1))
@@ -42,8 +42,8 @@ def sample_kinds_and_raters(
 ) -> Iterator[tuple[Floats, Floats]]:
     """Yield the weights of kinds (b, P) and how often each rater is drawn (b, R).
 
-    Blocks are small enough to keep b times `size` small. Queries are those that the bootstrap of
-    queries alone draws.
+    The block size b keeps b times `size` small. The resampled queries are the same as in the
+    bootstrap of queries alone.
     """
     both = tally.weigh(draws) if isinstance(draws, Resamples) else tally.resampled(draws, seed)
     number = len(draws.draws) if isinstance(draws, Resamples) else draws
@@ -117,14 +117,14 @@ class TwoWay:
     def of_people(self) -> dict[str, Floats]:
         """Return the coefficients among the raters on each resample, (B,) each.
 
-        These are those of `agreement_estimates`, but of weighted labels: n_k is the weight of a
-        category on a unit, s_k the sum of its raters' squared weights, and sum_k (n_k^2 - s_k) the
-        agreeing pairs of different raters.
+        These are the coefficients of `agreement_estimates`, computed from weighted labels. On each
+        unit, n_k is the weight of category k, s_k is the sum of its raters' squared weights, and
+        sum_k (n_k^2 - s_k) is the number of agreeing pairs of different raters.
         """
         return _concatenate(self._among(*block) for block in self._blocks())
 
     def of_judge(self) -> dict[str, Floats]:
-        """Compare `other` with the raters' most frequent label or mean by resample, (B,) each."""
+        """Compare `other` with the raters' most frequent label or mean on resamples, (B,) each."""
         return _concatenate(self._with_other(*block) for block in self._blocks())
 
     @cached_property
@@ -178,9 +178,11 @@ class TwoWay:
         }
 
     def _alpha(self, several: Floats, n: Floats, pairs: Floats, totals: Floats) -> Floats:
-        """Return 1 - (N - 1) sum_u m_u / p_u S(n_u) / S(T).
+        """Return alpha = 1 - (N - 1) * sum_u [S(n_u) * m_u / p_u] / S(T).
 
-        p_u is the number of pairs of different raters, and S the squared differences of all pairs.
+        m_u is the number of labels of unit u, p_u its number of pairs of different raters, and S
+        the sum of squared differences over all pairs. N and T are those of `krippendorff_alpha`.
+        All numbers are of weighted labels.
         """
         scale = self._scale(totals)[:, None, :]
         size, labels = n.sum(axis=-1), totals.sum(axis=-1)
@@ -191,7 +193,7 @@ class TwoWay:
         return 1 - ratio((labels - 1) * observed, np.where(varied, overall, 0.0))
 
     def _scale(self, totals: Floats) -> Floats:
-        """Return each category's number, (b, K), for ordinal ones the midranks of the labels."""
+        """Return each category's number, or its midrank if categories are ordinal, (b, K)."""
         if self.level == "ordinal":
             ranks: Floats = np.cumsum(totals, axis=-1) - totals / 2
             centred: Floats = ranks - ranks.mean(axis=-1, keepdims=True)

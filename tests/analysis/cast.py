@@ -16,7 +16,7 @@ JUDGE = "model"
 def fact(
     item: str, unit: str, rater: str, value: str | None, variable: str = "answerable", **more: Any
 ) -> LabelFact:
-    """A label; `query` is the item, the rater a person unless it is the judge."""
+    """A label; the query's name is the item's, and the rater is a person unless it is the judge."""
     facts: dict[str, Any] = {
         "kind": "question",
         "missing": None,
@@ -33,7 +33,7 @@ def fact(
 
 
 def table(rows: dict[str, str], variable: str = "answerable", **more: Any) -> list[LabelFact]:
-    """Labels from a string for each rater, one character a unit; `.` is no label, `?` an escape.
+    """Labels from a string for each rater, with one character per unit: `.` none, `?` an escape.
 
     Unit n belongs to item and query n // 2, so that each query has two units.
     """

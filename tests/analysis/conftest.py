@@ -1,4 +1,4 @@
-"""The contract's study and CRUX's, loaded once a module, and the numbers that others computed."""
+"""The contract's study and CRUX's, loaded once per module, and reference numbers from elsewhere."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(*arguments: str) -> str:
 
 @pytest.fixture(scope="package", autouse=True)
 def _few_resamples() -> Iterator[None]:
-    """Resample less, as no test here checks digits: 10,000 resamples cost more than a report."""
+    """Resample less: no test here checks digits, and 10,000 resamples take longer than a report."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resampling, "RESAMPLES_OF_FEW", FEW_RESAMPLES)
         yield
@@ -43,7 +43,7 @@ def _few_resamples() -> Iterator[None]:
 
 @pytest.fixture(scope="package", autouse=True)
 def _few_contexts() -> Iterator[None]:
-    """Sample fewer contexts: measures of 48 cost a quarter of the time of all measures."""
+    """Sample fewer contexts: those of 48 take a quarter of the time of all measures."""
     with pytest.MonkeyPatch.context() as patch:
         for name, preset in PRESETS.items():
             patch.setitem(PRESETS, name, replace(preset, samples=FEW_CONTEXTS))

@@ -1,4 +1,4 @@
-"""Names with every character that has a meaning in some format."""
+"""Names with every character that is special in some format."""
 
 from __future__ import annotations
 

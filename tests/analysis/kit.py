@@ -18,9 +18,9 @@ HIGH = 3
 
 
 class Kit:
-    """The commands' reports and exports of the kit, each made once.
+    """The commands' reports and exports of the kit, each created once.
 
-    The campaigns `crux-t1` and `crux-t2` must be there. Values do not depend on the number of
+    The campaigns `crux-t1` and `crux-t2` must exist. Values do not depend on the number of
     resamples, so that reports take two.
     """
 
@@ -78,7 +78,7 @@ class Kit:
                     yield line_of(item, item, value, rater, kind)
 
     def all_ratings(self) -> Path:
-        """Every rating of task two, those of null questions among them."""
+        """Every rating of task two, including those of null questions."""
         return write_lines(self.folder / "all_ratings.jsonl", self.ratings())
 
     def both_rated(self) -> Path:
@@ -90,7 +90,7 @@ class Kit:
         return write_lines(self.folder / "asked.jsonl", self._shared(asked))
 
     def second_as_judge(self) -> Path:
-        """The same, with annotator2 as a judge that is compared with annotator1."""
+        """The ratings of the same units, with annotator2 as a judge compared with annotator1."""
         return write_lines(self.folder / "judge.jsonl", as_judge(self._shared(self.ratings())))
 
     def second_as_judge_and_asked(self) -> Path:
@@ -98,7 +98,7 @@ class Kit:
         return write_lines(self.folder / "judge_asked.jsonl", as_judge(self._shared(asked)))
 
     def own_labels(self, person: str) -> Path:
-        """A person's answers on the oracle reports, and as a judge's their ratings cut at 3."""
+        """A person's answers on the oracle reports, and their ratings, cut at 3, as a judge."""
         answers = {
             row["id"]: row["answerability"]
             for row in self.lines(f"crux/annotations/{person}/qlabels.jsonl")

@@ -52,7 +52,7 @@ def test_the_files_contain_the_ratings_of_the_table() -> None:
 
 
 def test_contexts_cover_what_their_passages_answer(example: None) -> None:
-    # q8 and q9 are filtered. p3 and p1 answer q0 to q4 and q7: six of eight, in 15 words of 25.
+    # q8 and q9 are filtered out. p3 and p1 answer q0 to q4 and q7: six of eight, in 15 of 25 words.
     found = measures("--campaign", "ratings")
     assert values(found, "Cov", "judge") == {"oracle": 1, "bm25": 6 / 8, "empty": 0}
     assert values(found, "Tokens", "judge") == {"oracle": 25, "bm25": 15, "empty": 0}

@@ -48,7 +48,7 @@ def demo(*arguments: object) -> list[str]:
 
 @pytest.fixture(scope="module")
 def first(environment: dict[str, str]) -> Iterator[str]:
-    """The output of the command until the site is open; the site runs meanwhile."""
+    """The command's output until the site is open; the site runs within the block."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -37,7 +37,7 @@ QUESTIONS = {q["id"]: q["text"] for line in lines(FILES / "batch.jsonl") for q i
 
 
 def rating(question: str, passage: str) -> int:
-    """The author's rating: how many of the question's longer words the passage has, at most 5."""
+    """The rule of the ratings: how many longer words of the question the passage has, at most 5."""
     words = {word.strip("?.,'").casefold() for word in QUESTIONS[question].split()}
     return min(5, sum(word in passage.casefold() for word in words if len(word) > 4))
 

@@ -1,4 +1,4 @@
-"""GaRAGe from relevance to figures: writers see the uses, and deflect without relevant passages."""
+"""GaRAGe from relevance to figures: writers see uses, and deflect without relevant passages."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def test_wrong_items_and_campaigns_without_a_list_are_refused_in_one_line(tmp_pa
     with pytest.raises(CommandError, match="asked all chosen items"):
         run(*create, "--option", "chosen=q1r", "--human-share", "0.5")
     assert "The items were chosen" in run(*create, "--option", "chosen=q1r", "--dry-run")
-    # A key may contain a comma: then it stands in quotes, as in CSV.
+    # A key with a comma is in quotation marks, as in CSV.
     with pytest.raises(CommandError, match=r"no item 'Paris, \"1924\"' for report-coverage"):
         run(*create, "--option", 'chosen="q1r","Paris, ""1924"""')
     with pytest.raises(CommandError, match=r'quote each word with a comma, as in "a,b",c'):

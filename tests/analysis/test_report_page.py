@@ -117,7 +117,7 @@ def test_the_file_shows_what_the_page_shows(labelled: Campaign) -> None:
     page = client.get(f"/campaigns/{labelled.pk}/results/").content.decode()
     file = client.get(f"/campaigns/{labelled.pk}/report.html").content.decode()
     sections = re.findall(r"<section.*?</section>", page, re.DOTALL)
-    # What needs attention belongs to the site, and is no part of the report.
+    # The list of what needs attention belongs to the site, not to the report.
     sections = [each for each in sections if 'class="card next"' not in each]
     assert len(sections) == 9
     assert '<p class="figure-files"' not in file
@@ -198,7 +198,7 @@ def test_a_result_that_a_filter_leaves_empty_names_the_filter_to_remove(
 def test_the_number_of_database_queries_does_not_grow_with_labels(
     labelled: Campaign, tmp_path: Path
 ) -> None:
-    """Counted for the page and the job together, which is carried out at once here."""
+    """Queries are counted for the page and its job together; the job runs at once here."""
     client = logged_in("researcher")
     client.get("/")  # the first request of a session stores when the person was last there
     counts = []
@@ -208,7 +208,7 @@ def test_the_number_of_database_queries_does_not_grow_with_labels(
             client.get(f"/campaigns/{labelled.pk}/results/")
         counts.append(len(asked))
         more_labels(labelled, tmp_path)
-    # A job that takes long on a busy machine stores its progress once more.
+    # On a busy machine a job takes longer, and may store its progress once more.
     assert max(counts) - min(counts) <= 1
     assert max(counts) <= 105
 

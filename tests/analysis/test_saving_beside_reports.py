@@ -1,4 +1,4 @@
-"""People save while every place in which somebody may wait for a report is held."""
+"""People can save while every thread in which a request may wait for a report is taken."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tests.page_cast import answers, client_of, make_study, page
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_a_save_is_answered_while_every_place_for_reports_is_held(
+def test_a_save_is_answered_while_all_threads_for_reports_are_taken(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tested without a clock, and with one thread more than may wait for reports.
+    """The test uses no clock, and one more thread than may wait for reports.
 
     No worker runs, so each waiting request waits until the test ends it.
     """

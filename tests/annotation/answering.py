@@ -20,7 +20,7 @@ def person(item: Item, name: str) -> Assignment:
 
 
 def good_answer(assignment: Assignment) -> dict[str, Any]:
-    """An answer: the first code of every variable that is asked, and evidence where it may be."""
+    """An answer: the first code of every asked variable, and evidence where it is allowed."""
     spec, asked = present(assignment.item), schema(assignment.item.campaign)
     texts = dict(texts_by_field(spec))
     return {

@@ -1,6 +1,6 @@
 """A process in which many people ask for their next item at once, over a file database.
 
-`python -m tests.annotation.crowd CAMPAIGN PEOPLE CLICKS` starts PEOPLE times CLICKS threads at a
+`python -m tests.annotation.crowd CAMPAIGN PEOPLE CLICKS` starts PEOPLE * CLICKS threads at a
 barrier, CLICKS for each person, and each takes items until there are none. At the end it prints the
 items of each person, with the units asked and sampled, and each item's counts.
 """

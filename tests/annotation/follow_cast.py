@@ -62,7 +62,7 @@ def coverage_payload(held: Assignment, codes: Mapping[str, str]) -> dict[str, An
 
 
 def given(campaign: Campaign, who: Rater) -> dict[str, list[str]]:
-    """All that a person is given now: the units that are asked, by item, each marked as done."""
+    """All items that a person gets now, with the asked units; each is marked as done."""
     found: dict[str, list[str]] = {}
     while held := next_assignment(campaign, who):
         found[held.item.key] = held.asked

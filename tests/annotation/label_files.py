@@ -1,4 +1,4 @@
-"""Labels files that answer every unit of a campaign, made from what `export --what units` asks."""
+"""Labels files that answer every unit of a campaign, created from `export --what units`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol, Variable
 from tests.cast import Line
 
-# Name, kind, replicate, and where each starts in the list of codes.
+# Name, kind, replicate, and the index of the first code in the list of codes.
 RATERS = (
     ("ann", "human", 0, 0),
     ("=bo", "human", 0, 1),
@@ -21,7 +21,7 @@ RATERS = (
 
 
 def labels_for(campaign: Campaign, units: list[Line]) -> list[Line]:
-    """Every unit answered by every rater, conditions kept; some labels and answers missing."""
+    """Labels of every unit by every rater that follow all conditions; some are missing."""
     protocol = PROTOCOLS[campaign.protocol]
     return [
         line

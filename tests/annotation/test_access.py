@@ -1,4 +1,4 @@
-"""What an account can access: its own work and its neighbours, and nothing hidden from it."""
+"""What an account can access: its own work with neighbouring items, and nothing hidden from it."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class TestCampaigns:
         assert list(visible_campaigns(study.ben)) == []
         assert list(open_campaigns(study.ada)) == []
 
-    def test_a_campaign_whose_items_one_all_had_and_lost_is_not_listed(self, study: Study) -> None:
+    def test_a_campaign_all_of_whose_items_a_person_lost_is_not_listed(self, study: Study) -> None:
         for item in items_of(study.campaign):
             row(item, study.ada, **EXPIRED)
         assert list(visible_campaigns(study.ada)) == []
@@ -406,7 +406,7 @@ class TestIntake:
 @pytest.mark.postgresql
 class TestNeighbours:
     def test_neighbours_are_the_nearest_in_the_order_of_assignment(self, study: Study) -> None:
-        # Given out from the last item to the first.
+        # Assigned from the last item to the first.
         rows = [row(item, study.ada) for item in items_of(study.campaign)[::-1]]
         uids = [None, *(each.uid for each in rows), None]
         for n, each in enumerate(rows):

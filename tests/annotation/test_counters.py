@@ -299,7 +299,7 @@ class TestFolding:
     def test_folding_leaves_fewer_rows_with_the_same_sums(self, study: Study) -> None:
         for user in (study.ada, study.ben) * 4:
             submit(study.assignment(user), payload("no"), "page")
-        # Some changes fold the rows by themselves; after all others there are rows to fold.
+        # Some changes fold rows themselves; all others leave rows to fold.
         while Tally.objects.count() == len(kept()):
             Item.objects.update(quota=F("quota") + 1)
         before = kept()

@@ -1,4 +1,4 @@
-"""Written answers that a later campaign shows or validates: which, in which order, and of what."""
+"""Written answers that a later campaign shows or validates: which, and in which order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A CSV file that a spreadsheet opens runs nothing, and comes back as it was (S14)."""
+"""A CSV file runs no formula in a spreadsheet, and is imported unchanged (S14)."""
 
 from __future__ import annotations
 

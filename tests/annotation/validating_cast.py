@@ -25,7 +25,7 @@ def validating(option: str = JUDGE, **more: Any) -> Design:
 
 
 def plain_answer(assignment: Assignment) -> dict[str, dict[str, Any]]:
-    """The first code of every variable that is asked, evidence where it is owed, and a text."""
+    """The first code of every asked variable, owed evidence, and a text."""
     spec, asked = present(assignment.item), schema(assignment.item.campaign)
     units: dict[str, dict[str, Any]] = {}
     for name, unit in asked_units(assignment, spec).items():
@@ -52,7 +52,7 @@ def plain_answer(assignment: Assignment) -> dict[str, dict[str, Any]]:
 def judged(
     item: Item, answers: Mapping[str, Mapping[str, Any]] | None = None, rater: Rater | None = None
 ) -> Response:
-    """The judge's answer to an item: the given units or, without any, a plain one to all of it."""
+    """The judge's answer to an item: with the given units, or else a plain answer to all units."""
     names = list(item.units.order_by("position").values_list("name", flat=True))
     assignment = Assignment(item=item, rater=rater or judge(), asked=list(answers or names))
     given = answers or plain_answer(assignment)

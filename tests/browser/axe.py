@@ -1,4 +1,4 @@
-"""What axe-core finds wrong with a page in its present state; with --all in all four looks."""
+"""Check a page's current state with axe-core, and with --all in all four looks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from playwright.sync_api import Page
 
 from tests.extent import Extent
 
-# Evaluated by the browser's own debugger, so that the policy against foreign scripts stays on.
+# Evaluated through the browser's debugger, so that the content security policy stays on.
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
 # Half of the time goes to contrast, text by text. Texts with the same style over the same
 # background in the same layer have the same contrast, so one of each kind is checked.
@@ -63,10 +63,10 @@ LOOKS: tuple[tuple[Any, int], ...] = (
 def violations(
     page: Page, state: str, exclude: tuple[str, ...] = (), rare: bool = False
 ) -> list[str]:
-    """Describe each violation, with the state and the look in which it was found.
+    """Describe each violation, with its state and its look: light or dark, wide or narrow.
 
-    Without --all it looks once, light and wide: the other looks have the same elements and words,
-    and a look takes longer than most tests. States that are `rare` it then leaves out.
+    Without --all, only the light wide look is checked: the others have the same elements and words,
+    and a check takes longer than most tests. States that are `rare` are then left out.
     """
     if rare and not Extent.everything:
         return []

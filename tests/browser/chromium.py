@@ -1,4 +1,4 @@
-"""Chromium, the page that tests share, and the requests that pages have under way."""
+"""Chromium, the page that tests share, and the open requests of pages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from playwright.sync_api import (
 from annotation.models import User
 from tests.page_cast import client_of
 
-PAGE_PATIENCE = 120_000  # milliseconds; waiting ends as soon as the page is there
+PAGE_PATIENCE = 120_000  # milliseconds; waiting ends as soon as the page has loaded
 expect.set_options(timeout=PAGE_PATIENCE)
 
 WIDE: ViewportSize = {"width": 1360, "height": 900}
@@ -56,7 +56,7 @@ def started() -> Iterator[Browser]:
 
 
 def new_context(browser: Browser, address: str, **options: Any) -> BrowserContext:
-    # The spinner until a draft is saved would be drawn sixty times a second.
+    # Otherwise the spinner that is shown while a draft is saved is drawn sixty times a second.
     context = browser.new_context(
         base_url=address, reduced_motion="reduce", **({"viewport": WIDE} | options)
     )
@@ -66,7 +66,7 @@ def new_context(browser: Browser, address: str, **options: Any) -> BrowserContex
 
 
 def note(page: Page, found: list[str]) -> None:
-    """Note a page's errors. None is expected, except network errors while the network is cut."""
+    """Record a page's errors. Only network errors while the network is cut are expected."""
 
     def said(message: ConsoleMessage) -> None:
         if message.type == "error" and not message.text.startswith("Failed to load resource"):
@@ -77,7 +77,7 @@ def note(page: Page, found: list[str]) -> None:
 
 
 def come_in(page: Page, name: str) -> None:
-    """Logs in without the form: puts the cookies into the browser that it would get there."""
+    """Log in without the form: set the cookies that the form would set."""
     session = client_of(User.objects.get(username=name)).cookies[settings.SESSION_COOKIE_NAME]
     request = HttpRequest()
     get_token(request)
@@ -115,7 +115,7 @@ class Kept:
         self.page = self.context.new_page()
 
     def empty(self) -> None:
-        """Leave nothing to the next test. Without cookies, a closing page acts for nobody."""
+        """Leave nothing to the next test. Without cookies, a closing page can save nothing."""
         self.context.clear_cookies()
         self.context.set_offline(False)
         for other in self.context.pages[1:]:
@@ -138,7 +138,7 @@ class Requests:
         self.changed = threading.Condition()
         request_started.connect(self._one_more)
         request_finished.connect(self._one_less)
-        # First of all: closing a connection fails between two tests, and the count would stay.
+        # First, since closing a connection fails between two tests, and the count would then stay.
         request_finished.receivers.insert(0, request_finished.receivers.pop())
 
     def _one_more(self, **_: object) -> None:

@@ -1,4 +1,4 @@
-"""Chromium over the live site, with every violation of the content policy and every error noted."""
+"""Chromium with the live site, recording every error and violation of the content policy."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from tests.browser.desk import Desk
 from tests.browser.mirrored import LANGUAGE, write_catalogues
 from tests.page_cast import Study, make_study
 
-# Playwright's loop runs in this thread, and the tests look into the database beside it.
+# Playwright's event loop runs in this thread, in which tests also query the database.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
 
 
 @pytest.fixture(scope="package")
 def chromium(django_db_setup: None) -> Iterator[Browser]:
-    """One for all tests of this folder that follow one another; it ends before tests of other
-    folders start event loops of their own, which they could not beside Playwright's.
+    """One browser for the tests of this folder.
 
-    The test database is made first: where a loop runs Django keeps separate connections, and those
-    of the tests without a loop would not learn of a database that was made within one."""
+    It ends before tests of other folders start event loops of their own, which is impossible while
+    Playwright's loop runs. The test database is created first: Django keeps separate connections
+    inside an event loop, and tests outside of one would not see a database created within it.
+    """
     with static_files_kept(), started() as browser:
         yield browser
 
@@ -46,8 +47,11 @@ def kept(chromium: Browser, live_server: LiveServer) -> Kept:
 def context(
     chromium: Browser, live_server: LiveServer, requests: Requests
 ) -> Iterator[BrowserContext]:
-    """A browser of the test's own: for several pages, scripts before each page, listeners, a clock
-    or a network that is cut."""
+    """A browser context for one test.
+
+    Tests request it for several pages, scripts before each page, listeners, a clock, or cutting the
+    network.
+    """
     context = new_context(chromium, live_server.url)
     yield context
     context.close()
@@ -58,7 +62,7 @@ def context(
 def page(
     request: pytest.FixtureRequest, live_server: LiveServer, requests: Requests
 ) -> Iterator[Page]:
-    """The page that tests share; of a test that asks for a context of its own, one in there."""
+    """The page that tests share, or a page in the test's own context if it requests one."""
     if "context" in request.fixturenames:
         yield request.getfixturevalue("context").new_page()
         return
@@ -70,7 +74,7 @@ def page(
 
 @pytest.fixture
 def errors(request: pytest.FixtureRequest) -> Iterator[list[str]]:
-    """What the test's pages complain of."""
+    """The errors of the test's pages."""
     found: list[str] = []
     if "context" in request.fixturenames:
         context: BrowserContext = request.getfixturevalue("context")

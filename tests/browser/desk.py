@@ -1,4 +1,4 @@
-"""An annotator's hands and eyes on the item page."""
+"""An annotator on the item page: actions, and what the page shows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ GUIDELINE_IS_IN = """() => {
 
 
 def units_of(text: str) -> int:
-    """How long a text is for the browser: in UTF-16 units."""
+    """The length of a text in the browser, in UTF-16 units."""
     return len(text.encode("utf-16-le")) // 2
 
 
@@ -96,7 +96,7 @@ class Desk:
         choice.click()
 
     def choices(self, variable: str, word: str) -> Locator:
-        """The buttons that give a variable this answer, in every unit that is asked for it."""
+        """The buttons that give a variable this answer, one for each unit."""
         group = self.page.locator(f"[data-variable='{variable}']")
         return group.locator(".choice", has_text=re.compile(f"^{word}$"))
 

@@ -1,6 +1,6 @@
 """A right-to-left language, for tests only: German in Arabic letters.
 
-Its texts are as long as those of a real language, and whatever is not in a catalogue stands out.
+Its texts are as long as those of a real language, and texts outside the catalogues are easy to see.
 """
 
 from __future__ import annotations

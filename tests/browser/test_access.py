@@ -1,4 +1,4 @@
-"""No page has anything that axe-core finds wrong: every page, every protocol, four looks each."""
+"""axe-core finds no violation on any page: every page and every protocol, in four looks."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_researchers_pages_pass_axe(page: Page, study: Study) -> None:
     keys = {"batch": [study.campaign.batch_id]} | dict.fromkeys(
         ("report", "exports", "campaign", "campaign-people"), here
     )
-    # The next test has all states of two of them, and the uploads' test those of its own.
+    # The next test covers all states of two of these pages, and the uploads' test those of uploads.
     twice = () if Extent.everything else ("batches", "campaign", "campaign-people")
     for name in READERS:
         if name in twice:
@@ -176,7 +176,7 @@ FOUND_ANEW = """() => new Promise((done) => {
 
 
 def clicks(page: Page) -> int:
-    """The clicks since the last time that they were asked for."""
+    """The number of clicks since the last call."""
     return int(page.evaluate("[sessionStorage.clicks || 0, delete sessionStorage.clicks][0]"))
 
 

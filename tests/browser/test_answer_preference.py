@@ -59,14 +59,14 @@ AT_REST = f"""() => new Promise((resolve) => {{
 
 
 def tops(page: Page) -> list[float]:
-    """How far each answer is scrolled, from 0 to 1, once neither moves."""
+    """The scroll position of each answer, from 0 to 1, once neither is moving."""
     page.evaluate(AT_REST)
     found: list[float] = page.evaluate(TOPS)
     return found
 
 
 def tops_beyond(page: Page, left: float) -> list[float]:
-    """The same, once the left one has gone further than this."""
+    """The scroll positions once the left answer is scrolled further than this."""
     page.wait_for_function(f"(left) => ({TOPS})()[0] > left", arg=left)
     return tops(page)
 

@@ -27,7 +27,7 @@ def test_the_api_documentation_is_rendered_without_a_violation(
     assert answer is not None
     assert "unsafe-inline" not in answer.headers["content-security-policy"]
     expect(desk.page.locator(".opblock")).to_have_count(len(operations()))
-    # The list of calls is drawn by a library, and is not ours to mend.
+    # The list of calls is rendered by a library, so its violations cannot be fixed here.
     assert violations(desk.page, "calls", exclude=("#api",)) == []
     operation = desk.page.locator(".opblock", has_text="Submit an answer").first
     operation.locator("button").first.click()

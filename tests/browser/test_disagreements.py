@@ -60,7 +60,7 @@ def test_on_a_phone_the_list_takes_two_screens_and_filters_open_on_request(page:
     expect(page.get_by_role("link", name="Make gold")).to_be_visible()
     page.locator("details.unit summary").first.click()
     expect(page.locator(".opened .unit-words")).to_be_visible()
-    # The part is replaced, and the keyboard keeps its place.
+    # The fragment is replaced, and keeps the keyboard focus.
     save = page.get_by_role("button", name="Save")
     page.get_by_label("Ambiguous").check()
     save.focus()

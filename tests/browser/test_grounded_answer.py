@@ -48,7 +48,7 @@ def keys(page: Page, *pressed: str) -> None:
 
 
 def submitted(desk: Desk, by: Any) -> None:
-    """Submits, and waits for the next page."""
+    """Submit, and wait for the next page."""
     first = desk.assignment
     by()
     desk.page.wait_for_url(lambda url: str(first.uid) not in url)
@@ -92,7 +92,7 @@ def test_an_item_is_answered_by_keyboard_alone(answers: Desk) -> None:
     expect(field).to_be_focused()
     keys(page, "Backspace", "Backspace")
     expect(page.locator("#words")).to_have_text("4 words")
-    # A confirmed statement moves on to the next one: five keys for four of them.
+    # A confirmed statement leads to the next one: five keys for four statements.
     keys(page, "Escape", "l", *["Space"] * STATEMENTS)
     expect(page.locator("#checklist :checked")).to_have_count(STATEMENTS)
     expect(page.locator("#checklist input").last).to_be_focused()

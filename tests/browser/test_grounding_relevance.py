@@ -77,7 +77,7 @@ def test_an_item_is_answered_by_keyboard_in_the_recorded_order(desk: Desk) -> No
     press("y")
     assert focused(desk) == "unit-0-use=answer-the-question"
     expect(count).to_have_text("0 of 4 answered")
-    # An answer that owes nothing more moves on to the next open passage.
+    # A complete answer leads to the next open passage.
     for key in "3n14kj2":
         press(key)
     expect(count).to_have_text("4 of 4 answered")

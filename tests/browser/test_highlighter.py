@@ -25,7 +25,7 @@ SELECT = """([from, to]) => import("/static/js/highlighter.js").then(({ select }
 
 
 def choose(page: Page, text: str, words: str) -> None:
-    """Selects words as a finger's handles would, without a mouse."""
+    """Select words as with touch handles, without a mouse."""
     start = text.index(words)
     places = [units_of(text[:place]) for place in (start, start + len(words))]
     page.evaluate(SELECT, places)
@@ -226,7 +226,7 @@ class TestInTheList:
         expect(listed.page.locator("[name='unit-0-answerable']:focus")).to_have_count(1)
 
 
-# The width beyond the page, though nothing around it scrolls.
+# The width beyond the page, although nothing around it scrolls.
 BEYOND = """() => {
   const { clientWidth, scrollWidth } = document.documentElement;
   const scrolls = (one) =>
@@ -408,7 +408,7 @@ class TestScreenReader:
             assert words in heard, heard
         assert desk.reading.evaluate("element => element.textContent") == TEXT
 
-    def test_suggestions_lie_beneath_highlights_and_are_not_counted_as_such(
+    def test_suggestions_are_drawn_below_highlights_and_are_not_counted_as_highlights(
         self, desk: Desk
     ) -> None:
         desk.page.evaluate(
@@ -438,7 +438,7 @@ class TestTouch:
         yield context
         context.close()
 
-    def test_highlights_are_made_removed_and_resized_by_touch(
+    def test_highlights_are_created_removed_and_resized_by_touch(
         self, desk: Desk, context: BrowserContext
     ) -> None:
         page = desk.page

@@ -49,7 +49,7 @@ def one_refused(request: Request) -> str | BaseException:
 
 
 def answered(campaign: Campaign, rater: Judge, script: Script) -> JudgeRun:
-    """A run that has ended; in a thread of its own, as Playwright has a loop in this one."""
+    """A finished run, created in another thread since Playwright's event loop is in this one."""
 
     def inside() -> JudgeRun:
         try:
@@ -66,7 +66,7 @@ def mixed(campaign: Campaign) -> JudgeRun:
 
 
 def held(campaign: Campaign) -> JudgeRun:
-    """A run under way, in the state that its pump gives it."""
+    """An active run, in the state that its pump sets."""
     run = lifecycle.start(campaign, judge("busy"), queued=True)
     until = timezone.now() + timedelta(hours=1)
     JudgeRun.objects.filter(pk=run.pk).update(
@@ -107,7 +107,7 @@ def test_every_page_about_judges_passes_axe(page: Page, campaign: Campaign) -> N
         "bench": reverse("judge-bench", args=[campaign.pk]),
     }
     for name, address in addresses.items():
-        # The next test looks at the form as it is refused, and at the judge as it is tried.
+        # The next test checks the refused form, and the judge while it is tried.
         rare = name in ("new", "judge", "estimate", "busy", "paused")
         page.goto(address)
         found += violations(page, name, rare=rare)

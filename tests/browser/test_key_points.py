@@ -1,4 +1,4 @@
-"""The three key-point pages: whole items by keyboard and by mouse, and what their exports hold."""
+"""The three key-point pages: whole items by keyboard and by mouse, and their exported labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUGGESTED = "opened in 1901"
 
 
 def begin(page: Page, folder: Path, protocol: str, key: str = "") -> Desk:
-    """Ada before her first item, or before that of a key."""
+    """Ada on her first item, or on the item with this key."""
     desk = Desk(page, study_of(protocol, folder))
     if key:
         mine, item = desk.study.assignment(desk.study.ada), desk.study.campaign.items.get(key=key)

@@ -1,4 +1,4 @@
-"""A browser keeps the work when tabs, networks, sessions and servers fail: cases A1 to A10.
+"""A browser keeps work when tabs, networks, sessions and servers fail: cases A1 to A10.
 
 What the server does in each of them is tested without a browser in tests/annotation.
 """
@@ -33,7 +33,7 @@ HURRY = """
 const real = window.setTimeout;
 window.setTimeout = (act, wait, ...more) => real(act, wait / 20, ...more);
 """
-# One message of three is lost on its way, and the answer to another one of three on its way back.
+# Of every three messages, one is lost on its way, and the response to another on its way back.
 LOSSY = """
 const send = window.fetch;
 let fate = Number(sessionStorage.getItem("fate") ?? 7);
@@ -53,7 +53,7 @@ window.fetch = async (address, options = {}) => {
   return when < 0.66 ? lose("after") : answer;
 };
 """
-# How long the oldest unsaved letter had waited when the draft was sent, in ms.
+# The age of the oldest unsaved keystroke when the draft was sent, in ms.
 WAITS = """
 window.waits = [];
 window.flying = 0;

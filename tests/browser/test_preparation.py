@@ -1,4 +1,4 @@
-"""Preparing a batch in the browser: answers reviewed by keys alone, and nothing that axe finds."""
+"""Preparing a batch in the browser: answers are reviewed by keys alone; axe finds nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def batch(transactional_db: None, tmp_path: Path) -> Batch:
-    """Rita's step with an author's answers; made in a thread, as Playwright has a loop in this."""
+    """Rita's step with an author's answers, created outside the thread of Playwright's loop."""
     cache.clear()
     rita = _user("rita", User.Role.RESEARCHER)
 

@@ -1,4 +1,4 @@
-"""Progress in the browser: numbers that stay live, and flags that lead to their labels."""
+"""Progress in the browser: numbers that update, and flags that link to their labels."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def study(transactional_db: None) -> Study:
-    """Ada and Ben agree on seven of eight reports; Rita, who calls each unit senseless, is through
-    with them."""
+    """Ada and Ben agree on seven of eight reports; Rita answers all eight, with invalid."""
     caches["reports"].clear()
     study = make_study(reports=8, people=3)
     for user, code in ((study.ada, "no"), (study.ben, "no"), (study.rita, "invalid")):

@@ -1,4 +1,4 @@
-"""Seven questions about one, in Chromium: the gate, and a long list that is filtered by typing."""
+"""Seven questions about one query, in Chromium: the gate, and a long list to filter by typing."""
 
 from __future__ import annotations
 

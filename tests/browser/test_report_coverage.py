@@ -1,4 +1,4 @@
-"""The annotator's page for report coverage, in Chromium: marks, keys, and a network that fails."""
+"""The page for report coverage, in Chromium: highlights, keys, and a failing network."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def test_unsent_work_is_restored(
         again.ready()
         assert again.quotes(1) == [FIRST]
         again.state("unsaved")
-    # The server asked for five seconds of rest; then the page tries again by itself.
+    # The server asked for a pause of five seconds; then the page tries again by itself.
     again.page.clock.fast_forward(10_000)
     again.state("saved")
     assert Draft.objects.get().payload["units"]["q:0"]["evidence"][0]["quote"] == FIRST
@@ -364,7 +364,7 @@ def test_a_closed_campaign_can_be_read_but_not_changed(desk: Desk) -> None:
 
 
 def test_reasons_for_not_judging_an_item_are_scrolled_into_view(desk: Desk) -> None:
-    """They are at the end of the list, and the button that unfolds them is at the window's edge."""
+    """The reasons are at the end of the list, and their button is at the window's edge."""
     page = desk.page
     page.set_viewport_size({"width": 1280, "height": 560})
     summary = page.get_by_text("I cannot judge this item")

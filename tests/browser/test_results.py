@@ -1,4 +1,4 @@
-"""Results in the browser: the verdict first, and measures that come when they are opened."""
+"""Results in the browser: the verdict comes first, and measures load when they are opened."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def types() -> Iterator[dict[str, Any]]:
 
 @pytest.fixture
 def page(errors: list[str], page: Page, transactional_db: None, tmp_path: Path) -> Page:
-    """Rita looks at six systems that people and a judge have labelled."""
+    """Rita before the results of six systems that people and a judge have labelled."""
     caches["reports"].clear()
     make_study()
     rows = [*labels(list(range(QUERIES)), "ada"), *labels(list(range(QUERIES)), "judge")]
@@ -64,7 +64,7 @@ def test_the_verdict_comes_first_and_each_measure_loads_when_opened(
     expect(hint.get_by_text("by over 10 points").first).to_be_visible()
     assert violations(page, "results", rare=True) == []
     assert page.evaluate("document.documentElement.scrollHeight / innerHeight") < 3
-    # The sections are listed once: by the contents, which are in sight from the first screen on.
+    # The sections are listed only in the contents, which are visible from the first screen.
     contents = page.get_by_role("navigation", name="Contents")
     expect(contents).to_be_in_viewport(ratio=1)
     head = page.get_by_role("heading", name="Systems", level=2)

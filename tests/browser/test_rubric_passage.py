@@ -171,7 +171,7 @@ def test_a_passage_is_answered_by_mouse_and_unsaved_work_is_kept(rated: Desk) ->
     assert len(labels("Study")["r", " blank "][1]) == 2
 
 
-def test_a_change_made_elsewhere_is_reported_with_a_choice(rated: Desk) -> None:
+def test_a_change_in_another_tab_is_reported_with_a_choice(rated: Desk) -> None:
     page = rated.page
     rated.unit(number_of(rated, " blank ")).locator(".unit-text").click()
     page.keyboard.press("m")

@@ -1,4 +1,4 @@
-"""The time that is stored with an answer: what its timer counts, by the test's own clock."""
+"""The time that is stored with an answer: what its timer counts, on a simulated clock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIMER = """async (script) => {
 
 class TestTimeOnTask:
     def run(self, page: Page, seconds: int, alive: bool = True) -> float:
-        """The seconds counted after so many have passed, with a moving pointer or without."""
+        """The seconds counted after this many have passed, with or without pointer movement."""
         step = 10 if alive else 600
         for _ in range(seconds // step):
             page.clock.fast_forward(1000 * step)

@@ -1,4 +1,4 @@
-"""Uploads in the browser: dropped, watched, kept, also without scripts; axe finds nothing."""
+"""Uploads in the browser: dropped, watched, kept, even without scripts; axe finds nothing."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def ada() -> str:
 
 
 def given() -> dict[str, tuple[str, list[str]]]:
-    """Ada's labels as they are exported: the value, and the quotes where they stand."""
+    """Ada's labels as exported: the value, and the quotes with their locations."""
     return {
         line["unit"]: (line["value"], [s["text"] for s in line.get("spans") or []])
         for line in exported("Study", "labels")

@@ -1,4 +1,4 @@
-"""The demonstration batch and its labels are as their README says, read by plain json."""
+"""The demonstration batch and its labels, read by plain json, are as their README says."""
 
 from __future__ import annotations
 

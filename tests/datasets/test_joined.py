@@ -1,4 +1,4 @@
-"""Quotes joined from several stretches: where they are cut, and how short a stretch may be."""
+"""Quotes joined from several stretches of text: where they are cut, and how short they may be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two brokers of messages, and failures of each."""
+"""The two message brokers, and failures of each."""
 
 from __future__ import annotations
 

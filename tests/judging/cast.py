@@ -29,7 +29,7 @@ SETTING = "dense-setting"
 
 
 def query(number: int) -> dict[str, Any]:
-    """A query whose first report was written by a system that no judge may learn of."""
+    """A query whose first report was written by a system whose name no judge may see."""
     return {
         "id": f"q{number}",
         "text": f"How was bridge {number} built?",
@@ -62,7 +62,7 @@ def query(number: int) -> dict[str, Any]:
 
 
 def campaign_of(folder: Path, protocol: str = "report-coverage", **options: Any) -> Campaign:
-    """A campaign over the two queries, beside the module's own if there is one."""
+    """A campaign over the two queries, in addition to the module's own if there is one."""
     path = folder / "batch.jsonl"
     path.write_text("".join(json.dumps(query(n)) + "\n" for n in (1, 2)), "utf-8")
     if not Batch.objects.filter(name="bridges").exists():
@@ -102,7 +102,7 @@ def run_scripted(
     control: Control | None = None,
     backend: Scripted | None = None,
 ) -> tuple[JudgeRun, Ending, Scripted]:
-    """A run from its start to its end, its counts as they are stored."""
+    """A complete run, with its counts as stored."""
     backend = backend or Scripted(script)
     run = lifecycle.start(campaign, rater, limit)
     lease = lifecycle.lease_run(run)

@@ -24,7 +24,7 @@ def made_once(
     django_db_blocker: DjangoDbBlocker,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[int | None]:
-    """The campaign of a module's tests, each of which returns to it; none where they commit."""
+    """The campaign that a module's tests share and restore; none if they commit."""
     if "transaction=True" in request.path.read_text("utf-8"):
         yield None
         return
@@ -48,7 +48,7 @@ def only_server() -> Iterator[Running]:
 def server(only_server: Running) -> Iterator[Running]:
     only_server.behave(reset=True)
     yield only_server
-    only_server.behave()  # so that it holds nothing back any more
+    only_server.behave()  # so that it releases held calls
 
 
 @pytest.fixture(scope="session")

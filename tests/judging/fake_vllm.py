@@ -1,8 +1,8 @@
 """A program in place of vLLM for tests without a model: `serve MODEL --port=N …` only.
 
-FAKE_VLLM in its environment changes its behaviour, as JSON: it takes `slow` seconds until it
+FAKE_VLLM in its environment changes its behaviour, as JSON. It takes `slow` seconds until it
 answers, holds all calls after `holds_after`, `says` a text on standard error and `exits` with a
-code instead of serving, does so `once` (a file) at its first start only, and `dies` after this many
+code instead of serving, with `once` (a file) only at its first start, and `dies` after this many
 calls. It starts a process of its own, as vLLM does, and appends its process id to the file `notes`.
 """
 
@@ -50,7 +50,7 @@ def _note(options: dict[str, Any], arguments: list[str], child: int) -> None:
 
 
 def _refuses(options: dict[str, Any]) -> bool:
-    """Whether it refuses to start: always, or at the first start only."""
+    """Whether to refuse to start: always, or only at the first start."""
     if "once" not in options:
         return True
     first = Path(options["once"])
@@ -84,7 +84,7 @@ async def _serve(port: int, options: dict[str, Any]) -> None:
 
 
 def _mortal(calls: int) -> Any:
-    """End the process in the middle of a call, after this many."""
+    """End the process in the middle of a call, after this many calls."""
     from aiohttp import web
 
     seen = 0

@@ -1,4 +1,4 @@
-"""Tandem's commands and workers with short leases, so that a death is noticed in seconds.
+"""Tandem's commands and workers with short leases, so that a dead process is noticed in seconds.
 
 `python -m tests.judging.hurried run_judge …` is `manage.py run_judge …`, and the same with `celery
 worker …`. TANDEM_TEST_LEASE is how long a lease lasts, in seconds. With TANDEM_TEST_POISON judges

@@ -27,7 +27,7 @@ REPORTS, QUESTIONS = 20, 10
 UNITS = REPORTS * QUESTIONS
 CONCURRENCY = 8
 GROUP = 32
-# A run may send this many requests beside its units, to probe the server.
+# A run may send this many requests in addition to its units', to probe the server.
 PROBES = 20
 RUN = ("run_judge", "--campaign", "c", "--judge", "j")
 
@@ -45,7 +45,7 @@ class House:
     def start(
         self, *command: str, limited: Callable[[], None] | None = None
     ) -> subprocess.Popen[str]:
-        """Start a process of ours, which calls `limited` before anything else."""
+        """Start a process of Tandem's, which calls `limited` first."""
         return Process(
             [sys.executable, *command],
             cwd=ROOT,
@@ -65,14 +65,14 @@ class House:
         return self.manage_all(arguments)
 
     def manage_all(self, *commands: Sequence[str]) -> str:
-        """Run commands one after the other in one process; return their output."""
+        """Run commands in sequence in one process; return their output."""
         process = self.start(*command_line(commands)[1:])
         out, _ = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, out
         return out
 
     def asked(self, query: str) -> list[tuple[Any, ...]]:
-        """The rows of an SQL query, as they are stored now."""
+        """The current rows of an SQL query."""
         if ON_POSTGRESQL:
             with psycopg.connect(self.env["DATABASE_URL"]) as server:
                 return server.execute(query.encode()).fetchall()
@@ -105,7 +105,7 @@ class House:
         return Counter((row["item"], row["unit"]) for row in rows if row.get("value"))
 
     def labelled(self) -> int:
-        """How many labels there are."""
+        """The number of labels."""
         return int(self.asked("SELECT count(*) FROM annotation_label")[0][0])
 
     @contextmanager
@@ -115,7 +115,7 @@ class House:
 
     @contextmanager
     def celery(self, *arguments: str, hurried: bool = False) -> Iterator[subprocess.Popen[str]]:
-        """Start a worker or a beat, and kill it at the end; its output goes to the folder's log."""
+        """Start a worker or a beat, and kill it at the end; its output is in the folder's log."""
         celery = ("tests.judging.hurried", "celery") if hurried else ("celery", "-A", "config")
         with (self.folder / "celery.log").open("a") as log:
             process = Process(
@@ -144,7 +144,7 @@ class House:
 def each_once(house: House, url: str = "", kills: int = 0) -> bool:
     """Whether every unit has exactly one label, and all invariants hold.
 
-    With the address of a server, they are compared with its counts.
+    With the address of a server, the labels are compared with its counts.
     """
     labels = house.labels(*(("--server", url, "--kills", str(kills)) if url else ()))
     return len(labels) == UNITS and set(labels.values()) == {1}

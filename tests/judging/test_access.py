@@ -1,4 +1,4 @@
-"""Who finds judges, runs, calls and answers, and in which order."""
+"""Who can find judges, runs, calls and answers, and in which order."""
 
 from __future__ import annotations
 

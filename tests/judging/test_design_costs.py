@@ -1,4 +1,4 @@
-"""What the judges of an account would cost over a design that is not created yet."""
+"""What an account's judges would cost for a design that has not been created yet."""
 
 from __future__ import annotations
 

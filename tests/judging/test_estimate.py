@@ -31,7 +31,7 @@ def priced() -> None:
 
 
 def thrifty(request: Request) -> Answer:
-    """Two characters a token, half of the prompt cached, ten tokens written."""
+    """Two characters per token, half of the prompt cached, and ten completion tokens."""
     prompt = length_of(request) // 2
     usage = {
         "prompt_tokens": prompt,

@@ -217,7 +217,7 @@ def test_requests_are_measured_on_a_sample(
     reuse: str,
     looked_at: int,
 ) -> None:
-    """The campaign is bigger than the sample; rows of an item stand together."""
+    """The campaign is larger than the sample, and assignments of an item are adjacent."""
     seen: list[Assignment] = []
     prepare_all = Preparer.prepare_all
 

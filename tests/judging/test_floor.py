@@ -1,4 +1,4 @@
-"""The baseline gives a lexical judge's labels without a judge, computed once per batch."""
+"""The baseline has the labels of a lexical judge, without a judge, computed once per batch."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def said_by_judge(campaign: Campaign) -> dict[str, dict[UnitKey, str]]:
 
 
 @pytest.mark.parametrize("protocol", [p for p in PROTOCOLS if PROTOCOLS[p].variables])
-def test_the_floor_has_the_labels_of_a_lexical_judge(protocol: str, tmp_path: Path) -> None:
+def test_the_baseline_has_the_labels_of_a_lexical_judge(protocol: str, tmp_path: Path) -> None:
     campaign = campaign_of(tmp_path, protocol)
     found = get_floor(campaign)
     judged = said_by_judge(campaign)
@@ -51,25 +51,25 @@ def test_the_floor_has_the_labels_of_a_lexical_judge(protocol: str, tmp_path: Pa
     assert any(found.codes.values()) == (texts and bool(judged))
 
 
-def test_the_floor_has_no_rule_for_unordered_categories(tmp_path: Path) -> None:
+def test_the_baseline_has_no_rule_for_unordered_categories(tmp_path: Path) -> None:
     found = get_floor(campaign_of(tmp_path, "grounding-relevance"))
     assert (set(found.codes), found.without_rule) == ({"relevant"}, {"use"})
 
 
-def test_the_floor_labels_no_item_without_a_text(
+def test_the_baseline_labels_no_item_without_a_text(
     tmp_path: Path,
 ) -> None:
     found = get_floor(campaign_of(tmp_path, "question-typing"))
     assert not any(found.codes.values())
 
 
-def test_the_floor_writes_no_judge_run_or_answer(tmp_path: Path) -> None:
+def test_the_baseline_writes_no_judge_run_or_answer(tmp_path: Path) -> None:
     get_floor(campaign_of(tmp_path))
     for model in (Rater, Assignment, Response, Label, Judge, JudgeRun, JudgeCall):
         assert model._default_manager.count() == 0
 
 
-def test_the_floor_is_computed_once_for_a_batch_and_its_options(
+def test_the_baseline_is_computed_once_for_a_batch_and_its_options(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign = campaign_of(tmp_path)
@@ -82,7 +82,7 @@ def test_the_floor_is_computed_once_for_a_batch_and_its_options(
     assert counted == [4]
 
 
-def test_the_floor_is_computed_anew_for_other_options_or_another_rule(
+def test_the_baseline_is_computed_again_for_other_options_or_another_rule(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign = campaign_of(tmp_path)
@@ -98,7 +98,7 @@ def test_the_floor_is_computed_anew_for_other_options_or_another_rule(
 
 
 def count_items(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Count the items that the rule answers from now on, in the only entry of the list."""
+    """Count the items that the rule answers from now on, in a list with one number."""
     counted, answers = [0], Lexical.answers
 
     def counting(self: Lexical, facts: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`check_invariants` confirms that all is well, or names what is wrong and where."""
+"""`check_invariants` reports no violation, or names each violation and its row."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_command_fails_with_the_number_of_violations(run: JudgeRun) -> None:
 def test_two_current_answers_to_one_assignment_are_found(run: JudgeRun) -> None:
     row = Assignment.objects.filter(status="done")[0]
     with connection.cursor() as cursor:
-        # The database itself keeps them out, as long as it has this index.
+        # The database itself refuses them as long as it has this index.
         cursor.execute("DROP INDEX one_current_response")
     Response.objects.create(assignment=row, payload={}, door="judge", revision=2)
     assert [line for line in found() if line.startswith("I1")] == [

@@ -147,7 +147,7 @@ def test_a_jury_takes_the_quotes_of_the_winning_members_without_duplicates(
     assert {span.method for label in of_jury for span in label.spans.all()} == {"exact"}
 
 
-def test_holding_the_same_jury_again_writes_nothing(three: Campaign) -> None:
+def test_forming_the_same_jury_again_writes_nothing(three: Campaign) -> None:
     hold(three, "--judges", "a,b,c")
     responses = Response.objects.count()
     assert "0 answers written, 4 as they were" in hold(three, "--judges", "a,b,c")

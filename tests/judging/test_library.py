@@ -1,4 +1,4 @@
-"""Every judge file of the library is complete, passes its fixtures, and works by one command."""
+"""Every judge file of the library is complete, passes its fixtures, and is added by one command."""
 
 from __future__ import annotations
 

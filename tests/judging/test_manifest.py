@@ -1,4 +1,4 @@
-"""A run's configuration and results, and the hash over them."""
+"""A run's configuration and results, and the hash that seals them."""
 
 from __future__ import annotations
 

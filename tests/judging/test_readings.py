@@ -1,4 +1,4 @@
-"""A model that writes fences, reasoning and words around its answers is read, and never wrongly."""
+"""Answers amid Markdown fences, reasoning and prose are read, and never wrongly."""
 
 from __future__ import annotations
 

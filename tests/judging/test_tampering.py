@@ -1,4 +1,4 @@
-"""Changes to people's answers outside Tandem are found, row by row."""
+"""Changes to people's answers from outside Tandem are found, row by row."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Cast:
 
 @pytest.fixture(scope="module")
 def made(django_db_setup: None, django_db_blocker: Any) -> Iterator[Cast]:
-    """Created once, since it takes longer than most tests; each test returns to this state."""
+    """The data, created once because that takes longer than most tests, and restored after each."""
     with rolled_back(django_db_blocker):
         yield make_cast()
 
@@ -148,7 +148,7 @@ def test_a_flipped_label_of_an_earlier_revision_is_found(cast: Cast) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("payload", [{}, {"units": None, "comment": None}, []])
-def test_an_emptied_payload_is_found(cast: Cast, payload: Any) -> None:
+def test_an_emptied_answer_is_found(cast: Cast, payload: Any) -> None:
     Response.objects.filter(assignment=cast.ben).update(payload=payload)
     place = cast.at(cast.ben, "revision 1")
     assert found() == [f"labels: {place}: its payload contains no units"]

@@ -77,7 +77,7 @@ def test_each_worker_sweeps_at_its_start_and_every_fifteen_seconds(sent: list[Me
 class TestAPump:
     @pytest.fixture
     def worked(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float | None]]:
-        """The runs that were worked on, and for how long; each is handed over again."""
+        """The runs that were worked on, and for how long; each is handed over afterwards."""
         monkeypatch.setattr(worker, "_ending", type(worker._ending)())
         found: list[tuple[int, float | None]] = []
 
@@ -90,7 +90,7 @@ class TestAPump:
         monkeypatch.setattr(tasks, "work", work)
         return found
 
-    def test_works_on_its_run_for_two_minutes_and_notifies_the_next_run_of_its_lane(
+    def test_a_pump_works_for_two_minutes_and_notifies_the_next_run_of_its_lane(
         self,
         campaign: Campaign,
         sent: list[Message],
@@ -104,7 +104,7 @@ class TestAPump:
         assert (worked, sent) == ([(second.pk, 120.0)], [pump(first.pk)])
         assert worker._controls == []
 
-    def test_of_a_worker_that_is_ending_begins_and_notifies_nothing(
+    def test_a_worker_that_is_ending_starts_no_pump_and_notifies_nobody(
         self,
         campaign: Campaign,
         sent: list[Message],

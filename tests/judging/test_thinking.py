@@ -118,7 +118,7 @@ def test_a_run_within_its_budget_counts_thinking_tokens_separately(campaign: Cam
     assert manifest_of(run)["usage"]["thinking_tokens"] == 90
     assert compare_judges(campaign)[0]["spent"]["thinking_tokens"] == 90
     assert not list(runs_count_their_calls())
-    # A run from before counted cached tokens as its server said, also beyond the prompt's.
+    # An earlier run counted cached tokens as its server did, even beyond those of the prompt.
     told = BESIDE | {"prompt_tokens_details": {"cached_tokens": 900}}
     JudgeCall.objects.filter(run=run).update(usage=told)
     assert "I8" in next(runs_count_their_calls())

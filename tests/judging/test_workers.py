@@ -1,6 +1,6 @@
-"""Workers and the beat survive being killed, stopped or notified twice, on either broker.
+"""Workers and the beat survive being killed, stopped or notified twice, with either broker.
 
-Messages are hints, and the ledger is the truth. So whatever happens to messages and workers, every
+The ledger decides, and messages are only hints. So whatever happens to messages and workers, every
 unit is answered once, and only calls under way at a kill are paid again.
 """
 
@@ -48,7 +48,7 @@ REPAID = CONCURRENCY + GROUP + PROBES
 
 @pytest.fixture
 def broker(request: pytest.FixtureRequest, house: House) -> Broker:
-    """The one that goes with the database: files beside SQLite, Valkey beside PostgreSQL."""
+    """The broker that belongs to the database: files with SQLite, Valkey with PostgreSQL."""
     if not ON_POSTGRESQL:
         return InFiles(house.folder)
     found = InValkey(request.getfixturevalue("valkey_server"))

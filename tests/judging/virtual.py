@@ -27,7 +27,7 @@ Reply = Answer | BaseException
 
 
 class _Selector(selectors.SelectSelector):
-    """A selector whose waiting ends at once and moves the clock."""
+    """A selector that does not wait, but moves the clock instead."""
 
     passed = 0.0
 
@@ -65,7 +65,7 @@ def now() -> float:
 class Server:
     """Answers each request after `latency` seconds with the result of `reply` at that time.
 
-    Above `cap` calls at once it refuses at once. `began` holds the moments of all calls.
+    Beyond `cap` simultaneous calls it refuses at once. `began` holds the start times of all calls.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Server:
 
 @dataclass
 class Ride:
-    """How a lane went: its results, how long it took, and what ended it early, if anything did."""
+    """The outcome of a lane: its results, its duration, and what ended it early, if anything."""
 
     results: list[Result] = field(default_factory=list)
     ended: list[tuple[str, str, bool]] = field(default_factory=list)
@@ -207,7 +207,7 @@ async def ride(
 
 
 async def _end(gone: Ride, dispatcher: Dispatcher, writer: Writer) -> None:
-    """Do what a pump does at its end."""
+    """End a lane as a pump does."""
     if not gone.ended:
         dispatcher.outcomes.judge_suspects()
     for result in await dispatcher.drain(10):

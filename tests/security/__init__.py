@@ -1,1 +1,1 @@
-"""Attacks on the site, and what it has to answer."""
+"""Attacks on the site, and the responses that they must get."""

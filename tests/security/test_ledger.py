@@ -1,7 +1,7 @@
 """A route that shows others' answers records a look in the ledger, whatever its method.
 
-The test finds out what a route shows: it plants words in others' answers, quotes and judges'
-completions, and it changes others' labels. A response shows others' answers if it contains a
+To find out what a route shows, the test plants words in others' answers, quotes and judges'
+completions, and changes others' labels. A response shows others' answers if it contains a
 planted word, or if it differs after the labels changed.
 """
 

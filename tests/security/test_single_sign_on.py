@@ -127,7 +127,7 @@ class TestAccounts:
         assert Invitation.objects.get(pk=made.invitation.pk).used_by == user
         assert come_back(Client(), "ada-there", key=made.key).status_code == 403
 
-    def test_whoever_joins_a_team_lands_on_a_page_that_names_it(
+    def test_a_person_who_joins_a_team_is_led_to_a_page_that_names_it(
         self, study: Study, university: Provider
     ) -> None:
         made = invite("annotator", by=study.root, team=Team.objects.create(name="Readers"))
@@ -286,7 +286,7 @@ class TestLinking:
         start = reverse("openid_connect_login", args=["sso"])
         assert log_in("ada").post(start, {"process": "redirect"}).status_code == 403
 
-    def test_a_guest_is_linked_with_nobody_when_the_answer_comes(self, study: Study) -> None:
+    def test_a_guest_is_linked_to_no_identity_when_the_answer_arrives(self, study: Study) -> None:
         guest = User.objects.create(username="guest-1", is_guest=True)
         with pytest.raises(PeopleError, match="guest"):
             check_connectable(Identity("uid", "", "x"), guest)
@@ -467,7 +467,7 @@ class TestLogInLinks:
         assert Client().post(path).status_code == 410
         assert Event.objects.filter(event="login.link").count() == 1
 
-    def test_a_log_in_link_stands_for_the_password_and_not_for_the_second_factor(
+    def test_a_log_in_link_replaces_the_password_but_not_the_second_factor(
         self, study: Study
     ) -> None:
         TOTP.activate(study.ada, generate_totp_secret())

@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
 ]
 
-QUICK = "?resamples=20"  # of as many raters as there are texts
+QUICK = "?resamples=20"  # for as many raters as there are texts
 TRAP = "window.caught = (n) => console.error('caught ' + n);"
 SHOWN = """() => document.body.textContent + "\\n"
   + [...document.querySelectorAll("textarea, input")].map((field) => field.value).join("\\n")"""
@@ -36,7 +36,7 @@ ALIVE = """() => [...document.querySelectorAll("a, area, form, button, iframe, b
 
 
 class Watch:
-    """Records what no page of Tandem does: foreign requests, errors and dialogs."""
+    """Records foreign requests, errors and dialogs, which no page of Tandem causes."""
 
     def __init__(self, context: BrowserContext, home: str) -> None:
         self.found: list[str] = []

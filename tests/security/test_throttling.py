@@ -1,4 +1,4 @@
-"""Wrong passwords slow down whoever guesses, and never lock out the owner's browser."""
+"""Wrong passwords slow down the person who guesses, and never lock out the owner's browser."""
 
 from __future__ import annotations
 

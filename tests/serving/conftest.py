@@ -16,13 +16,16 @@ from tests.serving.site import ROOT, Person, Site
 
 COLLECTED_FROM = ("static/**/*", "config/*.py", "requirements.lock")
 COLLECTED = ROOT / ".pytest_cache" / "static"
-KEPT = 3  # collections, the last used
+KEPT = 3  # the most recently used collections
 
 
 @pytest.fixture(scope="session")
 def static() -> dict[str, str]:
-    """The setting by which all sites share their static files: to compress them takes seconds, so
-    they are collected once for all workers, and kept until one of them differs."""
+    """The setting with which all sites share their static files.
+
+    Compressing them takes seconds, so they are collected once for all workers, and kept until a
+    file changes.
+    """
     digest = hashlib.sha256()
     files = sorted(path for pattern in COLLECTED_FROM for path in ROOT.glob(pattern))
     for path in filter(Path.is_file, files):

@@ -1,7 +1,7 @@
-"""The site, where a request with the header `X-Hold` occupies its thread until it is released.
+"""The site, in which a request with the header `X-Hold` occupies its thread until it is released.
 
 A test names a folder in `TANDEM_TEST_HELD`: each held request puts a file there and waits for the
-file `release`. Responses say which process answered. As gunicorn's configuration this module has
+file `release`. Responses say which process answered. As gunicorn's configuration, this module has
 the site's own, with short limits.
 """
 

@@ -46,7 +46,7 @@ print(json.dumps(sessions))
 
 
 class Site:
-    """A data folder with the site over it, and the functions to work with both.
+    """A data folder and the site that uses it, with functions to work with both.
 
     It has all tables, unless it is `empty` or `settings` name a database.
     """
@@ -63,7 +63,7 @@ class Site:
             "TANDEM_PLAIN_HTTP": "1",
             "TANDEM_LOG_FORMAT": "json",
             "BIND": f"127.0.0.1:{self.port}",
-            # One process less to start, if other requests do not matter.
+            # One process fewer to start, if other requests do not matter.
             "WEB_OTHER_WORKERS": "0",
             **settings,
         }
@@ -74,7 +74,7 @@ class Site:
         return f"http://127.0.0.1:{self.port}"
 
     def manage(self, *commands: Sequence[object]) -> str:
-        """Run these commands in one process, one after the other; return their output."""
+        """Run these commands in sequence in one process; return their output."""
         done = forks.run(command_line(commands), cwd=ROOT, env=self.env, timeout=PATIENCE)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -84,7 +84,7 @@ class Site:
         return json.loads(self.manage(shell(script)).splitlines()[-1])
 
     def collect_static(self) -> None:
-        """Files that no page here shows are left out, since compressing them takes long."""
+        """Leave out files that no page here uses, since compressing them takes long."""
         unseen = [word for pattern in UNSEEN for word in ("--ignore", pattern)]
         self.manage(("collectstatic", "--noinput", "--verbosity", 0, *unseen))
 
@@ -117,7 +117,7 @@ class Site:
                 kill_9(process)
 
     def beside(self, *command: str, **settings: str) -> Site:
-        """The same site once more at another port, with other arguments for the server."""
+        """A second server of the same site, at another port and with other arguments."""
         other = copy.copy(self)
         other.port, other.command = free_port(), command
         other.env = self.env | {"BIND": f"127.0.0.1:{other.port}"} | settings
@@ -134,7 +134,7 @@ class Site:
         return [json.loads(line) for line in lines if line.startswith("{")]
 
     def serving(self, process: subprocess.Popen[bytes]) -> list[int]:
-        """The ids of the processes that answer, without the one that starts them."""
+        """The ids of the processes that answer, without their main process."""
         path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         if not path.exists():
             pytest.skip("this system does not say which children a process has")
@@ -169,7 +169,7 @@ def shell(script: str) -> tuple[str, ...]:
 
 
 class Person:
-    """Somebody at the page, who sends an answer until it is acknowledged, as the page does."""
+    """A person at the page, whose answer is sent until it is acknowledged, as the page does."""
 
     def __init__(self, site: Site, name: str) -> None:
         self.site, self.name = site, name
@@ -178,7 +178,7 @@ class Person:
         self.odd: list[int] = []
 
     def come_in(self) -> Person:
-        """Use a session that exists already, since each password costs a third of a second."""
+        """Use an existing session, since each password costs a third of a second."""
         self.session.cookies.set("sessionid", self.site.sessions[self.name])
         page = self._insist_get(f"{self.site.url}/tasks/")
         assert "/login/" not in page.url, page.text[:300]
@@ -196,7 +196,7 @@ class Person:
         return _item_of(self._insist(f"{self.site.url}/tasks/next/{campaign}/", {}).url)
 
     def work(self) -> None:
-        """Answers one item after the other, to the end."""
+        """Answer one item after the other until none is left."""
         uid = self.take_next()
         while uid:
             uid = self.answer(uid)

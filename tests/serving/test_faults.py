@@ -137,20 +137,21 @@ def test_a_database_and_a_worker_killed_under_load_lose_nothing(
     assert set(there.values()) == {1}
     assert sorted(judged(site)) == sorted(f"r{n}" for n in range(crowd.items))
     assert [status for person in people for status in person.odd] == []
-    # With one pump at a time, only calls under way at the restart and at the worker's end.
+    # There is one pump at a time, so only calls under way at the restart and at the worker's end
+    # are repeated.
     assert judge_server.stats()["calls"] <= crowd.items + 2 * (AT_ONCE + 32)
 
 
 @pytest.mark.long
 def test_a_long_outage_ends_when_the_database_is_back(site: Site, database: Postgres) -> None:
-    """A pool that retries ever more rarely would remain closed for as long again."""
+    """A pool that retries at growing intervals would stay closed for as long again."""
     with site.served():
         person = Person(site, "late").come_in()
         database.stop("immediate")
         until(lambda: not site.is_ready(), "the outage is noticed")
         time.sleep(30)
         database.start()
-        # Even on a slow machine, this is sooner than such a pool.
+        # Even on a slow machine, this is sooner than such a pool would reopen.
         until(lambda: _opens(person, site), "the page opens again", seconds=20)
 
 
@@ -161,7 +162,7 @@ def _opens(person: Person, site: Site) -> bool:
 def test_during_an_outage_people_get_503_with_a_time_to_retry(
     site: Site, database: Postgres
 ) -> None:
-    """While the database is away every answer is a 503 that says when to come again."""
+    """While the database is unreachable, every response is a 503 that says when to retry."""
     with site.served():
         person = Person(site, "late").come_in()
         database.stop("immediate")

@@ -1,4 +1,4 @@
-"""Which threads and which process answer a request, and how it gets there."""
+"""Which threads and which process answer a request, and how it reaches them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_work_on_items_has_its_own_threads_apart_from_researchers_pages(
 
 
 class TestRoles:
-    def test_processes_for_work_are_filled_first_and_a_dead_one_is_replaced_by_its_kind(
+    def test_processes_for_work_start_first_and_a_dead_one_is_replaced_by_its_kind(
         self,
     ) -> None:
         exchange = Exchange(work=2)
@@ -72,7 +72,7 @@ class TestRoles:
 
 
 class TestBalance:
-    """New connections go to the process that has fewest."""
+    """New connections go to the process that has the fewest."""
 
     def two(self) -> tuple[Exchange, Any, Any]:
         exchange = Exchange(work=2)
@@ -94,12 +94,12 @@ class TestBalance:
         asked = [balance.gives_way(3, n * GIVE_WAY_SECONDS / 4) for n in range(9)]
         assert asked == [True] * 4 + [False] + [True] * 3 + [False]
 
-    def test_a_later_connection_is_left_to_the_other_for_as_long_again(self) -> None:
+    def test_each_connection_is_left_to_the_other_process_for_the_full_time(self) -> None:
         balance = Balance(self.two()[0])
         assert balance.gives_way(3, 100.0)
         assert balance.gives_way(3, 100 + 10 * GIVE_WAY_SECONDS)
 
-    def test_nothing_is_left_to_a_process_that_stops_or_answers_other_requests(self) -> None:
+    def test_no_connection_is_left_to_a_process_that_stops_or_answers_other_requests(self) -> None:
         exchange, first, second = self.two()
         other = started(exchange, first, second)
         exchange.note_connections(other, 0)
@@ -114,7 +114,7 @@ def started(exchange: Exchange, *living: Any) -> Any:
 
 
 @pytest.mark.parametrize("body", [b"", b"a=b", LARGE], ids=["none", "small", "large"])
-def test_a_request_reaches_the_other_process_as_it_was_sent(body: bytes, tmp_path: Path) -> None:
+def test_a_request_reaches_the_other_process_unchanged(body: bytes, tmp_path: Path) -> None:
     limits = Limits(len(LARGE), lambda _: 0, DiskBudget(len(LARGE)), str(tmp_path))
     head = f"POST /batches/ HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     sent, line = Incoming(limits, head + body + NEXT), Line()

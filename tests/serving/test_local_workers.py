@@ -1,4 +1,4 @@
-"""The workers that `make serve` and the demo start beside the site: kept, and ended with it."""
+"""Workers that `make serve` and the demo start are restarted if they die, and end with the site."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def save(person: Person, uid: str) -> str:
 
 
 def until_replaced(site: Site, process: subprocess.Popen[bytes], before: list[int]) -> None:
-    """Wait until the main process has noticed its killed child, which is listed until then."""
+    """Wait until the main process has reaped its killed child, which is listed until then."""
 
     def is_replaced() -> bool:
         serving = site.serving(process)
@@ -74,7 +74,7 @@ def test_a_killed_process_is_replaced_without_loading_the_application_again(
         for pid in killed:
             os.kill(pid, signal.SIGKILL)
         uid = save(ada, uid)
-        # A ratio within one run, since without forks each process took as long as the whole site.
+        # Compared within one run: without forks, each process took as long as the whole site.
         assert time.monotonic() - began < start / 2
         until_replaced(site, process, killed)
     assert ada.odd == []

@@ -46,7 +46,7 @@ def site(study: Site) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def hurried(site: Site) -> Iterator[Site]:
-    """The same with limits that a test can wait for, where requests can be held.
+    """The site with limits short enough for a test, and requests that can be held.
 
     One process is for work on items, and one for all else.
     """
@@ -91,7 +91,7 @@ def slow_clients(site: Site, file: str) -> Iterator[socket.socket]:
         yield sent(site, b"GET /login/ HTTP/1.1\r\nHost: local")
         yield sent(site, post)
         yield answered(sent(site, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"))
-        # The responses together are larger than what the kernel keeps for a client.
+        # Together, the responses are larger than the kernel's buffer for a client.
         yield sent(site, 200 * get, room=4096)
 
 
@@ -111,7 +111,7 @@ def answered(client: socket.socket) -> socket.socket:
 
 
 def assert_open(client: socket.socket) -> None:
-    """Check that the server waits for the client, or has sent something and not hung up."""
+    """Check that the server waits for the client, or has sent something without closing."""
     client.setblocking(False)
     with suppress(BlockingIOError):
         assert client.recv(1, socket.MSG_PEEK) != b""
@@ -146,7 +146,7 @@ def test_a_save_is_answered_while_all_other_requests_hang(hurried: Site) -> None
 
 
 def asked(site: Site, times: int) -> tuple[list[threading.Thread], list[int]]:
-    """Requests of Rita's that are held, to be started, and the statuses of their answers."""
+    """Requests of Rita's that are held: how to start them, and the statuses of their responses."""
     cookies, statuses = {"sessionid": site.sessions["rita"]}, list[int]()
 
     def ask() -> None:

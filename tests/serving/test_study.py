@@ -64,7 +64,7 @@ def test_a_study_loses_and_duplicates_no_answer_when_web_processes_are_killed(
             _wait_for(people, places // 3)
             _kill(study.serving(process))
         _wait_for(people, places // 2)
-    # The whole site went down at the end of that block, and comes back at the same address.
+    # The whole site stopped at the end of that block, and starts again at the same address.
     with study.served() as process:
         if often:
             _wait_for(people, places * 2 // 3)

@@ -1,4 +1,4 @@
-"""Setting up vLLM's own environment loses no one's files, and failures are reported."""
+"""Setting up vLLM's own environment deletes nobody's files, and failures are reported."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_configured_vllm_program_needs_no_set_up(
     assert not (tmp_path / "new").exists()
 
 
-def test_a_hand_made_environment_is_left_alone(tmp_path: Path) -> None:
+def test_an_environment_created_by_hand_is_left_alone(tmp_path: Path) -> None:
     program = tmp_path / "bin" / "vllm"
     program.parent.mkdir()
     program.touch()

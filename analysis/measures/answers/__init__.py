@@ -25,7 +25,7 @@ WORDS = {
 }
 NO_REFERENCE = "no answerable question has a reference"
 FIRST, SECOND, TIE_GOOD, TIE_BAD, MISSING = 0, 1, 2, 3, -1
-#: The wins of the first and of the second answer for each verdict, by the rule for ties.
+#: By rule for ties: the wins of the first and of the second answer for each verdict.
 WINS = {
     "half": ((1, 0), (0, 1), (0.5, 0.5), (0.5, 0.5)),
     "good": ((1, 0), (0, 1), (1, 1), (0, 0)),
@@ -49,10 +49,11 @@ def grade(data: Grades, options: Options, name: str) -> Floats:
 
 
 def faithful_and_appropriate(data: Grades, options: Options) -> MeasureValues:
-    """Return F+A = 2 F A / (F + A): the mean over answers, (N,), or that of the two means.
+    """Return F+A = 2 F A / (F + A), for each answer (N,) or from the two mean grades.
 
-    Rosenthal and others 2025 do not say which. Their printed 3.0 for the means 3.0 and 3.5 fits
-    only the harmonic mean of each answer (that of the means is 3.23), which is the default.
+    Rosenthal and others 2025 do not say which of the two they use. They print 3.0 for the means 3.0
+    and 3.5. Only the average over answers can give this, and so it is the default: the harmonic
+    mean of the two means is 3.23.
     """
     there = np.isfinite(data.faithful) & np.isfinite(data.appropriate)
     if options.harmonic == "item":
@@ -98,9 +99,9 @@ class Texts:
 
 
 def rouge_1_recall(answer: str, reference: str) -> float:
-    """Return the share of the reference's words that also occur in the answer.
+    """Return the share of the reference's words that also occur in the answer (Lin 2004).
 
-    A word counts as often as it occurs in both. 0 if the reference has no word (Lin 2004).
+    A repeated word counts as often as it occurs in both texts. 0 if the reference has no word.
     """
     expected, given = Counter(words(reference)), Counter(words(answer))
     return (expected & given).total() / max(1, expected.total())
@@ -169,12 +170,12 @@ class Preferences:
 
 
 def win_rate(data: Preferences, options: Options) -> Floats:
-    """Return wins / verdicts on the answer, (N,); with all pairs judged, the paper's definition.
+    """Return wins / verdicts on the answer, (N,); NaN for an answer without a verdict.
 
-    Rosenthal and others 2025 divide a question's wins by (systems - 1) x annotators, which is the
-    number of verdicts; if verdicts are missing, only existing ones count. The paper's sums over
-    systems fit no simple rule for ties: `ties` names one. Under `half` the rates of S systems sum
-    to S / 2 if all pairs are judged. NaN for an answer without a verdict.
+    Rosenthal and others 2025 divide a question's wins by (systems - 1) x annotators. If all pairs
+    are judged, this is the number of verdicts; otherwise, only existing verdicts count. The option
+    `ties` says how ties count, since no simple rule reproduces the paper's sums over systems. With
+    `half`, the rates of S systems sum to S / 2 if all pairs are judged.
     """
     given = data.verdict != MISSING
     worth = np.array(WINS[options.ties], float)[np.maximum(data.verdict, 0)]
@@ -199,9 +200,9 @@ WIN_RATE = Measure(
 def unanswerable_accuracy(data: Texts, options: Options) -> Floats:
     """Return 1 if the answer to an unanswerable question refuses, else 0, (N,); NaN if answerable.
 
-    An answer refuses if it is empty or holds a phrase of the list. Rosenthal and others 2025 keep a
-    list for each model, so the list is an option with a version and may hold phrases of single
-    systems.
+    An answer refuses if it is empty or contains a phrase of the list. Rosenthal and others 2025
+    keep a list for each model. The list is therefore an option, has a version, and may contain
+    phrases for individual systems.
     """
     refuses = refusal_list(options.refusals).refuses
     systems = data.systems or [""] * len(data.answers)

@@ -21,10 +21,10 @@ TURN = re.compile(r"\bbut\b")
 
 @dataclass(frozen=True)
 class RefusalList:
-    """Phrases for the absence of an answer. An answer that contains one of them refuses.
+    """Phrases that decline to answer. An answer that contains one of them is a refusal.
 
-    `hedges` are phrases that refuse unless their sentence turns to an answer with *but*: "I don't
-    know the day, but it was in 1890" answers. `systems` replaces both for systems with phrases of
+    `hedges` are phrases that refuse unless a *but* follows in their sentence: "I don't know the
+    day, but it was in 1890" is an answer. `systems` replaces both lists for systems with phrases of
     their own.
     """
 
@@ -47,9 +47,10 @@ class RefusalList:
 
 
 def refusal_list(name: str) -> RefusalList:
-    """Return the list of that name, or of `file:PATH`, which is named by its content, not its path.
+    """Return the list with this name, or the list in a file, for `file:PATH`.
 
-    Raises ValueError if there is no such list, or the file holds none.
+    The name of a list from a file is derived from its content, not from its path.
+    Raises ValueError if there is no list with this name, or the file contains none.
     """
     return _of_file(Path(name.removeprefix(FILE))) if name.startswith(FILE) else _shipped(name)
 

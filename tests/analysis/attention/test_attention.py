@@ -1,4 +1,4 @@
-"""What needs attention: each rule finds its own matter, and nothing otherwise."""
+"""What needs attention: each rule finds the matter that it is for, and nothing else."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def test_a_disagreement_with_a_judge_only_is_no_dispute_among_people(study: Stud
 def test_checks_stored_by_an_earlier_release_are_repeated(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They lack the disputes among people, and labels, which would renew them, may never change."""
+    """They lack disputes among people, and new labels, which would renew them, may never come."""
     submit(study.assignment(study.ada), payload("no"), "page")
     submit(study.assignment(study.ben), payload("invalid"), "page")
     monkeypatch.setattr(cockpit_tags, "FEWEST_UNITS", 1)

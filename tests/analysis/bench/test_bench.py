@@ -50,7 +50,7 @@ def other(value: str) -> str:
 
 
 def labels(rater: str, *wrong: tuple[int, int]) -> list[dict[str, Any]]:
-    """A rater who is wrong only on these units of each query, by its number modulo 3."""
+    """A rater who is wrong only on these units of each query, by the query's number modulo 3."""
     return [
         label(n, u, rater, other(truth(n, u)) if (n % 3, u) in wrong else truth(n, u))
         for n in range(QUERIES)

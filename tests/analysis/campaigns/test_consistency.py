@@ -19,7 +19,7 @@ JUDGE = {"rater_kind": "judge"}
 
 
 def test_replicates_of_a_judge_are_compared_by_unit(tmp_path: Path) -> None:
-    # Of q0 all three are equal; of q1 one of three differs, so one pair of three is equal.
+    # On q0 all three labels are equal; on q1 one differs, so one of three pairs is equal.
     said = {"q0": ("yes", "yes", "yes"), "q1": ("yes", "no", "yes")}
     rows = [
         {**label("o", unit, "answerable", value, "model"), **JUDGE, "replicate": replicate}
@@ -37,4 +37,4 @@ def test_replicates_of_a_judge_are_compared_by_unit(tmp_path: Path) -> None:
     assert (found["replicates"]["n"], found["replicates"]["value"]) == (6, pytest.approx(4 / 6))
     assert "consistency" not in judges["once"]
     titles = [block.title for s in document(report).sections for block in s.blocks]
-    assert titles.count("Consistency") == 2  # of the judge, and side by side
+    assert titles.count("Consistency") == 2  # the judge's own, and the comparison's

@@ -1,4 +1,4 @@
-"""Judges whose prompt quotes what they are evaluated on: which quotes count, and of which items."""
+"""Judges whose prompt quotes what they are evaluated on: which quotes and which items count."""
 
 from __future__ import annotations
 

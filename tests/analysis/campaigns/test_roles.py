@@ -92,7 +92,7 @@ def test_estimates_from_people_and_judge_use_evaluation_queries_only(campaign: C
     assert scores["correlation"]["j"]["mean"]["spearman"]["n"] == 12
 
 
-def test_each_role_is_a_stratum_of_its_own(campaign: Campaign) -> None:
+def test_each_split_is_a_stratum_of_its_own(campaign: Campaign) -> None:
     strata = report(campaign)["variables"]["answerable"]["strata"]["role"]
     percent = {
         role: of["judges"]["j"]["agreement"]["percent"]["value"] for role, of in strata.items()
@@ -100,19 +100,19 @@ def test_each_role_is_a_stratum_of_its_own(campaign: Campaign) -> None:
     assert percent == {"audit": 1.0, "development": 1.0, "evaluation": 0.0}
 
 
-def test_choosing_a_role_compares_on_that_role(campaign: Campaign) -> None:
+def test_choosing_a_split_compares_on_that_split(campaign: Campaign) -> None:
     made = report(campaign, strata=(("role", "development"),))
     judge_block = made["variables"]["answerable"]["judges"]["j"]
     assert (judge_block["units"], judge_block["agreement"]["percent"]["value"]) == (12, 1.0)
     assert made["roles"]["compared"] == "chosen"
 
 
-def test_the_methods_state_which_roles_were_compared(campaign: Campaign) -> None:
+def test_the_methods_state_which_splits_were_compared(campaign: Campaign) -> None:
     text = " ".join(methods(report(campaign)))
     assert "on the 12 items of evaluation queries only; 6 of development and 2 of audit" in text
 
 
-def test_the_report_on_a_campaign_with_one_role_does_not_mention_roles(
+def test_the_report_on_a_campaign_with_one_split_does_not_mention_splits(
     db: None, tmp_path: Path
 ) -> None:
     load(tmp_path, [query(n) for n in range(3)])
@@ -125,7 +125,7 @@ def test_a_prompt_may_quote_development_queries_only(
     campaign: Campaign, role: str, warned: int
 ) -> None:
     key = campaign.query_samplings.filter(role=role).values_list("query__key", flat=True)[0]
-    # Another campaign of the batch splits its queries in its own way.
+    # Another campaign over the batch has a different split.
     other = campaign_of("report-coverage", "--option", "development=0.5", name="other")
     other.query_samplings.update(role="evaluation")
     other.query_samplings.filter(query__key=key).update(role="development")

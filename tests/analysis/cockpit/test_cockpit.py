@@ -56,7 +56,7 @@ class TestSmallCampaign:
             ("checks", "done"),
         }
 
-    def test_a_judge_that_has_begun_is_not_said_never_to_have_run(self, study: Study) -> None:
+    def test_a_judge_that_has_begun_is_not_listed_as_never_run(self, study: Study) -> None:
         assert "No judge has run" in page(study.campaign)
         run("create_judge", "words", "--backend", "lexical")
         JudgeRun.objects.create(campaign=study.campaign, judge=Judge.objects.get())
@@ -70,7 +70,7 @@ class TestSmallCampaign:
             "A judge has run, but all 25 answers are missing."
         )
 
-    def test_a_judge_without_people_waits_for_them_in_a_whole_sentence(self, study: Study) -> None:
+    def test_a_judge_without_peoples_labels_is_said_to_wait_for_them(self, study: Study) -> None:
         (found,) = facts_of([study.campaign.pk])
         found.campaign.judges = 1  # type: ignore[attr-defined]
         assert tiles_of(found, False).missing["judge"].endswith("once people have answered.")

@@ -59,7 +59,7 @@ def report(path: Path, check: bool = False) -> JSON:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> JSON:
-    """The check of labels without gaps at all levels, made once because it starts the libraries."""
+    """The check of complete labels at all levels, run once because starting libraries is slow."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(process, "IS_ON", True)
         check: JSON = report(labels(tmp_path_factory.mktemp("whole"), 0.0, LEVELS))["check"]
@@ -80,7 +80,7 @@ def test_every_figure_that_libraries_compute_agrees_with_them(
 ) -> None:
     check = report(labels(tmp_path, gaps, LEVELS))["check"] if gaps else whole
     assert check["differs"] == []
-    # At each level alpha and the kappas of six pairs; for ordered labels also weighted
+    # Each level has alpha and the kappas of six pairs; ordered labels also have weighted
     # kappas and correlations.
     assert check["figures"] >= 75
     assert {"krippendorff", "statsmodels", "scipy"} == set(check["libraries"])
@@ -111,7 +111,7 @@ def test_a_figure_that_differs_from_the_library_is_named_with_both_values(
     assert "variables.nominal.agreement.fleiss_kappa is not equal" in found["check"]["line"]
 
 
-def test_a_report_with_a_differing_figure_cannot_be_frozen(
+def test_a_report_with_a_differing_figure_cannot_become_a_snapshot(
     labelled: Campaign, of_ferries: JSON, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong = {"differs": [{"figure": "x"}], "line": "x is not equal."}
@@ -146,7 +146,7 @@ def test_the_report_says_why_the_check_could_not_run(
     assert "nowhere" in line
 
 
-def test_the_process_of_the_libraries_imports_none_of_our_modules() -> None:
+def test_the_process_of_the_libraries_imports_no_module_of_tandem() -> None:
     say = (
         f"import runpy, sys; runpy.run_path({str(process.CHILD)!r});"
         "print(*sorted(n for n in sys.modules if n.partition('.')[0] in "

@@ -31,7 +31,7 @@ from tests.page_cast import Study, study_of
 
 PEOPLE = {"Ada": "yyny", "Bram": "ynny"}
 VERDICTS = {JUDGE: "yyyn"}
-# Carl says the same as the judge on three of four units.
+# Carl gives the judge's label on three of four units.
 CHECKED = {"Carl": "yyyy"}
 
 

@@ -79,7 +79,7 @@ def test_judges_are_compared_on_adjudicated_units_only(labels: Path) -> None:
 
 
 def test_judges_are_compared_on_adjudicated_labels_and_the_majority_elsewhere(labels: Path) -> None:
-    """The seven units beside the three agree with the judge: nine of ten."""
+    """The judge agrees on two of three adjudicated units and on the other seven: nine of ten."""
     found = judge(report(labels, reference="adjudicated"))["adjudicated"]["settled"]
     assert found["units"] == 10
     assert found["agreement"]["percent"]["value"] == pytest.approx(9 / 10)
@@ -114,7 +114,7 @@ def test_the_methods_mention_adjudicators_only_with_the_option(labels: Path) -> 
 
 
 def test_an_adjudicated_escape_is_not_replaced_by_the_majority(labels: Path) -> None:
-    """An adjudicator called u0 invalid, so that people's yes does not stand in for it."""
+    """An adjudicator called u0 invalid, so people's yes does not replace that decision."""
 
     def fact(rater: str, kind: str, value: str) -> LabelFact:
         return LabelFact(

@@ -22,7 +22,7 @@ def rita() -> Client:
 
 @pytest.fixture
 def changed(labelled: Campaign) -> Unit:
-    """A unit of an item that the batch no longer gives."""
+    """A unit of an item whose texts no longer match the batch."""
     Item.objects.filter(campaign=labelled, key="q1#long").update(key="q1#changed")
     found = Unit.objects.filter(item__campaign=labelled, item__key="q1#changed").first()
     assert found is not None
@@ -40,7 +40,7 @@ def test_the_list_shows_the_changed_item_with_a_message_and_all_others(
     assert CHANGED in page.content.decode()
 
 
-def test_it_opens_in_place_with_its_answers_and_without_its_texts(
+def test_the_changed_item_opens_in_place_with_its_answers_and_without_its_texts(
     rita: Client, labelled: Campaign, changed: Unit
 ) -> None:
     address = f"/campaigns/{labelled.pk}/disagreements/{changed.pk}/"
@@ -52,7 +52,7 @@ def test_it_opens_in_place_with_its_answers_and_without_its_texts(
     assert 'class="text-of-unit"' not in text
 
 
-def test_tagged_units_are_gathered_for_a_draft_all_the_same(
+def test_tagged_units_of_a_changed_item_are_still_collected_for_a_draft(
     rita: Client, labelled: Campaign, changed: Unit
 ) -> None:
     UnitTag.objects.create(unit=changed, variable="answerable", tag="ambiguous")

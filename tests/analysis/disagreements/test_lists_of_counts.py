@@ -26,7 +26,7 @@ FEW = ReportOptions(resamples=10)
 
 
 def counts(campaign: Campaign, caption: str, **options: Any) -> list[UnitCount]:
-    """The counts with a list in the tables whose caption begins with this."""
+    """The counts that link to a list, in tables whose caption begins with this text."""
     tables = document(campaign_report(campaign, replace(FEW, **options))).tables()
     rows = [
         row for _, _, table in tables if table.caption.startswith(caption) for row in table.rows
@@ -41,7 +41,7 @@ def listed(campaign: Campaign, count: UnitCount) -> int:
 
 
 def grade(campaign: Campaign, *given: str) -> list[Label]:
-    """Give the judge's labels these grades in turn, the last labels none."""
+    """Give these grades to the judge's labels in order; the remaining labels get none."""
     of = Label.objects.filter(response__assignment__rater__name="model-x", value__in=("yes", "no"))
     labels = list(of.filter(response__assignment__replicate=0).order_by("pk"))
     for n, label in enumerate(labels[:-1]):
@@ -80,7 +80,7 @@ def test_sums_over_a_family_of_judges_lead_to_the_answers_of_that_family(tmp_pat
         assert listed(campaign, count) == count
 
 
-def test_pairs_of_labels_lead_to_what_they_are_of_and_say_so(labelled: Campaign) -> None:
+def test_pairs_of_labels_lead_to_their_units_and_say_so(labelled: Campaign) -> None:
     found = counts(labelled, "Each person with all others")
     assert found
     assert all("once for each other person" in count.about for count in found)
@@ -96,7 +96,7 @@ def test_a_label_of_any_person_is_a_list(labelled: Campaign) -> None:
     assert all("no" in labels for labels in said)
 
 
-def test_what_the_baseline_says_is_listed_whether_or_not_a_report_computed_it(
+def test_labels_of_the_baseline_are_listed_whether_or_not_a_report_computed_them(
     labelled: Campaign,
 ) -> None:
     every = counts(labelled, "Word overlap")
@@ -120,7 +120,7 @@ def test_comparisons_with_adjudicated_labels_lead_to_their_units(
     of_judge = Label.objects.filter(response__assignment__rater__name="model-x", value="no")
     of_judge = of_judge.filter(response__assignment__replicate=0)
     units = [label.unit for label in of_judge.select_related("unit__item").order_by("pk")]
-    # One unit was decided before. The last decision here is no category: neither comparison has it.
+    # One unit was decided before. The last decision here is an escape, so it is in no comparison.
     decisions = [
         {"item": unit.item.key, "unit": unit.key, "variable": "answerable", "value": value,
          "rater": "adjudicated", "rater_kind": "reference"}
@@ -134,7 +134,7 @@ def test_comparisons_with_adjudicated_labels_lead_to_their_units(
         assert listed(labelled, count) == count
 
 
-def test_each_annotator_of_the_test_leads_to_what_this_person_labelled(labelled: Campaign) -> None:
+def test_each_annotator_of_the_test_leads_to_this_persons_units(labelled: Campaign) -> None:
     found = counts(labelled, "Each annotator left out")
     assert found
     for count in found:

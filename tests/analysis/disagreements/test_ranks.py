@@ -7,7 +7,7 @@ import numpy as np
 from analysis.disagreements.choose import Choice, choose_units
 from analysis.disagreements.votes import VoteTable
 
-# Ada and a judge on five units, by the index of the code; on the last the judge says nothing.
+# Codes of Ada and a judge on five units, by index; the judge has no label on the last one.
 ADA, JUDGE = (1, 0, 2, 1, 0), (2, 0, 1, 0)
 
 

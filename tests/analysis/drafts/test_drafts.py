@@ -36,7 +36,7 @@ ADDED = "Answer no unless the report gives a year."
 
 @once
 def study(folder: Path) -> Campaign:
-    """The first query is for development, the second for the audit; people say no throughout."""
+    """The first query is for development, the second for the audit; people always say no."""
     campaign = campaign_of(folder, development=0.5)
     first, second = QuerySampling.objects.filter(campaign=campaign).order_by("query")
     QuerySampling.objects.filter(pk=first.pk).update(role="development")

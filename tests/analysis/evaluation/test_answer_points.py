@@ -61,7 +61,7 @@ def campaign(folder: Path, name: str, protocol: str, labels: list[JSON], *made: 
 
 @once
 def study(folder: Path) -> Path:
-    """One campaign of the query's key points, and one of those that the answers make."""
+    """One campaign about the query's key points, and one about the points that answers make."""
     run("load_batch", str(write_lines(folder / "b.jsonl", [BATCH])), "--name", "b")
     campaign(folder, "recall", "key-point-recall", RECALL)
     own = ("--option", "points=answers")
@@ -104,7 +104,7 @@ def test_f_combines_recall_and_precision_per_evaluator_and_answer(study: Path) -
     # KPR 3/4, KPP 2/3: 12/17.
     assert value(found["KPF"], "bm25") == pytest.approx(12 / 17)
     assert value(found["KPF"], "bm25", "ada") == pytest.approx(12 / 17)
-    # The judge said nothing of the answers' own points, and borrows nobody's labels.
+    # The judge has no labels of the answers' own points, and uses nobody else's.
     assert value(found["KPR"], "bm25", "judge") == 1
     assert "same evaluator" in reason(found["KPF"], "bm25", "judge")
 
@@ -115,7 +115,7 @@ def test_an_answer_that_makes_no_point_has_an_f_of_0_and_no_precision(study: Pat
     reason(found["KPP"], "silent")
     zero = measures("--points", "support", "--option", "unexpressed=zero")["measures"]
     assert value(zero["KPP"], "silent") == 0
-    # Nobody listed the points of this answer, so that nothing is known about it.
+    # Nobody listed the points of this answer, so its precision is unknown.
     reason(zero["KPP"], "whole")
     reason(zero["KPF"], "whole")
 

@@ -139,7 +139,7 @@ def test_ratings_of_passages_filter_the_questions_of_reports(tmp_path: Path) -> 
     labels = [label("o", f"q{n}", "rating", 5 if n < 4 else 0, "judge") for n in range(10)]
     run("import_labels", str(write_lines(tmp_path / "r.jsonl", labels)), "--campaign", "r")
     found = json.loads(run("measures", "--campaign", "r", "--passages", "people@c"))
-    # q0 to q3 of the eight that an oracle passage answers; at 5 five count, q0 q1 q2 among them.
+    # The report answers q0 to q3 of the eight that count; at 5 it answers q0 to q2 of five.
     assert value(found["measures"]["Cov(y)@rated"], "oracle", "judge") == pytest.approx(4 / 8)
     rows = {row["eta"]: row for row in found["thresholds"]["judge"]}
     assert (rows[3]["questions"], rows[3]["report"]) == (8, pytest.approx(1 / 2))
@@ -232,7 +232,7 @@ def test_an_answer_is_factual_if_every_sentence_is_supported(tmp_path: Path) -> 
 def test_with_missing_zero_a_failed_judgement_counts_as_no_and_an_unasked_one_does_not(
     tmp_path: Path,
 ) -> None:
-    """The judge's answers about o are unreadable, and about b it was asked nothing."""
+    """The judge's answers about o are unreadable, and it was not asked about b."""
     lost = [
         {key: each for key, each in label("t", "o", name, "", "judge").items() if key != "value"}
         | {"missing": "unreadable"}
@@ -272,7 +272,7 @@ def test_no_and_neutral_together_mean_that_people_deny_the_point(tmp_path: Path)
         for point, said in codes.items()
         for code, rater in zip(said, ("ada", "bram"), strict=True)
     ]
-    # k1 is made, k2 is not; on k3 they tie, which does not count.
+    # The answer makes k1 but not k2; on k3 people tie, so it does not count.
     found = measured(tmp_path, "key-point-recall", labels)
     assert value(found["KPR"], "bm25") == pytest.approx(1 / 2)
     assert value(found["KPR"], "bm25", "ada") == pytest.approx(2 / 3)
@@ -341,7 +341,7 @@ def test_a_mean_halfway_between_agree_and_neutral_counts_as_neutral(tmp_path: Pa
 
 
 def test_labels_and_not_words_decide_which_answers_deflect(tmp_path: Path) -> None:
-    # The text of b refuses by its words; a person finds an answer in it, and a judge agrees with
+    # By its words, b refuses. A person finds an answer in it, and a judge agrees with
     # the words. People answered the question, so that to deflect is a false positive.
     labels = [
         label("t", "o", "abstains", "no"),
@@ -365,7 +365,7 @@ def test_preferences_of_all_people_count(tmp_path: Path) -> None:
     assert value(found["Win-rate"], "bm25", "bram") == pytest.approx(1 / 2)
 
 
-def test_measures_of_words_and_citations_need_the_batch_only(tmp_path: Path) -> None:
+def test_measures_of_words_and_citations_need_only_the_batch(tmp_path: Path) -> None:
     found = measured(tmp_path, "answer-preference", [label("o/b", "o/b", "preferred", "first")])
     # "one two" against "one three".
     assert value(found["RougeL"], "oracle", "texts") == pytest.approx(1 / 2)
@@ -383,7 +383,7 @@ def test_systems_and_measures_are_compared_with_each_other(tmp_path: Path) -> No
     assert setting["difference"]["value"] == pytest.approx(2 / 8)
     pairs = {(each["a"], each["b"]): each["kendall"] for each in report["metrics"]["people"]}
     assert pairs["Cov@10", "Recall@10"]["reason"] == "fewer than three systems"
-    # A random context of the oracle's size is all three passages: every one has the same value.
+    # A random context of the oracle's size has all three passages, so all have the same value.
     sampled = {(each["a"], each["b"]): each["kendall"] for each in report["sampled"]["people"]}
     assert sampled["Cov", "alpha_nDCG"]["n"] == 48
     assert sampled["Cov", "alpha_nDCG"]["value"] is None
@@ -410,7 +410,7 @@ def test_a_point_whose_importance_was_never_asked_does_not_count_as_failed(tmp_p
 
 
 def test_an_answer_that_all_people_declined_counts_as_failed(tmp_path: Path) -> None:
-    """Nobody answers on o; one person answers on b, where the other's refusal does not count."""
+    """Nobody answers about o. One person answers about b, so the other's refusal does not count."""
     labels = [
         without_value(label("t", "o", "eligibility", "", rater), "declined")
         for rater in ("ada", "bram")
@@ -424,7 +424,7 @@ def test_an_answer_that_all_people_declined_counts_as_failed(tmp_path: Path) -> 
 
 
 def test_cuts_of_key_point_scores_are_compared_with_people(tmp_path: Path) -> None:
-    # Scores 0.6, 0.7, 0.8; people keep the last only, and from 0.7 one of two is not key.
+    # The scores are 0.6, 0.7 and 0.8. People keep only the last, so at 0.7 one of two is not key.
     labels = [
         label("k1", "k1", "grounded", "no"),
         label("k2", "k2", "grounded", "yes"),
@@ -442,7 +442,7 @@ def test_cuts_of_key_point_scores_are_compared_with_people(tmp_path: Path) -> No
 
 
 def test_each_rater_has_its_own_cuts_and_calibration_of_key_point_scores(tmp_path: Path) -> None:
-    # Of k2 and k3, which 0.7 keeps, ada finds one not key, the judge both; bram says k2 is key, so
+    # A cut at 0.7 keeps k2 and k3. Ada calls one not key, the judge both. Bram calls k2 key, so
     # that people tie on it.
     keys = {"ada": ("no", "yes"), "bram": ("yes", "yes"), "judge": ("no", "no")}
     labels = [
@@ -468,7 +468,7 @@ def test_each_rater_has_its_own_cuts_and_calibration_of_key_point_scores(tmp_pat
         "bram": 0,
         "judge": 1,
     }
-    # The judge denies 0.7 and 0.8: (0.49 + 0.64) / 2.
+    # The judge calls the points with 0.7 and 0.8 not key: (0.49 + 0.64) / 2.
     assert scores["raters"]["judge"]["brier"]["value"] == pytest.approx(0.565)
     text = run("measures", "--campaign", "c", "--format", "md")
     assert "The cut at 0.7, by rater" in text

@@ -1,4 +1,4 @@
-"""The files of measures: system rankings as CSV and LaTeX, runs and qrels that give our numbers."""
+"""Files of measures: system rankings as CSV and LaTeX, and runs and qrels with equal results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def files(tmp_path: Path) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def read_run(text: str) -> dict[str, list[str]]:
-    """Return by query the passages, the best score first, as trec_eval orders them."""
+    """Return the passages of each query as trec_eval orders them, the best score first."""
     scored: dict[str, list[tuple[float, str]]] = defaultdict(list)
     for line in text.splitlines():
         query, _, passage, _, score, _ = line.split(" ")

@@ -61,7 +61,7 @@ def report(*options: str) -> JSON:
 def test_a_judges_ratings_and_peoples_yes_and_no_are_compared_by_their_order_of_systems(
     campaign: None,
 ) -> None:
-    """At 3 people and the judge order the six systems alike; at 5 w and x change places."""
+    """At η = 3, people and the judge order the six systems alike; at 5, w and x change places."""
     (pair,) = report()["measures"]["Cov(y)"]["forms"]
     assert (pair["a"], pair["form"], pair["b"]) == ("people", "Cov(y)@rated", "judge")
     assert pair["kendall"]["value"] == pytest.approx(1)

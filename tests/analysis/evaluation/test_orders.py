@@ -35,7 +35,7 @@ def line(n: int, systems: tuple[str, ...]) -> JSON:
 
 
 def kept(n: int, system: str) -> int:
-    """On the first query all systems are alike, so that differences vary."""
+    """On the first query all systems are alike, so that differences vary between queries."""
     return SYSTEMS.index(system) + 1 if n else 1
 
 
@@ -98,7 +98,7 @@ def test_evaluators_are_compared_over_six_systems_without_the_oracle(tmp_path: P
     assert [matrix["kendall"][n][n] for n in range(3)] == [1, 1, 1]
     assert matrix["kendall"][people][judge] == pair["kendall"]["value"]
     assert matrix["kendall"][judge][people] == pair["kendall"]["value"]
-    # She is one of the people, so the two are not compared.
+    # Ada is one of the people, so she is not compared with people together.
     assert matrix["kendall"][people][ada] is None
     text = run("measures", "--campaign", "c", "--resamples", "2", "--format", "md")
     header = next(row for row in text.splitlines() if "| Evaluator " in row)

@@ -23,11 +23,11 @@ JSON = dict[str, Any]
 
 
 def says(rater: str, n: int, system: str, question: int) -> str:
-    """Each of the three answers in a different way, and calls some questions invalid."""
+    """Three people who answer differently, and each call some questions invalid."""
     place, who = SYSTEMS.index(system), PEOPLE.index(rater)
     if (n + 2 * question + who) % 17 == 0:
         return "invalid"
-    # Each of them finds another of three questions; on the fourth they agree.
+    # Each person finds a different one of three questions answered; on the fourth they agree.
     found = question % 3 == who if question < 3 else n % 6 >= place
     return "yes" if found else "no"
 

@@ -72,7 +72,7 @@ def coverage(queries: list[int], system: str, rater: str) -> Any:
     return np.array(values, float).mean(axis=1)
 
 
-def test_the_estimate_uses_evaluation_queries_of_the_stored_draw(
+def test_the_estimate_uses_evaluation_queries_of_the_stored_sample(
     drawn: list[int], tmp_path: Path
 ) -> None:
     found = reported(tmp_path, labels(drawn, "ada"), labels(list(range(QUERIES)), "judge"))
@@ -100,7 +100,7 @@ def test_the_estimate_uses_evaluation_queries_of_the_stored_draw(
     assert board["systems"]["idle"]["Cov(y)"]["higher_than"] == []
 
 
-def test_there_is_no_estimate_until_people_have_finished_the_draw(
+def test_there_is_no_estimate_until_people_have_finished_the_sample(
     drawn: list[int], tmp_path: Path
 ) -> None:
     found = reported(tmp_path, labels(drawn[:-8], "ada"), labels(list(range(QUERIES)), "judge"))
@@ -113,7 +113,7 @@ def test_there_is_no_estimate_until_people_have_finished_the_draw(
 def test_orders_of_people_and_judge_are_compared_on_evaluation_queries(
     drawn: list[int], tmp_path: Path
 ) -> None:
-    """On development queries this judge says the opposite, which enters no comparison."""
+    """On development queries the judge says the opposite, but no comparison includes them."""
     tuned = set(
         QuerySampling.objects.filter(role="development").values_list("query__key", flat=True)
     )

@@ -25,7 +25,7 @@ from tests.team_cast import join_team
 pytestmark = pytest.mark.django_db
 
 JSON = dict[str, Any]
-#: Four questions whose answers are covered to 1, 0, 1 and 0.
+#: Four questions whose answers have the coverage 1, 0, 1 and 0.
 COVERED = {"a": "yes", "b": "no", "c": "yes", "d": "no"}
 BATCH = [
     {
@@ -75,7 +75,7 @@ def study(folder: Path) -> Campaign:
 
 
 def typing(folder: Path) -> Campaign:
-    """Two of three call a static; b was a tie that was decided; c fails the gate; d is open."""
+    """Two of three people call a static; b was a tie and decided; c fails the gate; d is a tie."""
     labels = [
         *typed("a", "ada", sensitivity="static"),
         *typed("a", "ben", sensitivity="static"),
@@ -110,7 +110,7 @@ def test_a_question_is_sliced_by_the_adjudicated_label_or_peoples_majority(
 ) -> None:
     typing(tmp_path)
     report = measured("--slices", "typing")
-    # a and b have a type; c was not let through, and d is a tie.
+    # a and b have a type; c failed the gate, and d is a tie.
     assert slices(report, "sensitivity@typing") == {"static": (1, 1), "fast-changing": (0, 1)}
     assert report["strata"]["sensitivity@typing"] == {
         "campaign": "typing",
@@ -123,7 +123,7 @@ def test_a_question_is_sliced_by_the_adjudicated_label_or_peoples_majority(
             "fast-changing": "Fast changing",
         },
     }
-    # The batch's own strata are still there.
+    # The batch's own strata are unchanged.
     assert slices(report, "sensitivity") == {
         "fast-changing": (pytest.approx(1 / 3), 3),
         "static": (1, 1),
@@ -160,7 +160,7 @@ def test_slices_follow_the_order_of_the_codes(study: Campaign, tmp_path: Path) -
 def test_a_campaigns_own_categories_make_slices_whatever_their_number(
     study: Campaign, tmp_path: Path
 ) -> None:
-    """Long2RAG's domains are not codes of question typing but a list that the campaign brings."""
+    """Long2RAG's domains are not codes of the protocol, but come from the campaign's options."""
     run("create_campaign", "domains", "--protocol", "question-typing", "--batch", "b",
         "--option", "variables=category", "--option", "categories=law,sport,art")  # fmt: skip
     labels = [said(q, q, "category", code) for q, code in {"a": "art", "b": "law"}.items()]
@@ -172,7 +172,7 @@ def test_a_campaigns_own_categories_make_slices_whatever_their_number(
 def test_grounding_is_sliced_by_the_share_of_relevant_passages(
     study: Campaign, tmp_path: Path
 ) -> None:
-    """a has none of three, b one of two (the third is a tie), c all; nobody labelled d."""
+    """Of relevant passages, a has 0 of 3, b 1 of 2 (and a tie), c all; nobody labelled d."""
     marks = {"a": "nnn", "b": "yn", "c": "yyy"}
     codes = {"y": "yes", "n": "no"}
     labels = [
@@ -288,7 +288,7 @@ class TestPageAndApi:
         set_pool(other, Campaign.Pool.NAMED)
         *answers, labels = self.answers(study, client, "slices=typing")
         assert {answer.status_code for answer in answers} == {422}
-        assert labels.status_code == 403  # which a member of a team may not export
+        assert labels.status_code == 403  # since a mere member of a team may not export labels
         assert "There are no slices by &#x27;typing&#x27;" in answers[0].content.decode()
         assert "typing" not in client.get(f"{self.page(study)}?measures=own").content.decode()
         script = script_of(User.objects.get(username="researcher"))

@@ -105,7 +105,7 @@ def ours(measures: JSON, name: str, system: str) -> Any:
 
 
 @pytest.mark.parametrize(("number", "system"), [*enumerate(SYSTEMS, start=1)])
-def test_trec_eval_gives_our_precision_recall_and_gain(
+def test_trec_eval_gives_the_same_precision_recall_and_gain(
     study: tuple[JSON, Path], number: int, system: str
 ) -> None:
     measures, folder = study
@@ -120,7 +120,7 @@ def test_trec_eval_gives_our_precision_recall_and_gain(
 
 
 @pytest.mark.parametrize(("number", "system"), [*enumerate(SYSTEMS, start=1)])
-def test_ndeval_gives_our_coverage_and_alpha_ndcg(
+def test_ndeval_gives_the_same_coverage_and_alpha_ndcg(
     study: tuple[JSON, Path], number: int, system: str
 ) -> None:
     measures, folder = study

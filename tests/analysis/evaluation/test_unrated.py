@@ -38,8 +38,10 @@ def every(*_: int) -> bool:
 
 
 def answering(n: int) -> list[list[int]]:
-    """By passage of a query the questions that it answers: each of the first four answers its own
-    one, the others none; all orders of the first four are perfect."""
+    """The questions that each passage answers: the first four answer one each, the others none.
+
+    All orders of the first four are perfect.
+    """
     return [[(n + p) % QUESTIONS] if p < QUESTIONS else [] for p in range(PASSAGES)]
 
 
@@ -76,7 +78,7 @@ def collection(
     lines: list[JSON] | None = None,
     campaign: str = "c",
 ) -> None:
-    """A campaign in which somebody rated these cells."""
+    """A campaign in which one person rated these cells."""
     load(tmp_path, list(ratings(rated)), lines, campaign)
 
 
@@ -104,7 +106,7 @@ def cell(report: JSON, name: str, system: str = "perfect") -> JSON:
 def half(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., JSON]]:
-    """Measures with some options if a random half of the cells was rated."""
+    """Measures with these options, with a random half of the cells rated."""
     drawn = np.random.default_rng(5).random((QUERIES, PASSAGES, QUESTIONS)) < 0.5
     folder = tmp_path_factory.mktemp("half")
     with rolled_back(django_db_blocker):
@@ -210,7 +212,7 @@ def test_a_query_without_any_rating_is_left_out(tmp_path: Path) -> None:
 def test_a_passage_marked_irrelevant_counts_as_no_and_keeps_its_rank(
     tmp_path: Path,
 ) -> None:
-    """p0, which was not rated, leads the ranking; p1 to p3 and p4 answer a question each."""
+    """p0, which was not rated, comes first; p1 to p4 each answer one question."""
     lines = [line(n, p0=False, p5=False, p6=False, p7=False) for n in range(QUERIES)]
     collection(tmp_path, lambda n, p, q: 0 < p <= 4, lines)
     found = measures("--option", "oracle=passages")
@@ -251,7 +253,7 @@ def test_no_preset_counts_unrated_cells_of_the_querys_passages_as_no(
 def test_a_question_with_a_failed_judgement_is_left_out_of_ranking_and_best_order(
     tmp_path: Path,
 ) -> None:
-    """The judge could not say whether p5 answers the question that p0 and no other answers."""
+    """The judge could not say whether p5 answers the question that only p0 answers."""
 
     def failed(each: JSON) -> bool:
         n = int(each["item"][1:3])
@@ -267,7 +269,7 @@ def test_a_question_with_a_failed_judgement_is_left_out_of_ranking_and_best_orde
         for each in ratings(every)
     ]
     load(tmp_path, labels)
-    # Without it p0, which leads, answers nothing, and p1 to p3 one question each.
+    # Without this question, p0 at the first rank answers nothing, and p1 to p3 one each.
     discount = 1 / np.log2(np.arange(2, 6))
     moved = discount[1:4].sum() / discount[:3].sum()
     for missing, expected in (("leave-out", moved), ("zero", 1.0)):
@@ -295,7 +297,7 @@ def test_figures_that_depend_on_a_refused_figure_are_null_with_its_reason(
 
 
 def test_the_estimate_from_people_and_judge_is_null_if_peoples_figure_is(tmp_path: Path) -> None:
-    """People rated every second question of the passages of the queries that were drawn."""
+    """People rated every second question of the passages of the sampled queries."""
     batch = write_lines(tmp_path / "b.jsonl", [line(n) for n in range(QUERIES)])
     run("load_batch", str(batch), "--name", "b")
     run("create_campaign", "c", "--protocol", "rubric-passage", "--batch", "b",

@@ -1,4 +1,4 @@
-"""The figures: every one of them, drawn from every report that a study may have."""
+"""Every figure, drawn from every kind of report that a study may have."""
 
 from __future__ import annotations
 
@@ -390,7 +390,7 @@ def used_fields(part: Any) -> Iterator[str]:
 
 
 def made_fields(part: Any) -> Iterator[str]:
-    """The columns that its transforms make."""
+    """The columns that its transforms create."""
     if isinstance(part, dict):
         for step in part.get("transform", ()):
             made = step.get("as", [])

@@ -1,4 +1,4 @@
-"""Figures for print: at the widths of a paper, in type of 7 to 9 points, and without colour."""
+"""Figures for print: at the widths of a paper, with type of 7 to 9 points, and without colour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every format has the same numbers: each is read back and compared with the report's JSON."""
+"""Every format has the same numbers: each is parsed and compared with the report's JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LaTeX that prints every text literally, in plain ASCII, with only the packages that it names."""
+"""LaTeX output prints every text literally, is plain ASCII, and names all packages it needs."""
 
 from __future__ import annotations
 

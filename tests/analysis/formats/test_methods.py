@@ -146,7 +146,7 @@ def test_an_older_report_does_not_mention_statistics_added_later(report: dict[st
 
 
 class TestFewPeople:
-    """Ada alone, nobody, and people without a shared unit; the judge is M."""
+    """One person (Ada), nobody, and people without a shared unit; the judge is M."""
 
     def methods_of(self, tmp_path: Path, said: dict[str, str]) -> str:
         path = write_lines(tmp_path / "labels.jsonl", [

@@ -1,4 +1,4 @@
-"""The task's noun fills the slots of our own texts, and no other word is touched."""
+"""The task's noun fills the slots in Tandem's own texts, and changes no other word."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ANALYSIS = Path(__file__).parents[3] / "analysis"
 FORMATS_OF_OURS = [each for name, each in FORMATS.items() if name != "json"]
 
 
-def test_slots_have_one_noun_or_several_with_a_capital_where_a_text_begins() -> None:
+def test_slots_have_the_singular_or_plural_noun_with_a_capital_where_a_text_begins() -> None:
     text = f"{UNITS_HEAD} of a {UNIT}, 12 {UNITS}. {UNIT_HEAD}"
     assert in_noun(text, NOUN) == "Key points of a key point, 12 key points. Key point"
     assert in_noun(text) == "Units of a unit, 12 units. Unit"
@@ -125,7 +125,7 @@ def words_of(made: dict[str, Any]) -> str:
 def test_a_report_on_questions_never_says_unit() -> None:
     variables = len(report()["variables"])
     made = with_nouns(*[("question", "questions")] * variables)
-    # Their sentences have the noun when the report is made.
+    # Their sentences get the noun when the report is created.
     words = words_of(made | {"verdict": None, "warnings": []})
     said = [line for line in words.split("\n") if WORD.search(line.lower())]
     assert [line for line in said if "with the query as the unit" not in line] == []

@@ -1,4 +1,4 @@
-"""Scores of two reports on the items that both hold, paired by query."""
+"""Scores of two reports on the items that both contain, paired by query."""
 
 from __future__ import annotations
 

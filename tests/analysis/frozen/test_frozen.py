@@ -1,4 +1,4 @@
-"""Snapshots: they never change, name what they report on, and are compared with others."""
+"""Snapshots never change, name what they report on, and can be compared with each other."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OF_ONE_VARIABLE = "?variable=answerable"  # with a snapshot's default number of 
 
 
 def freeze(client: Client, campaign: Campaign, query: str = QUERY) -> FrozenReport:
-    """Send what the button sends, without the pages before and after it, which take longer."""
+    """Send the button's request without the pages before and after it, which take longer."""
     report = client.get(f"/campaigns/{campaign.pk}/report.json{query}").json()
     answer = client.post(
         f"/campaigns/{campaign.pk}/report/freeze/{query}", {"inputs": report["inputs"]["sha256"]}
@@ -40,9 +40,7 @@ def freeze(client: Client, campaign: Campaign, query: str = QUERY) -> FrozenRepo
     return found
 
 
-def test_a_frozen_report_never_changes_with_later_labels(
-    labelled: Campaign, tmp_path: Path
-) -> None:
+def test_a_snapshot_never_changes_with_later_labels(labelled: Campaign, tmp_path: Path) -> None:
     client = logged_in("researcher")
     found = freeze(client, labelled)
     addresses = [f"/reports/{found.key}.{each.suffix}" for each in FORMATS.values()]
@@ -87,13 +85,13 @@ def test_the_digest_is_that_of_the_downloaded_file(labelled: Campaign) -> None:
     assert "Do not cite it" not in page
 
 
-def test_a_frozen_report_has_ten_thousand_resamples_by_default(labelled: Campaign) -> None:
+def test_a_snapshot_has_ten_thousand_resamples_by_default(labelled: Campaign) -> None:
     client = logged_in("researcher")
     assert freeze(client, labelled, OF_ONE_VARIABLE).report["resamples"] == 10_000
     assert freeze(client, labelled).report["resamples"] == 50
 
 
-def test_the_live_report_compared_with_it_has_as_many_resamples(labelled: Campaign) -> None:
+def test_a_report_compared_with_a_snapshot_has_as_many_resamples(labelled: Campaign) -> None:
     client = logged_in("researcher")
     found = freeze(client, labelled, OF_ONE_VARIABLE)
     page = client.get(f"/reports/{found.key}/compare/").content.decode()
@@ -110,13 +108,13 @@ def test_a_report_changed_in_the_database_warns_against_citing_it(labelled: Camp
     assert "Do not cite it" in client.get(f"/reports/{found.key}/").content.decode()
 
 
-def test_freezing_the_same_numbers_again_creates_no_second_report(labelled: Campaign) -> None:
+def test_storing_the_same_numbers_again_creates_no_second_snapshot(labelled: Campaign) -> None:
     client = logged_in("researcher")
     assert freeze(client, labelled).pk == freeze(client, labelled).pk
     assert FrozenReport.objects.count() == 1
 
 
-def test_numbers_that_changed_since_the_page_was_opened_are_not_frozen(labelled: Campaign) -> None:
+def test_numbers_that_changed_since_the_page_was_opened_are_not_stored(labelled: Campaign) -> None:
     client = logged_in("researcher")
     answer = client.post(f"/campaigns/{labelled.pk}/report/freeze/{QUERY}", {"inputs": "0" * 64})
     assert answer.status_code == 409
@@ -124,7 +122,7 @@ def test_numbers_that_changed_since_the_page_was_opened_are_not_frozen(labelled:
     assert not FrozenReport.objects.exists()
 
 
-def test_a_campaign_with_frozen_reports_cannot_be_deleted_but_an_account_can(
+def test_a_campaign_with_snapshots_cannot_be_deleted_but_an_account_can(
     labelled: Campaign,
 ) -> None:
     client = logged_in("researcher")
@@ -137,7 +135,7 @@ def test_a_campaign_with_frozen_reports_cannot_be_deleted_but_an_account_can(
     assert "by researcher" not in page
 
 
-def test_annotators_may_neither_read_nor_freeze_reports(labelled: Campaign) -> None:
+def test_annotators_may_neither_read_reports_nor_store_snapshots(labelled: Campaign) -> None:
     found = freeze(logged_in("researcher"), labelled)
     client = logged_in("annotator")
     for address in (f"/reports/{found.key}/", f"/reports/{found.key}.json"):
@@ -145,7 +143,7 @@ def test_annotators_may_neither_read_nor_freeze_reports(labelled: Campaign) -> N
     assert client.post(f"/campaigns/{labelled.pk}/report/freeze/").status_code == 403
 
 
-def test_a_frozen_report_is_compared_with_the_live_one(labelled: Campaign, tmp_path: Path) -> None:
+def test_a_snapshot_is_compared_with_the_current_report(labelled: Campaign, tmp_path: Path) -> None:
     client = logged_in("researcher")
     found = freeze(client, labelled)
     same = client.get(f"/reports/{found.key}/compare/").content.decode()
@@ -158,7 +156,7 @@ def test_a_frozen_report_is_compared_with_the_live_one(labelled: Campaign, tmp_p
     assert "lower" in page
 
 
-def test_a_frozen_report_is_compared_only_with_others_of_its_campaign(
+def test_a_snapshot_is_compared_only_with_others_of_its_campaign(
     labelled: Campaign, tmp_path: Path
 ) -> None:
     client = logged_in("researcher")
@@ -193,7 +191,7 @@ def test_a_comparison_names_raters_excluded_between_the_two_reports(labelled: Ca
     assert "counts again" in page
 
 
-def test_an_option_that_no_longer_exists_is_named_beside_the_live_report(
+def test_an_option_that_no_longer_exists_is_named_beside_the_current_report(
     labelled: Campaign,
 ) -> None:
     client = logged_in("researcher")

@@ -99,8 +99,7 @@ class TestRule:
 
 @pytest.fixture
 def study(db: None) -> Study:
-    """Ada, Ben and Rita answer the same 20 reports, each of its own query; Ada takes three times
-    as long."""
+    """Ada, Ben and Rita answer 20 reports, one per query; Ada takes three times as long."""
     caches["reports"].clear()
     study = make_study(reports=20, people=3)
     for user, seconds in ((study.ada, 180.0), (study.ben, 60.0), (study.rita, 55.0)):

@@ -28,7 +28,7 @@ def campaign(name: str, batch: str = "b") -> Any:
 
 
 def material(*campaigns: Any, queries: tuple[Query, ...] = (), **of: Any) -> Any:
-    """A study of these campaigns; `measures` and `agreement` are theirs by name."""
+    """A study of these campaigns, with the `measures` and `agreement` of each by name."""
     known = {name: (lambda each, *_, found=found: found[each.name]) for name, found in of.items()}
     return SimpleNamespace(
         every_campaign=campaigns,
@@ -118,7 +118,7 @@ class TestClapnq:
 
 
 class TestReferencesOfClapnq:
-    """The tables over the batches that hold people's answers."""
+    """The tables of the batches that contain people's answers."""
 
     ANSWERED = Query("q1", "?", references=(Reference("So."),), meta={"split": "dev"})
     OPEN = Query("q2", "?")
@@ -169,7 +169,7 @@ class TestReferencesOfClapnq:
             for _, cells in grid.rows:
                 assert {reason(each) for each in cells} == {"no answers with selections"}
 
-    def test_means_are_over_questions_and_all_answers_to_a_question_are_one(self) -> None:
+    def test_means_are_over_questions_after_averaging_the_answers_to_each(self) -> None:
         answers = tuple(Reference(text, sentences=("So.",)) for text in ("So.", "So so."))
         queries = tuple(replace(self.ANSWERED, id=name, references=answers) for name in "ab")
         (means,) = clapnq.table_2(self.batches(b=queries))

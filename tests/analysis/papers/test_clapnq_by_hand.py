@@ -188,7 +188,7 @@ def test_table_2_has_means_over_answerable_questions_and_their_answers(study: Ma
     means = clapnq.table_2(study)[0]
     assert (means.caption, means.stub) == ("questions: means", "Answerable questions")
     # The first, second and fourth question have 2, 1 and 1 answers. Only the first passage of q1
-    # is relevant; the one of q4 has no sentences, and its answer selects none.
+    # is relevant. The passage of q4 has no sentences, and its answer selects none.
     assert dict(values(means)) == near({
         "answers per question": [(2 + 1 + 1) / 3],
         "words of the question": [(3 + 5 + 3) / 3],
@@ -290,7 +290,7 @@ def test_tables_7_and_9_have_peoples_grades_and_the_share_of_pairs_won(study: Ma
     ]  # fmt: skip
     # Grades of q1 and q2, with the mean of two that differ: faithful 4 and 3, appropriate 4 and 2;
     # then 1 and 3, and 2 and 1.5. F+A is each answer's harmonic mean: 4 and 2.4; 4/3 and 2.
-    # Two verdicts of q1 are for `full`; of q2 one is against it, and a tie is half a win.
+    # On q1 two verdicts are for `full`; on q2 one is against it, and a tie is half a win.
     assert dict(values(grid)) == near({
         "full": [(4 + 3) / 2, (4 + 2) / 2, (4 + 2.4) / 2, (1 + 0.5 / 2) / 2],
         "short": [(1 + 3) / 2, (2 + 1.5) / 2, (4 / 3 + 2) / 2, (0 + 1.5 / 2) / 2],

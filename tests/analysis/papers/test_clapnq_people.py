@@ -14,7 +14,7 @@ def value_of(cell: Cell) -> float:
 
 
 def test_a_passage_counts_if_two_people_who_saw_it_call_it_needed() -> None:
-    # Two passages a question; only Ada saw the last one, so that it does not count.
+    # Two passages per question; only Ada saw the last one, so it does not count.
     frame = frame_of(table({"Ada": "yyny", "Bram": "ynn.", "Chidi": "nnn."}))
     passages, questions, seen = needed_by_two(frame.variables["answerable"], ())
     assert (value_of(passages), value_of(questions), seen) == (0.3333, 0.5, 3)

@@ -63,7 +63,7 @@ class TestTable1:
         judge = tables["table-1"][1]
         # Cov(Z), α-nDCG, Cov(y), Den(Z), Den(y); a report has half of the oracle's 20 tokens.
         assert row_of(judge, "first") == pytest.approx([1, 1, 1, 1, 2**0.5])
-        # c answers what a did: gain 1 + 0.5 / log2(3) over 1 + 1 / log2(3).
+        # c answers the same as a: gain 1 + 0.5 / log2(3) over 1 + 1 / log2(3).
         again = (1 + 0.5 * 0.6309298) / (1 + 0.6309298)
         assert row_of(judge, "second") == pytest.approx([0.5, again, 0.5, ROOT, 1], abs=1e-6)
         assert row_of(judge, "third") == pytest.approx([0, 0, 0, 0, 0])
@@ -142,7 +142,7 @@ def test_table_4_counts_queries_tokens_and_required_passages(tables: Any) -> Non
     (grid,) = tables["table-4"]
     assert row_of(grid, "queries") == [2]
     assert row_of(grid, "tokens per passage") == [10]
-    # a and b answer both questions; c answers what a does.
+    # a and b answer one question each; c answers the same as a.
     assert row_of(grid, "required passages per query, by people") == [2]
     assert row_of(grid, "redundant relevant passages per query, by people") == [1]
 

@@ -41,7 +41,7 @@ def of_settings(**by_system: list[float]) -> Values:
 
 
 def data_set(name: str = "news", settings: tuple[str, ...] = (), **more: Any) -> Any:
-    """A data set of two queries; its τ only names what it compares."""
+    """A data set of two queries, in which τ is replaced by the names of what it compares."""
     return SimpleNamespace(
         name=name,
         settings=list(settings),
@@ -60,9 +60,9 @@ class TestThresholds:
 
     def test_precision_and_recall_count_each_pair_of_a_person_and_the_judge(self) -> None:
         # Ada and the judge: both at least 3 twice, and each of the other three cases once.
-        # Bram: both once, and once only he. The judge did not rate the last passage.
+        # Bram and the judge: both once, Bram alone once. The judge did not rate the last passage.
         found = crux._sides(rated(Ada="54031..4", Bram=".5...3..", model="5044233."), "model")
-        # At least 3: 3 of the judge's 4 and of people's 5; below it: 1 of the judge's 3, of 2.
+        # At least 3: 3 of the judge's 4 and of people's 5. Below: 1 of the judge's 3 and of 2.
         assert numbers(found) == [3 / 4, 3 / 5, 1 / 3, 1 / 2]
         assert sizes(found) == [7] * 4
 

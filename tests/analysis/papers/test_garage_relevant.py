@@ -140,7 +140,7 @@ def test_table_2_has_factuality_by_the_relevant_passages(study: Material) -> Non
 
 
 def test_figures_5_and_6_divide_raf_by_kinds_of_questions(study: Material) -> None:
-    # Only the answer to q1 is eligible and supported; values that have an order are in it.
+    # Only the answer to q1 is eligible and supported. Ordered values are in their order.
     expected: dict[str, dict[str, float]] = {
         "sensitivity": {"static": 1 / 2, "fast-changing": 0},
         "source": {"private": 0, "private + web": 1, "web": 0},
@@ -156,7 +156,7 @@ def test_figures_5_and_6_divide_raf_by_kinds_of_questions(study: Material) -> No
 
 def test_tables_3_and_4_weigh_answers_or_citations_equally(study: Material) -> None:
     grid = garage.tables_3_4(study)[0]
-    # The texts never decline. Answers cite one of the two passages of q1, and the one of q2.
+    # No text declines. Answers cite one of the two passages of q1, and the only one of q2.
     assert grid.caption == "By the texts"
     macro, micro = [1, (1 / 2 + 1) / 2, (2 / 3 + 1) / 2], [1, 2 / 3, 2 * 2 / (2 + 3)]
     assert row_of(grid, "plain") == pytest.approx([0, 0, *macro, *micro])
@@ -175,7 +175,7 @@ def test_section_2_has_the_grounded_share_of_validated_sentences_without_ties(
     (grid,) = garage.section_2(study)
     assert grid.caption == "validation: sentences"
     assert heads(grid) == ["Supported by a passage", "Sentences"]
-    # The sentence of q1 is grounded, and one of the two of q2; people tie on that of q3.
+    # The sentence of q1 is grounded, and so is one of two of q2; people tie on that of q3.
     assert row_of(grid, "people's answers") == [pytest.approx(2 / 3), 3]
 
 

@@ -1,4 +1,4 @@
-"""Long²RAG's tables by hand on a study of two queries, and extraction beside people's lists."""
+"""Long²RAG's tables match a study of two queries worked by hand, and so does extraction."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def verified() -> Iterator[Line]:
 
 
 def lists() -> Iterator[Line]:
-    """Ada writes two points a passage; both extracted ones match the first of q1, none of q2."""
+    """Ada writes two points per passage; both extracted ones match the first of q1, none of q2."""
     quotes = ("It is old.", "It is red.")
     for query, matches in (("q1", [1]), ("q2", [])):
         points = [{"text": f"{query} {q}", "evidence": [{"quote": q}]} for q in quotes]
@@ -174,7 +174,7 @@ def lists() -> Iterator[Line]:
 
 
 def matched() -> Iterator[Line]:
-    """Ben matches both of Ada's points of q1 with extracted ones, and none of q2."""
+    """Ben matches both of Ada's points on q1 with extracted points, and none on q2."""
     for query in QUERIES:
         for n in (1, 2):
             at = {
@@ -286,7 +286,7 @@ def test_extracted_points_are_compared_by_their_writer_and_by_others(tables: Any
 
 
 class TestMatching:
-    """Reading the payload of one answer."""
+    """Reading the values of one answer."""
 
     LISTED = PROTOCOLS["key-point-writing"].listed
 

@@ -1,4 +1,4 @@
-"""Where each reference number of the data kit is in the output of the commands.
+"""Where to find each reference number of the data kit in the output of the commands.
 
 A place is a path in a report's JSON or, if the kit counts differently, a short computation from
 reports and exports.

@@ -1,4 +1,4 @@
-"""How these places are declared, and what all of them need."""
+"""The declaration of places, and functions that all of them use."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ JSON = dict[str, Any]
 Place = Callable[[Kit], Any]
 
 PLACES: dict[str, Place] = {}
-"""By the id of the entry."""
+"""Functions by the id of their entry."""
 
 
 def gives(name: str, *parts: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare a function that computes the entry `name`, or for each part one with that prefix."""
+    """Declare a function that computes the entry `name`, or an entry for each part of it."""
 
     def declare(place: Callable[..., Any]) -> Callable[..., Any]:
         if not parts:

@@ -59,7 +59,7 @@ def cells(kit: Kit) -> JSON:
 
 @gives("crux.t1.label_counts")
 def label_counts(kit: Kit) -> JSON:
-    """A question that was never asked is no unit, and so has no label."""
+    """A question that was never asked is not a unit, so it has no label."""
     not_asked, given = cells(kit)["not_asked"], answerable(kit)["distribution"]["counts"]
     return {p: {"-2": not_asked, "0": given[p]["no"], "1": given[p]["yes"]} for p in PEOPLE}
 
@@ -170,9 +170,9 @@ def stored_coverage_differs(kit: Kit) -> int:
 
 @gives("crux.t1.nuggets")
 def nuggets(kit: Kit) -> JSON:
-    """A highlight that is one span of the report, space folded, is stored as one, with its place.
+    """A highlight that is one span of the report, spaces folded, is stored as one located span.
 
-    Folding as the kit does: several spans in the report that its text joins are told apart here.
+    Spaces are folded as in the kit. Several spans that the kit's text joins are separate here.
     """
     texts = {unit["item"]: unit["texts"]["report"] for unit in kit.export("crux-t1", "units")}
     labels = [line for line in kit.export("crux-t1", "labels") if line["value"] == "yes"]

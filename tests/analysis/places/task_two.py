@@ -62,7 +62,7 @@ def agreement_without_null_questions(kit: Kit) -> JSON:
 
 
 def _agreement(kit: Kit, source: str, judged: str) -> JSON:
-    """As nominal, ordinal and interval labels; cut at 3, with the second annotator as a judge."""
+    """Labels at the three levels, and cut at 3, with the second annotator as a judge."""
     of = {level: rating(kit, source, level)["agreement"] for level in LEVELS}
     (pair,) = of["ordinal"]["pairs"]
     judge = rating(kit, judged, "ordinal")["judges"][TASK_TWO[1]]
@@ -100,7 +100,7 @@ def _cut_agreement(confusion: JSON) -> float:
 
 @gives("crux.t2.rating_vs_own_task1_label")
 def rating_against_own_label(kit: Kit) -> JSON:
-    """The person's answers on the oracle report as people's, the ratings cut at 3 as a judge's.
+    """A person's answers on the oracle report, compared with their ratings, cut at 3, as a judge.
 
     A rating of a null question has no answer to be compared with, and is counted separately.
     """
@@ -131,9 +131,9 @@ def _null_ratings(kit: Kit, person: str) -> dict[str, int]:
 
 @gives("crux.t2.rationales")
 def rationales(kit: Kit) -> JSON:
-    """Counted in the files but for what the report's hint tells: rationales that stand elsewhere.
+    """Counts of rationales from the files, and of those quoted from the report from its hints.
 
-    An import looks for near matches, too, so that it finds more of them in the passage.
+    An import also looks for near matches, so it finds more of them in the passage.
     """
     passages = {line["id"]: folded(line["text"]) for line in kit.lines("crux/passages.jsonl")}
     hints = {hint["name"]: hint["elsewhere"]["report"] for hint in kit.report("crux-t2")["hints"]}

@@ -1,4 +1,4 @@
-"""The release of a finished study over the small cast; written once, and copied for each test."""
+"""The release of a finished study with the small cast; written once and copied for each test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release holds what others need, in bytes that the same state always gives."""
+"""A release contains what others need, and the same state always gives the same bytes."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def flip_response(path: Path, rater: str, item: str, unit: str) -> None:
 
 
 def sign_again(release: Path) -> None:
-    """Write the checksums anew, as somebody who hides a change would."""
+    """Write new checksums, as a person who hides a change would."""
     sums = release / "SHA256SUMS"
     names = [line.partition("  ")[2] for line in sums.read_text("utf-8").splitlines()]
     digests = [hashlib.sha256((release / name).read_bytes()).hexdigest() for name in names]
@@ -89,7 +89,7 @@ def test_a_label_flipped_in_every_file_no_longer_fits_the_report(release: Path) 
 
 
 def change(path: Path, *keys: str, value: object) -> None:
-    """Write another value at a place of a JSON file."""
+    """Write another value at a path in a JSON file."""
     file = json.loads(path.read_text("utf-8"))
     inner = file
     for key in keys[:-1]:

@@ -41,7 +41,7 @@ class TestGroups:
     def test_a_group_of_four_is_hidden_with_every_figure_that_would_reveal_it(self) -> None:
         assert shown(question(5, 5)) == {"a": 5, "b": 5}
         assert shown(question(5, 4)) == {}
-        # c would follow from the others by subtraction, so that b is hidden with it.
+        # c alone could be found by subtraction, so b is hidden, too.
         assert shown(question(6, 5, 4)) == {"a": 6}
         assert shown(question(9, 3, 3)) == {"a": 9}
         assert shown(question(9)) == {"a": 9}

@@ -122,14 +122,14 @@ class TestJudgeAgainstPeople:
         assert found["units"] == 2
         assert found["agreement"]["percent"]["value"] == 1
 
-    def test_each_person_is_compared_and_people_give_the_ceiling(self) -> None:
+    def test_each_person_is_compared_and_human_agreement_is_given(self) -> None:
         found = judged({"Ada": "yyny", "Bram": "ynny", JUDGE: "yyny"})
         assert found["pairs"]["Ada"]["cohen_kappa"]["value"] == 1
         assert found["pairs"]["Bram"]["percent"]["value"] == pytest.approx(3 / 4)
         assert found["human_ceiling"]["percent"]["value"] == pytest.approx(3 / 4)
         assert found["human_ceiling"]["cohen_kappa"]["value"] == pytest.approx(1 / 2)
 
-    def test_the_ceiling_is_computed_on_the_units_that_the_judge_labelled(self) -> None:
+    def test_human_agreement_is_computed_on_the_units_that_the_judge_labelled(self) -> None:
         # Ada and Bram differ only on the first unit, which has no label of the judge.
         found = judged({"Ada": "yyny", "Bram": "nyny", JUDGE: ".yny"})
         assert found["human_ceiling"]["percent"]["value"] == 1
@@ -139,7 +139,7 @@ class TestJudgeAgainstPeople:
         assert found["ties"] == 1
         assert found["human_ceiling"]["percent"]["value"] == pytest.approx(3 / 4)
 
-    def test_fifteen_labels_are_too_few_for_a_ceiling(self) -> None:
+    def test_fifteen_labels_are_too_few_for_human_agreement(self) -> None:
         people = {"Ada": "yn" * 30, "Bram": "yn" * 25 + "ny" * 5, "Carl": "ny" * 7 + "n"}
         found = judged({**people, JUDGE: "yn" * 30})
         assert found["ceiling_pairs"] == {"kept": 1, "left_out": 2, "least_shared": 30}
@@ -149,7 +149,7 @@ class TestJudgeAgainstPeople:
         )
         assert set(found["pairs"]) == {"Ada", "Bram", "Carl"}
 
-    def test_one_person_alone_has_no_ceiling(self) -> None:
+    def test_one_person_alone_has_no_human_agreement(self) -> None:
         found = judged({"Ada": "yyny", JUDGE: "yyny"})
         assert found["human_ceiling"]["cohen_kappa"]["value"] is None
         assert found["alt_test"]["winning_rate"] is None

@@ -58,7 +58,7 @@ def test_two_systems_are_compared_on_queries_that_both_answered() -> None:
     assert (pair["higher"], pair["lower"]) == (2, 0)
     # t = 1/4 / (1/4 / sqrt 3) = sqrt 3 on 2 df: p = 1 - sqrt(3 / 5).
     assert pair["paired_t"]["p_value"] == pytest.approx(1 - (3 / 5) ** 0.5)
-    # Without the zero, two ranks have four combinations of signs: 1 of 4 is extreme, two-sided 2.
+    # Without the zero, two ranks have four combinations of signs; 2 are as extreme, two-sided.
     assert pair["wilcoxon"]["p_value"] == pytest.approx(1 / 2)
 
 

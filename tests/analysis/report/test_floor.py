@@ -46,26 +46,26 @@ def judged(floor: str, judge: str, people: dict[str, str] = PEOPLE, epsilon: flo
 
 
 class TestPass:
-    def test_a_judge_may_pass_if_the_floor_fails(self) -> None:
+    def test_a_judge_may_pass_if_the_baseline_fails(self) -> None:
         found = judged(TURNED, ALIKE)
         assert found["floor"]["passes"] is False
         assert (found["alt_test"]["verdict"], found["alt_test"]["passed"]) == ("passes", True)
 
-    def test_if_the_floor_passes_too_the_verdict_is_undecided(self) -> None:
+    def test_if_the_baseline_passes_too_the_verdict_is_undecided(self) -> None:
         found = judged(ALIKE, ALIKE)
         assert found["floor"]["passes"] is True
         assert found["alt_test"]["verdict"] == "floor-passes"
         assert found["alt_test"]["passed"] is None
         assert found["alt_test"]["by_query"]["winning_rate"] == 1
 
-    def test_the_largest_epsilon_at_which_the_floor_fails_is_named(self) -> None:
-        # It ties throughout: 78 queries are needed at .05, 39 at .1, and 60 are there.
+    def test_the_largest_epsilon_at_which_the_baseline_fails_is_named(self) -> None:
+        # The baseline always ties: 78 queries are needed at .05 and 39 at .1, and there are 60.
         found = judged(ALIKE, ALIKE)
         assert found["floor"]["largest_epsilon_failed"] == 0.05
         words = describe_verdict(found["alt_test"], found["floor"])
         assert words == f"{OVERLAP}; the largest ε of the curve at which it does not is 0.05"
 
-    def test_the_curve_is_compared_with_the_floor_at_each_epsilon(self) -> None:
+    def test_the_curve_is_compared_with_the_baseline_at_each_epsilon(self) -> None:
         # The baseline is wrong on one unit of ten, and passes only from .15 on.
         wrong = "".join(
             t if n % 10 == 0 else a for n, (a, t) in enumerate(zip(ALIKE, TURNED, strict=True))
@@ -77,12 +77,12 @@ class TestPass:
         largest = found["floor"]["largest_epsilon_failed"]
         assert all((v == "floor-passes") == (e > largest) for e, v in verdicts.items() if e >= 0.1)
 
-    def test_a_judge_that_fails_has_failed_even_if_the_floor_passes(self) -> None:
+    def test_a_judge_that_fails_has_failed_even_if_the_baseline_passes(self) -> None:
         found = judged(ALIKE, TURNED)
         assert found["floor"]["passes"] is True
         assert found["alt_test"]["verdict"] == "fails"
 
-    def test_too_few_queries_decide_neither_for_the_judge_nor_for_the_floor(self) -> None:
+    def test_too_few_queries_decide_neither_for_the_judge_nor_for_the_baseline(self) -> None:
         few = {name: column[:40] * 2 for name, column in PEOPLE.items()}
         frame = frame_with(few["Ada"], {**few, JUDGE: few["Ada"]})
         of = frame.variables["answerable"]
@@ -93,7 +93,7 @@ class TestPass:
         assert (floor["passes"], floor["largest_epsilon_failed"]) == (None, None)
         assert floor["reason"] == "cannot be decided with 10 queries; at least 18 are needed"
 
-    def test_below_two_people_the_floor_has_no_verdict_and_the_test_says_why(self) -> None:
+    def test_below_two_people_the_baseline_has_no_verdict_and_the_test_says_why(self) -> None:
         found = judged(ALIKE, ALIKE, {"Ada": ALIKE})
         assert found["floor"]["passes"] is None
         assert found["floor"]["reason"] == found["alt_test"]["reason"]
@@ -102,7 +102,7 @@ class TestPass:
 
 class TestNumbers:
     def test_the_gap_and_the_difference_are_those_worked_by_hand(self) -> None:
-        # Ada and Bram: kappa 1/2 (see test_gap). The judge is Ada: 1 and 1/2. The floor says yes
+        # Ada and Bram: kappa 1/2 (see test_gap). The judge is Ada: 1 and 1/2. The baseline says yes
         # throughout: 0 with both, so that its gap is -1/2.
         found = judged("yyyy", "yynn", {"Ada": "yynn", "Bram": "ynnn"})
         assert found["gap"]["cohen_kappa"]["value"] == pytest.approx(1 / 4)
@@ -110,12 +110,12 @@ class TestNumbers:
         assert found["floor"]["gap"]["value"] == pytest.approx(-1 / 2)
         assert found["floor"]["judge_minus_floor"]["value"] == pytest.approx(3 / 4)
 
-    def test_units_without_a_label_of_the_floor_are_left_out_of_the_difference(self) -> None:
+    def test_units_without_a_label_of_the_baseline_are_left_out_of_the_difference(self) -> None:
         found = judged("yyyy..", "yynnyn", {"Ada": "yynnyn", "Bram": "ynnnny"})
         assert found["floor"]["judge_minus_floor"]["n"] == 4
         assert found["gap"]["cohen_kappa"]["n"] == 6
 
-    def test_a_floor_without_labels_on_these_units_is_undefined_with_a_reason(self) -> None:
+    def test_a_baseline_without_labels_on_these_units_is_undefined_with_a_reason(self) -> None:
         floor = judged("....", "yynn", {"Ada": "yynn", "Bram": "ynnn"})["floor"]
         assert (
             floor["gap"]["reason"]
@@ -123,7 +123,7 @@ class TestNumbers:
             == "the lexical rule has no label on these units"
         )
 
-    def test_the_floor_is_not_listed_as_a_rater(self) -> None:
+    def test_the_baseline_is_not_listed_as_a_rater(self) -> None:
         rows = {**PEOPLE, JUDGE: ALIKE}
         there, without = frame_with(TURNED, rows), frame_of(table(rows))
         assert there.raters == without.raters
@@ -133,7 +133,7 @@ class TestNumbers:
 class TestLabelsFile:
     report = json.loads((CONTRACT / "report.json").read_text("utf-8"))
 
-    def test_a_labels_file_has_no_floor_because_it_has_no_texts(self) -> None:
+    def test_a_labels_file_has_no_baseline_because_it_has_no_texts(self) -> None:
         found = judges(sample_of(frame_of(table({**PEOPLE, JUDGE: ALIKE}))), 0.2)[JUDGE]
         floor = found["floor"]
         assert {floor["gap"]["reason"], floor["judge_minus_floor"]["reason"], floor["reason"]} == {
@@ -143,12 +143,12 @@ class TestLabelsFile:
         assert found["alt_test"]["verdict"] == "passes"
         assert found["gap"]["cohen_kappa"]["value"] is not None
 
-    def test_the_document_of_a_labels_file_has_a_gap_and_no_floor(self) -> None:
+    def test_the_document_of_a_labels_file_has_a_gap_and_no_baseline(self) -> None:
         found = judges(sample_of(frame_of(table({**PEOPLE, JUDGE: ALIKE}))), 0.2)[JUDGE]
         assert len(gap_tables(found, JUDGE)) == 1
         assert no_floor(found) == [f"no baseline: {NO_TEXTS}"]
 
-    def test_an_older_report_has_neither_gap_nor_floor(self) -> None:
+    def test_an_older_report_has_neither_gap_nor_baseline(self) -> None:
         assert (gap_tables({}, JUDGE), no_floor({})) == ([], [])
 
 
@@ -196,7 +196,7 @@ class TestCampaign:
         assert block["floor"]["agreement"]["cohen_kappa"] == words["agreement"]["cohen_kappa"]
         assert words["floor"]["judge_minus_floor"]["value"] == 0
 
-    def test_the_floor_is_in_no_export_and_no_list_of_raters(
+    def test_the_baseline_is_in_no_export_and_no_list_of_raters(
         self, labelled: Campaign, report: dict[str, Any], tmp_path: Path
     ) -> None:
         raters = {"ada", "bram", "chidi", "model-x", "adjudicated"}
@@ -207,7 +207,7 @@ class TestCampaign:
 
     @pytest.mark.first_case
     @pytest.mark.parametrize("name", ["md", "html", "latex", "csv"])
-    def test_every_format_shows_gap_and_floor(self, name: str, report: dict[str, Any]) -> None:
+    def test_every_format_shows_gap_and_baseline(self, name: str, report: dict[str, Any]) -> None:
         text = FORMATS[name].render(report)
         expected = {
             "csv": ("judges.floor,", "judge_minus_floor", "largest_epsilon_failed", "passes")
@@ -222,7 +222,7 @@ class TestCampaign:
         assert "since a majority is less noisy than a person" in text
         assert "The baseline is a lexical rule" in text
 
-    def test_every_slice_has_its_own_floor(self, report: dict[str, Any]) -> None:
+    def test_every_slice_has_its_own_baseline(self, report: dict[str, Any]) -> None:
         parts = report["variables"]["answerable"]["strata"]["system"].values()
         floors = [judge["floor"] for part in parts for judge in part["judges"].values()]
         assert floors

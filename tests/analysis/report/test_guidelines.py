@@ -267,7 +267,7 @@ class TestSection:
             "labels from two people under one version, at least 30 are needed."
         )
 
-    def test_it_says_how_judges_agreed_or_why_there_is_no_before_and_after(self) -> None:
+    def test_the_section_says_how_judges_agreed_or_why_they_are_not_compared(self) -> None:
         halves = [0] * 40 + [1] * 40
         people = {"ada": halves, "ben": halves}
         sentence = sentences(of(JUDGED, {**people, "model": halves}))[1]

@@ -19,7 +19,7 @@ PEOPLE = ("Ada", "Bram", "Chidi")
 
 
 def noisy(units: int, slips: float, seed: int = 1) -> dict[str, str]:
-    """Three people and a judge who each slip on a drawn share of units, two units a query."""
+    """Three people and a judge who each err on a random share of units; two units per query."""
     draw = np.random.default_rng(seed)
     truth = draw.integers(0, 2, units)
     return {

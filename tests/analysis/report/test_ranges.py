@@ -88,7 +88,7 @@ def test_no_number_of_a_report_leaves_the_range_of_its_statistic(
     report = json.loads(json.dumps(labels_report([path], levels, ReportOptions(resamples=40))))
     held: set[str] = set()
     assert list(outside(report, held)) == []
-    if slip > 0.1:  # with fewer, too few queries have another label for an interval
+    if slip > 0.1:  # with fewer errors, too few queries vary for an interval
         assert held >= {"percent", "fleiss_kappa", "krippendorff_alpha", "pearson", "mean"}
 
 

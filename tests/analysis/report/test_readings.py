@@ -41,7 +41,7 @@ def test_labels_are_counted_and_compared_with_people_by_step_of_reading(tmp_path
     assert found["as_is"]["agreement"]["value"] == found["mended"]["agreement"]["value"] == 2 / 3
 
 
-def test_there_is_no_block_if_every_answer_was_read_as_it_was(tmp_path: Path) -> None:
+def test_there_is_no_block_if_every_answer_was_read_unchanged(tmp_path: Path) -> None:
     made = report(file(tmp_path, ("",) * 6))
     assert "reading" not in made["variables"]["answerable"]["judges"]["J"]
 

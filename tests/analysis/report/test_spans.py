@@ -19,7 +19,7 @@ TEXT = "the quick is brown foxes"
 
 
 def marks(**by_rater: Mapping[int, tuple[int, int] | None]) -> Evidence:
-    """Marks of unit n in report n // 2, as in `table`; None is a quote that is not in the text."""
+    """Spans of unit n in report n // 2, as in `table`; None is a quote that is not in the text."""
     found = {
         LabelKey(f"r{n // 2}", "question", f"q{n}", "answerable", rater): (
             EvidenceSpan("report", *(ends or (None, None))),

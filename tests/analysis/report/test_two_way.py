@@ -87,7 +87,7 @@ def test_fewer_than_ten_queries_give_no_interval(tmp_path: Path) -> None:
     assert "9 queries, at least 10 are needed" in people["fleiss_kappa"]["method"]
 
 
-def test_the_report_states_the_choice_and_for_which_raters_it_holds(tmp_path: Path) -> None:
+def test_the_report_states_the_option_and_for_which_raters_it_holds(tmp_path: Path) -> None:
     made = report(labels(tmp_path), "--bootstrap", "two-way")
     assert made["choices"]["bootstrap"] == "two-way"
     text = " ".join(methods(made))

@@ -34,7 +34,7 @@ def orders(campaign: Campaign, rater: Judge) -> Any:
     return sheet(campaign, rater)["orders"]["preferred"]
 
 
-def test_a_judge_that_prefers_a_place_reverses_every_verdict(pairs: Campaign) -> None:
+def test_a_judge_that_prefers_a_position_reverses_every_verdict(pairs: Campaign) -> None:
     rater = pairwise()
     run_scripted(pairs, rater, lambda request: "[[A]]")
     found = orders(pairs, rater)

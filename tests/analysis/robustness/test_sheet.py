@@ -112,7 +112,7 @@ def test_a_control_has_its_mean_on_the_scale_and_is_flagged_if_high(
     assert (found["mean_score"]["value"], found["flagged"]) == (mean, flagged)
 
 
-def test_an_escape_has_no_place_on_the_scale() -> None:
+def test_an_escape_has_no_position_on_the_scale() -> None:
     found = of(YES_NO, "control", labels(YES_NO, "yes"), labels(YES_NO, "invalid"))
     assert (found["mean_score"]["value"], found["flagged"]) == (None, None)
 
@@ -131,7 +131,7 @@ def test_an_attack_is_undefined_if_every_unit_already_had_its_label() -> None:
     assert found["went_over"]["reason"] == "every unit had `yes` before"
 
 
-def test_verdicts_for_the_same_place_in_both_orders_are_counted_by_place() -> None:
+def test_verdicts_for_the_same_position_in_both_orders_are_counted_by_position() -> None:
     base = labels(PREFERRED, "first", "first", "second", "tie-good")
     trial = labels(PREFERRED, "second", "first", "first", "tie-good")
     found = of(PREFERRED, "repeat", base, trial, turned=True)
@@ -139,13 +139,13 @@ def test_verdicts_for_the_same_place_in_both_orders_are_counted_by_place() -> No
     assert found["flips"]["value"] == 0.5
 
 
-def test_a_pair_that_was_not_turned_shows_no_habit_of_place() -> None:
+def test_a_pair_that_was_not_swapped_says_nothing_about_positions() -> None:
     found = of(PREFERRED, "repeat", labels(PREFERRED, "first"), labels(PREFERRED, "second"))
     assert "same_place" not in found
 
 
 @pytest.mark.parametrize(("said", "place"), [("first", 1.0), ("second", 1.0), ("tie-bad", 0.0)])
-def test_between_two_empty_texts_only_a_bad_tie_is_earned(said: str, place: float) -> None:
+def test_between_two_empty_texts_only_a_bad_tie_is_right(said: str, place: float) -> None:
     found = of(PREFERRED, "control", labels(PREFERRED, "first"), labels(PREFERRED, said))
     assert found["mean_score"]["value"] == place
     assert "all but `tie-bad` is 1" in found["mean_score"]["method"]
@@ -160,7 +160,7 @@ def test_the_difference_of_samples_is_a_share_of_pairs() -> None:
 
 
 def test_missing_pairs_of_samples_count_as_equal_at_best_and_unequal_at_worst() -> None:
-    """Of 9 pairs 3 differ, 1 is alike, and 5 are not known: 2 of one unit, 3 of another."""
+    """Of 9 pairs, 3 differ, 1 is equal, and 5 are unknown: 2 of one unit, and 3 of another."""
     counts = [(Counter({"yes": 2, "no": 1}), 0), (Counter({"yes": 1, "no": 1}), 1)]
     flips = Samples(3, counts, 1, {"timeout": 4}).compared(200, 0)["flips"]
     assert flips["bounds"] == [pytest.approx(3 / 9), pytest.approx(8 / 9)]
@@ -207,7 +207,7 @@ def test_a_missing_unit_that_already_had_the_label_is_not_won_by_an_attack() -> 
 
 
 def test_a_missing_control_may_lie_anywhere_on_the_scale() -> None:
-    """2 of 5 on the scale is 0.4; with one more at either end 0.2 or 0.7."""
+    """A mean of 2 of 5 on the scale is 0.4; one more label at either end gives 0.2 or 0.7."""
     pair = Pair(
         RATING,
         "control",
@@ -250,7 +250,7 @@ def scored(variable: Variable, number: int, score: float) -> Any:
 
 @pytest.mark.parametrize(("score", "interval"), [(3.0, True), (2.5, False)])
 def test_equal_changes_of_score_have_an_interval_with_a_width(score: float, interval: bool) -> None:
-    """If no score changed at all, it is Wilson's interval of the queries on a scale of 5."""
+    """If no score changed, it is Wilson's interval over the queries, on a scale of 5."""
     change = of(RATING, "repeat", scored(RATING, 40, 3.0), scored(RATING, 40, score))[
         "score_change"
     ]

@@ -1,4 +1,4 @@
-"""A folder with a study over the small cast: two campaigns, a scripted judge, labels of people."""
+"""A folder with a study of the small cast: two campaigns, a scripted judge, people's labels."""
 
 from __future__ import annotations
 

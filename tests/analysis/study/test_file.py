@@ -1,4 +1,4 @@
-"""Reading a study file: each error names file, line, what is wrong and how to correct it."""
+"""Reading a study file: each error names the file, the line, the mistake and its correction."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_the_page_says_who_has_to_do_what_next(chain: Path, rita: User) -> None:
     assert cards["later"].how.startswith("after campaign answers: derive it by reports")
 
 
-def test_cards_lead_to_what_begins_there_so_that_the_first_page_is_a_click_away(
+def test_cards_link_to_what_begins_there_and_the_first_page_is_one_click_away(
     chain: Path, rita: User
 ) -> None:
     study, client = applied(chain), client_of(rita)
@@ -95,7 +95,7 @@ def test_cards_lead_to_what_begins_there_so_that_the_first_page_is_a_click_away(
     assert "over recall</span>" not in page
 
 
-def test_a_chain_made_by_hand_is_drawn_from_its_lineage(chain: Path, rita: User) -> None:
+def test_a_chain_created_by_hand_is_drawn_from_its_lineage(chain: Path, rita: User) -> None:
     study = applied(chain)
     study.delete()
     client, points = client_of(rita), Batch.objects.get(name="points")
@@ -104,7 +104,7 @@ def test_a_chain_made_by_hand_is_drawn_from_its_lineage(chain: Path, rita: User)
     assert [card.name for card in page.context["chain"].cards] == [
         "documents", "verify", "points", "recall",
     ]  # fmt: skip
-    # If there are many campaigns, the page draws the latest, and the API gives all.
+    # If there are many campaigns, the page shows the latest, and the API returns all.
     with patch("analysis.study.views.MOST_CAMPAIGNS", 1):
         short = client.get(reverse("batch-chain", args=[points.pk]))
     assert [card.name for card in short.context["chain"].cards] == ["documents", "points", "recall"]

@@ -18,7 +18,7 @@ REASON = "The text says so: 🌉."
 
 @dataclass
 class Dispute:
-    """`units` are those of the first report: a tie, two to one, and agreement of people."""
+    """`units` are those of the first report: people tie, split two to one, and agree."""
 
     study: Study
     cleo: User

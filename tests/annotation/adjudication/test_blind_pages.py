@@ -1,4 +1,4 @@
-"""What adjudicators are shown of answers whose systems nobody may know."""
+"""What adjudicators see of answers whose systems must stay hidden."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class TestBlindAnswers:
             assert said == {"first" if first < second else "second", "tie-bad"}
             turned.add(first > second)
         assert turned == {True, False}
-        # The list of decisions says the same of each unit as its page did.
+        # The list of decisions shows each unit as its page did.
         decided = reverse("adjudication", args=[study.campaign.pk]) + "?state=decided"
         shown = re.sub(r"<[^>]+>", "", client.get(decided).content.decode())
         lines = re.findall(r"Decided: (.+?) raters: (.+?) ×1, (.+?) ×1by you", shown)

@@ -1,4 +1,4 @@
-"""What an adjudicator is shown of a unit: which text it is about, and whose answers."""
+"""What an adjudicator sees of a unit: the text that it is about, and whose answers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def cases(protocol: str, folder: Path) -> list[Case]:
 
 
 def at_issue(found: list[Case]) -> Shown:
-    """The text that each unit is about, and the one beside it."""
+    """The text that each unit is about, and the text shown beside it."""
     return {(case.unit.kind, case.unit.key): (case.judged_text, case.beside) for case in found}
 
 

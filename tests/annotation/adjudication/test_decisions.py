@@ -106,7 +106,7 @@ def test_a_decisions_history_is_that_of_its_unit_and_the_reference(there: Disput
 
 
 def test_every_raters_answer_is_shown_with_quotes_and_comment(there: Dispute) -> None:
-    """Ada's quotes come in the order of her labels, also from a text that is not there any more."""
+    """Ada's quotes come in the order of her labels, even from a text that no longer exists."""
     case = find_case(there.dora, there.study.campaign, there.units[0].pk)
     assert case is not None
     of_ada = Response.objects.get(assignment__rater__user=there.study.ada)
@@ -168,8 +168,10 @@ def test_a_new_reason_makes_a_new_decision(there: Dispute) -> None:
 
 @pytest.mark.first_case
 @pytest.mark.parametrize("code", ["yes", "no"])
-def test_of_two_adjudicators_at_once_the_second_gets_a_conflict(there: Dispute, code: str) -> None:
-    """Also if both decide the same: the second one's reason would be lost."""
+def test_the_second_of_two_simultaneous_adjudicators_gets_a_conflict(
+    there: Dispute, code: str
+) -> None:
+    """This holds even for equal decisions, since the second one's reason would be lost."""
     decided(there, there.units[0], "yes", by=there.dora)
     with pytest.raises(ConflictError):
         decided(there, there.units[0], code, by=there.dirk, reason="Mine.")

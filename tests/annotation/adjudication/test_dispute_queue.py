@@ -1,4 +1,4 @@
-"""The queue keeps the disputes that it found, and finds again only what may have changed."""
+"""The queue keeps the disputes it has found, and searches again only what may have changed."""
 
 from __future__ import annotations
 
@@ -87,9 +87,7 @@ def test_a_decision_leaves_the_queue_at_once(there: Dispute, searches: Searches)
     assert agrees(there)
 
 
-def test_withdrawn_answers_make_everything_searched_again(
-    there: Dispute, searches: Searches
-) -> None:
+def test_a_withdrawn_answer_causes_a_complete_search(there: Dispute, searches: Searches) -> None:
     withdraw_answers([Assignment.objects.get(rater__name="planted-judge").pk], deletes=False)
     assert agrees(there)
     assert len(queue(there.study.campaign, there.dora)) == 2
@@ -111,7 +109,9 @@ def test_an_excluded_person_and_a_gold_item_do_not_count(
     assert agrees(there)
 
 
-def test_another_process_has_what_one_has_found(there: Dispute, searches: Searches) -> None:
+def test_processes_share_the_disputes_that_one_has_found(
+    there: Dispute, searches: Searches
+) -> None:
     dispute_queue._CACHE.clear()
     assert len(queue(there.study.campaign, there.dora)) == 3
     assert searches == []

@@ -115,7 +115,7 @@ def test_units_of_an_item_stay_together_in_the_queue(there: Dispute) -> None:
     answer(there.study.assignment(there.study.ben), "no", "no", "invalid")
     found = queue(there.study.campaign, there.dora)
     assert [each.item_position for each in found] == [0, 0, 0, 1]
-    # Three ways are a smaller majority than two.
+    # A split into three has a smaller majority than a split into two.
     assert [each.rank for each in found] == [(0, 1 / 3), (1, 2 / 3), (2, 1.0), (0, 0.5)]
 
 
@@ -288,7 +288,7 @@ def test_units_sent_by_a_researcher_come_first_and_listing_them_records_a_look(
     assert texts == [(third.pk, query, QUESTIONS[2]), (first.pk, query, QUESTIONS[0])]
 
 
-def test_counting_them_finds_the_same_units_whatever_raters_say(there: Dispute) -> None:
+def test_counting_disputes_finds_the_same_units_for_any_labels(there: Dispute) -> None:
     campaign, random = there.study.campaign, Random(0)
     numbers = set()
     for _ in range(20):

@@ -68,7 +68,7 @@ class TestTheQueue:
         assert "<strong>3 questions</strong> in 1 item." in page
 
     def test_a_judges_dispute_looks_like_one_of_people(self, there: Dispute) -> None:
-        """It looks like three to one if people are two to one, and if only the judge differs."""
+        """Both look like three to one: people split two to one, and a judge who alone differs."""
         page = client_of(there.dora).get(queue_of(there)).content.decode()
         assert re.findall(r"</i> ([\d :]+)</span>", page) == ["2 : 1 : 1", "3 : 1", "3 : 1"]
 
@@ -161,7 +161,7 @@ class TestMyWork:
         text = re.sub(r"<[^>]+>", " ", found[0] if found else "")
         return " ".join(html.unescape(text).split())
 
-    def test_the_card_says_how_many_wait_and_how_many_are_decided(self, there: Dispute) -> None:
+    def test_the_card_counts_open_and_decided_disputes(self, there: Dispute) -> None:
         assert "3 questions to decide" in self.card(there)
         assert "decided" not in self.card(there)
         decided(there, there.units[0], by=there.dirk)

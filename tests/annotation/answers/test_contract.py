@@ -1,5 +1,6 @@
-"""One contract for page, API and judge: the same answers give the same entries, the same mistakes
-are refused and name their unit. Every protocol is held to it.
+"""Page, API and judge follow one contract, for every protocol.
+
+Equal answers give equal entries, and each channel refuses the same mistakes and names the unit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Copies of answers in a campaign that continues another one have all parts of the original."""
+"""Answers copied into a campaign that continues another one have all parts of the original."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPAN = ("spans__field", "spans__start", "spans__end", "spans__quote", "spans__me
 
 
 def given(study: Study, user: User) -> Response:
-    """An answer to the first report that was changed once, exposed on its last question."""
+    """An answer to the first report that was revised once and is exposed on its last question."""
     asked = study.assignment(user)
     units = {"q:0": one("yes"), "q:1": one("yes", SHALOM, BOAT), "q:2": one("no")}
     for units["q:2"] in (one("invalid"), one("no")):

@@ -1,4 +1,4 @@
-"""What happens to an answer once its row is locked, and when it equals the one before.
+"""What happens to an answer once its assignment is locked, and when it equals the previous one.
 
 Without a database.
 """

@@ -230,7 +230,7 @@ class TestStoredVersions:
         [(2, 1, "new", True), (1, 1, "new", False), (2, 0, "new", False), (2, 1, "old", True),
          (0, 0, "old", True)],
     )  # fmt: skip
-    def test_a_draft_replaces_only_what_its_writer_had_seen(
+    def test_a_draft_replaces_only_a_version_that_its_writer_had_seen(
         self, version: int, seen: int, payload: str, fresh: bool
     ) -> None:
         there = DraftState({"it": "old"}, 2, 1, None)

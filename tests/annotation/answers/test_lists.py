@@ -162,7 +162,7 @@ def test_a_judge_asked_by_unit_owes_no_matches_to_an_unseen_list() -> None:
     assert (entries[0].values, warnings) == ({"matched": "yes"}, [])
 
 
-def test_no_matches_are_asked_for_without_a_list() -> None:
+def test_matches_are_not_asked_for_without_a_list() -> None:
     alone = schema_of(PROTOCOLS["key-point-writing"], ["matched"])
     assert alone.keys("key-point") == ("matched",)
     assert alone.unit_schema("key-point")["required"] == ["matched"]
@@ -242,7 +242,7 @@ NO_QUOTE = "contains something that is not {quote, start}"
         ([point("x", {"quote": "It"}, {"start": 1})], NO_QUOTE),
     ],
 )
-def test_a_draft_list_must_have_the_form_that_our_pages_send(value: Any, said: str | None) -> None:
+def test_a_draft_list_must_have_the_form_that_pages_send(value: Any, said: str | None) -> None:
     message = draft_list_problem(value)
     assert (None if message is None else str(message)) == said
 

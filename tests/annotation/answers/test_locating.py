@@ -1,4 +1,4 @@
-"""Where the quotes of an answer are in the texts that an item shows: without a database."""
+"""Locating an answer's quotes in the texts of its item, without a database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server does when people's work comes twice, late, out of order or from an older page.
+"""What the server does if work arrives twice, late, out of order or from an outdated page.
 
 Cases A1 to A10; what the browser does in them is tested in tests/browser.
 """
@@ -47,7 +47,7 @@ def basis(assignment: Assignment) -> Basis:
 
 
 def fresh(form: dict[str, Any]) -> dict[str, Any]:
-    """A form with a key of its own that saw nothing before."""
+    """A form with its own key, from a page that has seen no earlier version."""
     return {"key": uuid.uuid4(), "seen": 0, "version": 0, **form}
 
 
@@ -154,7 +154,7 @@ def test_a4_a_draft_gives_no_label_and_is_restored_completely(study: Study) -> N
 
 
 class TestA5:
-    """A session that ended, and somebody else in it."""
+    """A session that ended, and another account in the same browser."""
 
     def who(self, client: Client) -> dict[str, Any]:
         answer = client.get(reverse("who"))
@@ -238,7 +238,7 @@ class TestA6:
         assert mine.status == status
         assert client_of(study.ada).get(page("item", mine)).headers["Location"] == gone_address()
 
-    def test_a6_two_late_saves_without_knowledge_of_each_other_conflict(self, study: Study) -> None:
+    def test_a6_two_late_saves_that_have_not_seen_each_other_conflict(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         study.campaign.is_open = False
         study.campaign.save()

@@ -20,14 +20,14 @@ def there() -> Dispute:
     return make_dispute()
 
 
-def test_it_identifies_the_current_responses(there: Dispute) -> None:
+def test_the_state_identifies_the_current_responses(there: Dispute) -> None:
     current = list(Response.objects.filter(current=True).values_list("pk", flat=True))
     found = answers_of(there.study.campaign.name)
     assert (found["number"], found["newest"], found["sum"]) == (4, max(current), sum(current))
     assert answers_of("another")["number"] == 0
 
 
-def test_a_revision_and_a_withdrawal_change_it_and_a_restored_answer_changes_it_back(
+def test_revisions_and_withdrawals_change_the_state_and_restoring_changes_it_back(
     there: Dispute,
 ) -> None:
     name = there.study.campaign.name
@@ -42,7 +42,7 @@ def test_a_revision_and_a_withdrawal_change_it_and_a_restored_answer_changes_it_
     assert answers_of(name) == revised
 
 
-def test_one_answer_withdrawn_and_another_restored_change_it(there: Dispute) -> None:
+def test_withdrawing_one_answer_and_restoring_another_changes_the_state(there: Dispute) -> None:
     name = there.study.campaign.name
     one, other = Assignment.objects.filter(rater__kind="human").order_by("pk")[:2]
     withdraw_answers([one.pk], deletes=False)

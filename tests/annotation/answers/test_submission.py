@@ -287,7 +287,7 @@ def test_answers_of_two_raters_to_one_item_stay_separate(
 
 
 def test_only_the_storage_module_writes_answers() -> None:
-    """No other module of ours makes, changes or deletes a Response, Label or Span."""
+    """No other module of Tandem creates, changes or deletes a Response, Label or Span."""
     writers = set()
     for app in ("annotation", "audit", "judging", "analysis", "datasets", "config"):
         for path in (ROOT / app).rglob("*.py"):

@@ -1,4 +1,4 @@
-"""A person who cannot judge an item gives a reason, and somebody else gets it."""
+"""A person who cannot judge an item gives a reason, and another person gets the item."""
 
 from __future__ import annotations
 

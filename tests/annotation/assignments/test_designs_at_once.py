@@ -59,7 +59,7 @@ class Places(NamedTuple):
 
 @pytest.fixture(scope="module")
 def many(house: Path) -> Path:
-    """The shared house with a batch of several reports a query."""
+    """The shared data folder with a batch of several reports per query."""
     path = write_lines(house / "at-once.jsonl", LINES)
     manage(house, "load_batch", path, "--name", "at once")
     return house
@@ -144,7 +144,7 @@ class TestCrowds:
         assert sum(each.taken for each in places) == len(given)
 
     def test_simultaneous_people_are_asked_the_same_shared_sample(self, house: Path) -> None:
-        """The first person at an item draws the sample, and eight people come at once."""
+        """The first person at an item creates the sample, and eight people arrive at once."""
         first = ("create_campaign", "came first", "--protocol", "report-coverage", "--batch", "b")
         second = ("create_campaign", "follows", "--protocol", "rubric-passage", "--batch", "b",
                   "--raters-per-item", 3, "--option", "prerequisite=came first",

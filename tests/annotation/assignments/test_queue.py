@@ -1,4 +1,4 @@
-"""Who gets which slot next: which items count as had, waiting or free, and which limits hold."""
+"""Who gets which slot next: which items count as taken, waiting or free, and which limits apply."""
 
 from __future__ import annotations
 

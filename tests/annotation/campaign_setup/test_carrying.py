@@ -1,4 +1,4 @@
-"""A campaign that continues another one takes its answers over, and asks only for what is new."""
+"""A campaign that continues another one copies its answers, and asks only what is new."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A replay names everything that is stored differently from what the seed gives."""
+"""A replay reports everything that is stored but does not follow from the seed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNLIKELY = f"{NAMED} is stored with another probability than the replay gives"
 
 @pytest.fixture
 def campaign(db: None, tmp_path: Path) -> Campaign:
-    """Four queries with a report each, of which people are asked two; one item has two slots."""
+    """Four queries with one report each, of which people are asked two; one item has two slots."""
     lines: list[Line] = [
         {
             "id": f"q{n}",

@@ -1,4 +1,4 @@
-"""The age of a passage is counted at the date of its question, checked by hand."""
+"""The age of a passage on the date of its question is that worked by hand."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AFTER = [
     ("2024-05-03", "2024-05-04", "1 day after the question"),
     ("2024-02-28", "2024-03-01", "2 days after the question"),
 ]
-# 23:30 in New York is the next day in Berlin; a date has the calendar that it was written on.
+# 23:30 in New York is the next day in Berlin; each date counts in the zone it was written in.
 ZONES = [
     ("2024-05-03T00:30:00+02:00", "2024-05-02T22:15:00Z", "same day"),
     ("2024-05-03T00:30:00+02:00", "2024-05-02T21:45:00Z", "1 day"),

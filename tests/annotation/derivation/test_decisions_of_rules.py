@@ -1,4 +1,4 @@
-"""Rules over given units, without a database: what each makes of the decisions."""
+"""Rules applied to given units, without a database: the result of each for the decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each other rule makes of a batch."""
+"""The batch that each other rule derives."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ class TestRulesWithoutACampaign:
 
 
 def respond(folder: Path, name: str, answers: dict[str, dict[str, dict[str, Any]]]) -> None:
-    """People's answers as a file of responses: by query and person, the unit of the query."""
+    """People's answers as a file of responses: the unit of each query, by query and person."""
     lines = [
         {"item": query, "rater": rater, "units": {query: answer}}
         for query, by in answers.items()

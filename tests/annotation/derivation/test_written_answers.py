@@ -1,4 +1,4 @@
-"""People's written answers as a rule reads them: whose count, which are valid, in which order."""
+"""People's written answers as a rule reads them: whose count, which are valid, in what order."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ HOSTILE = (
 
 
 def plain(row: dict[str, Any], fields: Iterable[pa.Field]) -> Line:
-    """A row of a Parquet file as its line of JSON Lines would hold it, without what is null."""
+    """A row of a Parquet file as its line in JSON Lines, without null values."""
     kinds = {field.name: field for field in fields}
     values = {name: plain_value(value, kinds[name]) for name, value in row.items()}
     return {name: value for name, value in values.items() if value is not None}

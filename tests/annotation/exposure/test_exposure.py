@@ -66,7 +66,7 @@ def answer(
 
 
 def exported(client: Client, campaign: Campaign, what: str = "labels") -> bytes:
-    """The file as it arrives; it has to be read, since it is streamed."""
+    """The complete file, which has to be read since it is streamed."""
     found = client.get(reverse("export-file", args=[campaign.pk, what, "jsonl"]))
     assert found.status_code == 200
     return b"".join(found)
@@ -166,7 +166,7 @@ def test_figures_over_many_units_mark_the_items_of_small_groups_among_them(study
 
 
 class TestOtherCampaigns:
-    """The same unit by its content: over the same batch, over a batch that continues it."""
+    """The same content is recognised in other campaigns over the batch or one that continues it."""
 
     def over(self, batch: Batch, **options: Any) -> Campaign:
         design = Design(raters_per_item=3, **options)
@@ -534,7 +534,9 @@ READS = ("labels/", "responses/", "exports/labels/jsonl/", "report/?resamples=2"
 
 
 @pytest.mark.parametrize("read", READS)
-def test_closing_reading_and_opening_again_by_the_api_alone_marks(study: Study, read: str) -> None:
+def test_reading_labels_while_a_campaign_is_closed_by_the_api_marks_later_answers(
+    study: Study, read: str
+) -> None:
     rita, place = script_of(study.rita), f"campaigns/{study.campaign.pk}/"
     mine = rita.post(f"{place}next/").json()["uid"]
     answer(study, study.ada)

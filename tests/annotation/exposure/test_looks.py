@@ -1,4 +1,4 @@
-"""What a look showed of a unit, as the marks are decided: without a database."""
+"""What a look showed of a unit, which decides the marks of exposure; without a database."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_answers_shown_by_the_item_itself_are_not_counted_as_exposure() -> None:
     assert _of_look(LOOK, [bens], answers) is not None
     assert _of_look(replace(LOOK, upto=30), [adas], answers) is not None
     assert _of_look(replace(LOOK, upto=30, rater=BEN), [bens], answers) is None
-    # A judge that is tried on an item leaves no answer behind.
+    # Trying a judge on an item stores no answer.
     trial = replace(LOOK, kind="trial")
     assert _of_look(trial, [other, PLACE], answers) == (trial, ("q:0", "q:1"))
 

@@ -1,4 +1,4 @@
-"""What is noted of a look at others' answers, and when it becomes a row of the ledger."""
+"""What is recorded of a look at others' answers, and when it becomes a row of the ledger."""
 
 from __future__ import annotations
 

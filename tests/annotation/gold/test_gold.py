@@ -96,7 +96,7 @@ def answer(assignment: Assignment, code: str = "no") -> None:
 
 
 def work(campaign: Campaign, who: Rater, codes: Mapping[str, str] | None = None) -> list[Item]:
-    """Answer all items that a person gets, with no or by `codes`; return the items in order."""
+    """Answer every item a person gets, with `codes` or else no; return the items in order."""
     got = []
     while (held := next_assignment(campaign, who)) is not None:
         answer(held, (codes or {}).get(held.item.key, "no"))
@@ -405,7 +405,7 @@ class TestFeedback:
         assert "Correct" in html
         assert "Incorrect" in html
         assert client_of(study.ben).get(reply["next"]).status_code == 404
-        # The reader has been given no other item meanwhile.
+        # The person has got no other item in the meantime.
         assert Assignment.objects.get(rater__user=study.ada) == held
 
     def test_score_and_pass_mark_are_shown_in_percent(self, tmp_path: Path, db: None) -> None:

@@ -345,7 +345,7 @@ def unrecorded(*facts: object, **more: object) -> None:
 
 
 class TestAllOrNothing:
-    """What cannot be recorded in the audit trail is not done."""
+    """A change that cannot be recorded in the audit trail is undone."""
 
     def test_an_admission_that_cannot_be_recorded_is_undone(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch

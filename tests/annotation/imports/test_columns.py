@@ -112,7 +112,7 @@ def by_line(path: Path) -> LabelColumns:
 
 
 def metas(found: LabelColumns) -> dict[tuple[int, str], str]:
-    """What lines say in the members of meta that were asked for, by line and name."""
+    """The requested members of each line's meta, by line and name."""
     given = {(n, name): text_of(row.meta, name) for n, row in found.rows.items() for name in METAS}
     for name, of in found.metas.items():
         for line, code in zip(of.lines.tolist(), of.codes.tolist(), strict=True):
@@ -121,7 +121,7 @@ def metas(found: LabelColumns) -> dict[tuple[int, str], str]:
 
 
 def said(found: LabelColumns) -> list[tuple[Any, ...]]:
-    """The lines as they are, whatever the numbering of the texts."""
+    """The lines themselves, independent of how texts are numbered."""
     spans = {n: row.spans for n, row in found.rows.items() if row.spans is not None}
     texts = {name: [*found.values[name], None] for name in TEXTS}
     of_meta = metas(found)

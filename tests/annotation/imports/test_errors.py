@@ -384,7 +384,7 @@ class TestCrux:
 
 @pytest.mark.processes
 class TestCommand:
-    """Exit status, standard error and memory, of a process of its own."""
+    """Exit status, standard error and memory of a separate process."""
 
     def test_an_error_is_one_line_with_exit_status_1(self, house: Path, tmp_path: Path) -> None:
         path = write_lines(tmp_path / "l.jsonl", [GOOD, GOOD | {"value": "maybe"}])

@@ -27,7 +27,7 @@ def take(folder: Path, lines: list[Line]) -> str:
 
 
 def of_people(number: int) -> list[Line]:
-    """Two units of an item by so many people, the second with words that it owes and has not."""
+    """Labels of two units by this many people; the second unit lacks the evidence that it owes."""
     return [
         YES | {"rater": f"p{n}", "unit": unit, "value": value}
         for n in range(number)
@@ -58,7 +58,7 @@ def test_many_answers_take_hardly_more_sql_statements_than_a_few(tmp_path: Path)
     few = statements(tmp_path, of_people(5))
     many = statements(tmp_path, of_people(60)[10:])
     assert Response.objects.count() == 60
-    # Each new name is looked up once; one by one each answer would take more than ten.
+    # One look-up per new name; answers stored one by one take more than ten statements each.
     assert many - few <= 50
 
 
@@ -101,7 +101,7 @@ def test_a_person_who_is_given_the_item_meanwhile_has_one_assignment(
     item = Campaign.objects.get(name="c").items.get(key="r")
     ann = Rater.objects.create(name="ann", kind="human")
     Assignment.objects.create(item=item, rater=ann, asked=["🌉"])
-    # As if it had come after the assignments were looked up.
+    # As if the person got the item after assignments were looked up.
     monkeypatch.setattr(FirstImports, "look_up", lambda self, items: self.flush())
     take(tmp_path, [YES, YES | {"rater": "bo", "value": "no"}])
     assert Assignment.objects.count() == 2

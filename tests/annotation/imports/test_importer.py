@@ -1,4 +1,4 @@
-"""Files with parts of answers that are stored already, or with other labels for them."""
+"""Files with parts of answers that are already stored, or with different labels for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Annotations from Label Studio as labels: which unit a task is, what its controls mean."""
+"""Annotations from Label Studio as labels: the unit of a task, and the meaning of its controls."""
 
 from __future__ import annotations
 

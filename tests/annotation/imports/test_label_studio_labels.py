@@ -185,7 +185,7 @@ class TestForeignTasks:
 
 @pytest.mark.django_db
 def test_choices_and_labels_of_a_foreign_project_become_labels_and_spans(tmp_path: Path) -> None:
-    """The file names no sub-question; a batch of the same texts with one has the units."""
+    """The file names no sub-question, but a batch of the same texts with one has its units."""
     query = {
         "id": "11",
         "text": "How old is the footbridge 🌉?",

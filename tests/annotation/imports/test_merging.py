@@ -56,7 +56,7 @@ OLD = [quote("a", "v"), quote("b", "w"), quote("c")]
 @pytest.mark.parametrize(
     ("evidence", "new", "kept"),
     [
-        # The variable of a quote that names none is the rule's.
+        # A quote that names no variable belongs to that of its rule.
         ("v", {"v": "yes"}, ["a", "b", "c"]),
         ("v", {"v": "no"}, ["b"]),
         ("w", {"v": "no"}, ["b", "c"]),

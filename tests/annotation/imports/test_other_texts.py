@@ -126,7 +126,7 @@ class TestACampaign:
             return sum(hint.total for hint in hints), misplaced_label_ids(ratings, "ann")
 
         none: tuple[int, list[int]] = (0, [])
-        # A quote that was found is stored in the text's own words; the words that were sent count.
+        # A located quote is stored in the words of the text, but the words that were sent count.
         for method in ("none", "joined", "fuzzy"):
             Span.objects.update(method=method, quote="It spans the river.")
             assert found() == (1, [label.pk])

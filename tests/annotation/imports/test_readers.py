@@ -1,4 +1,4 @@
-"""Files of labels and answers as rows: every key, its limits, and what is refused by its line."""
+"""Files of labels and answers as rows: every key, its limits, and errors with their line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integrity checks accept answers to every protocol that its page stored and revised."""
+"""Integrity checks accept answers to every protocol that were stored and revised on its page."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_answers_to_a_protocol_that_this_version_lacks_are_not_read(batch: Path)
 
 
 def test_evidence_now_found_only_in_another_passage_is_named(batch: Path) -> None:
-    """Where a quote names its passage, the same words in another one are not what was quoted."""
+    """If a quote names its passage, the same words in another passage are not the quoted ones."""
     campaign = campaign_of("key-point-verification", "--option", "points=answers")
     row = person(campaign.items.get(key="r"), "ann")
     quote = {"quote": "It", "start": 0, "field": "passage:p#1"}
@@ -171,7 +171,7 @@ def test_evidence_now_found_only_in_another_passage_is_named(batch: Path) -> Non
 class TestTextsChangedUnderStoredSentences:
     @pytest.fixture
     def changed(self, batch: Path) -> tuple[Campaign, Assignment]:
-        """Somebody shortened a report in the database, whose sentences people are asked about."""
+        """A report whose sentences people are asked about was shortened in the database."""
         campaign = campaign_of("answer-rating", "--option", "variables=support")
         asked = next(
             item for item in campaign.items.all() if item.units.filter(kind="sentence").count() > 1

@@ -10,7 +10,7 @@ from django.core.cache import cache
 
 @pytest.fixture(autouse=True)
 def _fresh_limits() -> Iterator[None]:
-    """All tests come from one address, which other tests used a lot."""
+    """Reset the limits of the network address that all tests share."""
     cache.clear()
     yield
     cache.clear()

@@ -1,4 +1,4 @@
-"""A process in which people lose every third slot that they take, over a file database.
+"""A process in which people lose every third slot that they claim, over a file database.
 
 `python -m tests.annotation.people.losers CAMPAIGN PEOPLE` starts as many threads at a barrier. Each
 takes items until there are none. The lease of every third one expires at once, the next person

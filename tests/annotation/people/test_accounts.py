@@ -52,7 +52,7 @@ def may_ask(script: Script) -> bool:
 
 
 def everything_exported(study: Study) -> str:
-    """Return everything that leaves the campaign: labels, responses and the report."""
+    """Return everything that is exported from the campaign: labels, responses and the report."""
     lines = [*rows.labels(study.campaign), *rows.responses(study.campaign)]
     report = campaign_report(study.campaign, ReportOptions(resamples=2))
     return json.dumps([lines, report], default=str)

@@ -29,7 +29,7 @@ ARRIVAL = Arrival("p1", "study1", "s1", signed=True)
 
 
 class Change(NamedTuple):
-    """An act after its preparation, and the event that it records: object, facts and digests."""
+    """An action with its preparation, and the event that it records: object, facts and digests."""
 
     module: ModuleType
     act: Callable[[Study], Act]

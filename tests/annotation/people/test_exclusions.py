@@ -137,7 +137,7 @@ def test_including_a_rater_again_leaves_other_exclusions_in_place(study: Study) 
 def test_the_second_of_two_simultaneous_exclusions_is_refused(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The row of the first exclusion appears only when the second one writes."""
+    """The row of the first exclusion becomes visible only when the second one writes."""
     rater = rater_of(study.rita)
     exclude(study.campaign, rater, WHY)
     monkeypatch.setattr(membership, "include", lambda *_: False)

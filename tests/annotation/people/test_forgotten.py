@@ -30,7 +30,7 @@ NAME = "zebulon-quill"
 
 @once
 def study() -> Study:
-    """Ben, and Zebulon, a researcher who labels too and has left a trace wherever one can."""
+    """Ben, and Zebulon, a researcher who also labels and has left a trace wherever possible."""
     study = make_study()
     User.objects.filter(pk=study.rita.pk).update(username=NAME, first_name=NAME, last_name=NAME)
     study.rita.refresh_from_db()

@@ -1,4 +1,4 @@
-"""A person can log in at an identity provider by a verified address, beside a password."""
+"""A person can log in at an identity provider by a verified address, as well as by password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An invitation lets one person in, once, for seven days, and no further than it says."""
+"""An invitation admits one person, once, within seven days, with exactly the role that it names."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_an_invitation_to_a_team_makes_a_member_on_pages_and_in_the_api(study: S
         join(late.invitation, study.ada)
 
 
-def test_whoever_joins_a_team_to_label_is_told_so_on_the_page_they_land_on(study: Study) -> None:
+def test_a_person_who_joins_a_team_to_label_is_told_so_on_the_next_page(study: Study) -> None:
     team = Team.objects.create(name="Readers <1>")
     for client, sent in ((Client(), GOOD), (client_of(study.ada), {})):
         made = invite("annotator", by=study.root, team=team)
@@ -557,7 +557,7 @@ class TestCommand:
 
 
 class TestRateLimits:
-    def test_tries_at_account_names_through_a_link_are_limited(self, study: Study) -> None:
+    def test_guesses_of_account_names_through_a_link_are_limited(self, study: Study) -> None:
         made = invite("annotator", by=study.root)
         tries = [Client().post(door(made), {**GOOD, "name": "ada"}) for _ in range(21)]
         assert [answer.status_code for answer in tries] == [422] * 20 + [429]

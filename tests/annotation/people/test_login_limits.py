@@ -1,4 +1,4 @@
-"""What counts as a wrong guess and for how long, and the waits, to the microsecond."""
+"""What counts as a wrong guess and for how long, and the exact waits."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def test_an_account_has_all_its_fields() -> None:
     assert fields_of(User.objects.get(pk=ada.pk)) == fields_of(ada)
 
 
-def test_each_look_up_is_answered_anew() -> None:
+def test_each_look_up_reads_the_database_again() -> None:
     ada = User.objects.create(username="ada", role="annotator")
     assert User.objects.get(pk=ada.pk).role == "annotator"
     User.objects.filter(pk=ada.pk).update(role="researcher")

@@ -1,4 +1,4 @@
-"""Fixed shares: who answers which part of the items, also after sampling and after changes."""
+"""Fixed shares: who answers which part of the items, even after sampling and after changes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_shares_are_parsed_and_wrong_ones_refused_with_the_right_form() -> None:
 
 @once
 def study() -> Study:
-    """Eight items of one person each: half for Ada, a quarter for Ben, the rest for anybody."""
+    """Eight items with one slot each: half for Ada, a quarter for Ben, the rest for anybody."""
     study = make_study(reports=8, people=1)
     change(study.campaign, CampaignSettings(shares={"ada": 0.5, "ben": 0.25}))
     return study

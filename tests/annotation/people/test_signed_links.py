@@ -1,4 +1,4 @@
-"""Links that Prolific has signed: whose signature holds, for whom, and for how long."""
+"""Links signed by Prolific: which signatures are valid, for whom, and for how long."""
 
 from __future__ import annotations
 

@@ -372,7 +372,9 @@ class TestMembers:
         assert rita.post(revoke, {"from": "team"})["Location"] == page
         assert script_of(study.rita).get("invitations/").json()["results"][0]["state"] == "revoked"
 
-    def test_who_joins_by_a_link_is_told_which_team_and_led_there(self, study: Study) -> None:
+    def test_a_person_who_joins_by_a_link_is_told_the_team_and_led_there(
+        self, study: Study
+    ) -> None:
         stranger, team = (
             User.objects.create(username="olga", role="researcher"),
             study.campaign.team,

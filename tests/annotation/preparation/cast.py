@@ -1,4 +1,4 @@
-"""Two topics with a reference and documents, and an author who writes what a test tells it to."""
+"""Two topics with a reference and documents, and an author that writes what a test sets."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ Answers = Mapping[str, Mapping[str, Any] | Answer]
 
 
 def written_by(answers: Answers) -> Callable[[Request], Reply]:
-    """An author who answers by the first word of the table that is in its prompt."""
+    """An author that answers by the first word of the table that occurs in its prompt."""
 
     def line(request: Request) -> Reply:
         shown = request.messages[-1].content

@@ -28,7 +28,7 @@ from tests.judging.cast import command
 
 
 def found(*texts: str) -> Any:
-    """What an author finds in the second document."""
+    """The points that an author finds in the second document."""
     answer = {"holds_points": "yes", "points": [point(text, "nine weeks") for text in texts]}
     return result("t1/d2", {"passage:t1/d2": answer}, "d2")
 
@@ -42,7 +42,7 @@ def built(step: str, query: rows.Query, *results: Any) -> rows.Query:
 
 
 def without(query: rows.Query, *lost: str) -> rows.Query:
-    """The query as a step leaves it that drops some of its points."""
+    """The query after a step that drops some of its points."""
     kept = tuple(each for each in query.key_points if each.id not in lost)
     return keep_highest_numbers(query, replace(query, key_points=kept))
 

@@ -1,4 +1,4 @@
-"""The pages of preparation: how far the steps are, the review of an answer, and the new batch."""
+"""The pages of preparation: status of the steps, review of an answer, and the new batch."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db
 
 @once
 def researching(folder: Path) -> User:
-    """She has begun the step, and an author has written for it."""
+    """A researcher who has begun the step, for which an author has written."""
     load(folder, TOPIC, EMPTY)
     who, writer = researcher(), author()
     sent = {"judge": writer.pk}

@@ -168,7 +168,7 @@ class TestARun:
     def test_an_unreadable_repair_leaves_the_earlier_answer(
         self, tmp_path: Path, client: Client
     ) -> None:
-        """Also if the process dies after storing the calls and before storing the answer."""
+        """This also holds if the process dies after storing the calls, but before the answer."""
         load(tmp_path, TOPIC, EMPTY)
         invented = {"t1/d2": {"holds_points": "yes", "points": [point("It burnt.", "caught fire")]}}
         table = {"does not hold together": Answer("Sorry, no."), **WROTE, INQUIRY: invented}
@@ -186,7 +186,7 @@ class TestARun:
         assert exported(tmp_path)[1]["answer"] == invented
 
     def test_a_documents_text_is_fenced_and_never_an_instruction(self, tmp_path: Path) -> None:
-        """It stands between delimiters that carry a hash of the document itself."""
+        """The text is between delimiters that contain a hash of the document."""
         extracted(tmp_path)
         lines = exported(tmp_path)
         assert lines[0]["texts"] == [{"heading": "The loss of the Aurora", "text": FERRY}]

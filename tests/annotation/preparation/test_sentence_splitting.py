@@ -42,7 +42,7 @@ LONG = "".join(f"Line {n} says a. And b.\n" for n in range(1, 41))
 
 
 def answer(*texts: str) -> Json:
-    """Of one answer: its sentences, or that it is a single one."""
+    """The result for one answer: its sentences, or that the answer is a single sentence."""
     if not texts:
         return {"several": "no", "sentences": None}
     return {"several": "yes", "sentences": [point(text) for text in texts]}

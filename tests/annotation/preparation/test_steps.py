@@ -1,4 +1,4 @@
-"""What each step makes of a query, given what was accepted: by rule, without a database."""
+"""The result of each step for a query, given the accepted answers; without a database."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class TestPassages:
             "prepared": {"passages": PROVENANCE},
         }
 
-    def test_what_named_a_document_names_its_passages(self) -> None:
+    def test_references_to_a_document_become_references_to_its_passages(self) -> None:
         texts = ("On 3 May the Aurora sank with A door in the bow open.", "It carried 61 people.")
         passages = [point(texts[0], "sank"), point(texts[1], "61")]
         answer = {"holds_passages": "yes", "passages": passages}
@@ -149,7 +149,7 @@ class TestPassages:
         ]
         assert [reference.citations for reference in made.references] == [own, None]
         assert made.rankings == (rows.Ranking("bm25", ("far", *own)),)
-        # The passage with a point's quotes is its source; d2 has no passage, and no point left.
+        # The passage with a point's quotes is its source; d2 has no passage, so it keeps no point.
         assert [(p.id, p.passage) for p in made.key_points] == [
             ("t1:k1", own[0]),
             ("t1:k2", own[1]),

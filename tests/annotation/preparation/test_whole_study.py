@@ -95,7 +95,7 @@ WRITTEN: dict[str, dict[str, Any]] = {
 
 
 def walked(folder: Path) -> Query:
-    """All steps in turn, each reviewed; the only query that remains of two."""
+    """Carry out and review all steps; return the only one of two queries that remains."""
     batch = load(folder, TOPIC, EMPTY).name
     rosa, writer = researcher().username, author()
     for step, answers in WRITTEN.items():

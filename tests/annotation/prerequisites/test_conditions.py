@@ -103,7 +103,7 @@ class TestPeopleAreDone:
 class TestPersonHasAnswered:
     @pytest.fixture
     def ann(self, first: Campaign) -> Rater:
-        """Ann answered `r`, and `r#1` has no free slot any more."""
+        """Ann answered `r`, and `r#1` has no free slot left."""
         ann = rater("ann")
         row(first, "r", ann)
         first.items.filter(key="r#1").update(taken=2)
@@ -249,7 +249,7 @@ class TestUnitsAskedSoFar:
 class TestValidatedLabels:
     @pytest.fixture
     def checked(self, first: Campaign) -> Campaign:
-        """People confirm what the robot said in `first`."""
+        """People confirm the judge's labels in `first`."""
         robot()
         return campaign_of("report-coverage", "--option", "validates=robot@first", name="checked")
 

@@ -1,4 +1,4 @@
-"""No answer may be written where no passage is shown. Without a database."""
+"""No answer may be written if no passage is shown; tested without a database."""
 
 from __future__ import annotations
 

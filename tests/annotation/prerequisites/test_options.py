@@ -1,4 +1,4 @@
-"""What a campaign waits for, by its options. Without a database."""
+"""What a campaign waits for, by its options; tested without a database."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class TestVotes:
 
 class TestAlternating:
     def test_the_sample_matches_the_documented_rule_computed_independently(self) -> None:
-        """The first of each stratum in the order of the digests, worked out anew here."""
+        """The first of each stratum in the order of the digests, computed separately here."""
         for seed in range(20):
             order = sorted(NAMES, key=lambda name: digest(seed, "units of x", name))
             yes = next(n for n in order if SAID.get(n) == "yes")

@@ -281,7 +281,7 @@ class TestFlags:
 
     def test_a_person_who_has_read_the_text_before_is_not_flagged_as_fast(self) -> None:
         study = make_study(reports=8)
-        # As if all items had the same report, only the first of them has to be read.
+        # With the same report in all items, a person reads only the first.
         Item.objects.update(words=WORDS_A_MINUTE, report=last_item().report)
         for _ in range(8):
             answer(study.campaign, rater("ann"), 2.0)

@@ -62,7 +62,7 @@ def rater(name: str, kind: str = "human") -> Rater:
 
 
 def row(campaign: Campaign, place: int, who: Rater, **changes: Any) -> Assignment:
-    """An assignment to the item in this place, done in a slot unless said otherwise."""
+    """An assignment to the item at this position; by default done, in the next slot."""
     item = campaign.items.get(position=place)
     used = Assignment.objects.filter(item=item, slot__isnull=False).count()
     given = {"status": "done", "slot": used + 1, **changes}

@@ -1,4 +1,4 @@
-"""The items that each protocol makes of the fixed query, and how their units are called."""
+"""The items that each protocol creates from the fixed query, and the names of their units."""
 
 from __future__ import annotations
 

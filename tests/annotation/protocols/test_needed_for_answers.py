@@ -99,9 +99,9 @@ def test_no_unit_text_names_a_system(tmp_path: Path) -> None:
 
 
 class TestEarlierCampaign:
-    """A campaign that asks once for all answers goes on so, and its labels keep their meaning."""
+    """A campaign that asks once for all answers continues to, and its labels keep their meaning."""
 
-    def test_an_earlier_campaign_goes_on_asking_the_old_question(
+    def test_an_earlier_campaign_continues_to_ask_the_old_question(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         study = needed_study_before(monkeypatch, tmp_path)

@@ -1,4 +1,4 @@
-"""The guideline of a campaign that asks some variables has the sections of these only."""
+"""The guideline of a campaign that asks some variables has only their sections."""
 
 from __future__ import annotations
 

@@ -253,7 +253,7 @@ def test_the_list_of_keys_contains_the_keys_of_the_page(protocol: str, tmp_path:
         assert f"<dt>{caps}</dt><dd>{what}</dd>" in html.unescape(body)
 
 
-def test_nothing_is_hidden_beside_a_judges_labels(tmp_path: Path) -> None:
+def test_nothing_is_hidden_when_a_judges_labels_are_shown(tmp_path: Path) -> None:
     judge()
     study = study_of("answer-rating", tmp_path, validating())
     judge_all(study.campaign)
@@ -345,7 +345,7 @@ def test_a_judge_is_shown_the_references_in_the_same_words(tmp_path: Path) -> No
         return json.dumps({unit.name: {"eligibility": "none"} for unit in request.facts.units})
 
     run_scripted(study.campaign, model("judge", granularity="item"), answers)
-    # Each of the three answers by itself, and all beside the references.
+    # Each of the three answers alone, and all of them with the references.
     assert len(asked) == 3
     for words in asked:
         assert "\nBy hand 🌉.\n" in words

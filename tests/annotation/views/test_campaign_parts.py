@@ -105,7 +105,7 @@ def test_every_page_of_a_campaign_is_headed_by_its_name_and_the_part(study: Stud
 def test_filling_in_the_protocols_guideline_keeps_other_typed_settings(
     study: Study,
 ) -> None:
-    """Nothing is stored, and a change by somebody else meanwhile is still detected."""
+    """Nothing is stored, and another person's change in the meantime is still detected."""
     rita, pk = client_of(study.rita), study.campaign.pk
     shown = rita.get(reverse("campaign-settings", args=[pk]))
     terms, seen = reverse("campaign-terms", args=[pk]), shown.context["seen"]
@@ -143,7 +143,7 @@ def test_a_new_campaign_keeps_what_was_typed_when_its_guideline_is_filled_in(stu
     assert re.search(r'name="human_share" value="lots"', page)
     assert re.findall(r'name="variables" value="(\w+)"[^>]* checked', page) == typed["variables"]
     assert PROTOCOLS["question-typing"].guideline[:40] in page
-    # A person who looks at another page meanwhile finds the typed values again.
+    # A person who visits another page in the meantime finds the typed values again.
     assert "own" not in rita.session["new-campaign"]
 
 

@@ -1,4 +1,4 @@
-"""The pages of grounding relevance and question typing, as the server makes them."""
+"""The pages of grounding relevance and question typing, as rendered by the server."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_the_seven_questions_are_in_order_and_the_last_four_wait_for_the_gate(
     assert "3 May 2024" in content
 
 
-def test_a_campaigns_own_categories_are_not_given_our_meanings(tmp_path: Path) -> None:
+def test_a_campaigns_own_categories_do_not_get_tandems_meanings(tmp_path: Path) -> None:
     content = typing(tmp_path, categories=("health", "Ärger & <b>mehr</b>"))
     assert "Ärger &amp; &lt;b&gt;mehr&lt;/b&gt;" in content
     assert TOPICS["health"] not in content
@@ -170,7 +170,7 @@ def test_every_default_category_is_described_once() -> None:
 
 
 def test_a_guideline_names_variables_by_the_pages_questions(tmp_path: Path) -> None:
-    """A name such as `false_premise` is on no button, and in no other language than English."""
+    """A name such as `false_premise` is on no button, and is English in every language."""
     asked = schema(study_of("question-typing", tmp_path).campaign)
     text = "- **valid**: **yes** or **no**.\n- **false_premise** (falsch): **no**.\n"
     text += "\nfalse_premise **no**"

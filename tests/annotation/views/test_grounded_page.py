@@ -1,4 +1,4 @@
-"""The page of grounded answers as the server makes it: numbered passages, ticks, first answers."""
+"""The page of grounded answers as rendered by the server: passages, ticks and first answers."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_the_second_round_shows_the_first_answer_and_its_ticks(study: Study) -> 
     assert html.index('data-variable="action"') < html.index('data-variable="descriptor"')
 
 
-def test_a_withdrawn_first_answer_is_said_to_be_gone(study: Study) -> None:
+def test_the_page_says_that_a_first_answer_was_withdrawn(study: Study) -> None:
     second, first = after(study), write(study)
     mine = taken(second, rater_of(study.ben))
     submit(first, answer(first, None, deflected="yes"), "page")

@@ -27,7 +27,7 @@ def rita(study: Study) -> Client:
 
 
 def sent(rita: Client, study: Study, **more: str) -> str:
-    """What the page says after a file with three labels of the first item."""
+    """The page's message after a file with three labels of the first item."""
     key = study.campaign.items.order_by("position")[0].key
     lines = "".join(
         json.dumps({"item": key, "unit": f"q:{n}", "variable": "answerable", "value": "no",

@@ -1,4 +1,4 @@
-"""The key-point pages on the server: what is suggested, what is withheld, and items by number."""
+"""The key-point pages on the server: suggestions, withheld points, and items by number."""
 
 from __future__ import annotations
 

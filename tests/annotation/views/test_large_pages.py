@@ -54,7 +54,7 @@ def questions(request: pytest.FixtureRequest) -> int:
 def full(
     questions: int, django_db_setup: None, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[Full]:
-    """Lists of each kind that are far longer than a page, over one query that is, too."""
+    """Lists of each kind, each far longer than a page, and a query with lists as long."""
     with rolled_back(django_db_blocker):
         study = make_study()
         query = _long_query(study.campaign.batch, questions)
@@ -168,7 +168,7 @@ def test_all_parts_of_a_large_query_can_be_reached_page_by_page(full: Full, rita
     second = rita.get(f"{where}?questions={address[1]}&reports=2").content.decode()
     assert "l:100<" in second
     assert "r:10<" in second
-    # The other lists stay where they are.
+    # The other lists stay on their own pages.
     assert "?reports=2&amp;questions=3#questions" in second
 
 

@@ -1,4 +1,4 @@
-"""Pages contain what they must, and stay small."""
+"""Pages contain what they need, and stay small."""
 
 from __future__ import annotations
 

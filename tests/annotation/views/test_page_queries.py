@@ -1,4 +1,4 @@
-"""What pages and exports ask of the database: few queries, and no more in a larger study."""
+"""Pages and exports take few database queries, and no more in a larger study."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from annotation.progress.person import progress, progress_in
 from tests.page_cast import Study, answers, client_of, make_study, page, payload
 
 pytestmark = pytest.mark.django_db
-# PostgreSQL locks the rater, too: it lets several write at once.
+# PostgreSQL locks the rater, too, since it allows concurrent writers.
 SAVE, OPEN = 23 + (connection.vendor == "postgresql"), 12
 
 
@@ -30,7 +30,7 @@ def count(study: Study, *, save: bool) -> int:
 
 
 def free_of(user: User, campaign: Campaign) -> int:
-    """The definition: items with a place that this person has never had."""
+    """The definition: items with a free slot that this person has never had."""
     items = [item for item in Item.objects.filter(campaign=campaign) if item.taken < item.quota]
     had = set(Assignment.objects.filter(rater__user=user).values_list("item_id", flat=True))
     return sum(item.pk not in had for item in items)

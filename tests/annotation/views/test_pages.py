@@ -1,4 +1,4 @@
-"""Who sees which screen, and how the work goes on."""
+"""Who may open which page, and where each step of the work leads."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def test_a_researcher_may_annotate_too(study: Study) -> None:
 
 @pytest.mark.postgresql
 class TestNextItem:
-    """It is taken in the transaction of the answer."""
+    """The next item is assigned in the transaction of the answer."""
 
     def save(self, study: Study, monkeypatch: pytest.MonkeyPatch, error: Exception) -> int:
         def fail(*_: object) -> None:

@@ -82,7 +82,7 @@ def test_campaigns_are_sorted_by_begun_work_then_deadline_then_name() -> None:
 def test_my_work_lists_each_campaign_with_ones_own_work(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ben's answers, Ada's in a campaign that is closed, and one without an item are not there."""
+    """Ben's work, Ada's closed campaign, and a campaign without an item of hers are not listed."""
     other, closed, empty = (another(study, name) for name in ("Other", "Closed", "Empty"))
     empty.campaign.items.update(quota=0)
     submitted = [done(study, study.ada), done(study, study.ada)]

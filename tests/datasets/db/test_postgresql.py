@@ -1,4 +1,4 @@
-"""PostgreSQL is sent its own SQL, as a stand-in for the connection records.
+"""PostgreSQL gets its own SQL, recorded by a stand-in for the connection.
 
 Whether PostgreSQL accepts it is tested when the suite runs on PostgreSQL.
 """

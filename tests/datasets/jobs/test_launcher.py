@@ -108,7 +108,7 @@ class TestBell:
         yield bell
         bell.close()
 
-    def test_after_draining_it_is_silent_until_it_is_rung_again(self, bell: launcher.Bell) -> None:
+    def test_a_drained_bell_is_silent_until_it_is_rung_again(self, bell: launcher.Bell) -> None:
         descriptor = bell.descriptor or 0
         assert stat.S_IMODE(os.fstat(descriptor).st_mode) == 0o600
         for _ in range(2):

@@ -115,7 +115,7 @@ def test_the_job_of_a_killed_worker_is_taken_up_again(
 def test_a_worker_wakes_for_a_new_job_and_ends_on_a_signal(
     asked: Asking, ada: User, tmp_path: Path
 ) -> None:
-    """The worker is a fork of this process, so that it knows the tests' kind of job."""
+    """The worker is a fork of this process, so it has the tests' kind of job."""
     disconnect()
     pid = os.fork()
     if pid == 0:

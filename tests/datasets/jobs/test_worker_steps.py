@@ -249,7 +249,7 @@ class TestWorker:
 
         def fork(job: Job) -> None:
             process = subprocess.Popen(["true"])
-            processes.append(process)  # else Python waits for it
+            processes.append(process)  # otherwise Python waits for the process
             end, theirs = os.pipe()
             os.close(theirs)
             worker.children[process.pid] = Child(job, process.pid, end, mmap.mmap(-1, 16))
@@ -320,7 +320,7 @@ class TestJobProcess:
 
     shared = mmap.mmap(-1, 16)
 
-    def test_it_has_its_own_session_a_lower_priority_and_limits(
+    def test_the_process_has_its_own_session_a_lower_priority_and_limits(
         self, done: list[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert self.ended(monkeypatch, None) == 0
@@ -336,14 +336,14 @@ class TestJobProcess:
         assert worker_module.connection.settings_dict == {"OPTIONS": {"other": 1}}
         assert self.shared[:16] == struct.pack("qq", 2, 3)
 
-    def test_its_exit_status_says_why_it_ended(
+    def test_the_exit_status_of_the_process_says_why_it_ended(
         self, done: list[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert self.ended(monkeypatch, MemoryError()) == 12
         assert self.ended(monkeypatch, KeyError("x")) == 1
         assert self.ended(monkeypatch, SystemExit(0)) == 1
 
-    def test_it_reports_its_progress_and_its_end_to_the_worker(
+    def test_the_process_reports_its_progress_and_its_end_to_the_worker(
         self, asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Uses a real process that does not access the database."""

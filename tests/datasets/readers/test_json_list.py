@@ -46,7 +46,7 @@ def test_a_list_is_read_as_by_the_json_library(
 
 
 def objects_of(file: Path, text: str) -> list[tuple[int, dict[str, object]]]:
-    # The first look at a file needs its first character, however small the chunks are.
+    # Recognising a file needs its first character, however small the chunks are.
     file.write_bytes(text.encode("utf-8"))
     return list(jsonl._entries(file))
 

@@ -1,4 +1,4 @@
-"""The native format accepts every key of a line, and reports every error in one."""
+"""The native format accepts every key of a line, and reports every error in a line."""
 
 from __future__ import annotations
 

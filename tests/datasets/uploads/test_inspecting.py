@@ -1,4 +1,4 @@
-"""The preview of files before the decision about them; nothing of them is stored."""
+"""The preview of uploaded files before the decision to keep them; nothing is stored yet."""
 
 from __future__ import annotations
 

@@ -120,8 +120,8 @@ def test_a_killed_process_is_reported_by_the_process_that_started_it(sender: Sen
     assert (before[0], after[0]) == ("reading", "refused")
 
 
-def test_the_process_that_started_it_waits_for_its_end(sender: Sender) -> None:
-    """The task of a worker and the thread of the web server do so."""
+def test_the_starting_process_waits_for_the_end_of_the_process(sender: Sender) -> None:
+    """Both a worker's task and the web server's thread wait for it."""
     key, found = sender.send("work_on_upload(key)\nnote_state()")
     assert found == [["ready", "", True, False]]
     assert (sender.house / "uploads" / key / "0.jsonl").exists()

@@ -1,4 +1,4 @@
-"""The rules of uploads at their limits: age, number, state, and what is stored then.
+"""The rules of uploads at their limits: age, number and state, and what is stored.
 
 The clock is stopped here, so that an age of exactly an hour can be tested.
 """

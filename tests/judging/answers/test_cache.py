@@ -54,7 +54,7 @@ def values(rater: Judge) -> list[tuple[str, str, str]]:
 
 @pytest.fixture
 def first(campaign: Campaign) -> JudgeRun:
-    """A run of the judge `first` whose four answers were paid."""
+    """A run of the judge `first` whose four answers were paid for."""
     return run_scripted(campaign, judge("first"), paid)[0]
 
 
@@ -63,7 +63,7 @@ def test_answers_are_reused_only_on_request(campaign: Campaign, first: JudgeRun)
     assert (run.calls, run.reused, len(backend.asked)) == (4, 0, 4)
 
 
-def test_an_equal_request_of_the_campaign_is_not_paid_again(
+def test_an_equal_request_of_the_campaign_is_not_paid_for_again(
     campaign: Campaign, first: JudgeRun
 ) -> None:
     second = judge("second")
@@ -101,7 +101,7 @@ def test_answers_of_other_campaigns_are_reused_only_on_request(
     assert (run.reused, run.calls) == (4, 0)
 
 
-def test_a_different_request_is_asked(campaign: Campaign, first: JudgeRun) -> None:
+def test_a_different_request_is_sent(campaign: Campaign, first: JudgeRun) -> None:
     run, _ = run_again(campaign, judge("second", granularity="unit"), "all")
     assert (run.reused, run.calls) == (0, 12)
 
@@ -176,7 +176,7 @@ def prepared_rows(campaign: Campaign, rater: Judge, rows: list[Assignment]) -> l
 def test_a_run_killed_before_storing_reuses_the_same_answers_again(
     campaign: Campaign, first: JudgeRun
 ) -> None:
-    """Looking up stores nothing, so that a second look-up finds the same."""
+    """A look-up stores nothing, so a second look-up finds the same answers."""
     second = judge("second")
     run = lifecycle.start(campaign, second, reuse="campaign")
     rows = list(Assignment.objects.filter(rater=second.rater))
@@ -222,7 +222,7 @@ def test_the_second_equal_request_is_asked_if_the_first_has_no_answer(
 
 @pytest.fixture
 def twins(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
-    """200 units; each two in neighbouring reports have equal requests."""
+    """200 units, of which each pair in neighbouring reports has equal requests."""
     lines = (json.dumps(numbered(n)) + "\n" for n in range(20))
     (tmp_path / "twins.jsonl").write_text("".join(lines), "utf-8")
     command("load_batch", str(tmp_path / "twins.jsonl"), "--name", "twins")
@@ -281,7 +281,7 @@ def test_claims_are_limited_by_waiting_requests(
 
 
 def test_an_assignment_is_asked_itself_if_its_equal_request_failed(twins: Campaign) -> None:
-    """One of the two fails at the server, and the other does not wait for ever."""
+    """The server fails on one of the two; the other must not wait forever."""
     refused: set[str] = set()
 
     def script(request: Request) -> Any:

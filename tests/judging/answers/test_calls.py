@@ -1,4 +1,4 @@
-"""Attempts as they are stored: their texts, their hashes, what they cost, what they add up to."""
+"""Attempts as they are stored: their texts, hashes, costs and sums."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_unstorable_characters_are_escaped_in_every_text(run: JudgeRun) -> None:
         (None, Decimal("0.25"), Decimal("0.25")),
     ],
 )
-def test_a_call_has_its_stated_cost_or_that_of_its_usage_at_the_days_price(
+def test_a_call_costs_what_the_server_states_or_its_usage_at_the_days_price(
     run: JudgeRun, answer: Answer | None, given: Decimal | None, cost: Decimal | None
 ) -> None:
     for since, price in (("2026-11-24", 2), ("2026-11-25", 9)):

@@ -1,4 +1,4 @@
-"""Label mass, and the unconstrained sample by which it is measured if the server hides it."""
+"""Label mass, and the unconstrained sample that measures it if the server hides it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def scoring(name: str = "base", **params: Any) -> Judge:
 
 
 def saying(**shares: float) -> Any:
-    """No to each question, with these probabilities at the label."""
+    """The answer no to each question, with these probabilities at the label."""
 
     def script(request: Request) -> Answer:
         pieces = ('{"evidence": [], "answerable": "', ("no", shares), '"}')

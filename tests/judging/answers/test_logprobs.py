@@ -43,7 +43,7 @@ def entry(token: str, share: float, raw: bytes | None = None) -> dict[str, Any]:
 
 
 def logprobs_of(*pieces: Piece) -> dict[str, Any]:
-    """A token for each piece: certain, or the first of several with their probabilities."""
+    """A token for each piece: a certain one, or the first of alternatives with probabilities."""
     content = []
     for piece in pieces:
         shares = {piece: 1.0} if isinstance(piece, str) else piece[1]
@@ -91,7 +91,7 @@ def meta(found: Detail) -> Mapping[str, Any]:
 
 
 def test_yes_against_no_is_renormalised_over_the_two() -> None:
-    """0.6 / (0.6 + 0.2) = 0.75, and together they had 0.8."""
+    """0.6 / (0.6 + 0.2) = 0.75; the mass of both is 0.8."""
     shares = {"yes": 0.6, "no": 0.2, "The": 0.1}
     found = detail(GROUNDED, '{"grounded": "', ("yes", shares), '"}')
     assert found.score == pytest.approx(0.75)
@@ -113,14 +113,14 @@ def test_probabilities_of_spellings_of_a_code_are_summed() -> None:
 
 
 def test_a_part_of_a_code_counts_only_in_its_own_case() -> None:
-    """An "I" begins prose, while "in" may go on to "invalid"."""
+    """An "I" begins prose, while "in" may begin "invalid"."""
     shares = {"yes": 0.5, "no": 0.1, "I": 0.3, "in": 0.05}
     found = detail(ANSWERABLE, '{"answerable": "', ("yes", shares), '"}')
     assert meta(found)["mass"] == pytest.approx(0.65)
 
 
 def test_an_escape_counts_towards_the_mass_but_not_the_score() -> None:
-    """0.4 / (0.4 + 0.4), beside 0.2 for the escape."""
+    """0.4 / (0.4 + 0.4); the escape's 0.2 counts only towards the mass."""
     shares = {"yes": 0.4, "no": 0.4, "invalid": 0.1999}
     found = detail(ANSWERABLE, '{"answerable": "', ("yes", shares), '"}')
     assert found.score == pytest.approx(0.5)
@@ -131,7 +131,7 @@ def test_an_escape_counts_towards_the_mass_but_not_the_score() -> None:
 def test_a_completed_code_is_not_counted_for_a_longer_one() -> None:
     """Listed: 0.2 for "simple", 0.1 for "set", and 0.6 * 0.6 = 0.36 for the longer one.
 
-    At the second token "simple" alone is not listed, which does not change its probability.
+    At the second token, the end of "simple" is not listed, which does not change its probability.
     """
     first = {"simple": 0.6, 'simple"': 0.2, "set": 0.1}
     then = {"-with": 0.6, "-in": 0.3}
@@ -166,7 +166,7 @@ def test_ordinal_codes_in_words_count_by_their_rank() -> None:
 
 
 def test_an_unlisted_code_is_bounded_by_the_last_listed_token() -> None:
-    """0.9 for yes, 0.05 for the last that is listed, and 0.05 left: no had at most 0.05."""
+    """Yes has 0.9 and the last listed token 0.05, so 0.05 remain: no has at most 0.05."""
     found = detail(GROUNDED, '{"grounded": "', ("yes", {"yes": 0.9, "The": 0.05}), '"}')
     assert found.score == pytest.approx(0.9 / 0.95)
     assert meta(found)["bounded"] == ["no"]
@@ -186,7 +186,7 @@ def test_a_low_label_mass_is_reported() -> None:
 
 
 def test_a_label_of_several_tokens_is_followed_until_codes_differ() -> None:
-    """P(tie) = 0.6, of which good has 0.75: 0.45 and 0.15 beside 0.3 and 0.1."""
+    """P(tie) = 0.6, of which good has 0.75: 0.45 and 0.15; the other codes have 0.3 and 0.1."""
     found = detail(
         PREFERRED,
         '{"preferred": "',
@@ -378,7 +378,7 @@ def test_an_unreadable_answer_has_no_scores(text: str) -> None:
 
 
 def test_the_fake_servers_probabilities_are_read_back() -> None:
-    """0.8 for the code that it chose, the rest shared evenly; 0.95 for all."""
+    """0.8 for the chosen code, and the rest divided equally; 0.95 for all codes together."""
     schema = {"properties": {"rating": {"enum": list("012345")}}}
     value = {"rating": "4"}
     given = Probabilities("raw", sureness=0.8, mass=0.95).of(schema, value, 20)

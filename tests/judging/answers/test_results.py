@@ -109,7 +109,7 @@ def test_a_run_counts_its_requests_and_answers(held: Held) -> None:
 
 
 class TestStoredBefore:
-    """Answers of a dead process that were stored as calls and not as labels."""
+    """Answers of a dead process that were stored as calls but not as labels."""
 
     def stored(self, held: Held, *calls: Call) -> Result:
         held.store(Result(held.prepared, calls))
@@ -246,7 +246,7 @@ def test_a_reused_answer_costs_nothing(held: Held) -> None:
 
 
 class TestReading:
-    """A call records how its answer was read, and two verdicts count as none."""
+    """A call records how its answer was read, and two different verdicts give no label."""
 
     def asked(self, held: Held, text: str) -> JudgeCall:
         answer = Answer(text)

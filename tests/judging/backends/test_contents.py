@@ -24,7 +24,7 @@ def digest(**params: Any) -> str:
     return request_hash(backend(**params), replace(REQUEST, written={}))
 
 
-# Computed at de51730d, before a body's parts could be chosen: stored answers are found by these.
+# Computed at de51730d, before bodies could be customised; stored answers are found by these.
 FROZEN = "f833083c88a7e2e44023fec801392c009882958a4add124a6f9e8bbac9201efb"
 TUNED_AND_FROZEN = "bea84a441bcb913e2d0cb1073891bb3f883076657e46c255ade297d5b4794ad9"
 TUNED = {"temperature": 0.5, "top_p": 0.9, "seed": 3, "max_tokens": 64, "logprobs": 5}

@@ -199,7 +199,7 @@ def test_a_scale_is_asked_as_a_score_unless_it_has_escapes() -> None:
     assert kind_of(RELEVANT, "choice") == "choice"
 
 
-def test_many_options_are_asked_in_groups_whose_shares_are_multiplied() -> None:
+def test_many_options_are_asked_in_groups_whose_probabilities_are_multiplied() -> None:
     many = Question("u", "v", "choice", "Which?", tuple((c, "") for c in "abcde"))
     assert split_question(many, 5) == [many]
     first, *rest = split_question(many, 2)

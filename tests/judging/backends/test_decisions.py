@@ -149,7 +149,7 @@ def test_an_ordered_scale_is_a_score_from_low_to_high():
 def test_all_units_share_one_request():
     server = deciding()
     answer = ask(server, request(RELEVANT, RATING, units=10))
-    # One of the two calls is the probe, since nobody probed before.
+    # One of the two calls is the probe, since there was none before.
     assert server.calls == 2
     assert len(server.last["questions"]) == 20
     assert list(decisions(answer)) == [f"u{n}" for n in range(1, 11)]

@@ -1,6 +1,6 @@
-"""Replies as the providers document them, or as a server gave them, are read as they should be.
+"""Replies as providers document them, or as a server gave them, are read correctly.
 
-The files say which: those written by hand follow the providers' references of that day, and
+Each file states its origin: files written by hand follow the provider's reference of that day, and
 `tandem judge record` adds others.
 """
 

@@ -58,7 +58,7 @@ class Fake:
         return int(Running(f"http://127.0.0.1:{port.partition('=')[2]}").stats()["held"])
 
     def gone(self) -> bool:
-        """Whether it was started, and none of its processes runs any more."""
+        """Whether the server was started and none of its processes is still running."""
         pids = [start[key] for start in self.starts() for key in ("pid", "child")]
         return bool(pids) and not any(map(lives, pids))
 
@@ -152,7 +152,9 @@ class TestServer:
         assert start["env"].keys() == {"VLLM_API_KEY"}
         assert start["env"]["VLLM_API_KEY"] not in " ".join(start["arguments"])
 
-    def test_the_server_starts_outside_our_package_path(self, start: dict[str, Any]) -> None:
+    def test_the_server_starts_without_tandem_on_its_import_path(
+        self, start: dict[str, Any]
+    ) -> None:
         assert not Path(start["cwd"]).is_relative_to(ROOT)
         assert not (Path(start["cwd"]) / "datasets").exists()
 
@@ -328,7 +330,7 @@ asyncio.run(hold())
 
 @pytest.mark.parametrize("how", [pytest.param("alone", marks=pytest.mark.long), "fork"])
 def test_a_kill_9_of_its_parent_leaves_nothing_running(vllm: Fake, how: str) -> None:
-    """A child that was forked meanwhile has the same pipe, and must not keep the server alive."""
+    """A child forked in the meantime inherits the pipe, and must not keep the server alive."""
     command = [sys.executable, "-c", HOLDS, how]
     with Process(
         command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True

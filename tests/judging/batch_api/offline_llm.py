@@ -1,8 +1,8 @@
 """The part of vLLM that the runner uses, with answers by rule in place of a model.
 
 OFFLINE_LLM in the environment changes its behaviour, as JSON: it dies by SIGKILL after `dies_after`
-calls, fails with an error of the engine after `breaks_after` calls, answers `says` where no form is
-asked, and `ends` with this reason. It appends its arguments to the file `notes`.
+calls, fails with an error of the engine after `breaks_after` calls, answers `says` if no schema is
+given, and ends answers with the reason `ends`. It appends its arguments to the file `notes`.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class LLM:
         return [self.vocabulary.number(word) for word in words]
 
     def _step(self, entry: dict[str, Any]) -> dict[int, Logprob]:
-        """The sampled token first, as vLLM lists them."""
+        """List the sampled token first, as vLLM does."""
         listed = [entry, *entry["top_logprobs"]]
         return {
             self.vocabulary.number(each["token"]): Logprob(each["logprob"], None, each["token"])

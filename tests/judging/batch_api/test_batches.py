@@ -84,7 +84,7 @@ def posted(server: Running, request: Line) -> tuple[int, Any]:
 
 
 def answered(server: Running, asked: Iterable[Line]) -> list[Line]:
-    """Return what a batch service answers to requests."""
+    """Return the answers of a batch service to requests."""
     made = []
     for request in asked:
         status, body = posted(server, request)
@@ -94,7 +94,7 @@ def answered(server: Running, asked: Iterable[Line]) -> list[Line]:
 
 
 def failed(request: Line, status: int, message: str) -> Line:
-    """A provider's line for a request that it refused: the error stands in the body."""
+    """A provider's line for a request that it refused, with the error in the body."""
     body = {"error": {"message": message, "type": "invalid_request_error", "code": None}}
     response = {"status_code": status, "request_id": "r", "body": body}
     return {"id": "b", "custom_id": request["custom_id"], "response": response, "error": None}
@@ -280,7 +280,7 @@ def test_a_run_waits_for_results_that_have_not_come_back(
 def test_lines_with_errors_leave_assignments_open(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
-    """In the forms of a provider's error file, of an expired batch, and of `vllm run-batch`."""
+    """The lines are those of a provider's error file, an expired batch, and `vllm run-batch`."""
     asked = lines_of(written(campaign, rater, tmp_path))
     errors = [
         failed(asked[0], 500, "the engine died"),
@@ -500,7 +500,7 @@ def test_no_file_is_written_if_every_answer_is_reused(
 def test_a_process_that_dies_before_storing_labels_loses_no_answer(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
-    """Calls stored without labels become labels, and are not counted again."""
+    """Calls that were stored without labels get labels, and are not counted again."""
     results = answered(server, lines_of(written(campaign, rater, tmp_path)))
     path = write(tmp_path / "results.jsonl", results)
     only_calls(campaign, rater, path)

@@ -119,7 +119,7 @@ def open_folder(campaign: Campaign, tmp_path: Path) -> Callable[..., Out]:
 
 @pytest.fixture
 def out(open_folder: Callable[..., Out]) -> Out:
-    """With its requests written."""
+    """The set-up after its requests were written."""
     made = open_folder()
     made.command()
     return made

@@ -1,4 +1,4 @@
-"""One attempt: its deadline, what is kept of it, and how long to wait for the next one."""
+"""One attempt: its deadline, what is stored of it, and the wait before the next one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A dispatcher step by step: what it accepts, asks, waits for and reports."""
+"""A dispatcher step by step: what it accepts, sends, waits for and reports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GONE = TransientError("refused-connection", "nobody listens", unreachable=True)
 
 @dataclass
 class Lane:
-    """A dispatcher over a server, whose results are kept and not stored."""
+    """A dispatcher for a server, whose results are kept in memory and not stored."""
 
     server: Server
     maximum: int = 4
@@ -49,7 +49,7 @@ def run(lane: Lane, job: Callable[[Dispatcher], Coroutine[Any, Any, None]]) -> N
 
 
 def late(*counts: int) -> list[Prepared]:
-    """Requests that timed out this often before."""
+    """Requests that have already timed out this often."""
     return [replace(row, late=n) for row, n in zip(rows(len(counts)), counts, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Runs from start to end: each unit once, failures missing with a reason, nothing paid twice."""
+"""Complete runs: one label per unit, failures missing with a reason, nothing paid for twice."""
 
 from __future__ import annotations
 

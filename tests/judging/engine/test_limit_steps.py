@@ -1,4 +1,4 @@
-"""The limit by hand, step by step: what each answer, refusal and silence changes, and when."""
+"""The limit step by step, by hand: what each answer, refusal and timeout changes, and when."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def begin(limit: Limit, calls: int) -> None:
 
 
 def answer(limit: Limit, clock: Clock, calls: int, under_way: int | None = None) -> list[int]:
-    """The sizes after each of these calls, with this many under way or as many as allowed."""
+    """The limits after each of these calls, with this many under way or as many as allowed."""
     sizes = []
     for _ in range(calls):
         begin(limit, (under_way or limit.size) - limit.under_way)
@@ -35,7 +35,7 @@ def answer(limit: Limit, clock: Clock, calls: int, under_way: int | None = None)
 
 
 def last(limit: Limit, clock: Clock, seconds: float, calls: int) -> list[int]:
-    """The sizes after each of these calls, which begin now, fill the limit and take this long."""
+    """The limits after each of these calls, which begin now, fill the limit and take this long."""
     begun, clock.now = clock.now, clock.now + seconds
     sizes = []
     for _ in range(calls):
@@ -87,7 +87,7 @@ class TestLatencies:
         kept = Latencies()
         for number in range(1, 31 + 6 * 32 + 1):
             kept.add(-float(number))
-        # The latest look was at calls 24 to 223.
+        # The last evaluation was of calls 24 to 223.
         assert kept.median == -124.0
 
 
@@ -234,7 +234,7 @@ class TestRefusal:
     def test_the_limit_is_lowered_once_per_episode(
         self, clock: Clock, median: float | None, begun: float, after: float, cuts: bool
     ) -> None:
-        """It lasts twice as long as a call, and half a second at least."""
+        """An episode lasts twice as long as a call, but at least half a second."""
         limit = Limit(64, clock=clock)
         if median is not None:
             limit.latencies.add(median)
@@ -259,7 +259,7 @@ class TestRefusal:
         for _ in range(answered):
             limit.answered(BEGAN - 1)
         limit.begin()
-        limit.answered(BEGAN)  # it began after the cut
+        limit.answered(BEGAN)  # a call that began after the cut
         clock.now += 0.25
         assert limit.room() == size - 4
         assert (limit.ceiling, limit.size) == (ceiling, size)
@@ -385,7 +385,7 @@ class TestQueueingServer:
             # 40 / 1.5 calls a second are more than 20, though each takes longer: 40 * 1.1.
             ([1.0, 1.5], [40, 44]),
             ([1.0, 1.25], [40, 80]),
-            # The best rate, 20, is forgotten by a fiftieth: 36 / 1.73 is 5 in 100 above 19.6.
+            # The best rate, 20, decays by a fiftieth to 19.6; 36 / 1.73 is over 5 % more.
             ([1.0, 2.0, 2.5, 1.73], [40, 40, 36, 39]),
             ([1.0, 2.0, 2.5, 1.76], [40, 40, 36, 36]),
         ],

@@ -46,7 +46,7 @@ def test_a_bug_in_reading_an_answer_loses_no_call(
     assert (run.done, backend.asked) == (ITEMS, [])
 
 
-def test_a_bug_in_making_a_request_loses_no_call(
+def test_a_bug_in_creating_a_request_loses_no_call(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claims = iter([claim_requests, claim_requests])
@@ -94,7 +94,7 @@ def test_a_hanging_assignment_is_given_up_across_short_pumps(
 
 
 def pumps_until_the_end(run: JudgeRun, script: Any, patience: Patience) -> int:
-    """Run short pumps one after the other, as workers do; return their number."""
+    """Run short pumps in sequence, as workers do; return their number."""
     for number in range(1, 100):
         lease = lifecycle.lease_run(run)
         assert lease is not None

@@ -193,7 +193,7 @@ def test_progress_reports_the_number_of_settled_assignments(campaign: Campaign) 
 def test_the_number_of_assignments_claimed_at_once_follows_the_concurrency(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch, size: int, allowed: int | None, room: int
 ) -> None:
-    """As many as are asked at once, from 16 to 128, and no more than the run's limit allows."""
+    """As many as are sent at once, from 16 to 128, but no more than the run's limit."""
     claimed: list[int] = []
 
     def claim_requests(*given: Any) -> Claim:
@@ -294,7 +294,7 @@ class Held(Scripted):
 
 
 class TestTimeIsOver:
-    """A pump that hands its run over lets its calls end: cancelled ones would be paid again."""
+    """A pump that hands over its run lets calls finish: cancelled calls would be paid for again."""
 
     @pytest.fixture(autouse=True)
     def short(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,8 +304,10 @@ class TestTimeIsOver:
     def worked(
         self, campaign: Campaign, meanwhile: Callable[[Held, Control], object]
     ) -> tuple[JudgeRun, Ending]:
-        """A worker's pump whose time is over while three calls are held; each time that it renews
-        its lease from then on, something happens."""
+        """A worker's pump whose time is over while three calls are held.
+
+        From then on, each renewal of its lease runs the given function.
+        """
         control, backend, over = Control(seconds=0.01), Held(), threading.Event()
         rater = judge(params={"concurrency": 3}, **BY_UNIT)
         run = lifecycle.start(campaign, rater, queued=True)

@@ -81,7 +81,7 @@ class Written:
 
 
 class Desk:
-    """Outcomes with everything that they report; the clock starts at 1,000."""
+    """Outcomes, with a record of everything that they report; the clock starts at 1,000."""
 
     def __init__(self, held: int = 9, refused: float = 0.0, **resources: Any) -> None:
         self.clock, self.limit, self.writer = Clock(1000.0), Limited(), Written()
@@ -127,7 +127,7 @@ class Desk:
         return self.outcomes.queue.ready_at(0.0, self.clock.now, None)
 
     def others(self, row: int = 19) -> None:
-        """Another row is answered now."""
+        """Answer another row now."""
         self.comes(ANSWER, row)
         self.writer.results.clear()
         self.limit.calls.clear()
@@ -141,7 +141,7 @@ def longest_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def seconds_ago(words: str) -> float:
-    """How long ago the time in the trouble's text is."""
+    """How long ago the time is that the trouble's text gives."""
     moment = words.partition("since ")[2].partition(" UTC")[0]
     since = datetime.strptime(moment, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
     return (datetime.now(UTC) - since).total_seconds()
@@ -160,7 +160,7 @@ def seconds_ago(words: str) -> float:
     ],
     ids=["answer", "late", "down", "rejected", "final", "busy"],
 )
-def test_the_limit_is_told_of_every_call(came: CallReply, recorded: tuple[Any, ...]) -> None:
+def test_every_call_is_reported_to_the_limit(came: CallReply, recorded: tuple[Any, ...]) -> None:
     desk = Desk()
     desk.comes(came, sent=3.0)
     assert desk.limit.calls == [recorded]

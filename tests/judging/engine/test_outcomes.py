@@ -1,4 +1,4 @@
-"""The outcomes of rows if servers fail, hang, refuse or disappear, in virtual time."""
+"""The outcomes of assignments if servers fail, hang, refuse or disappear, in virtual time."""
 
 from __future__ import annotations
 

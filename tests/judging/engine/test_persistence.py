@@ -1,4 +1,4 @@
-"""Results go to the database in groups: full ones, or what came within a moment."""
+"""Results are stored in groups: full groups, or whatever arrived within a moment."""
 
 from __future__ import annotations
 

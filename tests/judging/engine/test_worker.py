@@ -189,7 +189,7 @@ class TestPumping:
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch,
         each: Callable[[int], Ending], limit: int | None = None,
     ) -> tuple[int, int, Ending]:  # fmt: skip
-        """How often it pumped and planned, and how it ended."""
+        """How often the worker pumped and planned, and how it ended."""
         pumps, plans = [], []
 
         def run_engine(*_: object) -> Ending:

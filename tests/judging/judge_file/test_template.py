@@ -1,4 +1,4 @@
-"""Templates of judge files: what they may contain, and that they end."""
+"""Templates of judge files: what they may contain, and that rendering ends."""
 
 from __future__ import annotations
 

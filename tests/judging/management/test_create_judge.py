@@ -106,7 +106,7 @@ def test_omitted_and_extra_body_keys_are_part_of_the_judge() -> None:
 
 @pytest.mark.postgresql
 def test_a_judge_reloaded_from_the_database_sends_the_same_bytes() -> None:
-    """A database may keep the keys of an object in an order of its own."""
+    """A database may store the keys of an object in a different order."""
     given = {"zz": 1, "a": {"yy": 1.5, "x": [{"dd": 1000.0, "c": "é"}]}, "bbbb": None}
     params = {"extra_body": given, "chat_template_kwargs": given["a"], "omit": ["seed"]}
     made, _ = define(Definition("j", "openai", "m", "http://h", params=params))

@@ -88,7 +88,7 @@ def test_a_server_that_refuses_us_is_an_error(
     assert "4 done" in run(campaign)
 
 
-def test_a_server_that_is_away_is_an_error(
+def test_an_unreachable_server_is_an_error(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge(params={"concurrency": 1})

@@ -75,7 +75,7 @@ def test_an_answer_is_rated_without_the_answers_of_other_systems(
     reports = [{f for f in fields if f.startswith("report:")} for _, fields in found]
     assert {len(each) for each in reports} <= {0, 1}
     assert len(set().union(*reports)) == 4
-    # The passages are there beside each answer.
+    # The passages are shown with each answer.
     assert all(any(f.startswith("passage:") for f in fields) for _, fields in found)
 
 

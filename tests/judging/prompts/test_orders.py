@@ -27,7 +27,7 @@ def pairs(tmp_path: Path) -> Campaign:
 
 
 def better(request: Request) -> str:
-    """Prefer the answer that names who built the bridge, wherever it stands."""
+    """Prefer the answer that names who built the bridge, at either position."""
     first, second = request.facts.texts[0], request.facts.texts[1]
     return "[[A]]" if "Anna Lee" in first and "Anna Lee" not in second else "[[B]]"
 

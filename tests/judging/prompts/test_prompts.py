@@ -103,7 +103,7 @@ def test_a_prompt_names_no_system_person_or_run(
 
 @pytest.mark.parametrize("special", SPECIAL)
 def test_special_chat_tokens_are_sent_as_plain_text(db: None, tmp_path: Path, special: str) -> None:
-    """As content of a message, and nowhere else: templates are the server's own affair."""
+    """They appear only as content of a message; chat templates are left to the server."""
     made = campaign_of(tmp_path)
     item = made.items.order_by("position")[0]
     assert item.report

@@ -30,7 +30,7 @@ def served() -> Judge:
 
 
 class Change(NamedTuple):
-    """An act after its preparation, and the events that it records, with their facts."""
+    """An action with its preparation, and the events that it records, with their facts."""
 
     act: Callable[[Campaign], Act]
     events: tuple[tuple[str, dict[str, Any]], ...]

@@ -1,4 +1,4 @@
-"""A judge begins only where it fits the campaign, and nothing is planned before that is known."""
+"""A judge starts only if it fits the campaign, and nothing is planned before that is checked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def of_file(name: str, text: str) -> Judge:
 
 @pytest.fixture
 def studies(tmp_path: Path) -> tuple[Campaign, Campaign]:
-    """A campaign that asks for codes alone, and one that asks for lists with their matches."""
+    """A campaign that asks only for codes, and one that asks for lists with their matches."""
     return campaign_of(tmp_path, "grounding-relevance"), campaign_of(tmp_path, "key-point-writing")
 
 

@@ -1,4 +1,4 @@
-"""A run is locked before its assignments, and only briefly, so no process waits for ever."""
+"""A run is locked before its assignments, and only briefly, so no process waits forever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows a judge has and which of them a trial asks again, row by row."""
+"""Which assignments a judge has, and which of them a trial repeats."""
 
 from __future__ import annotations
 

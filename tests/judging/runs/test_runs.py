@@ -449,7 +449,7 @@ class TestTheHistoryOfAnAssignment:
         calls = ("status-500", 900), ("rate", 600), ("rate", 300), ("answered", 100)
         assert 600 <= self.prepared(campaign, *calls).refused_for < 610
 
-    def test_the_time_of_refusal_begins_anew_if_no_other_was_answered_meanwhile(
+    def test_the_time_of_refusal_restarts_if_no_other_was_answered_meanwhile(
         self, campaign: Campaign
     ) -> None:
         calls = ("answered", 900), ("rate", 600)

@@ -94,7 +94,7 @@ def test_a_judge_is_created_from_the_form(rita: Client) -> None:
     assert "defined in the browser" in page
 
 
-def test_samples_and_a_repair_can_be_asked_for(rita: Client) -> None:
+def test_samples_and_a_repair_can_be_requested(rita: Client) -> None:
     define(rita, samples="5", temperature="0.7", repair="1")
     made = Judge.objects.get()
     assert made.params == {"temperature": 0.7, "samples": 5, "repair": 1, GUARDED: 1}

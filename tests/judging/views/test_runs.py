@@ -153,14 +153,14 @@ def test_a_queued_run_says_when_no_worker_comes(campaign: Campaign) -> None:
 def test_a_queued_run_says_how_much_of_it_is_planned(
     rita: Client, campaign: Campaign, rung: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its page counts the first requests only, until a worker has planned the others."""
+    """The run's page counts only the first requests until a worker has planned the others."""
     monkeypatch.setattr(lifecycle, "FIRST_ASSIGNMENTS", 1)
     run = lifecycle.start(campaign, judge(), queued=True)
     items = campaign.items.count()
     assert f"Planning: 1 request so far, for 1 of {items} items" in get(rita, "judge-run", run.pk)
     planning.plan(campaign, run.judge)
     assert "0 of 4 requests done" in get(rita, "judge-run", run.pk)
-    # A run that a worker has begun counts as planned, whatever happened to the items since.
+    # A run that a worker has begun counts as planned, whatever has happened to the items since.
     campaign.items.order_by("pk")[1].assignments.all().delete()
     assert "Planning" in get(rita, "judge-run", run.pk)
     changed(run, manifest={"platform": {}})
@@ -353,7 +353,9 @@ def test_a_low_label_mass_is_reported_on_the_page_of_its_run(
     assert "label mass" not in get(rita, "judge-run", high.pk)
 
 
-def test_trials_are_listed_apart_from_the_compared_judges(rita: Client, campaign: Campaign) -> None:
+def test_trials_are_listed_separately_from_the_compared_judges(
+    rita: Client, campaign: Campaign
+) -> None:
     base = judge("floor")
     run_scripted(campaign, base)
     trial = ensure_trials(campaign, base, "again")[0]
@@ -401,7 +403,9 @@ def test_calls_are_listed_by_state_and_in_pages(
     assert "Page 2 of 2" in get(rita, "judge-calls", ended.pk, state="nonsense", page=2)
 
 
-def test_a_call_shows_what_was_sent_what_came_and_its_labels(rita: Client, ended: JudgeRun) -> None:
+def test_a_call_shows_its_request_its_response_and_its_labels(
+    rita: Client, ended: JudgeRun
+) -> None:
     call = JudgeCall.objects.filter(state="answered").first()
     assert call is not None
     page = get(rita, "judge-call", call.pk)

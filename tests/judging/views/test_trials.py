@@ -50,7 +50,7 @@ def test_the_page_says_what_each_trial_would_ask_or_why_it_is_impossible(
     assert not Rater.objects.filter(kind=Rater.Kind.TRIAL).exists()
 
 
-def test_chosen_trials_are_queued_once_each_and_followed_on_the_page(
+def test_chosen_trials_are_queued_once_each_and_their_progress_is_shown(
     rita: Client, campaign: Campaign, base: Judge
 ) -> None:
     response = send(rita, campaign, base, "start", kinds=["again", "empty"], items=2)
