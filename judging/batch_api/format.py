@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,6 +23,7 @@ from datasets.rows import InputError, Place
 from judging.backends.base import Answer, BackendError
 
 PREFIX = "run"
+RUN = re.compile(r"[0-9]{1,18}")  # more digits than any number of a run in the database
 DIGEST = "request_sha256"
 MAX_LINE_BYTES = 64 * 1024**2
 MAX_REQUESTS = 50_000
@@ -58,10 +60,10 @@ def custom_id(run: int, row: uuid.UUID) -> str:
 def parse_custom_id(written: object) -> tuple[int, uuid.UUID] | None:
     """Read the run and the assignment from a custom id. None if Tandem did not create it."""
     parts = written.split("-", 2) if isinstance(written, str) else []
-    if len(parts) != 3 or parts[0] != PREFIX or not (parts[1].isascii() and parts[1].isdigit()):
+    if len(parts) != 3 or parts[0] != PREFIX or not RUN.fullmatch(parts[1]):
         return None
     try:
-        return int(parts[1][:18]), uuid.UUID(parts[2])
+        return int(parts[1]), uuid.UUID(parts[2])
     except ValueError:
         return None
 

@@ -101,6 +101,10 @@ def test_people_with_few_shared_units_are_counted_separately() -> None:
     assert "3 people, 40 units; 1 of them with under 30 shared units" in found["text"]
 
 
+def test_people_who_all_share_few_units_are_not_counted_separately() -> None:
+    assert "; " not in said(report_of(labels(ada="ynynyn", bram="ynynyy")))["text"].split(")")[0]
+
+
 def test_a_judge_below_people_is_said_to_agree_less_with_its_gap() -> None:
     report = report_of(labels(**ALIKE, **{JUDGE: "nnynyynn" * 4 + "ynnnnnyy"}))
     found = said(report, "agreement")

@@ -17,7 +17,9 @@ from django.utils import timezone
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment, reclaim
 from annotation.campaign_setup.creation import create_campaign
+from annotation.assignments.withdrawal import give_consent
 from annotation.campaigns.design import Design
+from annotation.campaigns.settings import CampaignSettings, change
 from annotation.models import Assignment, Campaign, Draft, Rater, Response, rater_of
 from annotation.people import leases
 from annotation.people.leases import (
@@ -264,6 +266,14 @@ class TestLateWork:
         mine = lost(study)
         end_membership(study.campaign, study.ada)
         assert not reclaim(mine)
+
+    def test_a_person_who_owes_consent_cannot_reclaim_a_slot(self, study: Study) -> None:
+        mine = lost(study)
+        change(study.campaign, CampaignSettings(consent="Your answers are published."))
+        mine = Assignment.objects.get(pk=mine.pk)
+        assert not reclaim(mine)
+        give_consent(study.campaign, mine.rater, 1)
+        assert reclaim(mine)
 
     def test_a_slot_taken_by_another_person_cannot_be_reclaimed(self, study: Study) -> None:
         mine = lost(study)

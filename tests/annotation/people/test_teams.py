@@ -253,6 +253,11 @@ class TestMembers:
         assert Assignment.objects.get(pk=mine.pk).status == "cancelled"
         assert next_assignment(study.campaign, rater_of(study.ada)) is None
 
+    def test_leaving_a_team_ends_no_other_membership(self, study: Study, sam: User) -> None:
+        create_team("bridges", owner=sam)
+        leave(study.campaign.team, sam, sam)
+        assert [each.team.name for each in sam.teams.all()] == ["bridges"]
+
     def test_an_annotator_is_only_a_member(self, study: Study, sam: User) -> None:
         with pytest.raises(TeamError, match="can be member"):
             set_role(study.campaign.team, study.ada, "manager", study.rita)

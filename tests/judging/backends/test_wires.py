@@ -204,9 +204,11 @@ def test_a_seed_is_not_sent_or_recorded_if_the_api_has_none(wire: str) -> None:
             {"temperature": 0.5, "extra_body": {"thinking": {"type": "adaptive"}}},
             "while they think",
         ),
+        ({"top_p": 0.5, "extra_body": {"top_p": 0.6}}, "and so does the param top_p; give it once"),
+        ({"top_p": 0.5, "omit": ["top_p"]}, "top_p is both given and omitted"),
     ],
 )
-def test_parameters_that_anthropic_lacks_are_refused_with_a_message(
+def test_parameters_that_anthropic_lacks_or_gets_twice_are_refused_with_a_message(
     params: Any, words: str
 ) -> None:
     with pytest.raises(SetupError, match=words):

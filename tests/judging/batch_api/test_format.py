@@ -45,6 +45,7 @@ def test_a_custom_id_names_a_run_and_an_assignment() -> None:
         f"other-12-{UID}",
         f"run-x-{UID}",
         f"run-²-{UID}",
+        f"run-1234567890123456789-{UID}",
         "run-1-2",
         "run",
         3,

@@ -125,6 +125,11 @@ def test_each_line_is_stored_as_a_call_with_its_facts(out: Out) -> None:
     ]  # fmt: skip
 
 
+def test_an_error_without_a_message_is_named_by_its_code(out: Out) -> None:
+    out.take(out.error(0) | {"error": {"code": "batch_expired"}})
+    assert JudgeCall.objects.get().detail == "batch_expired"
+
+
 def test_an_error_counts_as_returned_until_an_answer_replaces_it(out: Out) -> None:
     first = out.take(*map(out.answer, range(11)), out.error(11))
     assert counts(first) == NOTHING | {"done": 11, "errors": {"batch-error": 1}}
