@@ -16,8 +16,8 @@ from django.utils import timezone
 
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment, reclaim
-from annotation.campaign_setup.creation import create_campaign
 from annotation.assignments.withdrawal import give_consent
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.campaigns.settings import CampaignSettings, change
 from annotation.models import Assignment, Campaign, Draft, Rater, Response, rater_of
