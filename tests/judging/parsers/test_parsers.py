@@ -331,7 +331,7 @@ class TestFirstToken:
 
     def test_another_word_is_unreadable_even_if_an_option_was_more_probable(self) -> None:
         given = self.answer(("D", {"A": 0.97, "D": 0.03}), ".")
-        with pytest.raises(UnreadError):
+        with pytest.raises(UnreadError, match="does not begin with one of the options"):
             self.AB.read(given, ExpectedAnswer(UNITS[:1], True))
 
     def test_an_answer_without_probabilities_is_unreadable(self) -> None:
