@@ -77,7 +77,7 @@ VARIABLES = {
         "1",
         "Further processes for all requests except work on items; 0 on small machines.",
     ),
-    "WEB_THREADS": ("4", "Threads in each of them that open and save items."),
+    "WEB_THREADS": ("3", "Threads in each of them that open and save items."),
     "WEB_OTHER_THREADS": ("3", "Threads in each of them for all other requests."),
     "TANDEM_WITH_WORKERS": ("0", "1 to have gunicorn run the workers too, on one machine."),
 }
