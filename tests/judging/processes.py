@@ -124,6 +124,9 @@ class House:
             )  # fmt: skip
             try:
                 yield process
+            except BaseException:
+                print(self.log()[-5000:])  # pytest shows it with the failure
+                raise
             finally:
                 kill_9(process)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
-from django.core.cache import caches
 
 from annotation.models import Assignment, Campaign, Label, Rater, Response
 from annotation.protocols import PROTOCOLS
@@ -21,10 +20,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def emptied() -> Iterator[None]:
-    caches["floors"].clear()
-    yield
-    caches["floors"].clear()
+def own_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache of baselines is a folder, in which other tests have baselines of the same batch."""
+    monkeypatch.setattr(floor, "VERSION", f"{floor.VERSION} {uuid4()}")
 
 
 def said_by_judge(campaign: Campaign) -> dict[str, dict[UnitKey, str]]:
