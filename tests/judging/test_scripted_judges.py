@@ -177,6 +177,16 @@ def test_a_jury_with_a_scripted_member_is_marked_too(campaign: Campaign, tmp_pat
     assert {r["name"] for r in report["raters"] if r.get("scripted")} == {"panel", "replayed"}
 
 
+def test_the_page_of_a_judge_names_the_replayed_labels_by_their_digest(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    judge = replay(campaign, tmp_path).judge
+    client = client_of(User.objects.create(username="rita", role="researcher"))
+    page = client.get(f"/judges/{judge.pk}/").content.decode()
+    assert f'SHA-256 <span class="id">{judge.params[DIGEST][:12]}</span>' in page
+    assert DIGEST not in page
+
+
 def test_manifest_and_exports_say_that_a_scripted_judge_is_a_fake(
     campaign: Campaign, tmp_path: Path
 ) -> None:
