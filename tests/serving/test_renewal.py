@@ -102,7 +102,7 @@ def test_hup_loads_new_code_while_people_save(
 
     def work() -> None:
         uid = ben.take_next()
-        while uid and not over.is_set():
+        while uid and not over.wait(0.03):
             uid = ben.answer(uid)
 
     saving = threading.Thread(target=work)
