@@ -10,7 +10,7 @@ const DIALOG = `<dialog class="dialog wide" id="conflict" aria-labelledby="confl
 <h2 id="conflict-title"><span class="icon fork" aria-hidden="true"></span>${t("Two versions of this item")}</h2>
 <p id="conflict-when"></p>
 <div class="compare"><table><thead><tr><th scope="col">${t("Where they differ")}</th><th scope="col">${t("Here")}</th>
-<th scope="col">${t("Saved elsewhere")}</th></tr></thead><tbody id="differences"></tbody></table></div>
+<th scope="col">${t("Saved elsewhere")}</th></tr></thead><tbody></tbody></table></div>
 <p class="choose"><button class="button" type="button" id="take-theirs">${t("Use the other version")}</button>
 <button class="button main" type="button" id="keep-mine" autofocus>${t("Keep mine")}</button></p>
 </dialog>`;
@@ -38,7 +38,7 @@ export function showConflict(body, sheet, settle) {
     : t("It was saved elsewhere, perhaps in another tab, while you worked on it here.");
   const choice = t("Choose the version to continue with. The other is kept in this browser, so nothing is lost.");
   document.getElementById("conflict-when").textContent = `${when} ${choice}`;
-  document.getElementById("differences").replaceChildren(...differences(sheet, body.theirs));
+  dialog.querySelector("tbody").replaceChildren(...differences(sheet, body.theirs));
   if (!dialog.open) dialog.showModal();
 }
 

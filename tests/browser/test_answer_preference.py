@@ -116,6 +116,24 @@ def test_with_the_mouse_a_kind_of_tie_is_chosen_changed_and_undone(
     assert cast.exported("Study", "responses")[0]["comment"] == "Both say the same. 🌉"
 
 
+def test_two_versions_in_two_tabs_are_listed_before_one_is_kept(
+    errors: list[str], page: Page, tmp_path: Path
+) -> None:
+    desk = begin(page, tmp_path, True)
+    other = Desk(page.context.new_page(), desk.study)
+    other.page.goto(page.url)
+    other.ready()
+    page.locator(".choice", has_text="Left is better").click()
+    desk.state("saved")
+    other.page.locator(".choice", has_text="Both bad").click()
+    other.state("conflict")
+    versions = other.page.locator("#conflict").get_by_role("cell")
+    expect(versions).to_have_text(["Both bad", "Left is better"])
+    other.page.get_by_role("button", name="Keep mine").click()
+    other.state("saved")
+    assert chosen(other.page) == "Both bad"
+
+
 @pytest.mark.long
 def test_digit_keys_choose_in_the_order_of_the_page(
     errors: list[str], page: Page, tmp_path: Path
