@@ -50,35 +50,75 @@ function differences(sheet, theirs) {
   const mine = sheet.payload();
   const rows = sheet.units
     .filter((unit) => unit.name in mine.units && !same(mine.units[unit.name], theirs.units?.[unit.name] ?? null))
-    .map((unit) => {
-      const words = (/** @type {Payload} */ payload) => describe(unit, payload.units?.[unit.name]);
-      return row(`${unit.number + 1}. ${unit.label}`, words(mine), words(theirs));
+    .flatMap((unit) => {
+      const title = sheet.units.length > 1 ? [titleOf(unit)] : [];
+      return rowsOf(unit, title, mine.units[unit.name], theirs.units?.[unit.name]);
     });
   if (!same(mine.comment, theirs.comment ?? null)) {
     // An adjudicator's comment is required, and is the reason.
     const title = sheet.comment.required ? t("Reason") : t("Comment");
-    rows.push(row(title, [mine.comment ?? t("none")], [theirs.comment ?? t("none")]));
+    rows.push(row([title], [mine.comment ?? t("none")], [theirs.comment ?? t("none")]));
   }
   return rows;
 }
 
 /**
- * @param {string} title
+ * Return a unit's label, after its number if the page shows numbers.
+ * @param {import("./sheet.js").Unit} unit
+ */
+function titleOf({ element, label }) {
+  const { content, display } = getComputedStyle(element, "::before");
+  const number = display !== "none" && content !== '""' ? `${element.dataset.place}. ` : "";
+  return `${number}${label}`;
+}
+
+/**
+ * Return a row for each question that two answers to a unit answer differently, and one for all else.
+ * @param {import("./sheet.js").Unit} unit
+ * @param {string[]} title
+ * @param {Answer} mine
+ * @param {Answer | undefined} theirs
+ */
+function rowsOf(unit, title, mine, theirs) {
+  const groups = unit.groups.filter((group) => codeOf(mine, group) !== codeOf(theirs, group));
+  const asked = theirs && unit.groups.length > 1 && groups.every(questionOf) ? groups : [];
+  const word = (/** @type {Answer} */ answer, /** @type {PageElement} */ group) => [
+    unit.word(group, codeOf(answer, group)) ?? t("no answer"),
+  ];
+  const rows = asked.map((group) => row([...title, questionOf(group)], word(mine, group), word(theirs, group)));
+  const [ours, others] = [mine, theirs].map((answer) => describe(unit, answer, asked.length === 0));
+  if (!rows.length || !same(ours, others)) rows.push(row(title.length ? title : [unit.label], ours, others));
+  return rows;
+}
+
+/**
+ * @param {Answer | undefined} answer
+ * @param {PageElement} group
+ */
+const codeOf = (answer, group) => answer?.[group.dataset.variable ?? ""] ?? null;
+
+/**
+ * Return the question above a group of choices, without its number; nothing if the unit's text asks it.
+ * @param {PageElement} group
+ */
+const questionOf = (group) => group.querySelector(".asked")?.lastChild?.textContent.trim();
+
+/**
+ * @param {string[]} title
  * @param {string[]} mine
  * @param {string[]} theirs
  */
 function row(title, mine, theirs) {
   const line = document.createElement("tr");
-  const head = document.createElement("th");
-  head.scope = "row";
-  head.textContent = title;
+  const head = cell(title, "th");
+  head.setAttribute("scope", "row");
   line.append(head, cell(mine), cell(theirs));
   return line;
 }
 
 /** @param {string[]} lines */
-function cell([first, ...rest]) {
-  const element = document.createElement("td");
+function cell([first, ...rest], tag = "td") {
+  const element = document.createElement(tag);
   element.append(first);
   for (const words of rest) {
     const small = document.createElement("small");
@@ -92,14 +132,18 @@ function cell([first, ...rest]) {
  * Return an answer as lines: the codes, then quotes, points and written texts.
  * @param {import("./sheet.js").Unit} unit
  * @param {Answer | undefined} answer
+ * @param {boolean} withCodes
  */
-function describe(unit, answer) {
+function describe(unit, answer, withCodes) {
   if (!answer) return [t("no answer")];
-  const codes = unit.groups.map((group) => unit.word(group, answer[group.dataset.variable ?? ""])).filter(Boolean);
+  const codes = (withCodes ? unit.groups : []).map((group) => unit.word(group, codeOf(answer, group))).filter(Boolean);
   const quotes = (answer.evidence ?? []).map(({ quote }) => t("“{words}”", { words: shortened(quote) }));
   const points = (answer.points ?? []).map(({ text }, n) => `${n + 1}. ${text}`);
   if (answer.matches?.length) codes.push(answer.matches.join(", "));
-  return [codes.join(", ") || t("no answer"), ...quotes, ...points, ...(answer.written ? [answer.written.text] : [])];
+  const lines = [...quotes, ...points, ...(answer.written ? [answer.written.text] : [])];
+  if (codes.length) lines.unshift(codes.join(", "));
+  else if (withCodes || !lines.length) lines.unshift(t("no answer"));
+  return lines;
 }
 
 /** @param {string} quote */

@@ -196,7 +196,7 @@ describe("two versions of an item", () => {
     Object.assign(prototype, { showModal: () => {}, close: () => {} });
     showConflict({ theirs, version: 2, revision: 0 }, sheet, settle);
     const cells = (row) => [...row.children].map((cell) => [...cell.childNodes].map((node) => node.textContent));
-    return [...document.querySelectorAll("#differences tr")].map(cells);
+    return [...document.querySelectorAll("#conflict tbody tr")].map(cells);
   };
 
   test("are shown side by side where they differ, and only there", () => {
@@ -209,6 +209,17 @@ describe("two versions of an item", () => {
       [["1. Question 1?"], ["Yes", "“crossed”"], ["No"]],
       [["Comment"], ["none"], ["Theirs"]],
     ]);
+  });
+
+  test("have a row for each question with another answer, and one for all else", () => {
+    for (const [n, asked] of ["Is it?", "How sure?"].entries())
+      one.groups[n].insertAdjacentHTML("afterbegin", `<p class="asked"><span>${n + 1}</span>${asked}</p>`);
+    one.choose(group, "yes");
+    const theirs = sheet.payload();
+    one.choose(one.groups[1], "very");
+    assert.deepEqual(show(theirs), [[["1. Question 1?", "How sure?"], ["Very"], ["no answer"]]]);
+    one.add(range("crossed"));
+    assert.deepEqual(show(theirs).at(-1), [["1. Question 1?"], ["“crossed”"], ["no answer"]]);
   });
 
   test("show a long quote shortened, without a part of an emoji at its end", () => {
