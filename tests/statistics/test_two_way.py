@@ -94,7 +94,7 @@ def test_a_rater_drawn_twice_does_not_form_a_pair_with_themselves(monkeypatch):
     once, query = Resamples(np.ones((1, 1)), np.zeros(2, int)), np.zeros(2, int)
     made = TwoWay(codes, query, 2, "nominal", None, once, 0).of_people()
     assert made["percent"] == pytest.approx([1 / 2])
-    # Shares of the labels by weight, four of six a 0 and a 1: chance is 5/9.
+    # By weight four of the six labels are 0 and two are 1: chance is 5/9.
     assert made["fleiss_kappa"] == pytest.approx([(1 / 2 - 5 / 9) / (1 - 5 / 9)])
 
 
