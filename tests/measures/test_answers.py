@@ -42,7 +42,8 @@ def texts(answer: str, *references: str, passage: str | None = None, ok: bool = 
 
 class TestTexts:
     def test_the_score_is_the_best_or_the_mean_over_several_references(self) -> None:
-        # "the cat sat": all three words of the second, in order; one of two of the first.
+        # The answer has all three words of the second reference in order: F1 1. It shares one word
+        # with the first: F1 2/5.
         of = texts("the cat sat", "a cat", "the cat sat")
         assert rouge_l_of(of, DEFAULT) == pytest.approx([1.0])
         assert rouge_l_of(of, Options(references="mean")) == pytest.approx([(2 / 5 + 1) / 2])
@@ -131,7 +132,8 @@ phrases = ["Nope."]
 
 
 class TestFaithfulAndAppropriate:
-    #: The paper prints means 3.0 and 3.5 and 3.0 for both, which only a mean over items can give.
+    #: The paper prints means of 3.0 and 3.5, and 3.0 for both together, which only a mean over
+    #: items can give.
     GRADES = Grades(np.array([4.0, 2.0, np.nan]), np.array([3.0, 4.0, 4.0]), np.full(3, np.nan))
 
     def test_by_default_it_is_the_harmonic_mean_of_each_answers_grades(self) -> None:
