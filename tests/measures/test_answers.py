@@ -182,7 +182,7 @@ class TestWinRate:
         assert win_rate(good, Options(ties="good"))[:2] == pytest.approx([1, 1])
         assert win_rate(bad, Options(ties="good"))[:2] == pytest.approx([0, 0])
 
-    def test_a_missing_verdict_is_no_loss(self) -> None:
+    def test_a_missing_verdict_is_not_a_loss(self) -> None:
         of = self.verdicts((0, 1, FIRST), (0, 1, MISSING))
         assert win_rate(of, DEFAULT)[:2] == pytest.approx([1, 0])
         assert np.isnan(win_rate(of, DEFAULT)[2])

@@ -1,4 +1,4 @@
-"""Measures over several queries keep to their bounds and option limits, worked by hand."""
+"""Measures over several queries stay within their bounds, and options within their limits."""
 
 from __future__ import annotations
 

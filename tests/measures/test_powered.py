@@ -113,7 +113,7 @@ def test_below_ten_queries_nothing_is_tested() -> None:
 
 def test_the_chance_of_a_query_depends_on_its_split_only_if_shares_differ() -> None:
     assert chance_given_split(0.25, 0.5, 0.5) == pytest.approx(0.25)
-    # 1 of the 4 asked queries is in the split, and 6 of the 12 others: 1 in 7 of it is asked.
+    # The split has 1 of the 4 asked queries and 6 of the 12 others: 1 of its 7 queries is asked.
     assert chance_given_split(4 / 16, 1 / 4, 1 / 2) == pytest.approx(1 / 7)
 
 
@@ -121,7 +121,7 @@ def test_the_chance_of_a_query_depends_on_its_split_only_if_shares_differ() -> N
 def test_a_mean_beyond_its_bounds_is_cut_together_with_its_interval(
     others: float, low: float
 ) -> None:
-    """The judge scores 0.5 less than people, and more than that where people did not label."""
+    """The judge scores 0.5 lower than people, and higher on queries that people did not label."""
     human = np.array([1.0] * 10 + [0.9] * 2)
     judge = np.array([0.5] * 10 + [0.4] * 2)
     only = np.full(30, others)

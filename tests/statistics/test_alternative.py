@@ -254,7 +254,7 @@ def test_testing_means_of_queries_keeps_the_error_rate_and_testing_items_does_no
 
 
 def ties(queries, broken=0):
-    """Three people who always agree, and a judge who differs on `broken` of the queries."""
+    """Three people who always agree, and a judge that differs on `broken` of the queries."""
     size = -(-30 // queries) + 1
     index = np.repeat(np.arange(queries), size)
     return np.zeros((len(index), 3), int), np.where(index < broken, 1, 0), index

@@ -1,4 +1,4 @@
-"""Values are accepted from the stated limits on, with small tables worked by hand."""
+"""Values exactly at the stated limits are accepted, on small tables worked by hand."""
 
 import json
 from itertools import pairwise
