@@ -1,4 +1,4 @@
-"""HTTP clients of the API for tests: each sends the token of one account."""
+"""API clients for tests; each sends the token of one account."""
 
 from __future__ import annotations
 

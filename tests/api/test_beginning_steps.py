@@ -1,4 +1,4 @@
-"""The API can begin a preparation step, and reports answers with problems."""
+"""The API can begin a preparation step, and lists the problems of answers."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_an_account_over_its_limit_is_told_when_to_try_again(
     assert assert_error(late, 429) == []
     assert late["Retry-After"] == "55"
     assert script_of(study.ben).get("").status_code == 200
-    assert script_of(study.ada).get("").status_code == 429, "a second token is no second account"
+    assert script_of(study.ada).get("").status_code == 429, "both tokens share the account's limit"
     monkeypatch.setattr(throttling, "_now", lambda: 180)
     assert ada.get("").status_code == 200
 

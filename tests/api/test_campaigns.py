@@ -1,4 +1,4 @@
-"""Creating campaigns by the API: the command's checks apply, other fields cannot be set."""
+"""Creating campaigns through the API: the command's checks apply, and no other field can be set."""
 
 from __future__ import annotations
 

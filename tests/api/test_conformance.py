@@ -180,7 +180,7 @@ def reader_of(filled: Filled, path: str) -> User:
 
 @pytest.fixture(scope="module")
 def refused() -> set[tuple[str, str]]:
-    """Operations with the accounts that they refused by 403; other calls would be refused too."""
+    """Accounts and operations that answered them with 403; further calls would be refused too."""
     return set()
 
 
@@ -192,7 +192,7 @@ def refused() -> set[tuple[str, str]]:
 def test_every_answer_matches_the_description(
     case: Any, filled: Filled, refused: set[tuple[str, str]], checks: Any
 ) -> None:
-    """For an annotator, and for the other account with the most rights."""
+    """Called by an annotator, and by the other account with the most rights."""
     for user in (filled.study.ada, reader_of(filled, case.path)):
         # The WSGI client used here does not decompress responses.
         plain = {
@@ -201,7 +201,7 @@ def test_every_answer_matches_the_description(
         }
         if (user.username, case.operation.label) in refused:
             continue
-        # Ids that lead nowhere are the crawler's; see tests/security.
+        # The crawler in tests/security tries ids that do not exist; these do.
         if case.path_parameters:
             case.path_parameters = things(filled.study, user, case.path, case.path_parameters)
         cache.clear()

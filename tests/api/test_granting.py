@@ -1,4 +1,4 @@
-"""Creating tokens: who may have one, for how long, how many, and what the trail records."""
+"""Creating tokens: who may have one, for how long, how many, and what the audit trail records."""
 
 from __future__ import annotations
 

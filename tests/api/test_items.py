@@ -79,7 +79,7 @@ def test_a_report_comes_with_its_questions_and_the_rule_for_evidence(tmp_path: P
 
 
 def quoted(item: dict[str, Any], unit: str) -> dict[str, Any]:
-    """What the schema of an answer says about a quote for the unit."""
+    """The properties of a quote for the unit in the answer's schema."""
     answer = item["answer_schema"]["properties"][unit]
     found: dict[str, Any] = answer["properties"]["evidence"]["items"]["properties"]
     return found

@@ -1,4 +1,4 @@
-"""Judges and their runs by the API: what the pages do, by the same rules."""
+"""Judges and their runs through the API: what the pages can do, under the same rules."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class TestDefining:
         made = rita.post("judges/", {**MODEL, "file": text})
         assert made.json()["file_sha256"] == rows[-1]["sha256"]
 
-    def test_a_judge_of_anthropic_has_the_provider_s_server_and_key(self, rita: Script) -> None:
+    def test_an_anthropic_judge_has_the_providers_server_and_key(self, rita: Script) -> None:
         created = rita.post("judges/", {**MODEL, "backend": "anthropic"}).json()
         assert created["api_key_env"] == "ANTHROPIC_API_KEY"
         (wrong,) = assert_error(
@@ -280,7 +280,7 @@ class TestRuns:
         assert (run["state"], run["limit"], run["most_cost"]) == ("queued", 1, "0.500000")
         assert run["progress"]["open"] == 2
 
-    def test_a_queued_run_says_how_far_it_is_planned(
+    def test_a_queued_run_says_how_many_of_its_items_are_planned(
         self, rita: Script, study: Study, rung: list[int], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(lifecycle, "FIRST_ASSIGNMENTS", 1)

@@ -29,7 +29,7 @@ WHAT = ("units", "labels", "responses")
 
 @once
 def campaign(folder: Path) -> Campaign:
-    """Two people label each item; one of them leaves before the last."""
+    """Two people label each item; one of them declines the second."""
     cast.load(folder)
     made = cast.campaign_of("report-coverage", "--raters-per-item", "2")
     for item in Item.objects.filter(campaign=made).order_by("position"):

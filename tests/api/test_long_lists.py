@@ -1,4 +1,4 @@
-"""Listing many answered items does not cost more queries."""
+"""Listing many answered items takes no more database queries than listing few."""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ from tests.api.test_description import operations
 from tests.page_cast import Study, make_study
 
 INVITING: dict[str, Any] = {"role": "annotator", "note": "Eve"}
-# For this operation the row of the answer itself keeps the key.
+# This operation stores its key with the response itself.
 BY_THEMSELVES = {"responses_submit_by_post"}
-# These create nothing lasting.
+# These operations create nothing that lasts.
 NOTHING_MADE = {"campaigns_rehearse", "jobs_cancel", "judges_try", "judges_try_draft"}
 
 
@@ -139,7 +139,7 @@ class TestSameKey:
             data.appendlist("files", file)
             request: Any = SimpleNamespace(method="POST", get_full_path=lambda: "/x", data=data)
             made = concurrency.digest_of(request)
-            assert file.read() == content, "whoever takes the file reads it from its beginning"
+            assert file.read() == content, "the file must be left at its beginning for the view"
             return made
 
         digests = [

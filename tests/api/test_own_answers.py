@@ -53,7 +53,9 @@ def test_feedback_exists_on_practice_items_only_and_after_the_answer(
     assert_error(ada.get(place(mine, "feedback/")), 404)
 
 
-def test_the_list_shows_answers_and_drafts_by_campaign(study: Study, ada: Script) -> None:
+def test_assignments_are_listed_by_campaign_with_revision_and_draft(
+    study: Study, ada: Script
+) -> None:
     done = study.assignment(study.ada)
     submit(done, payload("no"), "page")
     answer = submit(done, payload("invalid"), "page").response

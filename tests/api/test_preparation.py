@@ -1,4 +1,4 @@
-"""Preparing a batch by the API: what the pages do, by the same rules."""
+"""Preparing a batch through the API: what the pages can do, under the same rules."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class TestAnswers:
     def test_no_other_filter_is_taken(self, rosa: Script, query: str) -> None:
         assert_error(rosa.get(at(f"key-points/answers/?{query}")), 400)
 
-    def test_come_in_pages_in_the_order_of_the_items(self, rosa: Script) -> None:
+    def test_answers_come_in_pages_in_the_order_of_the_items(self, rosa: Script) -> None:
         page = rosa.get(at("key-points/answers/?page_size=2")).json()
         assert (page["count"], [each["item"] for each in page["results"]]) == (
             3,
@@ -269,7 +269,7 @@ class TestReviewing:
         again = rosa.post(f"{place}review/", {"verdict": "accepted"}, If_Match=first["ETag"])
         assert again.json()["verdict"] == "accepted"
 
-    def test_the_same_key_reviews_once(self, rosa: Script) -> None:
+    def test_two_reviews_with_the_same_key_are_stored_once(self, rosa: Script) -> None:
         place = one(rosa)
         sent = {"verdict": "accepted"}
         both = [rosa.post(f"{place}review/", sent, Idempotency_Key="r1") for _ in range(2)]
@@ -312,7 +312,7 @@ class TestBuilding:
         assert "3 not reviewed" in refused.json()["error"]
         assert self.build(rosa, author="author", partial=True).status_code == 201
 
-    def test_by_rule_needs_no_author(self, rosa: Script) -> None:
+    def test_building_by_rule_needs_no_author(self, rosa: Script) -> None:
         assert self.build(rosa, "sentences").json()["queries"] == 2
         (first, _) = batch_rows(Batch.objects.get(name="new"))
         assert first.reports[0].sentences is not None

@@ -95,7 +95,7 @@ def filled(path: str, study: Study) -> str:
     return path.format(campaign=study.campaign.pk, batch=study.campaign.batch_id)
 
 
-# The crawler of tests/security asks each address in each role, so `make test` needs few cases here.
+# The crawler in tests/security requests each address in each role, so `make test` runs few cases.
 @pytest.mark.parametrize("role", EVERYBODY)
 @pytest.mark.parametrize(("method", "path"), list(MAY))
 def test_each_address_is_open_to_its_roles_only(
@@ -261,7 +261,7 @@ def test_every_address_says_who_may_use_each_of_its_methods() -> None:
 
 
 def test_objects_are_reached_only_through_what_an_account_may_see() -> None:
-    """In the API's modules `Model.objects` is used only in functions that take the user."""
+    """In the API's modules `Model.objects` is used only in `visible_` functions, given the user."""
     modules = [
         path
         for path in ROOT.rglob("*.py")
@@ -299,7 +299,7 @@ def loose_objects(source: str) -> list[int]:
     return found
 
 
-def test_that_check_finds_an_unfiltered_view() -> None:
+def test_the_check_of_objects_finds_an_unfiltered_view() -> None:
     assert loose_objects("def get(self):\n    return Campaign.objects.filter(pk=1)") == [2]
     assert loose_objects("def visible_x(user):\n    return X.objects.all()") == [2]
     assert loose_objects("def visible_x(user):\n    return X.objects.filter(user=user)") == []

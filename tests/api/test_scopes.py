@@ -1,4 +1,4 @@
-"""Scopes: a token may do what its account may, narrowed to what it was made for."""
+"""Scopes: a token may do what its account may, within the scopes that it was created with."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ UNSAFE = {"POST", "PUT", "PATCH", "DELETE"}
 @pytest.mark.parametrize(("path", "view"), list(views()), ids=lambda each: str(each))
 def test_every_address_says_which_scope_each_of_its_methods_needs(path: str, view: Any) -> None:
     methods = set(view.roles)
-    assert methods <= set(view.scopes), f"{path}: say in `scopes` what {methods} need"
+    assert methods <= set(view.scopes), f"{path}: name in `scopes` what {methods} need"
     if methods & UNSAFE:
-        assert "scopes" in vars(view), f"{path}: a write names its scope itself, in `scopes`"
+        assert "scopes" in vars(view), f"{path}: a class with writes must set `scopes` itself"
     assert all(view.scopes[method] for method in methods)
     assert {scope for each in view.scopes.values() for scope in each} <= set(SCOPES)
 

@@ -241,7 +241,7 @@ class TestFrozenReports:
         assert rita.get("reports/").json()["results"] == [made.json()]
         assert rita.get("reports/?campaign=1000000").json()["count"] == 0
 
-    def test_the_page_of_a_frozen_report_has_the_same_options(
+    def test_the_results_page_takes_the_options_of_a_snapshot(
         self, rita: Script, study: Study
     ) -> None:
         self.freeze(rita, study, assisted=True)
@@ -251,7 +251,7 @@ class TestFrozenReports:
         assert client.get(page).status_code == 200
         assert "assisted=true" in row.choices
 
-    def test_a_report_is_not_frozen_if_its_labels_have_changed(
+    def test_no_snapshot_is_stored_of_a_report_whose_labels_have_changed(
         self, rita: Script, study: Study
     ) -> None:
         (wrong,) = [self.freeze(rita, study, inputs="0" * 64)]
@@ -263,7 +263,7 @@ class TestFrozenReports:
         (wrong,) = assert_error(self.freeze(rita, study, variable=["nothing"]), 400)
         assert wrong["field"] == "variable"
 
-    def test_frozen_reports_are_hidden_from_an_account_with_an_open_item(
+    def test_snapshots_are_hidden_from_an_account_with_an_open_item(
         self, rita: Script, study: Study
     ) -> None:
         plant(study)

@@ -60,7 +60,7 @@ def test_all_tokens_of_an_account_can_be_revoked_at_once(study: Study) -> None:
         (("ada", "--days", "1", "--revoke"), "not allowed with"),
     ],
 )
-def test_a_wrong_call_is_refused_in_one_line(
+def test_invalid_arguments_are_refused_with_a_message(
     study: Study, arguments: tuple[str, ...], said: str
 ) -> None:
     with pytest.raises(CommandError, match=said):

@@ -1,4 +1,4 @@
-"""Uploading batches by the API: send, preview and keep, by the rules of the pages."""
+"""Uploading batches through the API: send, preview and keep, under the rules of the pages."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _own_quarantine(own_quarantine: Path) -> None:
     """Use a quarantine without files from other tests."""
 
 
-def test_a_full_disk_is_answered_by_507(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_answered_with_507(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 

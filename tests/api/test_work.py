@@ -1,4 +1,4 @@
-"""A person's work in the API: the whole round, and how it agrees with the page."""
+"""A person's work through the API, from the first item to the last, and how it matches the page."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_assignments_can_be_filtered_by_campaign_and_status(study: Study, ada: S
     assert ada.get("assignments/").json()["results"][0]["uid"] == str(mine.uid)
 
 
-def test_an_item_whose_lease_is_lost_during_the_save_is_gone(
+def test_an_answer_is_refused_if_its_lease_is_lost_during_the_save(
     study: Study, ada: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = study.assignment(study.ada)
@@ -202,7 +202,7 @@ def test_a_save_based_on_an_older_revision_is_a_conflict_with_the_current_answer
     ("headers", "more"),
     [({}, {"revision": 1}), ({"If-Match": '"1"'}, {}), ({"If-Match": 'W/"1"'}, {"revision": 1})],
 )
-def test_a_save_based_on_the_current_revision_makes_the_next(
+def test_a_save_based_on_the_current_revision_creates_the_next_one(
     study: Study, ada: Script, headers: dict[str, str], more: dict[str, Any]
 ) -> None:
     mine = study.assignment(study.ada)

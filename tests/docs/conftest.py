@@ -24,14 +24,14 @@ class Built:
 
     @property
     def pages(self) -> dict[str, str]:
-        """HTML by path, without the page for addresses that are not there."""
+        """HTML by path, without the page for addresses that do not exist."""
         found = sorted(self.folder.rglob("*.html"))
         pages = {p.relative_to(self.folder).as_posix(): p.read_text("utf-8") for p in found}
         return {path: html for path, html in pages.items() if path != "404.html"}
 
 
 def mkdocs(config: Path, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """A strict build, as `make docs` does it."""
+    """Run a strict build, like `make docs`."""
     command = (sys.executable, "-m", "mkdocs", "build", "--strict", *options)
     return forks.run(
         (*command, "--config-file", str(config), "--site-dir", str(folder)),

@@ -1,4 +1,4 @@
-"""The map of the code matches the code: its tree, its imports, and every step named."""
+"""The map of the code matches the code: its tree, its imports, and every named step."""
 
 from __future__ import annotations
 

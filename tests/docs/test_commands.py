@@ -15,7 +15,7 @@ from tests.docs.markdown import inline, shell_lines, written
 
 OURS = re.compile(r"(?:^(?:\.venv/bin/)?tandem |(?=manage\.py [a-z]))(?P<rest>[a-z_.]+\b.*)")
 DJANGO = "manage.py"
-PROGRAM = ("--json", "--quiet")  # options that every verb of the program has besides
+PROGRAM = ("--json", "--quiet")  # options that every verb of the program also has
 MAKE = re.compile(r"(?:^|-- |&& )make (?P<target>[a-z-]+)")
 MODULE = re.compile(r"-m (?P<module>scripts\.[a-z.]+)")
 PLACE = re.compile(r"(?:analysis|annotation|config|datasets|docs|judging|scripts|tests)/[\w./-]*")
@@ -40,7 +40,7 @@ def in_sentences() -> list[tuple[str, str]]:
 
 
 def command_and_arguments(line: str) -> tuple[str, list[str]]:
-    """Return the command of a line, which names it or a verb of the program, and its arguments."""
+    """Return the command that a line names, directly or as a verb, and its arguments."""
     words = shlex.split(line, comments=True)
     words = words[: words.index(">")] if ">" in words else words
     if words[0] == DJANGO:
@@ -114,5 +114,5 @@ def test_every_script_exists() -> None:
 def test_every_file_that_a_page_names_exists(page: str) -> None:
     named = [code for code in inline(written()[page]) if PLACE.fullmatch(code)]
     missing = [n for n in named if not n.startswith(MADE_UP) and not (ROOT / n).exists()]
-    # A module of tests may be named without its ending.
+    # A test module may be named without its extension.
     assert not [name for name in missing if not (ROOT / f"{name}.py").exists()]

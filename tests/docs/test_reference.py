@@ -1,4 +1,4 @@
-"""The reference pages leave nothing of the code out, and explain nothing that is not there."""
+"""The reference pages cover everything in the code, and describe nothing that does not exist."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONTRACT = ROOT / "tests" / "contract" / "report.json"
 
 
 class Recording(dict[str, str]):
-    """A mapping of words that records which of them were looked up."""
+    """A mapping that records which of its words were looked up."""
 
     def __init__(self, held: dict[str, str]) -> None:
         super().__init__(held)
@@ -47,7 +47,7 @@ def recorded() -> dict[str, Recording]:
 
 @pytest.fixture(scope="module")
 def texts(recorded: dict[str, Recording]) -> dict[str, str]:
-    """The pages, written once: it takes seconds."""
+    """The pages, written only once, since this takes seconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(words, "_meanings", lambda: recorded)
         return {path.removeprefix("reference/"): write() for path, write in pages().items()}
@@ -150,8 +150,8 @@ def keys_within(value: object) -> Iterator[str]:
         yield from keys_within(held)
 
 
-def test_every_key_of_the_contract_s_report_is_listed() -> None:
-    """`tests/contract/report.json` has every block; capitals here mark keys that are data there."""
+def test_every_key_of_the_contracts_report_is_listed() -> None:
+    """`tests/contract/report.json` has every block; keys that are data there are left out."""
     report = json.loads(CONTRACT.read_text("utf-8"))
     data = {rater["name"] for rater in report["raters"]} | {"mean", "system", "setting"}
     for held in report["variables"].values():

@@ -1,4 +1,4 @@
-"""The security policy is found, and names only what there is."""
+"""The security policy can be found, and what it names exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The site as it is built: whole, without a broken link, and without the outside world."""
+"""The site as built: complete, without broken links, and independent of other hosts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_site_builds_without_a_warning(site: Built) -> None:
 
 
 def a_small_site(folder: Path, *pages: str, hook: bool = False) -> Path:
-    """Our configuration over pages of a test's own; only the first is in the navigation."""
+    """A site of a test's own pages, with our configuration and only the first in the navigation."""
     (folder / "pages").mkdir()
     for number, text in enumerate(pages):
         (folder / "pages" / ("index.md" if number == 0 else f"page{number}.md")).write_text(text)
@@ -62,7 +62,7 @@ def test_a_broken_link_fails_the_build(complaints: str, link: str) -> None:
 
 
 def test_a_quiet_build_counts_warnings_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """MkDocs itself would not: with --quiet it hears errors alone."""
+    """MkDocs itself would not: with --quiet it notices only errors."""
     logger = logging.getLogger("mkdocs")
     monkeypatch.setattr(logger, "level", logging.ERROR)
     hook.on_startup(command="build", dirty=False)
@@ -91,7 +91,7 @@ def test_every_page_is_built(site: Built, path: str) -> None:
     assert path.replace(".md", ".html") in site.pages
 
 
-def test_no_written_page_is_a_reference_page() -> None:
+def test_no_hand_written_page_is_in_the_reference() -> None:
     assert not (DOCS / "reference").exists()
 
 

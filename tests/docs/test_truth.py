@@ -1,4 +1,4 @@
-"""Example output in pages matches a real run, and their example of a protocol is valid."""
+"""What pages quote and claim is true: example output, examples of code, limits and names."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run(*arguments: str) -> str:
 
 @pytest.fixture
 def study(transactional_db: None) -> str:
-    """The demonstration's campaign with its labels; what the commands say while it is made."""
+    """Create the demo's campaign with its labels, and return what the commands print."""
     files, campaign = demo.FILES, ("--campaign", demo.CAMPAIGN)
     return "\n".join(
         (
@@ -64,13 +64,13 @@ def study(transactional_db: None) -> str:
 
 
 def shown(line: str) -> bool:
-    """Whether a line of an example is output; dots stand for lines that were left out."""
+    """Whether a line of an example is output; an ellipsis stands for omitted lines."""
     return bool(line.strip()) and "…" not in line and not re.match(r"\d\. ", line)
 
 
 def quoted() -> list[str]:
-    """The lines of the tutorial's examples, up to where the reader runs a judge of their own, and
-    of its tables, which are the report's."""
+    """The lines of the tutorial's examples and of its tables, which are the report's, up to where
+    readers run a judge of their own."""
     before = read(TUTORIAL).partition("## 5.")[0]
     lines = [line for block in blocks(before, "text") for line in block.splitlines() if shown(line)]
     return lines + [line for line in before.splitlines() if line.startswith("|")]
@@ -97,7 +97,7 @@ def test_a_judge_asked_by_question_continues_as_the_tutorial_says(study: str) ->
     assert unnumbered(block) == unnumbered(said)
 
 
-def test_the_administrators_judge_says_what_the_tutorial_says(transactional_db: None) -> None:
+def test_the_administrators_tutorial_quotes_what_the_commands_print(transactional_db: None) -> None:
     page = read("tutorials/admin.md")
     said = run("load_batch", str(demo.FILES / "batch.jsonl"), "--name", "pilot")
     said += run("create_campaign", "pilot-coverage", "--protocol", "report-coverage",
@@ -140,7 +140,7 @@ def test_the_example_protocol_makes_items() -> None:
     assert schema_of(protocol, (), ()).variable("clear") is not None
 
 
-def test_the_script_says_why_it_was_refused(study: str, live_server: LiveServer) -> None:
+def test_the_example_script_says_why_it_was_refused(study: str, live_server: LiveServer) -> None:
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("TANDEM_SITE", live_server.url)
         environment.setenv("TANDEM_TOKEN", "tandem_nobody")
@@ -267,7 +267,7 @@ def test_every_named_environment_variable_exists() -> None:
 
 
 def lines_of(page: str, command: str) -> Iterator[list[str]]:
-    """The command and its arguments, of each line of a page that gives it as a verb."""
+    """The command and its arguments for each line of a page that calls it through the program."""
     for block in blocks(read(page), ""):
         for line in block.splitlines():
             program, _, rest = line.partition(" ")
@@ -346,7 +346,7 @@ def test_a_new_password_ends_log_ins_and_tokens_as_the_page_says(db: None, clien
     ada = User.objects.create_user("ada", role=User.Role.ANNOTATOR)
     token = run("create_token", "ada").strip()
     client.force_login(ada, "django.contrib.auth.backends.ModelBackend")
-    # What `changepassword` does once it has asked for the new one.
+    # What `changepassword` does once it has asked for the new password.
     ada.set_password("a-long-password-9")
     ada.save()
     assert client.get("/tasks/").status_code == 302

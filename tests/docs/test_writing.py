@@ -1,4 +1,4 @@
-"""How pages are generated from the code: small hand-written pieces and their result."""
+"""How pages are generated from the code, on small examples."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_lists_of_objects_show_the_keys_of_all() -> None:
     }
 
 
-def test_truth_values_are_no_numbers() -> None:
+def test_truth_values_are_not_numbers() -> None:
     assert walked({"passed": True, "n": 1}) == {"passed": "true or false", "n": "number"}
 
 
@@ -62,7 +62,7 @@ def test_blocks_repeated_per_stratum_are_not_documented_again() -> None:
 
 @dataclass
 class Row:
-    """A row of the test's own."""
+    """A row of a format that exists only here."""
 
     id: str
     score: float | None = None

@@ -16,8 +16,8 @@ _BEGIN = re.compile(r"\[begin ([0-9a-f]+)\]\n")
 class Rule:
     """The rule of answers: `answer` where a code of that name is offered, else the first code.
 
-    The answer `mixed` chooses by a hash of the prompt, the place and the weights. `fixed` gives the
-    value of a key wherever it stands; None is null.
+    The answer `mixed` chooses by a hash of the prompt, the place in the answer and the weights.
+    `fixed` gives the value of a key wherever the key appears; None is null.
     """
 
     answer: str = "yes"

@@ -17,20 +17,20 @@ from tests.fake_openai.probabilities import MODES, Probabilities
 class Behaviour:
     """How the server behaves from now on.
 
-    `latency` and `spread` are seconds (uniform from `latency` to their sum); with a `sigma` it is
-    lognormal instead, with `latency` as its mean. What comes after `holds_after` calls waits until
-    the server is told how to behave next. `slots` calls are worked on at once, and others wait, as
-    with vLLM. Above `capacity` calls at once it answers 429, as it does above `rate` calls a second
-    (of which `burst` may come together) or `tokens_per_minute` of prompts.
+    A call takes from `latency` to `latency + spread` seconds, uniformly; with a `sigma` its time is
+    lognormal, with `latency` as its mean. Calls after the first `holds_after` wait until the
+    behaviour is changed. `slots` calls are worked on at once and others wait, as with vLLM. The
+    server answers 429 above `capacity` calls at once, above `rate` calls a second (of which `burst`
+    may come together), and above `tokens_per_minute` of prompts.
 
-    `faults` are shares by name; `script` comes first, one entry a request. `key`, if set, must be
-    sent. `model` is the only name that it takes, if it is given; `weights` stand for what is loaded
-    under it: other weights, other answers. `context` is the most tokens that a prompt may have. A
-    server that is not `constrained` ignores the schema that it is sent; a request with a key that
-    is `refused` is turned down. With `prefix_cache` it remembers prompts in blocks of so many
-    tokens. The model thinks the `reasoning` before each answer. Its answers have the forms `around`
-    in turn, in which ANSWER stands for the answer itself.
-    `decides` says how it takes questions whose answers are probabilities.
+    `faults` are shares of calls by the name of the fault; `script` comes before them, with one
+    entry per request. `key`, if set, must be sent. `model`, if set, is the only model that exists;
+    `weights` stand for what is loaded under its name: other weights, other answers. `context` is
+    the largest number of tokens in a prompt. A server that is not `constrained` ignores the schema;
+    a request with one of the `refused` keys is answered with 400. With `prefix_cache` the server
+    caches prompts in blocks of that many tokens. `reasoning` comes with each answer. Answers take
+    the forms in `around` in turn, where ANSWER stands for the answer itself. `decides` says how the
+    server answers questions whose answers are probabilities.
     """
 
     latency: float = 0.0

@@ -1,6 +1,6 @@
-"""A prefix cache as vLLM's: whole blocks of tokens, each identified with all before it.
+"""A prefix cache like vLLM's: whole blocks of tokens, each identified together with all before it.
 
-A token is four characters here. Blocks of a call are cached for others once it is answered.
+A token is four characters here. The blocks of a call are cached once the call is answered.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ LETTERS = 4
 
 
 class PrefixCache:
-    """A cache of prompts' beginnings, which counts the tokens looked up and those found."""
+    """A cache of prompt prefixes that counts the tokens looked up and those found."""
 
     def __init__(self) -> None:
         self._blocks: set[int] = set()

@@ -1,7 +1,7 @@
 """Decisions by rule: `/v1/systemone` as vLLM answers it, `/v1/decisions` as OpenAI does.
 
-A question is given the code that `says` has for words in it, else yes, else the first option. That
-code has the probability `sureness`, and the others share the rest evenly.
+The answer to a question is the code that `says` has for words in it, else yes, else the first
+option. That code has the probability `sureness`, and the others share the rest evenly.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ QUIET = {"enable_thinking": False}
 
 @dataclass(frozen=True)
 class Deciding:
-    """How the server decides. It takes questions in the `forms` only; other paths are `absent`.
+    """How the server decides. It takes questions only in the `forms`; other paths give `absent`.
 
-    A question with words in `off` is answered off its labels, with words in `refuses` is refused
-    and with words in `torn` gets equal probabilities. A server that tells `less` answers like some
-    hosted ones: no diagnostics, and one number for a yes or no. One without `instructions` takes no
-    such key, and one that is `thinking` answers only where its template's thinking is off.
+    A question with words in `off` has nearly no probability on its labels; one with words in
+    `refuses` is refused, and one with words in `torn` gets equal probabilities. With `less` the
+    server answers like some hosted ones: no diagnostics, and one number for a yes or no. Without
+    `instructions` it rejects a request with that key, and with `thinking` it answers only if the
+    request turns the template's thinking off.
     """
 
     forms: Sequence[str] = ()
@@ -144,7 +145,7 @@ class Deciding:
 
 
 def _option(line: str) -> tuple[str, str]:
-    """The label of a listed option and its code: of `A: first (it is better)` A and first."""
+    """The label and the code of a listed option: A and first for `A: first (it is better)`."""
     label, _, text = line.partition(": ")
     if label in ("yes", "no") or label.isdigit():
         return label, label

@@ -1,4 +1,4 @@
-"""The ways in which the server misbehaves. Each is a function of the request; the name is its key.
+"""The ways in which the server misbehaves: functions of the request, by their names in `FAULTS`.
 
 Tests ask for a fault as `NAME` or `NAME:SHARE`, where a seed decides which requests get it. A
 `script` lists the faults request by request instead, with `ok` for a good answer.
@@ -24,9 +24,9 @@ HUGE = 6 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Case:
-    """What a fault may use: the good answer, and the text of Retry-After, if any.
+    """What a fault may use: the good answer, the text of Retry-After, if any, and the protocol.
 
-    The answer is one of chat completions, which the request's protocol translates.
+    The answer has the form of chat completions; the protocol translates it.
     """
 
     good: dict[str, Any]
@@ -55,7 +55,7 @@ async def hang(request: web.Request, case: Case) -> web.StreamResponse:
 
 
 async def trickle(request: web.Request, case: Case) -> web.StreamResponse:
-    """Send one byte at a time, longer than any deadline."""
+    """Send one byte at a time, for longer than any deadline."""
     response = web.StreamResponse()
     await response.prepare(request)
     for byte in json.dumps(case.answered).encode():
@@ -90,7 +90,7 @@ async def huge(request: web.Request, case: Case) -> web.StreamResponse:
 
 
 async def packed(request: web.Request, case: Case) -> web.StreamResponse:
-    """Send a small compressed body that unpacks to a large one, though none was accepted."""
+    """Send a small compressed body that unpacks to a large one, though the client accepts none."""
     headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
     return web.Response(body=gzip.compress(b" " * HUGE), headers=headers)
 
@@ -110,7 +110,7 @@ def body(raw: bytes, kind: str = "application/json") -> Fault:
 
 
 def changed(change: Callable[[dict[str, Any]], Any]) -> Fault:
-    """Return the good answer with a change."""
+    """Return a fault that changes the good answer."""
 
     async def answer(request: web.Request, case: Case) -> web.StreamResponse:
         good = json.loads(json.dumps(case.good))

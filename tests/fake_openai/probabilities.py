@@ -1,8 +1,8 @@
 """The tokens of an answer with their log probabilities, by rule.
 
-The chosen code has the probability `sureness`, and the others share the rest evenly. Raw, all codes
-together have the probability `mass`. Renormalised, as vLLM gives them under a constraint, they have
-1, and every other token has the log probability -9999.
+The chosen code has the probability `sureness`, and the others share the rest evenly. In the mode
+`raw` all codes together have the probability `mass`. In the mode `renormalised`, like vLLM's under
+a constraint, they have 1, and every other token has the log probability -9999.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def tokens(text: str) -> list[str]:
 
 
 def pieces(schema: Mapping[str, Any], value: Any) -> Iterator[tuple[str, Sequence[str]]]:
-    """The parts of the JSON of a value, as `json.dumps` writes it; codes with all alternatives."""
+    """The parts of a value's JSON, as `json.dumps` writes it; each code with all alternatives."""
     schema = schema["anyOf"][0] if "anyOf" in schema and value is not None else schema
     if "enum" in schema and isinstance(value, str):
         yield '"', ()

@@ -41,7 +41,7 @@ class Running:
 @contextmanager
 def fake_openai(*arguments: str) -> Iterator[Running]:
     command = [sys.executable, "-m", "tests.fake_openai", "--attended", *arguments]
-    pipe = subprocess.PIPE  # the pipe closes when the tests end in any way
+    pipe = subprocess.PIPE  # it closes however the tests end
     with Process(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process:
         try:
             assert process.stdout is not None

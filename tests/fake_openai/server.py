@@ -1,4 +1,4 @@
-"""The server: three protocols and what vLLM has beside them, and `/stats` and `/control`."""
+"""The server: three protocols, some of vLLM's other addresses, and `/stats` and `/control`."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class FakeOpenAI:
         return web.Response()
 
     async def metrics(self, request: web.Request) -> web.Response:
-        """Some of vLLM's, in the text format of Prometheus."""
+        """Some of vLLM's metrics, in the text format of Prometheus."""
         values = {
             "num_requests_running": self.working,
             "num_requests_waiting": self.under_way - self.working,
@@ -127,7 +127,7 @@ class FakeOpenAI:
         )
 
     async def control(self, request: web.Request) -> web.Response:
-        """Takes the fields of Behaviour (the rule as `answer`, `fixed`), `reset` and `restart`."""
+        """Take the fields of Behaviour (the rule as `answer`, `fixed`), `reset` and `restart`."""
         body = await request.json()
         if body.pop("reset", False):
             self.forget()
@@ -260,7 +260,7 @@ class FakeOpenAI:
         decides = self.behaviour.decides
         if form is None and body.get("logprobs") and "first-token" in decides.forms:
             return decides.first_token(asked, body["top_logprobs"])
-        # A model that the prompt asks for JSON gives it, constrained or not.
+        # If the prompt asks for JSON, the model writes it, constrained or not.
         if form is None or not (self.behaviour.constrained or "JSON" in asked):
             return free_text(asked, weights), None
         value = answer_to(form, asked, self.behaviour.rule, weights)

@@ -105,7 +105,7 @@ def test_a_script_sets_the_behaviour_request_by_request(server: Running) -> None
     assert server.stats()["by_outcome"] == {"ok": 2, "500": 1, "429": 1}
 
 
-def test_shares_of_faults_are_drawn_with_a_seed(server: Running) -> None:
+def test_the_seed_decides_which_requests_get_a_fault(server: Running) -> None:
     counts = []
     for _ in range(2):
         server.behave(reset=True, faults={"prose": 0.3})

@@ -72,7 +72,7 @@ def test_the_tokens_of_an_answer_add_up_to_its_json() -> None:
     assert text == json.dumps(VALUE, ensure_ascii=False)
 
 
-def test_the_tokens_of_an_answer_are_its_bytes() -> None:
+def test_the_bytes_of_the_tokens_are_those_of_the_answer() -> None:
     content = Probabilities().of(SCHEMA, VALUE, 5)["content"]
     raw = b"".join(bytes(token["bytes"]) for token in content)
     assert raw.decode() == json.dumps(VALUE, ensure_ascii=False)
@@ -88,7 +88,7 @@ def label_tokens(mode: str) -> list[dict[str, float]]:
 
 
 def test_raw_probabilities_leave_some_mass_to_other_tokens() -> None:
-    """0.7 and 0.1 for the two ties, 0.1 each for yes and no, of 0.9 in all."""
+    """The two ties have 0.7 and 0.1, yes and no 0.1 each, all of a mass of 0.9."""
     first, *_ = label_tokens("raw")
     shares = {token: math.exp(logprob) for token, logprob in first.items()}
     assert shares["tie"] == pytest.approx(0.8 * 0.9)
@@ -114,7 +114,7 @@ def test_probabilities_are_sent_if_requested(server: Running) -> None:
 
 def test_the_prefix_cache_matches_whole_blocks_with_an_equal_prefix() -> None:
     cache = PrefixCache()
-    first = "shared " * 32  # 224 letters, 56 tokens, 14 blocks of 4
+    first = "shared " * 32  # 224 characters, 56 tokens, 14 blocks of 4
     _, blocks = cache.find(first + "one?", 4)
     cache.keep(blocks)
     assert cache.find(first + "two!", 4)[0] == 56
@@ -152,7 +152,7 @@ def test_calls_beyond_the_servers_slots_wait(server: Running) -> None:
         while not all(call.done() for call in calls):
             running.append(metric(server, "num_requests_running"))
             waiting.append(metric(server, "num_requests_waiting"))
-        # Between the end of one and the start of the next fewer may run, but never more.
+        # Between the end of one call and the start of the next fewer may run, but never more.
         assert max(running) == 2
         assert max(waiting) >= 1
     assert server.stats()["by_outcome"] == {"ok": 6}

@@ -32,7 +32,7 @@ OF_MESSAGES = COMMON | {
 
 @dataclass(frozen=True)
 class Wire:
-    """A protocol: the keys that it takes, all if there are none, and its translations.
+    """A protocol: the keys that it takes (any key if none is named), and its translations.
 
     `asked` turns a request into one of chat completions, `answered` an answer of chat completions
     into its own, and `error` is the body of an error. `wrong` says what is wrong with a request.
@@ -195,7 +195,7 @@ RESPONSES = Wire(OF_RESPONSES, asked_of_responses, answered_by_responses, openai
 
 
 def messages_wire(body: JSON) -> Wire:
-    """The Messages API, which answers by a tool where it is given one."""
+    """The Messages API, which answers with a tool call if it is given a tool."""
     tool = bool(body.get("tools"))
     return Wire(
         OF_MESSAGES, asked_of_messages, lambda good: answered_by_messages(good, tool),

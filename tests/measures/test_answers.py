@@ -42,7 +42,8 @@ def texts(answer: str, *references: str, passage: str | None = None, ok: bool = 
 
 class TestTexts:
     def test_the_score_is_the_best_or_the_mean_over_several_references(self) -> None:
-        # "the cat sat": all three words of the second, in order; one of two of the first.
+        # The answer has all three words of the second reference in order: F1 1. It shares one word
+        # with the first: F1 2/5.
         of = texts("the cat sat", "a cat", "the cat sat")
         assert rouge_l_of(of, DEFAULT) == pytest.approx([1.0])
         assert rouge_l_of(of, Options(references="mean")) == pytest.approx([(2 / 5 + 1) / 2])
@@ -131,7 +132,8 @@ phrases = ["Nope."]
 
 
 class TestFaithfulAndAppropriate:
-    #: The paper prints means 3.0 and 3.5 and 3.0 for both, which only a mean over items can give.
+    #: The paper prints means of 3.0 and 3.5, and 3.0 for both together, which only a mean over
+    #: items can give.
     GRADES = Grades(np.array([4.0, 2.0, np.nan]), np.array([3.0, 4.0, 4.0]), np.full(3, np.nan))
 
     def test_by_default_it_is_the_harmonic_mean_of_each_answers_grades(self) -> None:
@@ -180,7 +182,7 @@ class TestWinRate:
         assert win_rate(good, Options(ties="good"))[:2] == pytest.approx([1, 1])
         assert win_rate(bad, Options(ties="good"))[:2] == pytest.approx([0, 0])
 
-    def test_a_missing_verdict_is_no_loss(self) -> None:
+    def test_a_missing_verdict_is_not_a_loss(self) -> None:
         of = self.verdicts((0, 1, FIRST), (0, 1, MISSING))
         assert win_rate(of, DEFAULT)[:2] == pytest.approx([1, 0])
         assert np.isnan(win_rate(of, DEFAULT)[2])

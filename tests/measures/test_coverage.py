@@ -75,11 +75,11 @@ class TestCoverage:
         assert np.isnan(cov(replace(context_of(P1), present=np.zeros(1, bool))))
 
     def test_a_question_with_a_missing_rating_is_left_out(self) -> None:
-        # q4 of p3 is not rated: of p3 and p1, q0 q1 q2 q3 q7 of seven are covered.
+        # p3 has no rating for q4, so seven questions count: p3 and p1 cover q0 q1 q2 q3 q7.
         rated = example_ratings(failed=[(P3, 4)])
         assert cov(context_of(P3, P1, ratings=rated)) == pytest.approx([5 / 7])
 
-    def test_it_is_left_out_even_if_another_passage_answers_it(self) -> None:
+    def test_such_a_question_is_left_out_even_if_another_passage_answers_it(self) -> None:
         rated = example_ratings(failed=[(P3, 0)])
         assert cov(context_of(P3, P1, ratings=rated)) == pytest.approx([5 / 7])
 
@@ -116,8 +116,8 @@ class TestAlphaNdcg:
         assert alpha_ndcg(context_of(P1, P2, P3), DEFAULT) == pytest.approx([1.0])
 
     def test_the_best_order_puts_the_last_identifier_first_among_equal_passages(self) -> None:
-        # a answers q0 q1, b q1 q2, c q2 q3, and alpha is 1: c leads with 2, and a adds 2 more. Were
-        # b to lead, a and c would add 1 each.
+        # a answers q0 q1, b q1 q2, c q2 q3, and alpha is 1: c leads with 2, and a adds 2 more. If b
+        # led, a and c would add 1 each.
         values = np.zeros((1, 3, 4))
         for passage, questions in enumerate(([0, 1], [1, 2], [2, 3])):
             values[0, passage, questions] = 5
@@ -182,7 +182,8 @@ class TestRequiredSubset:
         assert cov(required) == pytest.approx([1.0])
 
     def test_grades_distinguish_chosen_better_rated_and_redundant_passages(self) -> None:
-        # p3 rates q4 with 5, the chosen with 3: grade 2. With q4 of p3 at 3 nothing exceeds: 1.
+        # p3 has a 5 for q4, and the chosen passages at most a 3: grade 2. With a 3 for q4 it
+        # exceeds the chosen passages nowhere: grade 1.
         rated = example_ratings()
         found = answers(rated, DEFAULT)
         assert required_grades(rated, found, ORACLE).tolist() == [[3, 3, 2]]
@@ -195,8 +196,8 @@ class TestRequiredSubset:
         assert required_grades(rated, answers(rated, DEFAULT), oracle).tolist() == [[3, 0, 3]]
 
     def test_passages_are_chosen_by_how_many_questions_they_answer_in_all(self) -> None:
-        # a answers q0 q1 q2, b q0 q1 and q3, c q3 q4: by number b comes before c, and both are
-        # kept; by new answers c comes before b, which then has nothing new.
+        # a answers q0 q1 q2, b q0 q1 q3, c q3 q4. By all answers b comes before c, and both are
+        # kept; by new answers c would come before b, which would then add nothing.
         values = np.zeros((1, 3, 5))
         for passage, questions in enumerate(([0, 1, 2], [0, 1, 3], [3, 4])):
             values[0, passage, questions] = 4
@@ -261,7 +262,7 @@ class TestThresholdTable:
         assert [row.report.value for row in rows] == pytest.approx([5 / 8, 2 / 5])
         assert {row.tau.reason for row in rows} == {"fewer than two units have both scores"}
 
-    def test_tau_is_between_the_two_coverages(self) -> None:
+    def test_tau_compares_the_coverage_of_contexts_and_of_reports(self) -> None:
         contexts = [context_of(P3), context_of(P3, P1), context_of(P1, P2)]
         reports = [rated(*[3.0] * n, *[0.0] * (10 - n)) for n in (1, 4, 2)]
         (row,) = threshold_table(example_ratings(), contexts, reports, (3,), DEFAULT)
@@ -273,7 +274,7 @@ class TestThresholdTable:
         nothing = [np.nan] * QUESTIONS
         reports = [rated(*nothing, asked=0), rated(*[3.0] * 4, *nothing[4:], asked=QUESTIONS)]
         (row,) = threshold_table(example_ratings(), contexts, reports, (3,), AS_ZERO)
-        # The other's failed ratings are zeros by the paper's convention: four of eight.
+        # By the paper's convention the second report's failed ratings are zeros: four of eight.
         assert row.report.value == pytest.approx(4 / 8)
         (row,) = threshold_table(example_ratings(), contexts, reports, (3,), DEFAULT)
         assert row.report.value == pytest.approx(4 / 4)
@@ -286,7 +287,8 @@ class TestThresholdTable:
     def test_an_unrated_cell_counts_as_the_option_says(
         self, unrated: str, questions: int | None, covered: float | None
     ) -> None:
-        # Nobody was asked q5 of p2. Without p2 nothing answers q5 and q6; as a 0, only q5 goes.
+        # Nobody was asked whether p2 answers q5. Without p2 nothing answers q5 or q6; if the cell
+        # counts as 0, only q5 is dropped.
         ratings, options = example_ratings(unrated=[(P2, 5)]), Options(unrated=unrated)
         context = context_of(P3, P1, ratings=ratings, options=options)
         report = rated(*[3.0] * 5, *[0.0] * 5)
@@ -296,7 +298,7 @@ class TestThresholdTable:
         assert (row.report.value is None) == (questions is None)
 
     def test_from_ten_queries_on_the_table_has_intervals(self) -> None:
-        # Twelve times the example; the report of every second query is better than its context.
+        # The example twelve times; in every second query the reports rank the other way round.
         one, times = example_ratings(), 12
         ratings = Ratings(*(np.repeat(each, times, axis=0) for each in vars(one).values()))
         contexts = [many(context_of(*ranked), times) for ranked in ((P3, P1), (P1, P2))]

@@ -97,7 +97,8 @@ def cites(*passages: str) -> frozenset[str]:
 
 
 class TestAttribution:
-    #: Two of three right and two of four found; nothing cited; one of one, one of one.
+    #: Two of three citations are right, two of four are found; nothing is cited; the one citation
+    #: is right and found; there is no response.
     OF = Citations(
         [cites("a", "b", "x"), cites(), cites("a"), None],
         [[cites("a", "b", "c", "d")], [cites("a")], [cites("a")], [cites("a")]],

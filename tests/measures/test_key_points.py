@@ -31,7 +31,8 @@ DEFAULT, AS_ZERO = Options(), Options(missing="zero")
 
 
 def points(*answers: str, retrieved: str = "") -> Points:
-    """Answers with a point per letter: y, n, or ? if missing. `retrieved` alike, or all y."""
+    """Answers with a key point per letter: y, n, or ? if missing. `retrieved` has one letter per
+    point too; by default all are y."""
     codes = {"y": 1, "n": 0, "?": -1}
     expressed = [codes[letter] for answer in answers for letter in answer]
     row = [n for n, answer in enumerate(answers) for _ in answer]
@@ -92,7 +93,7 @@ class TestPointsFromContext:
         assert found == pytest.approx([2 / 3])
 
     def test_points_of_the_retrieved_documents_make_it_1_whatever_the_answer_claims(self) -> None:
-        """Which is why it is not the paper's precision."""
+        """So this is not the paper's precision."""
         assert points_from_context(points("yn"), DEFAULT) == pytest.approx([1.0])
 
     def test_an_answer_that_expresses_no_point_is_undefined_or_0_by_option(self) -> None:
@@ -138,7 +139,7 @@ class TestF:
 
 class TestScore:
     def test_a_cut_has_its_rates_of_false_discoveries_and_false_positives(self) -> None:
-        # Kept from 0.7: three, of which one is not key; of the two that are not key one is kept.
+        # Three points are kept, of which one is not key. Of two that are not key, one is kept.
         scores = np.array([0.9, 0.8, 0.7, 0.6, 0.5, np.nan])
         verdicts = np.array([1, 0, 1, 0, 1, 1])
         (cut,) = cuts(scores, verdicts, np.arange(6), [0.7])
@@ -175,7 +176,7 @@ class TestRetention:
         assert retention(self.OF, DEFAULT) == pytest.approx([1 / 4])
 
     def test_in_the_micro_mean_queries_with_many_points_weigh_more(self) -> None:
-        # One of one, and one of three of which a fourth is not known.
+        # One of one point is kept; then one of three, and a fourth has no label.
         of = Verified(
             np.array([1, 1, 0, 0, -1]),
             np.array([AGREE, AGREE, -1, -1, -1]),

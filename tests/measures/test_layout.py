@@ -1,4 +1,4 @@
-"""Which passages are the oracle's, and how long passages are, from what a batch says."""
+"""Which passages are the oracle's, and how long passages are, according to the batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFAULT, BY_MARKS = Options(), Options(oracle="relevant")
 
 
 def query(name: str = "t", *reports: Report, marks: tuple[bool | None, ...] = ()) -> Query:
-    """A query with three passages of one, two and three words, and how they are marked."""
+    """A query with three passages of one, two and three words, marked as relevant by `marks`."""
     passages = tuple(
         Passage(f"{name}p{n}", "word " * n, relevant=mark)
         for n, mark in enumerate(marks or (None, None, None), start=1)

@@ -1,4 +1,4 @@
-"""Measures over several queries keep to their bounds and option limits, worked by hand."""
+"""Measures over several queries stay within their bounds, and options within their limits."""
 
 from __future__ import annotations
 
@@ -142,9 +142,9 @@ class TestBounds:
 
 
 def two_queries(*ranked: list[int], depth: int = 2, there: bool = True) -> Contexts:
-    """In the first query two passages answer q0, and q0 and q1; in the second the third answers q1.
+    """In the first query p0 answers q0, and p1 answers q0 and q1; in the second p2 answers q1.
 
-    The oracle has all passages of the first query and the third of the second.
+    The oracle has p0 and p1 in the first query, and p2 in the second.
     """
     values = np.zeros((2, 3, 2))
     values[0, 0, 0] = values[0, 1, 0] = values[0, 1, 1] = values[1, 2, 1] = 3
@@ -164,7 +164,7 @@ def two_queries(*ranked: list[int], depth: int = 2, there: bool = True) -> Conte
 
 class TestTwoQueries:
     def test_coverage_counts_each_querys_own_questions(self) -> None:
-        # The first counts q0 and q1, of which p0 answers one; the second q1 alone.
+        # The first query counts q0 and q1, of which p0 answers one; the second only q1.
         of = two_queries([0, -1], [2, 0])
         assert of.counted.tolist() == [[True, True], [False, True]]
         assert same(cov(of), 1 / 2, 1)
@@ -179,15 +179,15 @@ class TestTwoQueries:
         assert sizes_of(of.ranked).tolist() == [2, 2]
 
     def test_density_is_computed_for_each_query(self) -> None:
-        # 1/2 in 4 words beside 1 in 10: (0.125 / 0.1)^0.5; 1 in 7 beside 1 in 2: (2/7)^0.5.
+        # 1/2 in 4 words against 1 in 10: (0.125 / 0.1)^0.5; 1 in 7 against 1 in 2: (2/7)^0.5.
         of = two_queries([0, -1], [2, 0])
         assert same(tokens(of, DEFAULT), 4, 7)
         assert same(den(of, DEFAULT), 1.25**0.5, (2 / 7) ** 0.5)
         assert same(tokens(two_queries([0, 1], [0, 1], there=False), DEFAULT), 10, NAN)
 
     def test_ranked_coverage_is_computed_for_each_query(self) -> None:
-        # p0 then p1: 1 + (1/2 + 1)/log2 3 of the best, 2 + (1/2)/log2 3. The second finds its only
-        # answer at rank two.
+        # p0 then p1 gain 1 + (1/2 + 1)/log2 3; the best order gains 2 + (1/2)/log2 3. The second
+        # query finds its only answer at rank two.
         of = two_queries([0, 1], [0, 2])
         discount = 1 / np.log2(3)
         assert same(alpha_ndcg(of, DEFAULT), (1 + 1.5 * discount) / (2 + 0.5 * discount), discount)
@@ -219,7 +219,8 @@ class TestTwoQueries:
         assert cut_ratings(np.array([2.9, 3.0, NAN, 5]), 3.0).tolist() == [0, 1, -1, 1]
 
     def test_the_coverage_of_a_report_is_a_share_of_the_questions_that_count(self) -> None:
-        # Of the first report: yes, no, yes that does not count, missing; of the second nothing.
+        # The first report has a yes, a no, a yes that does not count, and a missing label; the
+        # second only a yes that does not count; the third nothing.
         of = ReportQuestions(
             np.array([1, 0, 1, -1, 1]),
             np.array([0, 0, 0, 0, 1]),
@@ -236,8 +237,8 @@ class TestTwoQueries:
             checked(ours, np.array([0.50002, NAN]))
 
     def test_measures_of_rankings_match_the_sums_by_hand(self) -> None:
-        # Relevant 0 and 2 of the first, found at ranks 2 and 3; 1 of the second, at rank 1; the
-        # third query was not ranked.
+        # First query: 0 and 2 are relevant, found at ranks 2 and 3. Second: 1, at rank 1. The third
+        # was not ranked.
         of = Ranked(
             np.array([[2.0, 0, 1], [0, 1, 0], [1, 1, 1]]),
             np.array([[1, 0, 2], [1, -1, -1], [0, 1, 2]]),
@@ -288,7 +289,7 @@ class TestGroundedResponses:
         assert same(macro(of, Options(uncited="zero"), "F1"), NAN, 0)
 
     def test_the_best_human_answer_is_the_one_with_the_highest_f1(self) -> None:
-        # With {a, b} shared 1 of 2 and 2; with {a} 1 of 2 and 1: 1/2 against 2/3.
+        # One shared citation each: of 2 and 2 with {a, b}, F1 1/2; of 2 and 1 with {a}, F1 2/3.
         of = Citations([frozenset("ax")], [[frozenset("ab"), frozenset("a"), frozenset("b")]])
         best = Options(cited_by="best")
         assert same(macro(of, best, "F1"), 2 / 3)
@@ -303,7 +304,7 @@ class TestGroundedResponses:
     def test_a_response_without_a_human_answer_is_undefined(self) -> None:
         assert same(macro(Citations([frozenset("a")], [[]]), DEFAULT, "P"), NAN)
 
-    def test_a_question_without_peoples_verdict_has_no_deflection_rate(self) -> None:
+    def test_a_question_without_peoples_label_has_no_deflection_rate(self) -> None:
         of = Deflections(np.array([1, 1, 0]), np.array([1, 0, -1]), np.ones(3, bool))
         assert same(MEASURES["Deflection:TP"].of(of, DEFAULT), 1, NAN, NAN)  # type: ignore[arg-type]
         assert same(MEASURES["Deflection:FP"].of(of, DEFAULT), NAN, 1, NAN)  # type: ignore[arg-type]
@@ -376,8 +377,8 @@ class TestAgreeing:
         assert orderings({"a": np.ones((12, 3))}) == []
 
     def test_tau_of_three_systems_matches_the_count_by_hand(self) -> None:
-        # Means 1 2 3 beside 1 3 2: of three pairs two alike and one contrary. Beside 1 2 2, where
-        # a pair is tied: 2 / root(3 * 2). A contrary order: -1.
+        # Means 1 2 3 against 1 3 2: two pairs are ordered alike, one is reversed. Against 1 2 2,
+        # where one pair is tied: 2 / root(3 * 2). Against the reverse order: -1.
         def table(*means: float) -> Floats:
             return np.tile(np.array(means), (12, 1))
 

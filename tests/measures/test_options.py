@@ -1,4 +1,4 @@
-"""The choices, the registry, and how a system's value is estimated."""
+"""The options of measures, their registry, and how a system's value is estimated."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TestOptions:
             ({"cuts": "0"}, "at least 1"),
         ],
     )
-    def test_a_wrong_choice_is_refused_with_a_message(
+    def test_an_invalid_option_is_refused_with_a_message(
         self, given: dict[str, str], words: str
     ) -> None:
         with pytest.raises(ValueError, match=words):
@@ -100,7 +100,7 @@ class TestEstimate:
 
     def test_lengths_and_grades_have_bounds_of_their_own(self) -> None:
         long = estimate(MEASURES["Length"], np.array([900.0] + [0.0] * 9), np.arange(10))
-        # Mean 90, its error 90.
+        # The mean is 90, and so is its standard error.
         assert (long.low, long.high) == (0.0, pytest.approx(90 * (1 + 2.26216), abs=1e-2))
         assert long.method.endswith("; cut at 0")
         good = estimate(MEASURES["Faithful"], np.array([3.0] + [4.0] * 9), np.arange(10))
@@ -117,7 +117,7 @@ class TestEstimate:
         }
 
     def test_an_observed_value_beyond_the_bounds_is_not_cut(self) -> None:
-        """Greedy normalisation can lift alpha-nDCG a hair above 1."""
+        """Greedy normalisation can lift alpha-nDCG slightly above 1."""
         found = estimate(MEASURES["alpha_nDCG"], np.array([1.0, 1.02] * 5), np.arange(10))
         assert (found.value, found.high) == (pytest.approx(1.01), pytest.approx(1.01))
 
@@ -150,11 +150,12 @@ class TestAgreeing:
         cov = np.array([[0.1, 0.5, 0.9], [0.3, 0.5, 0.7]])
         recall = np.array([[0.2, 0.3, 0.4], [0.2, 0.4, 0.3]])
         (found,) = orderings({"Cov": cov, "Recall": recall})
-        # Means 0.2 0.5 0.8 against 0.2 0.35 0.35: two pairs alike, one tied in one.
+        # Means 0.2 0.5 0.8 against 0.2 0.35 0.35: two pairs are ordered alike, one is tied in the
+        # second measure.
         assert (found.a, found.b) == ("Cov", "Recall")
         assert found.kendall.value == pytest.approx(2 / np.sqrt(3 * 2))
 
-    def test_every_pair_has_the_tau_that_it_has_when_computed_alone(self) -> None:
+    def test_taus_computed_together_equal_those_computed_pair_by_pair(self) -> None:
         generator = np.random.default_rng(5)
         tables = {name: np.round(generator.random((12, 5)), 1) for name in "abc"}
         tables["b"][3, 1] = np.nan
@@ -189,7 +190,7 @@ class TestAgreeing:
     def test_settings_are_compared_on_the_same_queries(self) -> None:
         better = np.linspace(0.5, 0.9, 8)
         found = settings({"oracle": better, "bm25": better - 0.1, "dense": better - 0.3})
-        # All eight differences point one way: p = 2 / 2^8, three times that after Holm.
+        # All eight differences have one sign: p = 2 / 2^8, and Holm's adjustment triples it.
         assert [(each.a, each.b) for each in found] == [
             ("oracle", "bm25"),
             ("oracle", "dense"),

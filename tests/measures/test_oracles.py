@@ -96,7 +96,7 @@ def test_alpha_ndcg_agrees_with_ir_measures(alpha: float, depth: int) -> None:
 
 
 def contexts_of_all_depths(alpha: float) -> tuple[Contexts, Options]:
-    """Contexts of no passage up to all, and a query that nothing answers."""
+    """Contexts of each depth from no passage to all, and a query that no passage answers."""
     generator = np.random.default_rng(19)
     values = generator.choice(
         [0.0, 2, 3, 5], (QUERIES, PASSAGES, QUESTIONS), p=[0.6, 0.2, 0.1, 0.1]

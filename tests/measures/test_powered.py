@@ -22,7 +22,7 @@ NAN = np.nan
 
 
 def study(queries: int = 30, asked: int = 12, systems: int = 3, seed: int = 4) -> Labelled:
-    """A judge that is a little lenient; people label the first queries."""
+    """A slightly lenient judge; people label only the first queries."""
     draw = np.random.default_rng(seed)
     human = draw.random((queries, systems)) + 0.4 * np.arange(systems)
     judge = human + 0.1 + 0.1 * draw.standard_normal((queries, systems))
@@ -32,8 +32,8 @@ def study(queries: int = 30, asked: int = 12, systems: int = 3, seed: int = 4) -
 
 
 def test_two_labelled_and_two_judged_queries_give_the_mean_worked_by_hand() -> None:
-    # People 1 and 0, judge 1 and 0, the others 1 and 1: the judge's mean there is 1. The variance
-    # of all judge scores is 1/4, the covariance 1/2, so lambda is 1/2 / (2 * 1/4) = 1.
+    # People score 1 and 0; the judge 1 and 0 on these, and 1 and 1 on the others, a mean of 1. The
+    # variance of all judge scores is 1/4, the covariance 1/2, so lambda is 1/2 / (2 * 1/4) = 1.
     of = Labelled(
         np.array([[1.0], [0.0], [NAN], [NAN]]),
         np.array([[1.0], [0.0], [1.0], [1.0]]),
@@ -64,14 +64,14 @@ def test_queries_with_unequal_chances_are_weighted_by_the_inverse() -> None:
     assert powered_mean(of, 0) == (expected, None)
 
 
-def test_labels_on_queries_outside_the_draw_do_not_count() -> None:
+def test_labels_on_queries_outside_the_sample_do_not_count() -> None:
     of = study()
     human = of.human.copy()
     human[20] = 5.0
     assert powered_mean(replace(of, human=human), 0) == powered_mean(of, 0)
 
 
-def test_an_unfinished_draw_gives_no_estimate() -> None:
+def test_a_sample_that_people_have_not_finished_gives_no_estimate() -> None:
     found, worth = powered_mean(replace(study(), reason="people have not finished"), 0)
     assert (found.value, found.reason, worth) == (None, "people have not finished", None)
 
@@ -111,9 +111,9 @@ def test_below_ten_queries_nothing_is_tested() -> None:
     assert pair.adjusted_p_value is None
 
 
-def test_the_chance_of_a_query_depends_on_its_role_only_if_shares_differ() -> None:
+def test_the_chance_of_a_query_depends_on_its_split_only_if_shares_differ() -> None:
     assert chance_given_split(0.25, 0.5, 0.5) == pytest.approx(0.25)
-    # Of 4 asked queries 1 is for evaluation, of 12 others 6 are: one in seven of these is asked.
+    # The split has 1 of the 4 asked queries and 6 of the 12 others: 1 of its 7 queries is asked.
     assert chance_given_split(4 / 16, 1 / 4, 1 / 2) == pytest.approx(1 / 7)
 
 
@@ -121,7 +121,7 @@ def test_the_chance_of_a_query_depends_on_its_role_only_if_shares_differ() -> No
 def test_a_mean_beyond_its_bounds_is_cut_together_with_its_interval(
     others: float, low: float
 ) -> None:
-    """The judge gives half of people's scores, and more on queries that people did not label."""
+    """The judge scores 0.5 lower than people, and higher on queries that people did not label."""
     human = np.array([1.0] * 10 + [0.9] * 2)
     judge = np.array([0.5] * 10 + [0.4] * 2)
     only = np.full(30, others)

@@ -21,11 +21,11 @@ SHIPPED = {
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_list_never_changes(name: str) -> None:
     content = (FOLDER / f"{name}.toml").read_bytes()
-    assert sha256(content).hexdigest() == SHIPPED[name], "make a new list with the next number"
+    assert sha256(content).hexdigest() == SHIPPED[name], "add a list with the next number instead"
 
 
 def test_every_list_has_its_digest_recorded_here() -> None:
-    assert set(refusal_lists()) == set(SHIPPED), "put the new list's digest here"
+    assert set(refusal_lists()) == set(SHIPPED), "add the new list's digest to SHIPPED"
 
 
 # For each phrase, an answer that refuses and a similar answer that does not.
@@ -137,7 +137,7 @@ def test_each_phrase_matches_a_refusal_but_not_a_similar_answer(phrase: str) -> 
         hedges=tuple({phrase} & set(refusals.hedges)),
     )
     refusing, answering = REFUSALS[phrase]
-    assert alone.refuses(refusing), "by this phrase and no other"
+    assert alone.refuses(refusing), "this phrase must match without the others"
     assert not refusals.refuses(answering)
 
 

@@ -15,7 +15,7 @@ def query(name: str, *sources: str | None, meta: dict[str, Any] | None = None) -
     return Query(name, "?", passages=passages, reports=(Report(f"r{name}", "x"),), meta=meta)
 
 
-def test_the_source_of_a_query_is_in_its_meta_or_that_of_its_passages() -> None:
+def test_the_source_of_a_query_is_read_from_its_own_meta_or_from_its_passages() -> None:
     queries = (
         query("a", "web", "web"),
         query("b", "web", "private"),

@@ -48,7 +48,7 @@ def bounds(made: Estimate) -> tuple[float | None, float | None]:
 class TestRefuse:
     @pytest.mark.parametrize("name", ["Cov", "alpha_nDCG", "Den"])
     def test_a_cell_that_nobody_was_asked_about_makes_the_figure_null(self, name: str) -> None:
-        # Two passages by eight questions that count: one cell of sixteen.
+        # One cell of sixteen: two passages by eight questions that count.
         made = found(name, P3, P1)
         assert (made.value, judged(made)) == (None, 15 / 16)
         assert made.reason == (
@@ -64,7 +64,7 @@ class TestRefuse:
     def test_the_best_order_and_density_depend_on_cells_outside_the_context(
         self, name: str
     ) -> None:
-        # Of the three passages by eight questions one cell; Den's oracle context holds the three.
+        # One cell of 24: three passages by eight questions. Den's oracle context has all three.
         made = found(name, P1)
         assert (made.value, judged(made)) == (None, 1)
         assert (made.reason or "").startswith("4 % of the cells by which the best order is found")
@@ -86,7 +86,7 @@ class TestRefuse:
         assert measured("Cov", contexts, chosen).value == pytest.approx(6 / 8)
         assert measured("alpha_nDCG", contexts, chosen).value is not None
 
-    def test_there_is_no_mean_over_the_complete_queries_only(self) -> None:
+    def test_one_query_with_an_unrated_cell_makes_the_mean_over_queries_null(self) -> None:
         parts = ("values", "passages", "questions")
         both = [np.concatenate([getattr(of, n) for of in (ONE, example_ratings())]) for n in parts]
         chosen = Options()
@@ -122,7 +122,7 @@ class TestBounds:
         made = found("Cov", P3, P1, unrated="bounds")
         assert made.value is None
         assert bounds(made) == pytest.approx((5 / 8, 6 / 8))
-        # p3 answers q0, and q4 or not; p1 four new ones and q0 again.
+        # p3 answers q0 and perhaps q4; p1 answers four new questions and q0 again.
         ideal = 5 + 4 / LOG3
         ranked = found("alpha_nDCG", P3, P1, unrated="bounds")
         assert bounds(ranked) == pytest.approx(((1 + 4.5 / LOG3) / ideal, (2 + 4.5 / LOG3) / ideal))
@@ -152,7 +152,7 @@ class TestCondensed:
         chosen = Options(unrated="condensed")
         contexts = context_of(P3, P1, P2, options=chosen, ratings=ONE).cut(2)
         assert measured("Cov", contexts, chosen).value == pytest.approx(1)
-        # The share that was rated is of the two that stood within the cut.
+        # The share of rated cells is over the two passages that were within the cut before.
         assert judged(measured("Cov", contexts, chosen)) == 15 / 16
 
     def test_a_context_of_unrated_passages_only_is_undefined(self) -> None:
@@ -216,8 +216,8 @@ def test_a_query_that_nobody_was_asked_about_is_left_out() -> None:
 
 
 def test_a_question_with_a_failed_judgement_is_left_out_of_ranking_and_best_order() -> None:
-    # Without q4: p3 answers q0; p1 four new ones and q0 again. Best: p1 with five, p2 with q5, q6
-    # and q2, q3 again.
+    # Without q4, p3 answers q0, and p1 four new questions and q0 again. Best: p1 with five, then p2
+    # with q5, q6, and q2, q3 again.
     failed = example_ratings(failed=[(P1, 4)])
     made = found("alpha_nDCG", P3, P1, of=failed)
     assert made.value == pytest.approx((1 + 4.5 / LOG3) / (5 + 3 / LOG3))

@@ -140,7 +140,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class TestTheSample:
-    def test_the_sample_has_equally_many_mutants_of_each_stratum(self, tree: Path) -> None:
+    def test_the_sample_is_split_evenly_between_strata(self, tree: Path) -> None:
         drawn = sampling.sample(tree, seed=1, count=15)
         assert Counter(mutant.stratum for mutant in drawn) == {"first": 8, "second": 7}
         assert len({(mutant.path, mutant.mutated) for mutant in drawn}) == 15
@@ -189,7 +189,7 @@ def known(tree: Path) -> Map:
 
 
 class TestTheNearestTests:
-    def test_tests_that_run_the_line_come_with_the_most_specific_first(
+    def test_the_tests_that_run_the_line_come_with_the_most_specific_first(
         self, tree: Path, known: Map
     ) -> None:
         nearest = Nearest(known, sampling.sources(tree))
@@ -236,7 +236,7 @@ class TestTheNearestTests:
 
 
 class FakeCopy(Copy):
-    """Fails the first test if the mutant is in the file, and always the tests named `failing`."""
+    """Fails the first test if the file has the mutant, and the test named `failing` always."""
 
     def __init__(self, root: Path, failing: str = "") -> None:
         super().__init__(root)
@@ -350,5 +350,5 @@ class TestEquivalentMutants:
             assert " ".join(before.split()) in " ".join((ROOT / path).read_text("utf-8").split())
 
 
-def test_tests_of_anything_but_the_product_are_not_mapped() -> None:
+def test_only_tests_of_the_product_are_mapped() -> None:
     assert not [path for path in mapping.modules(ROOT) if path.startswith(mapping.ELSEWHERE)]

@@ -1,4 +1,4 @@
-"""Mutants in functions that are imported already."""
+"""Mutants in functions that are already imported."""
 
 from __future__ import annotations
 

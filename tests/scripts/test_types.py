@@ -1,4 +1,4 @@
-"""A new clone checks types with what mypy kept of the user's last clone."""
+"""Type checks in a new clone start from mypy's cache of the user's last clone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from scripts.changed import ROOT
 
-# Stands for mypy: it says what it found kept, and keeps the name of the clone beside it.
+# A stand-in for mypy: it prints what is in its cache, and adds the name of the clone to it.
 MYPY = """\
 #!/bin/sh
 cat .mypy_cache/* 2>/dev/null
@@ -47,24 +47,24 @@ def check(folder: Path, home: Path) -> tuple[int, list[str]]:
     return done.returncode, done.stdout.split()
 
 
-def test_a_new_clone_begins_with_what_the_last_one_kept(tmp_path: Path, home: Path) -> None:
+def test_a_new_clone_starts_with_the_cache_of_the_last_one(tmp_path: Path, home: Path) -> None:
     one, other = clone(tmp_path / "one"), clone(tmp_path / "other")
     assert check(one, home) == (0, [])
     assert check(other, home) == (0, ["one"])
-    # A clone goes on with its own, and leaves nothing lying about.
+    # A clone continues with its own cache, and leaves no other files behind.
     assert check(one, home) == (0, ["one"])
     assert sorted(path.name for path in (other / ".venv").iterdir()) == ["bin"]
     assert [path.name for path in (home / ".cache" / "tandem").iterdir()] == ["mypy.tar"]
 
 
-def test_what_failed_is_reported_and_kept_for_no_other_clone(tmp_path: Path, home: Path) -> None:
+def test_a_failed_check_is_reported_and_shares_no_cache(tmp_path: Path, home: Path) -> None:
     one, other = clone(tmp_path / "one"), clone(tmp_path / "other")
     (one / "wrong.py").touch()
     assert check(one, home) == (1, [])
     assert check(other, home) == (0, [])
 
 
-def test_what_is_kept_is_renewed_after_a_day(tmp_path: Path, home: Path) -> None:
+def test_the_shared_cache_is_renewed_after_a_day(tmp_path: Path, home: Path) -> None:
     one, other = clone(tmp_path / "one"), clone(tmp_path / "other")
     check(one, home)
     kept = home / ".cache" / "tandem" / "mypy.tar"
@@ -77,7 +77,7 @@ def test_what_is_kept_is_renewed_after_a_day(tmp_path: Path, home: Path) -> None
         assert {"./one", "./other"} <= set(archive.getnames())
 
 
-def test_a_broken_or_unwritable_archive_only_costs_the_time(tmp_path: Path, home: Path) -> None:
+def test_a_broken_or_unwritable_cache_does_not_fail_the_check(tmp_path: Path, home: Path) -> None:
     one = clone(tmp_path / "one")
     kept = home / ".cache" / "tandem" / "mypy.tar"
     kept.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Tests shared by forks have the results of a single process, whatever one of them does."""
+"""Tests shared among forks have the same results as in one process, whatever one of them does."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_it(n, made): assert made.is_dir() and os.environ["TANDEM_TEST_WORKER"] 
 
 
 def shared(folder: Path, *arguments: str, **modules: str) -> tuple[int, str]:
-    """The exit status and the output of pytest with two workers over test modules."""
+    """Run test modules with pytest and two workers; return the exit status and the output."""
     for name, text in modules.items():
         (folder / f"test_{name}.py").write_text(text, "utf-8")
     done = subprocess.run(
@@ -72,7 +72,7 @@ def shared(folder: Path, *arguments: str, **modules: str) -> tuple[int, str]:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What is said of modules in which all goes wrong that can."""
+    """The output for modules with every kind of outcome: failures, a death, logs and skips."""
     folder = tmp_path_factory.mktemp("shared")
     status, said = shared(folder, deadly=DEADLY, logs=LOGS, ones=ONES)
     assert status == 1

@@ -1,4 +1,5 @@
-"""The change of agreement between two sets of labels, compared with both taken separately."""
+"""The change of agreement between two sets of labels equals the difference of separate estimates,
+and its interval covers the true change."""
 
 import numpy as np
 import pytest

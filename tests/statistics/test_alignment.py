@@ -98,8 +98,8 @@ def test_f1_is_the_harmonic_mean_of_precision_and_recall(table):
 
 
 def test_specificity_and_balanced_accuracy_match_the_calculation_by_hand():
-    # Not category 0 by people: 3 units, the judge calls none of them 0. Not 1: 4 units, the judge
-    # leaves 2. Not 2: 5 units, the judge never says 2. Recalls 2/3, 1, 0.
+    # For people 3 units are not 0, and the judge agrees on all 3; 4 are not 1, and it agrees on 2;
+    # 5 are not 2, and it agrees on all 5. Recalls 2/3, 1, 0.
     assert specificity(TABLE) == pytest.approx([1, 1 / 2, 1])
     assert balanced_accuracy(TABLE) == pytest.approx((2 / 3 + 1 + 0) / 3)
 

@@ -12,7 +12,7 @@ from tests.statistics.cast import number
 pytestmark = pytest.mark.every_case
 
 ONE_EACH = np.arange(4)
-# Two people and a judge who sides with the one or the other where they differ.
+# Two people and a judge that sides with one or the other where they differ.
 PEOPLE = np.array([[0, 0], [0, 1], [1, 1], [1, 0]])
 JUDGE = np.array([0, 0, 1, 0])
 
@@ -42,9 +42,10 @@ def naive(human, judge, score, epsilon):
 
 
 def test_the_test_of_a_small_table_matches_the_calculation_by_hand():
-    # Without the first: the judge equals the second on items 1, 3, 4, the first on 1, 3: the judge
-    # wins or ties everywhere, the first loses item 4: d = 0 0 0 -1, mean -1/4, s = 1/2.
-    # t = (-0.25 - 0.2) / (0.5 / 2) = -1.8 with 3 degrees of freedom: p = 0.0848. The second alike.
+    # First person set aside: the judge agrees with the second on items 1, 3, 4, the first on 1, 3.
+    # So the judge ties on items 1 to 3 and wins item 4: d = 0 0 0 -1, mean -1/4, s = 1/2.
+    # t = (-0.25 - 0.2) / (0.5 / 2) = -1.8 with 3 degrees of freedom: p = 0.0848. The second person
+    # set aside gives the same.
     test = alt_test(PEOPLE, JUDGE, ONE_EACH, level="nominal", epsilon=0.2, minimum=1)
     assert [a.p_value for a in test.annotators] == pytest.approx([0.0848, 0.0848], abs=1e-4)
     assert (test.winning_rate, test.advantage_probability) == (0, 1)
@@ -253,7 +254,7 @@ def test_testing_means_of_queries_keeps_the_error_rate_and_testing_items_does_no
 
 
 def ties(queries, broken=0):
-    """Three people who always agree, and a judge who differs on `broken` of the queries."""
+    """Three people who always agree, and a judge that differs on `broken` of the queries."""
     size = -(-30 // queries) + 1
     index = np.repeat(np.arange(queries), size)
     return np.zeros((len(index), 3), int), np.where(index < broken, 1, 0), index

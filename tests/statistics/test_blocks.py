@@ -1,4 +1,4 @@
-"""Whole blocks of the report on tables small enough to be worked by hand, with their reasons."""
+"""Whole blocks of the report, with their reasons, on tables small enough to work by hand."""
 
 import numpy as np
 import pytest
@@ -115,7 +115,7 @@ class TestPairs:
 
 
 class TestAgreement:
-    """Three raters: all a, two of them a, two labels of b, and one label alone."""
+    """Three raters and four units: a a a, a a b, b b, and b alone."""
 
     CODES = np.array([[0, 0, 0], [0, 0, 1], [1, 1, -1], [1, -1, -1]])
 
@@ -176,7 +176,7 @@ class TestAgreement:
 
 
 class TestReference:
-    def test_the_majority_has_its_ties_marked(self):
+    def test_a_tie_has_no_majority_and_is_marked(self):
         codes = np.array([[0, 0, 1], [0, 1, -1], [2, -1, -1], [-1, -1, -1], [1, 1, 1]])
         reference, ties = majority(codes)
         assert reference.tolist() == [0, -1, 2, -1, 1]
@@ -251,9 +251,9 @@ class TestIntervals:
 
 class TestUnitisingAlpha:
     def test_alpha_of_three_raters_on_a_small_continuum_matches_the_calculation_by_hand(self):
-        # Ten places; units 0-2, 0-3, 0-2. Observed: ordered pairs 4 * 1 / (3 * 2 * 100). Expected,
+        # Length 10; units 0-2, 0-3, 0-2. Observed: ordered pairs 4 * 1 / (3 * 2 * 100). Expected,
         # N = 3: units of 2: 2/3 * 6 + 4 * (7 + 6 + 7) = 84 twice; of 3: 2/3 * 30 + 9 * 17 = 173:
-        # sum 341. Below 30 * 29 - 2 - 6 - 2 = 860.
+        # sum 341. Denominator: 30 * 29 - 2 - 6 - 2 = 860.
         marked = [[Span(((0, 2),))], [Span(((0, 3),))], [Span(((0, 2),))]]
         made = unitising_alpha([marked], [10], np.arange(1), draws=0)
         assert made.value == pytest.approx(1 - (4 / 600) / (0.2 * 341 / 860))
@@ -261,7 +261,7 @@ class TestUnitisingAlpha:
     def test_a_unit_that_overlaps_no_other_adds_its_squared_length(self):
         # Units 0-2 and 4-8 of one, 0-2 of the other: observed 16 * 2 / (2 * 100). Expected, N = 3:
         # gaps 2, 2 and 8; units of 2: 2/3 * 6 + 4 * (1 + 1 + 7) = 40 twice; of 4:
-        # 2/3 * (128 - 48 + 4) + 16 * 5 = 136: sum 216. Below 20 * 19 - 2 - 12 - 2 = 364.
+        # 2/3 * (128 - 48 + 4) + 16 * 5 = 136: sum 216. Denominator: 20 * 19 - 2 - 12 - 2 = 364.
         one, other = [Span(((0, 2),)), Span(((4, 8),))], [Span(((0, 2),))]
         made = unitising_alpha([[one, other]], [10], np.arange(1), draws=0)
         assert made.value == pytest.approx(1 - 0.16 / (0.2 * 216 / 364))

@@ -62,7 +62,7 @@ def test_the_curve_has_intervals_over_queries():
     made = calibration(p, people, TWENTY, draws=300)
     assert len(made.reliability) == 10
     assert all(re.search(r"of (1\d|20) queries", b.share.method) for b in made.reliability)
-    # Near 0 and 1 too few queries hold the rarer answer.
+    # Bins near 0 and 1 may have no interval: too few of their queries have the rarer answer.
     given = [b for b in made.reliability if b.share.low is not None]
     inside = [number(b.share.low) <= b.probability <= number(b.share.high) for b in given]
     assert len(given) >= 7
@@ -77,7 +77,7 @@ def test_the_interval_of_the_calibration_error_contains_the_truth_in_most_studie
         p, people = honest(200, seed)
         p = np.clip(p - shift, 0, 1)
         error = calibration(p, people, TWENTY[:200], draws=200).expected_calibration_error
-        # Uniform probabilities less 0.2, cut at 0: 0.8 of them err by 0.2, the others by 0.1.
+        # Uniform probabilities less 0.2, cut at 0: 80 % err by 0.2, the others by 0.1 on average.
         held += number(error.low) <= (0.18 if shift else 0) <= number(error.high)
         assert number(error.high) - number(error.low) < 0.4
     assert held >= 55
@@ -101,7 +101,7 @@ def test_a_rating_above_one_is_refused_as_a_probability():
 
 
 def test_a_bin_of_few_queries_has_no_interval():
-    # Twenty units of one query are all that is above a half.
+    # The upper bin has twenty units, but all of one query.
     p, queries = np.repeat([0.1, 0.9], 20), np.append(np.arange(20), np.full(20, 19))
     low, high = calibration(p, np.tile([0, 1], 20), queries, 2, draws=100).reliability
     assert low.share.low is not None
@@ -117,8 +117,8 @@ def test_the_method_says_how_the_interval_was_found_or_why_there_is_none():
     assert "5 queries" in few.method
 
 
-def test_a_bin_in_which_few_queries_have_a_yes_has_no_interval():
-    # In each bin twelve queries of two units; in the upper one four of them hold a no.
+def test_a_bin_in_which_few_queries_have_the_rarer_label_has_no_interval():
+    # Each bin has twelve queries of two units; in the upper one only four queries have a no.
     p, queries = np.repeat([0.1, 0.9], 24), np.tile(np.arange(12).repeat(2), 2)
     odd = np.arange(24) % 2
     people = np.r_[np.arange(24) % 5 < 2, np.where(np.arange(24) < 8, odd, 1)].astype(np.int64)

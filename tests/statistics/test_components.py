@@ -186,7 +186,7 @@ def test_widths_of_intervals_match_the_calculation_by_hand() -> None:
 
 def test_the_numbers_needed_are_the_smallest_that_reach_the_width() -> None:
     mean, difference, _ = decisions(HALVES, 0.2)
-    # Width .2 is a variance of .0026031: .001 of raters stay, and .072 over the queries goes.
+    # Width .2 needs a variance of .0026031: .001 from raters remains, .072 shrinks with queries.
     assert (mean.plans["query"].needed, mean.plans["query"].more) == (45, 25)
     assert mean.plans["rater"].needed is None
     assert "any number of them would leave it 0.215 wide" in (mean.plans["rater"].reason or "")

@@ -43,7 +43,7 @@ def mean_kappa(codes, pairs, weights=None):
 class TestGap:
     def test_the_gap_with_two_people_matches_the_calculation_by_hand(self):
         # Ada and Bram: 3 of 4 equal, chance 1/2 * 1/4 + 1/2 * 3/4 = 1/2, so kappa 1/2. The judge
-        # says what Ada says: 1 with her, 1/2 with Bram.
+        # labels exactly as Ada does: kappa 1 with her, 1/2 with Bram.
         made = gap_estimates(np.array(ADA), columns(ADA, BRAM), np.arange(4), 2)
         assert made["cohen_kappa"].value == pytest.approx((1 + 1 / 2) / 2 - 1 / 2)
         assert made["percent"].value == pytest.approx((1 + 3 / 4) / 2 - 3 / 4)
@@ -160,7 +160,7 @@ class TestWithEachPerson:
         assert made["cohen_kappa"].value == pytest.approx((1 + 1 / 2) / 2)
         assert made["percent"].value == pytest.approx((1 + 3 / 4) / 2)
 
-    def test_minus_the_gap_it_is_the_agreement_among_people(self):
+    def test_agreement_with_people_minus_the_gap_is_the_agreement_among_people(self):
         codes = random_codes(4, units=60, raters=4)
         arguments = (codes[:, 0], codes[:, 1:], QUERIES, 4)
         made, gap = with_people_estimates(*arguments), gap_estimates(*arguments)
@@ -180,7 +180,7 @@ class TestWithEachPerson:
 
 class TestDifferenceOfJudges:
     def test_the_difference_of_two_judges_matches_the_calculation_by_hand(self):
-        # The one says what Ada says: 1 and 1/2. The other says 0 throughout: 0 and 0.
+        # One judge labels as Ada does: kappas 1 and 1/2. The other always says 0: 0 and 0.
         made = judge_difference(
             np.array(ADA), np.zeros(4, int), columns(ADA, BRAM), np.arange(4), 2
         )

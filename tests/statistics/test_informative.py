@@ -54,7 +54,7 @@ def of_each(one, other, clusters, k=2):
 
 class TestRatersTogether:
     def test_two_labels_other_than_the_commonest_make_a_query_informative(self):
-        # Five queries hold a yes of one rater, three of these one of the other, too.
+        # One rater says yes once in five queries, and in three of them the other one does too.
         assert among(np.stack([yes_in(5), yes_in(3)], axis=1), TWELVE) == 3
         assert among(np.stack([yes_in(5, units=2), yes_in(3)], axis=1), TWELVE) == 5
 
@@ -66,7 +66,7 @@ class TestRatersTogether:
         # Queries of one unit and two labels: (1, 0) is informative, (1, 1) counts twice.
         codes = np.array([[1, 0], [1, 1], [0, 0], [0, 0], [0, 0], [0, 0]])
         assert among(codes, np.arange(6)) == 3
-        # Of three labels two are more than half; one is less.
+        # Two of three labels are more than half of them, one is less.
         codes = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 0, 0]])
         assert among(codes, np.arange(4)) == 1
 
@@ -95,7 +95,7 @@ class TestColumns:
         assert informative_of_each(tally, np.array([0, 1, -1])) == 2
 
     def test_each_category_has_its_own_informative_queries(self):
-        # Three categories: 2 in nine queries, 1 in three of them, too.
+        # Three categories: nine queries have a 2, and three of them also have a 1.
         codes = np.where(yes_in(9) == 1, 2, 0)
         codes[1:12:4] = 1
         tally = pair_tally(codes, codes, TWELVE, 3)
@@ -104,9 +104,9 @@ class TestColumns:
 
 def test_for_a_share_queries_with_both_outcomes_are_informative():
     parts, wholes = np.array([0.0, 0, 1, 2, 4, 0]), np.array([4.0, 4, 4, 4, 4, 0])
-    # A part in three queries, a rest in four; the last query holds nothing.
+    # The part is above zero in three queries, the remainder in four; the last query is empty.
     assert informative_shares(parts, wholes) == 3
-    # Queries of one unit: twice the smaller group, of three ones and three zeros, then of one one.
+    # Queries of one unit count twice the smaller group: three ones and zeros, then a single one.
     assert informative_shares(np.array([1.0, 1, 1, 0, 0, 0]), np.ones(6)) == 6
     assert informative_shares(np.array([1.0, 0, 0, 0, 0, 0]), np.ones(6)) == 2
 
@@ -130,7 +130,8 @@ def shares(codes):
 
 
 def spans_of(n):
-    """Two people mark the same start of n texts, one of them more, and a word of some others."""
+    """Two people mark the start of n texts; one often marks a little more, and also a word in a
+    third of the other texts."""
     both = [[[Span(((0, 4),))], [Span(((0, 4 + t % 3),))]] for t in range(n)]
     return both + [[[], [Span(((8, 10),))] if t % 3 == 0 else []] for t in range(12 - n)]
 

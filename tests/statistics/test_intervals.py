@@ -169,7 +169,7 @@ def test_given_resamples_give_the_same_estimate_as_their_seed():
     assert given.estimate(mean, 100, "mean") == drawn.estimate(mean, 100, "mean")
 
 
-def test_below_ten_queries_and_without_draws_there_is_no_interval():
+def test_below_ten_queries_or_without_resamples_there_is_no_interval():
     few = of_values(skewed(45), np.repeat(np.arange(9), 5)).estimate(mean, 45, "mean")
     assert (few.low, "9 queries" in few.method) == (None, True)
     none = of_values(skewed(100), TWENTY, draws=0).estimate(mean, 100, "mean")

@@ -1,4 +1,4 @@
-"""Values are accepted from the stated limits on, with small tables worked by hand."""
+"""Values exactly at the stated limits are accepted, on small tables worked by hand."""
 
 import json
 from itertools import pairwise
@@ -189,7 +189,7 @@ class TestPredictionPowered:
         two = np.array([0.0, 1])
         assert effective_labels(two, two, two) == pytest.approx(2 * 0.25 / 0.15625)
 
-    def test_plain_ppi_is_named_and_without_judged_only_queries_it_is_peoples_mean(self):
+    def test_plain_ppi_is_named_and_is_peoples_mean_if_they_labelled_every_query(self):
         made = prediction_powered_mean(TEN, SCORED, REST, 1)
         assert made.value == pytest.approx(REST.mean() + TEN.mean() - SCORED.mean())
         assert made.method.startswith("PPI, lambda 1.000, 3 queries judged only; 95 % t interval")
@@ -305,8 +305,9 @@ class TestSpans:
     FIVE = np.array([[0, 3], [4, 9], [10, 12], [13, 17], [18, 23]])
 
     def test_tokens_of_a_text_in_which_nobody_marked_anything_count(self):
-        # Two texts of five words; in the first Ada marked words 1 and 2, Bram 2 and 3, in the other
-        # nobody anything: of 10 words 2 differ, of 20 labels 4 are in. 2 * 4 * 16 / (20 * 19).
+        # Two texts of five words: in the first Ada marked words 1 and 2, and Bram 2 and 3; in the
+        # second nobody marked any. 2 of 10 words differ, 4 of 20 labels are in a span.
+        # 2 * 4 * 16 / (20 * 19).
         marked = [[Span(((0, 9),))], [Span(((4, 12),))]]
         made = token_alpha([marked, [[], []]], [self.FIVE, self.FIVE], np.arange(2), draws=0)
         assert made.value == pytest.approx(1 - (2 / 10) / (128 / 380))
@@ -320,7 +321,7 @@ class TestSpans:
         assert (made.value, made.n) == (only.value, 5)
 
     def test_a_token_is_in_a_span_if_one_of_its_characters_is(self):
-        one = [[Span(((3, 4),))], [Span(((9, 10),))]]  # the blanks between words: no token
+        one = [[Span(((3, 4),))], [Span(((9, 10),))]]  # the spaces between words: no token
         made = token_alpha([one], [self.FIVE], np.arange(1), draws=0)
         assert (made.value, made.reason) == (None, "all tokens are in spans, or none is")
 

@@ -1,6 +1,6 @@
 """The fit of a mixed model against statsmodels, its formula written out, and analysis of variance.
 
-The search of statsmodels stops short of the best model, so that its variances are only near.
+statsmodels stops its search short of the optimum, so its variances are only close.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def by_statsmodels(scores: Design) -> tuple[dict[str, float], float, float]:
         y[order], fixed[order], groups=query[order], exog_vc=VCSpec(list(random), names, matrices)
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a variance of 0
+        warnings.simplefilter("ignore")  # statsmodels warns of a variance of 0
         fit = model.fit(reml=True)
     return dict(zip(random, map(float, fit.vcomp), strict=True)), float(fit.scale), float(fit.llf)
 
@@ -173,7 +173,7 @@ def test_the_fit_is_at_the_highest_of_several_peaks_of_the_likelihood(seed: int)
     found = fit_mixed_model(*scores)
 
     def profile(ratio: float) -> float:
-        """At the best residual for this ratio, which is that of a residual of 1, times q."""
+        """The highest likelihood at this ratio of the queries' variance to the residual's."""
         return max(
             restricted(scores, {"query": ratio * of}, of) for of in np.geomspace(0.03, 3, 30)
         )

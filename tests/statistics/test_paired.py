@@ -119,12 +119,12 @@ def test_sign_flips_match_the_calculation_by_hand():
     # 1, 2, 3: of 8 sums of signs only +6 and -6 are as far from 0 as 6.
     made = sign_flip(np.array([1.0, 2, 3]))
     assert (made.p_value, made.method) == (2 / 8, "sign flips, exact")
-    # 1, 2, -3: the sum is 0, from which every sum is as far or farther.
+    # 1, 2, -3: the sum is 0, and every sum is at least as far from 0.
     assert sign_flip(np.array([1.0, 2, -3])).p_value == 1
 
 
 def test_sums_that_differ_by_rounding_only_count_as_equally_extreme():
-    # 0.1 + 0.2 - 0.3 is not 0 on a machine.
+    # 0.1 + 0.2 - 0.3 is not 0 in floating point.
     assert sign_flip(np.array([0.1, 0.2, -0.3])).p_value == 1
 
 
@@ -172,5 +172,5 @@ def test_the_one_sided_test_is_exact_up_to_two_hundred_differences():
 
 
 def test_sampled_signs_are_plus_and_minus_equally_often():
-    # Of fourteen ones only two of 2^14 signs sum as far: of 9,999 drawn, hardly any do.
+    # For fourteen ones only 2 of the 2^14 sums are as extreme: hardly any of 9,999 samples are.
     assert (sign_flip(np.ones(14), resamples=9_999).p_value or 1) < 0.001

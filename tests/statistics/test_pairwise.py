@@ -1,4 +1,4 @@
-"""A crowd's agreement equals that from a table per pair, and figures worked by hand."""
+"""A crowd's agreement equals that computed pair by pair, and figures worked by hand."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def test_agreement_of_each_rater_with_all_others_matches_the_calculation_by_hand
     assert found.percent == pytest.approx([(0 + 1 / 2 + 1) / 3, (0 + 1 / 2 + 1) / 3, 0])
     # Ada's table: (a,a) 1, (a,b) 2, (b,b) 1: agreement 1/2, chance 3/4 * 1/4 + 1/4 * 3/4 = 3/8.
     assert found.kappa[0] == pytest.approx((1 / 2 - 3 / 8) / (5 / 8))
-    # The others without Chidi: a-b, a-a, b-b, each in both orders: agreement 2/3, chance 1/2.
+    # Without Chidi the others have a-b, a-a, b-b, each in both orders: agreement 2/3, chance 1/2.
     assert found.others[2] == pytest.approx((2 / 3 - 1 / 2) / (1 / 2))
     units, percent = percent_with_others(codes)
     assert (units.tolist(), percent.tolist()) == (found.units.tolist(), found.percent.tolist())
 
 
-def test_left_out_raters_are_compared_but_nobody_is_compared_with_them():
+def test_excluded_raters_are_compared_with_the_others_but_nobody_with_them():
     codes = crowd_of(60, 6, 3)
     found = each_with_others(codes, np.arange(60), 3, out=[1, 4])
     for rater in range(6):
@@ -81,12 +81,12 @@ def test_left_out_raters_are_compared_but_nobody_is_compared_with_them():
 
 
 def test_a_rater_is_not_flagged_for_disagreeing_with_careless_raters():
-    # 0 is careless; 1 shares units with 0 alone, and 2 and 3 share all of theirs with everybody.
+    # 0 is careless. 1 shares units only with 0; 2 and 3 share all of theirs with everybody.
     far = {(): {0, 1}, (0, 1): {0}, (0,): {0}}
     assert confirm_far_off([0, 1], lambda out: far[tuple(sorted(out))]) == {0}
-    # Nobody else shares units with the two.
+    # These two share units with nobody else.
     assert confirm_far_off([0, 1], lambda out: set() if out else {0, 1}) == {0, 1}
-    # 2 is far off even without the two who are confirmed.
+    # Even when it is not compared with the two who are confirmed, 2 is far off.
     far = {(0, 1, 2): {0, 1}, (0, 1): {0, 1, 2}}
     assert confirm_far_off([0, 1, 2], lambda out: far[tuple(sorted(out))]) == {0, 1, 2}
     assert confirm_far_off([5], lambda out: set()) == {5}

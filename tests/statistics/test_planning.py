@@ -25,7 +25,7 @@ def test_if_the_collection_is_too_small_there_is_no_plan_and_a_reason():
     assert more_queries(0.2, 20, 0.1, available=73).needed == 73
 
 
-def test_more_than_a_million_queries_is_no_plan():
+def test_more_than_a_million_queries_are_not_planned():
     assert "more than 1,000,000 queries" in str(more_queries(1.0, 20, 1e-4).reason)
 
 

@@ -84,7 +84,7 @@ def test_with_a_judge_that_never_varies_the_estimate_is_that_of_people():
     assert (made.value, made.low, made.high) == pytest.approx((alone.value, alone.low, alone.high))
 
 
-def test_without_queries_judged_only_the_estimate_is_peoples_mean():
+def test_without_queries_that_only_the_judge_labelled_the_estimate_is_peoples_mean():
     human, judge, _ = study(2)
     made = prediction_powered_mean(human, judge, np.array([]))
     assert (made.value, made.low) == pytest.approx((human.mean(), people_only_mean(human).low))
@@ -157,7 +157,7 @@ def test_the_bias_of_a_lenient_judge_is_corrected():
     assert widths[1] < 0.8 * widths[0]
 
 
-def test_plain_ppi_with_one_query_judged_only_matches_the_calculation_by_hand():
+def test_plain_ppi_with_one_query_that_only_the_judge_labelled_matches_the_calculation_by_hand():
     human, judge = np.array([0.2, 0.6]), np.array([0.1, 0.4])
     made = prediction_powered_mean(human, judge, np.array([0.8]), 1)
     assert made.value == pytest.approx(0.8 + 0.4 - 0.25)

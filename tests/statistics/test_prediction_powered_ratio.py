@@ -72,7 +72,7 @@ def test_if_every_query_is_labelled_the_interval_of_a_fixed_collection_has_no_wi
     assert width(made) == pytest.approx(0, abs=1e-12)
 
 
-def test_without_queries_judged_only_the_estimate_is_peoples_ratio():
+def test_without_queries_that_only_the_judge_labelled_the_estimate_is_peoples_ratio():
     human, judge, _ = scores()
     made = prediction_powered_ratio(human, judge, np.empty((0, 2)))
     assert made.value == pytest.approx(human[:, 0].sum() / human[:, 1].sum())

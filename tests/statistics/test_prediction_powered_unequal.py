@@ -5,7 +5,7 @@ from analysis.statistics import Estimate, people_only_mean, prediction_powered_m
 
 
 def drawn(seed, queries=300, lenient=0.1):
-    """Queries of which hard ones are more likely to be labelled, with a lenient judge."""
+    """Queries with a lenient judge; hard ones are more likely to be labelled by people."""
     rng = np.random.default_rng(seed)
     hard = rng.random(queries) < 0.4
     truth = np.clip(np.where(hard, 0.3, 0.7) + rng.normal(0, 0.15, queries), 0, 1)
@@ -22,8 +22,8 @@ def holds(made: Estimate, value: float) -> bool:
 
 
 def test_the_mean_of_four_queries_matches_the_calculation_by_hand():
-    # z of the labelled: 0.5 + (0.4 - 0.5)/0.5 = 0.3 and 0.8 + (0.9 - 0.8)/0.25 = 1.2; of the others
-    # 0.6 and 0.7. The mean is 2.8 / 4.
+    # z of labelled queries: 0.5 + (0.4 - 0.5)/0.5 = 0.3 and 0.8 + (0.9 - 0.8)/0.25 = 1.2; of the
+    # others 0.6 and 0.7. The mean is 2.8 / 4.
     human, judge, chances = np.array([0.4, 0.9]), np.array([0.5, 0.8]), np.array([0.5, 0.25])
     made = prediction_powered_mean_unequal(human, judge, chances, np.array([0.6, 0.7]), lam=1)
     assert made.value == pytest.approx(0.7)
@@ -40,8 +40,8 @@ def test_if_every_chance_is_one_the_estimate_is_peoples_mean():
     )
 
 
-def test_both_the_judges_bias_and_the_unequal_draw_are_corrected():
-    # The mean of all is 0.54 but for clipping, which moves it by less than 0.002.
+def test_both_the_judges_bias_and_the_unequal_chances_are_corrected():
+    # The mean of all queries is 0.54; clipping moves it by less than 0.002.
     inside = 0
     for seed in range(400):
         made = prediction_powered_mean_unequal(*drawn(seed))

@@ -56,10 +56,10 @@ NOMINAL = [
     "alpha, nominal",
     "AC1",
 ]
-#: Alpha takes its chance from pairs of different labels, n (n - 1), so that it shrinks towards
-#: the large-sample value as labels are repeated; the others know shares only.
+#: Alpha's chance agreement pairs labels without replacement, n (n - 1), so alpha shrinks towards
+#: its large-sample value as labels are repeated. The others depend on shares only.
 SHARES_ONLY = [name for name in AGREEMENT if not name.startswith("alpha")]
-#: Gwet takes the shares of categories from all units, those with a single label among them.
+#: Gwet takes the shares of categories from all units, including those with a single label.
 PAIRED_ONLY = [name for name in AGREEMENT if not name.startswith("AC")]
 
 CODES = arrays(np.int64, (UNITS, RATERS), elements=st.integers(-1, K - 1))

@@ -73,7 +73,7 @@ def task_one():
 
 
 def asked_cells(setting=None):
-    """The (435, 3) labels of the cells that were asked, all or those of one setting."""
+    """The labels of the cells that were asked, (435, 3), or only those of one setting."""
     cells, reports = task_one()
     chosen = [setting in (None, setting_of(report)) for report in reports]
     flat = cells[chosen].reshape(-1, 3)

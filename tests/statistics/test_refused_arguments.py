@@ -1,4 +1,4 @@
-"""Arguments that cannot be meant are refused, and scores that are missing never become numbers."""
+"""Meaningless arguments are refused, and missing scores never become numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REST = np.array([0.5, np.nan])
 
 
 @pytest.mark.parametrize("function", [krippendorff_alpha, gwet_ac])
-def test_an_unknown_level_is_not_taken_for_another(function: Any) -> None:
+def test_an_unknown_level_is_refused(function: Any) -> None:
     with pytest.raises(ValueError, match="'norminal'; give one of nominal, ordinal, interval"):
         function(COUNTS, "norminal")
 
@@ -52,7 +52,7 @@ def test_the_alternative_test_refuses_unknown_levels_and_epsilons_out_of_range()
         ),
     ],
 )
-def test_a_query_without_the_judges_score_is_refused_in_words(made: Any) -> None:
+def test_a_query_without_the_judges_score_is_refused_with_a_message(made: Any) -> None:
     with pytest.raises(ValueError, match="lacks a judge's score; leave it out"):
         made()
 

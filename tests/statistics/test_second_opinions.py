@@ -53,7 +53,7 @@ def scores(seed):
 
 
 def share(units, among):
-    """The share of `units` among others, counted one by one."""
+    """The share of the units in `among` that are also in `units`, counted one by one."""
     chosen = [inside for inside, counts in zip(units, among, strict=True) if counts]
     return float(Fraction(sum(map(int, chosen)), len(chosen)))
 
@@ -158,11 +158,11 @@ def test_the_interval_of_a_clustered_mean_agrees_with_statsmodels_sandwich_estim
 
 
 def test_the_design_effect_matches_the_calculation_by_hand():
-    # Four queries of two equal items each, 0, 0, 1, 1: with items alone s2 is 2/7 and the variance
-    # of the mean 1/28; by queries it is (1/3) / 4 = 1/12. The effect is 28/12.
+    # Four queries of two equal items each, 0, 0, 1, 1: over items s2 is 2/7 and the variance of the
+    # mean 1/28; over queries that variance is (1/3) / 4 = 1/12. The effect is 28/12.
     values, clusters = np.repeat([0.0, 0.0, 1.0, 1.0], 2), np.repeat(np.arange(4), 2)
     assert design_effect(values, clusters) == pytest.approx(28 / 12)
-    # Items that are each their own query have none; whole queries that are all alike leave none.
+    # It is 1 if each item is its own query, and 0 if all queries have the same mean.
     assert design_effect(values, np.arange(8)) == pytest.approx(1)
     assert design_effect(np.tile([0.0, 1.0], 4), clusters) == pytest.approx(0)
 

@@ -102,7 +102,7 @@ def test_shares_are_nonnegative_and_sum_to_one():
 
 
 def test_thousands_of_labels_per_unit_cause_no_underflow():
-    # Two thousand raters agree on each unit: the likelihoods themselves are far below any float.
+    # Two thousand raters agree on each unit: the likelihoods themselves are smaller than any float.
     codes = np.repeat(np.arange(4)[:, None] % 2, 2000, axis=1)
     codes[0, :1200] = 1
     made = dawid_skene(codes, 2)

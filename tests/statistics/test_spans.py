@@ -40,9 +40,9 @@ OTHER = [span(0, 10), span(25, 40), span(50, 52)]
 
 
 def test_all_measures_match_the_calculation_by_hand():
-    # Exact: one of 2 and 3: 2/5. Overlap: two of the one's, two of the other's: 4/5.
+    # 2 and 3 spans. Exact: one of each matches: 2/5. Overlap: two of each match: 4/5.
     # IoU: 25-30 is 5 of 20 characters, too few; only 0-10 counts: 2/5.
-    # Characters: 10 + 5 common, 20 and 27: 30/47.
+    # Characters: 10 + 5 in common of 20 and 27: 30/47.
     assert exact_f1(ONE, OTHER) == pytest.approx(2 / 5)
     assert overlap_f1(ONE, OTHER) == pytest.approx(4 / 5)
     assert iou_f1(ONE, OTHER) == pytest.approx(2 / 5)
@@ -87,7 +87,7 @@ def test_a_stricter_measure_is_never_larger(one, other):
 
 
 def test_agreement_averages_over_pairs_and_then_over_documents():
-    # Pairs of the first: 2/5, 0, 0. The second has one pair: 1. The third no pair.
+    # Pairs of the first: 2/5, 0, 0. The second has one pair: 1. The third has none.
     each: list[list[list[Span] | None]] = [
         [ONE, OTHER, []],
         [ONE, ONE, None],
@@ -101,7 +101,7 @@ def test_agreement_averages_over_pairs_and_then_over_documents():
 
 def test_the_interval_is_computed_over_queries():
     made = span_agreement([[ONE, OTHER], [ONE, ONE]] * 10, np.arange(20) // 2)
-    # Every query has one text of 30/47 and one of 1.
+    # Every query has one text with 30/47 and one with 1.
     assert made["character_f1"].low == pytest.approx((30 / 47 + 1) / 2)
     assert made["character_f1"].high == pytest.approx((30 / 47 + 1) / 2)
     assert "10 queries" in made["character_f1"].method

@@ -59,7 +59,7 @@ def test_close_numbers_are_returned_in_order():
 
 def test_a_tally_counts_the_kinds_of_each_query():
     tally = Tally.of(np.array([0, 0, 1, 2, 1, 1, 1, -1, 2, 2, 2, 2]), 3, QUERIES)
-    # Query 3 holds three of kind 1 and one that takes no part, 5 four of kind 2, 7 the rest.
+    # Query 3 has three units of kind 1 and one without a kind; 5 has four of kind 2; 7 the rest.
     assert tally.table.toarray().tolist() == [[0, 3, 0], [0, 0, 4], [2, 1, 1]]
     assert (tally.total.tolist(), tally.clusters) == ([2, 4, 5], 3)
 
@@ -75,7 +75,7 @@ def test_resampling_kinds_equals_resampling_units(monkeypatch, block):
     assert (stacked(tally.weigh(resamples)) == of_units).all()
 
 
-def test_draws_of_other_queries_are_refused():
+def test_resamples_of_other_queries_are_refused():
     tally = Tally.of(np.zeros(12, int), 1, QUERIES)
     with pytest.raises(ValueError, match="other clusters"):
         list(tally.weigh(Resamples.draw(np.arange(4), 5, 0)))
@@ -119,7 +119,7 @@ def test_a_dense_table_gives_the_same_as_a_sparse_one(monkeypatch):
 
 
 def read(tally):
-    """All that statistics read from a tally, in bytes."""
+    """Everything that statistics read from a tally; floats as bytes, for an exact comparison."""
     left_out, times = map(stacked, zip(*tally.without_one(), strict=True))
     weights = [stacked(tally.resampled(9, 1)), stacked(tally.of_clusters().resampled(9, 1))]
     if len(tally.times) == 8:

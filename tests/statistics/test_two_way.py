@@ -88,13 +88,13 @@ def test_if_each_rater_is_drawn_once_ceiling_and_gap_match_resampling_queries(ev
 
 
 def test_a_rater_drawn_twice_does_not_form_a_pair_with_themselves(monkeypatch):
-    # Ada twice and Bram once: pairs are Ada and Bram alone, twice, and they agree on 1 of 2 units.
+    # Ada twice and Bram once: their pair is the only one, weighs 2, and agrees on 1 of 2 units.
     monkeypatch.setattr(two_way, "sample_raters", lambda *_: np.array([[2.0, 1.0, 0.0]]))
     codes = np.array([[0, 0, 1], [1, 0, 1]])
     once, query = Resamples(np.ones((1, 1)), np.zeros(2, int)), np.zeros(2, int)
     made = TwoWay(codes, query, 2, "nominal", None, once, 0).of_people()
     assert made["percent"] == pytest.approx([1 / 2])
-    # Shares of the labels by weight, four of six a 0 and a 1: chance is 5/9.
+    # By weight four of the six labels are 0 and two are 1: chance is 5/9.
     assert made["fleiss_kappa"] == pytest.approx([(1 / 2 - 5 / 9) / (1 - 5 / 9)])
 
 

@@ -11,7 +11,7 @@ def marked(*units, label=""):
     return [Span((unit,), label) for unit in units]
 
 
-#: Krippendorff, Content Analysis, 2004, page 254: 300 places, categories c and k, two observers.
+#: Krippendorff, Content Analysis, 2004, page 254: length 300, categories c and k, two observers.
 C = marked((75, 145), (220, 250), label="c"), marked((70, 150), (205, 225), (250, 270), label="c")
 KK = marked((30, 90), (150, 200), label="k"), marked((30, 90), (150, 200), label="k")
 ALONE = np.array([0])
@@ -36,9 +36,9 @@ def test_alpha_of_both_categories_is_as_published():
 
 
 def test_alpha_of_a_small_continuum_matches_the_calculation_by_hand():
-    # Ten places; units 0-2 and 0-3, gaps 8 and 7. Observed: (0 + 1) * 2 / (2 * 1 * 100) = 0.01.
+    # Length 10; units 0-2 and 0-3, gaps 8 and 7. Observed: (0 + 1) * 2 / (2 * 1 * 100) = 0.01.
     # Expected: unit of 2: (2-1)/3 * (16 - 12 + 2) = 2, gaps 4 * (7 + 6) = 52; unit of 3:
-    # 1/3 * (54 - 27 + 3) = 10, gaps 9 * (6 + 5) = 99: sum 163. Below: 20 * 19 - 2 - 6 = 372.
+    # 1/3 * (54 - 27 + 3) = 10, gaps 9 * (6 + 5) = 99: sum 163. Denominator: 20 * 19 - 2 - 6 = 372.
     # (2/10) * 163 / 372 = 0.0876344; alpha = 1 - 0.01/0.0876344.
     made = alpha([[marked((0, 2)), marked((0, 3))]], [10])
     assert made.value == pytest.approx(1 - 0.01 / (0.2 * 163 / 372))
@@ -70,14 +70,14 @@ def test_adjacent_units_of_a_rater_are_merged():
 
 
 def test_several_texts_form_one_continuum_but_gaps_end_with_each_text():
-    # Two texts of 10: observed as in the small example once a text: 2 * 0.01 * 100 / 400 = 0.005.
+    # Two texts of length 10, each like the small example: observed 2 * 0.01 * 100 / 400 = 0.005.
     # Units 2 3 2 3, N = 4, gaps 8 7 8 7. Unit of 2: 3/3 * 6 + 4 * 2 * 13 = 110; of 3:
-    # 30 + 9 * 2 * 11 = 228: sum 676. Below 40 * 39 - 16 = 1544. (2/20) * 676/1544.
+    # 30 + 9 * 2 * 11 = 228: sum 676. Denominator: 40 * 39 - 16 = 1544. (2/20) * 676/1544.
     texts = [[marked((0, 2)), marked((0, 3))]] * 2
     assert alpha(texts, [10, 10]).value == pytest.approx(1 - 0.005 / (0.1 * 676 / 1544))
 
 
-def test_texts_that_not_all_raters_worked_on_are_left_out():
+def test_texts_that_some_rater_did_not_work_on_are_left_out():
     made = alpha([list(C), [C[0], None]], [300, 300])
     assert (made.value, made.n) == (alpha([C], [300]).value, 1)
 

@@ -1,6 +1,6 @@
 """A database of version 0.5.0 with a running campaign is upgraded, and the work goes on.
 
-On SQLite `test_teams` asks the same of a database with more in it.
+On SQLite `test_teams` runs the same tests on a database that holds more.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Quick migrations give the tables that Django's own migrations give."""
+"""Quick migrations create the same tables as Django's own migrations."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def tables() -> list[Any]:
 
 
 @pytest.mark.long
-def test_quick_migrations_make_the_tables_that_django_makes(
+def test_quick_migrations_create_the_same_tables_as_djangos_own(
     django_db_setup: None, django_db_blocker: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert Extent.everything, "so the tests' database was made by Django's own way"
+    assert Extent.everything, "only then do Django's own migrations create the tests' database"
     with django_db_blocker.unblock():
         expected = tables()
     monkeypatch.setattr(Extent, "everything", False)

@@ -1,8 +1,9 @@
-"""A database of version 0.5.0 is upgraded: what exists goes to whoever created it, else to admins.
+"""After an upgrade from version 0.5.0 objects belong to their creators, or else to the admins.
 
-Beside what `version-0.5.0.jsonl` holds, created by commands: Sam loaded a batch by the browser and
-created a campaign over the batch of the commands; a worker loaded Rita's upload; Kim left. Ada
-works in the campaign of the commands, Zoe nowhere, and Rita has begun an item of Sam's.
+Commands created what `version-0.5.0.jsonl` holds. Besides, Sam loaded a batch in the browser and
+created a campaign over the commands' batch; a worker loaded Rita's upload; and Kim, who loaded a
+batch, has no account any more. Ada works in the commands' campaign, Zoe in none, and Rita has begun
+an item in Sam's.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def test_people_continue_the_campaigns_that_they_worked_on() -> None:
         assert list(workable(user(name))) == [pilot]
     assert set(workable(user("rita"))) == {pilot, study}
     assert Membership.objects.get(user=user("rita")).campaign == study
-    # Its batch and its judge belong to the administrators, and it can still use them.
+    # The study's batch and judge belong to the administrators, but its team can still use them.
     (share,) = study.batch.shares.all()
     assert (str(share.team), share.right) == ("sam", "read")
     (other,) = Judge.objects.get().shares.all()

@@ -1,8 +1,9 @@
 """A database as version 0.5.0 left it, for tests to upgrade.
 
-`version-0.5.0.jsonl` holds what version 0.5.0 itself stored, a row on each line: Ada answered the
-first item and changed her answer, then began the next; Ben answered the first and began the next; a
-file gave Cyd's answers the numbers 1 and 3; and a judge was paused after three of four items.
+`version-0.5.0.jsonl` holds what version 0.5.0 itself stored, one row per line: Ada answered the
+first item and changed her answer, then began the next; Ben answered the first and began the next;
+an imported file gave Cyd's answers the revisions 1 and 3; and a judge was paused after three of
+four items.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ RESERVED = timezone.now() + timedelta(minutes=50)
 
 @contextmanager
 def installed(django_db_blocker: Any) -> Iterator[Apps]:
-    """The models of version 0.5.0, over a database of their own with what it stored.
+    """The models of version 0.5.0, on a database of their own that holds what it stored.
 
-    Its tables are made by the migrations of that version: the tests' database once had them.
+    Its tables come from a copy of the tests' database that was made when the migrations of that
+    version had run.
     """
     name = f"{connection.settings_dict['NAME']}_0_5_0"
     copy_version_0_5_0(name)

@@ -1,4 +1,4 @@
-"""What an upgrade from version 0.5.0 must leave unchanged, whoever else works there."""
+"""What must be true after an upgrade from version 0.5.0, whatever else the database holds."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def as_stored(model: Any, *names: str) -> list[dict[str, Any]]:
 
 
 def pilot() -> Campaign:
-    """The campaign of the commands, which each database of version 0.5.0 has here."""
+    """The campaign that commands created, which every database in these tests has."""
     return Campaign.objects.get(name="Pilot")
 
 
 class WorkGoesOn:
-    """Tests for modules that upgrade a database."""
+    """Tests that modules inherit after they have upgraded a database."""
 
     @pytest.mark.parametrize(
         ("model", "names"),
@@ -67,7 +67,7 @@ class WorkGoesOn:
         assert run("check_invariants").endswith("The invariants hold.\n")
         assert QueryDigest.objects.count() == 2
 
-    def test_the_audit_trail_holds_and_notes_the_gap_in_numbers_from_a_file(self) -> None:
+    def test_the_audit_trail_is_valid_and_records_the_gap_in_imported_revisions(self) -> None:
         assert "2 seals are valid" in run("check_audit")
         (gap,) = Event.objects.filter(event="answer.numbered")
         (cyd,) = Assignment.objects.filter(rater__name="Cyd")

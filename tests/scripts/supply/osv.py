@@ -1,4 +1,4 @@
-"""A small server that speaks the protocol of OSV, strictly, over records that a test gives it."""
+"""A small, strict server of the OSV protocol, with records that a test gives it."""
 
 from __future__ import annotations
 

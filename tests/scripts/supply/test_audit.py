@@ -1,4 +1,4 @@
-"""Known vulnerabilities with a fix fail the audit, which is only about packages it asked for."""
+"""Known vulnerabilities with a fix fail the audit, which covers only packages that it queried."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def snapshot(*found: Hole, packages: tuple[Package, ...] = (DJANGO, OTHER)) -> S
 
 
 class TestThisCommit:
-    """Read only from the repository, so that the result is the same on every day."""
+    """Only the repository is read, so the result is the same every day."""
 
     def test_no_locked_package_has_a_known_vulnerability_with_a_fix(self) -> None:
         stored = load()
@@ -75,7 +75,7 @@ class TestThisCommit:
     def test_packages_of_all_locks_are_queried(self) -> None:
         names = {(each.ecosystem, each.name) for each in locked_packages()}
         assert {(PYPI, "django"), (PYPI, "pytest"), (PYPI, "vllm"), (NPM, "typescript")} <= names
-        # A custom build has the vulnerabilities of the version that it was built from.
+        # A custom build is queried as the version that it was built from.
         assert not [each for each in locked_packages() if "+" in each.version]
 
 
@@ -151,7 +151,7 @@ class TestJudging:
             ("GHSA-z", "django", DAY, False),
         ],
     )
-    def test_a_waiver_covers_one_vulnerability_of_one_package_until_its_day(
+    def test_a_waiver_covers_one_vulnerability_of_one_package_until_its_date(
         self, id: str, package: str, until: date, waived: bool
     ) -> None:
         verdict = judge_packages(
@@ -203,7 +203,7 @@ class TestTheCommand:
         assert main(["audit", "--ask", "--service", osv.address]) == 1
         output = capsys.readouterr().out
         assert "To fix: django 5.2.19: GHSA-a: about GHSA-a (fixed in 5.2.20)" in output
-        assert load().asked is None, "asking alone stores nothing"
+        assert load().asked is None, "only --renew stores a snapshot"
 
     def test_renewing_stores_the_services_answers_for_the_next_audit(
         self, osv: Osv, capsys: pytest.CaptureFixture[str]

@@ -24,7 +24,7 @@ COMPOSE = f"""services:
   valkey:
     image: valkey/valkey:8.1-alpine@{OLD}
 """
-# A stand-in for Docker's program, which a machine without containers lacks.
+# A stand-in for the docker command, for machines without Docker.
 DOCKER = f"""#!/bin/sh
 case "$*" in
     "buildx imagetools inspect --format {{{{.Manifest.Digest}}}} python:3.11-slim") echo {NEW} ;;
@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_each_foreign_image_has_a_digest(name: str) -> None:
+def test_each_third_party_image_has_a_digest(name: str) -> None:
     found = images((ROOT / name).read_text("utf-8"))
     assert found
     assert [image for image, digest in found.items() if digest is None] == [], "run make images"

@@ -39,7 +39,7 @@ def test_a_lock_matches_its_requirements_file(lock: Lock) -> None:
 def test_a_lock_lists_file_hashes_and_no_addresses(lock: Lock) -> None:
     text = (ROOT / lock.file).read_text("utf-8")
     assert not re.search(r"://|--(extra-)?index|--find-links|-f ", text)
-    assert not re.search(r" @ ", text), "a package by its address, not by its name"
+    assert not re.search(r" @ ", text), "a package is given by its address instead of its name"
 
 
 @pytest.mark.parametrize("entry", ["requirements.txt", "requirements-build.txt"])
@@ -86,7 +86,7 @@ def test_each_direct_requirement_is_pinned_in_its_requirements_file() -> None:
 
 
 @pytest.mark.parametrize("name", ["Makefile", "Dockerfile"])
-def test_installs_use_locked_files_by_their_hashes(name: str) -> None:
+def test_installs_use_lock_files_and_require_hashes(name: str) -> None:
     text = (ROOT / name).read_text("utf-8").replace("$(1)", "$(1).lock")
     text = text.replace("$(LOCKED)", "--require-hashes")
     installs = [line for line in text.splitlines() if re.search(r"\binstall\b.* -r ", line)]
