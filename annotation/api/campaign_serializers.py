@@ -94,7 +94,7 @@ NOT_CREATED = "the campaign cannot be created"
 
 
 class Word(serializers.CharField):
-    """A word in a list of the design. The command separates words by commas."""
+    """A word in a list of the design. It has no comma, since the command separates words by one."""
 
     def to_internal_value(self, data: Any) -> str:
         word = super().to_internal_value(data)
@@ -205,7 +205,7 @@ class OptionsSerializer(Strict):
     def get_fields(self) -> dict[str, Any]:
         fields = serializer_fields(options_of(Design), has_defaults=False)
         for name in LISTS:
-            # The key of an item may have a comma.
+            # The key of an item may contain a comma.
             child = (
                 serializers.CharField(max_length=LONGEST_KEY, trim_whitespace=False)
                 if name == "chosen"
