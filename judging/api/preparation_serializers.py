@@ -54,7 +54,7 @@ class StepSerializer(serializers.Serializer[StepStatus]):
     thresholds = serializers.DictField(
         source="step.numbers",
         child=serializers.FloatField(),
-        help_text="with their default values",
+        help_text="the default values, by name",
     )
     campaign = serializers.IntegerField(
         source="campaign.pk",
