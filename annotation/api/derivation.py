@@ -99,7 +99,7 @@ class DerivedSerializer(serializers.Serializer[Any]):
 
 
 class TreeSerializer(serializers.Serializer[Any]):
-    """A batch, how it was made, and under `source` the batch that it was made of."""
+    """A batch, how it was created, and under `source` the batch that it was created from."""
 
     batch = serializers.CharField()
     digest = serializers.CharField()
