@@ -281,7 +281,7 @@ class WholeCallSerializer(CallSerializer):
     request_hash = serializers.CharField()
     completion = serializers.CharField(allow_null=True, help_text="the model's complete answer")
     reasoning = serializers.CharField(
-        help_text="what the model thought before its answer, if the server returns that apart"
+        help_text="the model's reasoning before its answer, if the server returns it separately"
     )
     body = serializers.CharField(help_text="what the server sent instead of an answer")
     finish_reason = serializers.CharField()
