@@ -107,7 +107,7 @@ class Exchange:
             self._connections[worker.age % SLOTS] = 0
 
     def note_connections(self, worker: Any, count: int) -> None:
-        """Note how many connections a process has. It accepts new ones."""
+        """Note that a process accepts new connections, and how many it has."""
         if not worker.is_other:
             self._connections[worker.age % SLOTS] = count + 1
 
