@@ -110,7 +110,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a text: a sentence with its row's number, or what is between sentences."""
+    """A part of a text: a sentence with its row's number, or the text between sentences."""
 
     text: str
     number: int | None = None

@@ -1,9 +1,9 @@
 """Notes of what is shown of others' answers while a request is answered or a job is computed.
 
 The functions that read answers add a note (`annotation.exposure.ledger`), and the code that shows
-the result collects the notes: a request records them in the ledger. A cache or a job keeps them
-beside its result, as the JSON that they are, and delivers them when somebody gets the result. This
-module knows nothing of answers, so that jobs can use it.
+the result collects the notes: a request records them in the ledger. A cache or a job stores
+them with its result, since they are plain JSON, and delivers them when somebody gets the result.
+This module knows nothing of answers, so that jobs can use it.
 """
 
 from __future__ import annotations

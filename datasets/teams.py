@@ -153,8 +153,8 @@ def managed_teams(user: Any) -> QuerySet[Team]:
 def team_for(user: Any, name: str | None = None, like: Team | None = None) -> Team:
     """Return the team for something new that an account creates. Raises TeamError.
 
-    Without a name it is the team of what it is made from (`like`), if the account manages that,
-    else the only team that it manages.
+    `name` names the team. Without a name it is `like`, the team of what the new thing is created
+    from, if the account manages that team; otherwise the only team that the account manages.
     """
     found = managed_teams(user)
     if like is not None and not name and found.filter(pk=like.pk).exists():

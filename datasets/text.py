@@ -214,9 +214,10 @@ _VARIATION_SELECTORS = "\ufe0e\ufe0f"
 
 @dataclass(frozen=True)
 class Gap:
-    """Words between the parts that were found.
+    """Words before, between or after the parts that were found.
 
-    `before` and `after` are the numbers, from 1, of the parts around them; None at an end.
+    `before` and `after` are the numbers, from 1, of the parts around them. At the beginning of the
+    text `before` is None, and at its end `after` is None.
     """
 
     words: str
@@ -239,7 +240,7 @@ def find_in_order(text: str, parts: Iterable[str]) -> list[QuoteLocation]:
 
 
 def gaps(text: str, found: Sequence[QuoteLocation]) -> Iterator[Gap]:
-    """Yield the visible words of a text that are in none of the parts found in order."""
+    """Yield the visible words before, between and after the parts that `find_in_order` found."""
     at, before = 0, None
     for number, each in enumerate(found, start=1):
         if each.start is not None and each.end is not None:

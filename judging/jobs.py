@@ -129,7 +129,7 @@ def compared_runs(job: Job) -> list[dict[str, Any]]:
 
 
 def _counts(campaign: int) -> list[Any]:
-    """Return a state that changes with every answer of a judge in a campaign."""
+    """Return a state that changes with every run and every answer in a campaign."""
     runs = JudgeRun.objects.filter(campaign=campaign).order_by("pk").values_list(*RUN_FIELDS)
     found = Campaign.objects.get(pk=campaign)
     return [list(runs), sorted(answers_by_rater(found).items())]
@@ -176,7 +176,7 @@ def _estimate_trials(options: Options, progress: Progress) -> Result:
 
 
 def _state_of_plan(options: Options) -> Any:
-    """Return a state that changes when a plan ends, so that each press plans again."""
+    """Return a state that changes when a plan ends, so that the button plans again each time."""
     done = Job.objects.filter(question=question_of(PLAN, options), state=Job.State.DONE)
     return done.aggregate(newest=Max("pk"))
 

@@ -64,14 +64,14 @@ class KindEstimate:
 
     @property
     def cost(self) -> Decimal | None:
-        """US dollars for all trials of the kind; None if it is unknown for one."""
+        """US dollars for all trials of the kind; None if any of them is unknown."""
         costs = [each.cost for _, each in self.trials]
         known = [cost for cost in costs if cost is not None]
         return sum(known, Decimal(0)) if len(known) == len(costs) else None
 
     @property
     def seconds(self) -> float | None:
-        """The total time of the kind's trials, one after the other; None if unknown for one."""
+        """The total time of the kind's trials, one after the other; None if any is unknown."""
         known = [each.seconds for _, each in self.trials if each.seconds is not None]
         return sum(known) if len(known) == len(self.trials) else None
 

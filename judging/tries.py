@@ -105,7 +105,7 @@ def find_any_try(user: User, key: str) -> Job | None:
 
 
 def _state(options: Options) -> Any:
-    """Return a state that changes when a try ends, so that each press asks again."""
+    """Return a state that changes when a try ends, so that the button asks again each time."""
     done = Job.objects.filter(question=question_of(TRY, options), state=Job.State.DONE)
     return done.aggregate(newest=Max("pk"))
 

@@ -35,7 +35,7 @@ def check_campaign(campaign: Campaign) -> JSON:
 
     `units` are those that people labelled. `disputes` counts open and decided units, and the open
     ones on which people differ among themselves; on the others only a judge differs from most
-    people. `flags` are quality flags by person who is not excluded, without anybody's labels.
+    people. `flags` are quality flags by person, without labels; excluded people have none.
     `guidelines` counts people's answers by guideline version; None is the protocol's own guideline.
     `places` are the answers that the design asks people for, imported ones included.
     """

@@ -188,10 +188,10 @@ class Families:
         return self.items.get(item, "")
 
     def is_about(self, item: str, kind: str, unit: str, family: str, other: bool = False) -> bool:
-        """Whether a unit is about an answer of a family (empty: any), or of any `other` known one.
+        """Whether a unit is about an answer of `family`, or of any known family if that is empty.
 
-        A pair is about a family if exactly one of its answers is of it and the other's family is
-        known.
+        With `other`, it is whether the answer is of another known family. A pair is about a family
+        if exactly one of its answers is, and the family of the other answer is known.
         """
         if kind == "pair":
             both = self.of_pair(unit)

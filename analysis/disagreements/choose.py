@@ -168,7 +168,7 @@ _SHOWS: Mapping[Show, Callable[[VoteTable, Choice], Bools]] = {
     "adjudicated": lambda table, choice: table.decided > 0,
     "several": lambda table, choice: table.has_several,
     "decided": lambda table, choice: table.majority >= 0,
-    # A decision stands above people, even if it is an escape, here as in the report.
+    # A decision overrides people's labels, even if it is an escape, as in the report.
     "settled": lambda table, choice: (
         (table.decided > 0) | ((table.majority >= 0) & (table.decided < 0))
     ),

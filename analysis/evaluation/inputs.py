@@ -170,15 +170,15 @@ class QuerySample:
     is_chosen: bool = False
 
     def among(self, queries: Sequence[str]) -> Bools:
-        """Return which queries (Q,) combine people and judges; all if no sample is stored."""
+        """Return on which queries (Q,) people and judges combine; all without a stored sample."""
         return np.array([not self.chances or each in self.chances for each in queries], dtype=bool)
 
     def combined(self, queries: int) -> int:
-        """Return how many of the first queries combine people and judges."""
+        """Return on how many queries people and judges combine; `queries` without a sample."""
         return len(self.chances) if self.chances else queries
 
     def labelled(self, queries: Sequence[str], human: Floats, judge: Floats) -> Labelled:
-        """Return scores (Q, S) of people and a judge on the queries that combine both."""
+        """Return the scores (Q, S) on the queries for which people and a judge are combined."""
         kept = self.among(queries)
         names = [each for each, there in zip(queries, kept, strict=True) if there]
         sampled = np.array([each in self.sampled for each in names], dtype=bool)

@@ -130,7 +130,7 @@ def reference_contexts(
 def _context_measures(
     whole: Contexts, options: Options, required: bool
 ) -> Iterator[tuple[Measure, MeasureValues]]:
-    """Yield the measures of the oracle context, or of its required subset, which depends on it."""
+    """Yield the measures of the oracle context or, if `required`, of its required subset."""
     for measure in of_family("contexts"):
         if not required:
             yield measure, measure.of(whole, options)

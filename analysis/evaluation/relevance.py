@@ -1,4 +1,4 @@
-"""Rankings whose relevant passages are the highly rated ones, instead of the batch's."""
+"""Rankings evaluated by raters: relevant are the passages that they rated highly."""
 
 from __future__ import annotations
 

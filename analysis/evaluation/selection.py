@@ -45,10 +45,11 @@ TITLES = {
 
 @dataclass(frozen=True)
 class ResolvedOptions:
-    """Resolved options of a campaign's measures. `passages` are a rater and its campaign.
+    """Resolved options of a campaign's measures.
 
-    `slices` are campaigns whose labels divide the queries, and `points` one that compares points of
-    answers with their context.
+    `passages` names the rater whose ratings of passages count, with their campaign. The labels of
+    `slices`, which are campaigns, divide the queries. `points` is the campaign that compares points
+    of answers with the answers' context.
     """
 
     preset: str

@@ -176,7 +176,7 @@ def format_tick(value: float) -> str:
 def x_axis(
     scale: Scale, top: float, bottom: float, label: str = "", whole: bool = False, ticks: int = 7
 ) -> str:
-    """Draw lines from top to bottom at the ticks, with numbers below them and a label."""
+    """Draw a vertical grid line at each tick, with its number below, and the axis label."""
     parts = []
     marked = [t for t in scale.ticks(ticks) if not whole or t == round(t)]
     for tick in marked:
@@ -192,7 +192,7 @@ def x_axis(
 
 
 def y_axis(scale: Scale, left: float, right: float) -> str:
-    """Draw lines from left to right at the ticks, with numbers before them."""
+    """Draw a horizontal grid line at each tick, with its number to the left."""
     parts = []
     ticks = scale.ticks()
     for tick in ticks:

@@ -70,7 +70,7 @@ def _in_order(subject: Subject, series: Sequence[Series]) -> list[Panel]:
 
 
 def _series(subject: Subject) -> list[Series]:
-    """Return people and each judge that have a number in at least one part."""
+    """Return the series of people and of each judge, if they have a number in any part."""
     rows = [row for panel in panels_of(subject) for row in panel.rows]
     known = {name for row in rows for name, of in row.numbers.items() if of.value is not None}
     judges = dict.fromkeys(name for row in rows for name in row.numbers if name != PEOPLE)

@@ -87,7 +87,7 @@ def _judges(report: JSON) -> list[str]:
 def _named_blocks(blocks: Sequence[Block], name: str, report: JSON) -> Iterator[Block]:
     """Yield a variable's blocks under its name, if the report has several variables.
 
-    The first block of a single variable needs no fold.
+    The first block of a single variable has no title, and so is not folded.
     """
     several, noun = len(report["variables"]) > 1, noun_of(report["variables"][name])
     for n, each in enumerate(blocks):

@@ -123,7 +123,7 @@ def _row(question: str, said: Sequence[VerdictSentence], anchors: Anchors, units
 
 
 def _alike(said: Sequence[VerdictSentence]) -> list[list[VerdictSentence]]:
-    """Group judges with the same sentence, unless it links to units, which differ by judge."""
+    """Group equal sentences. One with links to units stays alone, as its units are one judge's."""
     groups: dict[str, list[VerdictSentence]] = {}
     for each in said:
         has_units = any("cells" in part for part in each.sentence["parts"])

@@ -139,7 +139,7 @@ def _excess(ranks: Ranks) -> Floats:
 
 
 def _signs(ranks: Ranks) -> Ranks:
-    """Return the sign of every pair of systems, (..., pairs), from their ranks (..., S)."""
+    """Return the sign of each pair's difference in rank, (..., pairs), from ranks (..., S)."""
     systems = ranks.shape[-1]
     made = np.empty((*ranks.shape[:-1], systems * (systems - 1) // 2), ranks.dtype)
     start = 0

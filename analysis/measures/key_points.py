@@ -116,7 +116,7 @@ class Verified:
 
     @property
     def counted(self) -> Bools:
-        """The points (U,) that count: all but grounded ones about which `key` was not asked."""
+        """The points (U,) that count. A grounded one counts only if `key` was asked about it."""
         if self.applicable is None:
             return np.ones(len(self.grounded), bool)
         counted: Bools = self.applicable | (self.grounded != YES)

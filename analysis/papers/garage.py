@@ -93,7 +93,7 @@ def _decided(variable: VariableFrame) -> tuple[list[str], list[int], int]:
 
 
 def figure_3(material: Material) -> list[Grid]:
-    """Shares of the kinds of questions, by most people."""
+    """Return the shares of the kinds of questions, by people's majority."""
     found = []
     for campaign in material.campaigns("question-typing"):
         variables = material.frame(campaign).variables
@@ -105,12 +105,14 @@ def figure_3(material: Material) -> list[Grid]:
 
 
 def figure_4(material: Material) -> list[Grid]:
-    """Shares of sources, of grounding labels, and of deflections."""
+    """Return the shares of sources, of grounding labels, and of deflections."""
     return [*_sources(material), *_grounding(material), *_deflections(material)]
 
 
-def _largest(material: Material, there: Callable[[Query], object]) -> tuple[str, tuple[Query, ...]]:
-    """Return the first batch of the study that has such parts, with its queries."""
+def _first_batch(
+    material: Material, there: Callable[[Query], object]
+) -> tuple[str, tuple[Query, ...]]:
+    """Return the name of the first batch with such a query, and all queries of the batch."""
     for batch in material.batches:
         queries = material.queries(batch)
         if any(there(query) for query in queries):
@@ -119,7 +121,7 @@ def _largest(material: Material, there: Callable[[Query], object]) -> tuple[str,
 
 
 def _sources(material: Material) -> Iterator[Grid]:
-    name, queries = _largest(material, lambda query: any(p.source for p in query.passages))
+    name, queries = _first_batch(material, lambda query: any(p.source for p in query.passages))
     pairs = [(p.source, n) for n, q in enumerate(queries) for p in q.passages if p.source]
     sources = [str(source) for source, _ in pairs]
     if not sources:
@@ -141,7 +143,7 @@ def _grounding(material: Material) -> Iterator[Grid]:
 
 
 def _deflections(material: Material) -> Iterator[Grid]:
-    name, queries = _largest(material, lambda query: query.references)
+    name, queries = _first_batch(material, lambda query: query.references)
     kept = [query for query in queries if query.references]
     labels = [
         "deflected" if all(r.deflected for r in query.references) else "answered" for query in kept
@@ -153,7 +155,7 @@ def _deflections(material: Material) -> Iterator[Grid]:
 
 
 def table_2(material: Material) -> list[Grid]:
-    """Eligibility and factuality by all passages and by the relevant ones."""
+    """Return eligibility and factuality, by all passages and by the relevant ones."""
     whole = next(iter(_rated(material, False)), None)
     relevant = next(iter(_rated(material, True)), None)
     specs: list[Spec] = [
@@ -167,7 +169,7 @@ def table_2(material: Material) -> list[Grid]:
 
 
 def tables_3_4(material: Material) -> list[Grid]:
-    """Deflection where people deflected and elsewhere, and attribution to people's passages."""
+    """Return deflection where people deflected and where not, and attribution to their passages."""
     columns = tuple(percent(head) for head in ATTRIBUTION.values())
     campaign = _with_answers(material)
     if campaign is None:
@@ -216,14 +218,17 @@ def _with_answers(material: Material) -> Campaign | None:
 
 
 def figures_5_6(material: Material) -> list[Grid]:
-    """RAF by sensitivity, source, share of relevant passages, and popularity."""
+    """Return RAF by sensitivity, source, share of relevant passages, and popularity."""
     relevant = next(iter(_rated(material, True)), None)
     strata = ("sensitivity", "source", "grounding", "popularity")
     return sliced(material, relevant, "RAF", strata, percent, NO_RELEVANT)
 
 
 def section_2(material: Material) -> list[Grid]:
-    """The share of claims supported by at least one passage, in the sample that was checked."""
+    """Return the share of checked claims that at least one passage supports.
+
+    Validation passes add the share of grounded sentences in people's answers.
+    """
     found = []
     for campaign in verifications(material, True):
         variable = material.frame(campaign).variables.get("grounded")
@@ -252,7 +257,7 @@ def _claims(
 
 
 def _validated(material: Material) -> Iterator[Grid]:
-    """Yield the grounded share of people's sentences, from validation passes."""
+    """Yield the share of grounded sentences in people's answers, from validation passes."""
     for campaign in material.campaigns("grounded-answer"):
         variable = material.frame(campaign).variables.get("grounded")
         if variable is None:

@@ -326,7 +326,7 @@ def sheet(
 
 
 def _note(campaign: Campaign, judge: Judge) -> None:
-    """Record in the ledger the units of small trials, and the judge's number of units."""
+    """Note for the ledger how many units the judge labelled, and those that small trials expose."""
     trials = list(trials_in(campaign, judge)) if is_collecting() else []
     small: set[int] = set()
     for trial in trials:

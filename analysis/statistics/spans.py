@@ -176,7 +176,7 @@ def _single(a: Span, b: Span) -> tuple[float, ...]:
 
 
 def _matched(one: Marked, other: Marked, same: Callable[[int, int], bool]) -> float:
-    """Return the F1 of spans that `same` matches, given their common and total characters."""
+    """Return the F1 of spans; `same` decides from common and total characters if two match."""
     first, second = list(set(one)), list(set(other))
     pairs = []
     for i, a in enumerate(first):
@@ -211,7 +211,7 @@ def _length(fragments: Fragments) -> int:
 
 
 def _common(one: Fragments, other: Fragments) -> int:
-    """Count the characters in both; neither argument overlaps itself."""
+    """Count the characters in both. The ranges of one argument do not overlap each other."""
     return sum(max(0, min(b, d) - max(a, c)) for a, b in one for c, d in other)
 
 

@@ -33,7 +33,7 @@ from annotation.people.membership import may_manage
 from annotation.presentation import schema
 
 register = template.Library()
-# `analysis.formats.html` escapes its output.
+# `mark_safe` is only for the output of `analysis.formats.html`, which escapes it.
 
 
 @register.simple_tag(takes_context=True)

@@ -69,7 +69,7 @@ class Answer:
 
 
 def _same_spans(given: list[LocatedQuote], stored: list[Span]) -> bool:
-    """Whether spans are the same. A span stored without a location may have been found since."""
+    """Whether spans are the same. One stored without a location may meanwhile have been found."""
     return len(given) == len(stored) and all(
         (new.field, new.quote) == (old.field, old.quote)
         and (old.start is None or (new.start, new.end) == (old.start, old.end))
@@ -94,10 +94,10 @@ class Circumstances:
     """The circumstances of an answer. Every field has a default.
 
     `key` is the client's own key for this save. `seen` is the revision that the client had before
-    it (0: none). `seen` and `lease` are checked if they are not None. `basis` is the basis of the
-    page, if it showed another guideline than the current one. An import brings its own `revision`,
-    `created_at`, `details` by unit name and variable, `missing` reasons by unit name and variable,
-    and the names of the units that it says are `exposed` (None: it does not say).
+    it (0: none). `seen` and `lease` are checked if they are not None. `basis` is the basis of
+    the page, whose guideline may be an earlier version. The other fields are for imports: the
+    file's `revision` and `created_at`, its `details` and `missing` reasons by unit name and
+    variable, and the names of the units that it calls `exposed` (None: it does not say).
     """
 
     key: str | None = None

@@ -159,7 +159,7 @@ class RaterAnswerSerializer(serializers.Serializer[Any]):
 class DecisionSerializer(serializers.Serializer[Any]):
     revision = serializers.IntegerField(help_text="from 1")
     current = serializers.BooleanField(help_text="false if there is a newer decision")
-    answer = serializers.DictField(help_text="by the `answer_schema`")
+    answer = serializers.DictField(help_text="in the form of the `answer_schema`")
     reason = serializers.CharField()
     decided_at = serializers.DateTimeField()
     own = serializers.BooleanField(
@@ -186,15 +186,17 @@ class CaseSerializer(serializers.Serializer[Any]):
     evidence = EvidenceSerializer(allow_null=True)
     answer_schema = serializers.DictField(help_text="the JSON Schema of a decision's `answer`")
     raters = RaterAnswerSerializer(many=True)
-    revision = serializers.IntegerField(help_text="of the current decision, 0 for none")
+    revision = serializers.IntegerField(help_text="the current decision's; 0 if there is none")
     decisions = DecisionSerializer(many=True, help_text="the newest first")
 
 
 class NewDecisionSerializer(Strict):
-    answer = serializers.DictField(help_text="by the `answer_schema`")
+    answer = serializers.DictField(help_text="in the form of the `answer_schema`")
     reason = serializers.CharField(trim_whitespace=False)
     revision = serializers.IntegerField(
-        min_value=0, max_value=2**31 - 1, help_text="of the decision that you read, 0 for none"
+        min_value=0,
+        max_value=2**31 - 1,
+        help_text="that of the decision that you read; 0 if there was none",
     )
     seconds = Number(
         required=False,

@@ -39,7 +39,7 @@ class VerdictSerializer(serializers.Serializer[Any]):
     judge = serializers.CharField()
     answer = serializers.DictField(help_text="the unit's answer if you confirm everything")
     scores = serializers.DictField(
-        child=serializers.FloatField(), help_text="by variable, if the judge gave a reason"
+        child=serializers.FloatField(), help_text="by variable, for those with a score"
     )
     quotes = CitedSerializer(many=True)
 
@@ -294,7 +294,9 @@ class PresentedSerializer(serializers.Serializer[Any]):
 
 class GuidelineSerializer(serializers.Serializer[Any]):
     markdown = serializers.CharField(help_text="as people see it")
-    whole = serializers.CharField(help_text="with the parts about what is not asked")
+    whole = serializers.CharField(
+        help_text="including the parts about variables that are not asked"
+    )
 
 
 class NewAnswerSerializer(Strict):

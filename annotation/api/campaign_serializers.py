@@ -80,7 +80,7 @@ class CampaignSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="no answer counts after this time"
     )
     takes_answers = serializers.BooleanField(
-        help_text="whether it is open and its deadline is not past"
+        help_text="whether it is open and its deadline has not passed"
     )
     language = serializers.CharField(allow_blank=True, help_text="language of its texts, if known")
     text_view = serializers.ChoiceField(
@@ -94,7 +94,7 @@ NOT_CREATED = "the campaign cannot be created"
 
 
 class Word(serializers.CharField):
-    """A word in a list of the design. The command separates words by commas."""
+    """A word in a list of the design. It has no comma, since the command separates words by one."""
 
     def to_internal_value(self, data: Any) -> str:
         word = super().to_internal_value(data)
@@ -163,8 +163,8 @@ class SettingsSerializer(Strict):
         required=False,
         allow_blank=True,
         trim_whitespace=False,
-        help_text="Markdown that people agree to before their first item; each change is a new "
-        "version, which asks again; empty ends the asking",
+        help_text="Markdown that people agree to before their first item; a changed text is "
+        "a new version, to which people have to agree again; an empty text removes it",
     )
     revoked = serializers.ChoiceField(
         Campaign.Revoked.values,
@@ -175,8 +175,8 @@ class SettingsSerializer(Strict):
     background = QuestionSerializer(
         many=True,
         required=False,
-        help_text="questions that people answer once, before their first item; an empty list ends "
-        "the asking",
+        help_text="questions that people answer once, before their first item; an empty list "
+        "removes them",
     )
     pay = serializers.CharField(
         required=False,
@@ -205,7 +205,7 @@ class OptionsSerializer(Strict):
     def get_fields(self) -> dict[str, Any]:
         fields = serializer_fields(options_of(Design), has_defaults=False)
         for name in LISTS:
-            # The key of an item may have a comma.
+            # The key of an item may contain a comma.
             child = (
                 serializers.CharField(max_length=LONGEST_KEY, trim_whitespace=False)
                 if name == "chosen"

@@ -70,7 +70,7 @@ TREE = {
 
 
 class NewDerivedSerializer(Strict):
-    name = serializers.CharField(max_length=200, help_text="of the new batch")
+    name = serializers.CharField(max_length=200, help_text="the name of the new batch")
     rule = serializers.ChoiceField(tuple(RULES), help_text="the rule that derives the batch")
     campaigns = serializers.ListField(
         child=serializers.CharField(max_length=200),
@@ -99,7 +99,7 @@ class DerivedSerializer(serializers.Serializer[Any]):
 
 
 class TreeSerializer(serializers.Serializer[Any]):
-    """A batch, how it was made, and under `source` the batch that it was made of."""
+    """A batch, how it was created, and under `source` the batch that it was created from."""
 
     batch = serializers.CharField()
     digest = serializers.CharField()

@@ -64,7 +64,7 @@ class ExpectedSerializer(serializers.Serializer[Any]):
     units = serializers.IntegerField()
     queries = serializers.IntegerField()
     effective = serializers.FloatField(
-        help_text="number of independent units with as much information"
+        help_text="number of independent units that would give as much information"
     )
     reason = serializers.CharField(allow_null=True, help_text="why there is no interval")
 
@@ -87,7 +87,9 @@ class DryRunSerializer(serializers.Serializer[Any]):
     )
     several = serializers.IntegerField(help_text="items with several people")
     people = serializers.IntegerField()
-    unfilled = serializers.IntegerField(help_text="slots that remain free with so many people")
+    unfilled = serializers.IntegerField(
+        help_text="slots that remain free with this number of people"
+    )
     shares = ShareSerializer(
         many=True, help_text="what each person gets if all work at the same pace"
     )

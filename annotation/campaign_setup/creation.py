@@ -200,10 +200,10 @@ def check_references(campaign: Campaign, design: Design, by: User | None = None)
 
 
 def splits_before(campaign: Campaign) -> dict[str, Split] | None:
-    """Return the splits of queries in an earlier campaign: the prerequisite, or None without one.
+    """Return the splits that queries have in an earlier campaign, or None without such a campaign.
 
-    Items that were chosen from a campaign have the splits that their queries have there, so that a
-    query on which a prompt was tuned is never used for evaluation.
+    It is the prerequisite or, for chosen items, the continued campaign. So a query on which a
+    prompt was tuned is never used for evaluation.
     """
     if first := campaign.options.get("prerequisite"):
         return _splits(QuerySampling.objects.filter(campaign__name=first))

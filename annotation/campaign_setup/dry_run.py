@@ -90,9 +90,9 @@ class Expected:
 
 
 def expected_kappa(sizes: Sequence[int], raters: int, assumptions: Assumptions) -> Expected:
-    """Return the expected interval of Fleiss' kappa of `raters` on two categories.
+    """Return the expected interval of Fleiss' kappa of `raters` people on two categories.
 
-    `sizes` are the numbers of shared units of each query.
+    `sizes` holds the number of shared units of each query.
     """
     if raters < 2:
         return _no_interval(sizes, assumptions, "agreement needs two or more people per item")
@@ -104,13 +104,15 @@ def expected_kappa(sizes: Sequence[int], raters: int, assumptions: Assumptions) 
 def expected_share(sizes: Sequence[int], assumptions: Assumptions) -> Expected:
     """Return the expected interval of the share of yes, such as coverage, by people alone.
 
-    `sizes` are the numbers of units of each query.
+    `sizes` holds the number of units of each query.
     """
     return _expected(sizes, assumptions.prevalence * (1 - assumptions.prevalence), assumptions)
 
 
 def expected_powered(sizes: Sequence[int], others: int, assumptions: Assumptions) -> Expected:
-    """Like `expected_share`, but with a judge on all queries (PPI++). `others` have no people.
+    """Like `expected_share`, but with a judge on all queries (PPI++).
+
+    `others` is the number of queries that only the judge labels.
 
     The variance is that of people alone times 1 - r^2 / (1 + n/N), with the correlation r, n
     queries with people and N others. This is the minimum that a weighted correction reaches

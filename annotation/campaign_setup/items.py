@@ -183,7 +183,7 @@ class ItemWriter:
         model: type[models.Report | models.Passage | models.KeyPoint],
         ids: Iterable[str | None],
     ) -> dict[str | None, int | None]:
-        """Return primary keys by the batch's own ids, and None for None."""
+        """Return primary keys by the batch's own ids; None maps to None."""
         named = {key for key in ids if key}
         found: dict[str | None, int | None] = {None: None}
         if named:

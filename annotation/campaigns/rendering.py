@@ -1,6 +1,6 @@
 """Render guidelines from Markdown to HTML, and compute the age of a passage from its dates.
 
-Of Markdown, guidelines support headings, paragraphs, lists, bold, emphasis and code.
+Guidelines may use these parts of Markdown: headings, paragraphs, lists, bold, emphasis and code.
 """
 
 from __future__ import annotations

@@ -55,10 +55,11 @@ class CampaignSettings:
     """Changes to a campaign's settings. None leaves a setting unchanged.
 
     An empty `guideline` restores the protocol's, and an empty `practice_of` removes the practice.
-    An empty `consent`, or a `background` without questions, ends the asking. `revoked` is what
+    An empty `consent` removes the text, and an empty `background` the questions. `revoked` is what
     happens to the answers of people who revoke their consent: `keep` or `delete`. An empty `pay`
     removes the rate, and empty `shares`, by the names of accounts, remove them. `guideline_shown`
-    is `whole`, or `asked` for the protocol's guideline without what is not asked here.
+    is `whole`, or `asked` for only those parts of the protocol's guideline that are about what the
+    campaign asks.
     `no_deadline` and `no_qualify` remove the deadline and the pass mark.
     """
 

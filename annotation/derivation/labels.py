@@ -94,7 +94,7 @@ class LabelReader:
 
     `rater` restricts them to those of one rater. Otherwise they are the labels of people, without
     excluded raters, and of the Reference. Labels that confirm or correct a judge's count only where
-    a unit has no others. Of repeated judgements the first counts.
+    a unit has no others. Of replicates, only the first counts.
     """
 
     def __init__(

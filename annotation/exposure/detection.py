@@ -66,7 +66,7 @@ class _Look:
 class _Place(NamedTuple):
     """A unit by primary keys, in the answer's campaign or another, and its name in the answer.
 
-    `presents` is the rater whose answer to this unit the answered item itself shows, if any.
+    If the answered item itself shows another rater's answer to this unit, `presents` is that rater.
     """
 
     campaign: int

@@ -257,7 +257,7 @@ class _Importer:
 
     @cached_property
     def scopes(self) -> dict[tuple[int, str, int], dict[str, str]]:
-        """The scope of each unit for judges that work by unit, by item, rater and replicate."""
+        """For judges asked unit by unit: each unit's scope, keyed by item, rater and replicate."""
         found: dict[tuple[int, str, int], dict[str, str]] = {}
         scoped = Assignment.objects.filter(item__campaign=self.campaign).exclude(scope="")
         values = scoped.values_list("item", "rater__name", "replicate", "scope", "asked")

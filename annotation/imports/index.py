@@ -42,7 +42,7 @@ class KnownItems:
         if self.only is not None:
             of_campaign = of_campaign.filter(item__key__in=self.only)
         for item, kind, key, name in of_campaign.values_list("item_id", "kind", "key", "name"):
-            # Most names equal the key, so both share one string in memory, and so do kinds.
+            # A name mostly equals its key, so both are one string in memory; equal kinds are, too.
             unit = intern(kind), key, key if name == key else name
             units.setdefault(item, []).append(unit)
         return units

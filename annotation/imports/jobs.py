@@ -1,4 +1,4 @@
-"""The job that imports a labels file which somebody uploaded on a campaign's page."""
+"""The job that imports a labels file uploaded on a campaign's page."""
 
 from __future__ import annotations
 

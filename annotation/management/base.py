@@ -188,7 +188,7 @@ def _add_people_arguments(parser: ArgumentParser) -> None:
         type=Path,
         metavar="F",
         help="a TOML file of questions that people answer once, before their first item; an empty "
-        "file ends it",
+        "file removes them",
     )
     parser.add_argument(
         "--pay",

@@ -44,8 +44,9 @@ class Campaign(Owned):
     item (0: none), and `revoked` what happens to the answers of a person who revokes. `background`
     are the questions that a person answers once, as `annotation.people.background` reads them.
     `pay` is what the campaign pays, as `annotation.people.pay` reads it. With `trims_guideline`,
-    people and judges see the protocol's guideline without what is not asked here. With shares
-    (`has_shares`), a person with a share gets only the items that are allotted to them.
+    people and judges see only those parts of the protocol's guideline that are about what the
+    campaign asks. With shares (`has_shares`), a person with a share gets only the items that are
+    allotted to them.
     """
 
     class Pool(models.TextChoices):
@@ -111,7 +112,7 @@ class Campaign(Owned):
 
     @property
     def takes_answers(self) -> bool:
-        """Whether the campaign is open and its deadline is not past, by the server's clock."""
+        """Whether the campaign is open and its deadline has not passed, by the server's clock."""
         return self.is_open and (self.deadline is None or timezone.now() < self.deadline)
 
     def save(self, *args: Any, **kwargs: Any) -> None:

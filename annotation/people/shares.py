@@ -207,8 +207,8 @@ def allotments(campaign: Campaign) -> QuerySet[Allotment]:
 def within_share(campaign: Campaign, user: int | None) -> Q:
     """Return the condition that an account may take an item of a campaign with shares.
 
-    A person with a share may take what is allotted to them, and others the slots that are allotted
-    to nobody. If that person can no longer answer it, anybody may take the slot.
+    A person with a share may take the items allotted to them, and everybody else the slots allotted
+    to nobody. If an item is allotted to a person who can no longer answer it, anybody may take it.
     """
     mine = allotments(campaign).filter(item=OuterRef("pk"), user=user)
     has_share = PersonShare.objects.filter(campaign=OuterRef("campaign"), user=user)

@@ -68,7 +68,7 @@ CLOSED = ("done", "failed", "declined")
 
 
 def people_are_done(prerequisite: str) -> Q:
-    """Return whether each item of the query there has as many answers from people as slots.
+    """Return whether people have filled all slots of the query's items in the prerequisite.
 
     Imported answers count too. A query that people are not asked about has no slots.
     """
@@ -81,7 +81,7 @@ def people_are_done(prerequisite: str) -> Q:
 
 
 def has_answered(prerequisite: str, rater: Rater) -> Q:
-    """Return whether this person has answered items of the query there and can get no more."""
+    """Return whether this person has answered items of the query there, and can get no others."""
     mine = Assignment.objects.filter(
         item__campaign__name=prerequisite,
         item__query=OuterRef("query"),
@@ -96,14 +96,14 @@ def has_answered(prerequisite: str, rater: Rater) -> Q:
 
 
 def judge_is_done(prerequisite: str, judge: str) -> Q:
-    """Return whether this judge has answered, or failed on, each item of the query there."""
+    """Return whether this judge has answered, or failed on, all of the query's items there."""
     rows = Assignment.objects.filter(item=OuterRef("pk"), rater__name=judge)
     waiting = Q(Exists(rows.exclude(status__in=CLOSED)))
     return ~Q(Exists(_of_query(prerequisite).filter(~Q(Exists(rows)) | waiting)))
 
 
 def _of_query(prerequisite: str) -> QuerySet[Item]:
-    """Return the items of the outer item's query in the prerequisite, unless that is closed."""
+    """Return the prerequisite's items of the same query as the outer item; none if it is closed."""
     return Item.objects.filter(
         open_now("campaign"),
         campaign__name=prerequisite,

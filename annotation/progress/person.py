@@ -154,9 +154,9 @@ def _sum_up(
 
 
 def _count_own(**whose: object) -> QuerySet[Assignment, tuple[int, ...]]:
-    """Count a person's items by campaign: done, begun, and assigned before but with a free slot."""
+    """Count a person's items by campaign: done, begun, and `had`, which still have a free slot."""
     own = Q(replicate=0, scope="")
-    # An item whose lease expired is free for this person too.
+    # An item whose lease expired does not count as had, since this person may take it again.
     had = Q(item__taken__lt=F("item__quota"), item__use=Item.Use.STUDY.value) & ~Q(**EXPIRED)
     return (
         Assignment.objects.filter(**whose)

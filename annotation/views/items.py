@@ -60,7 +60,7 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     try:
         assignment, neighbours = with_neighbours(user, uid)
     except Http404:
-        # Of a person's own item that was released the list of work says so; others' stay unknown.
+        # The list of work names a person's own item that was released, and nothing of others'.
         ever_my_assignment(user, uid)
         return redirect(gone_address())
     campaign = assignment.item.campaign

@@ -20,7 +20,7 @@ from typing import Any
 SLOTS = 256
 LONGEST = 256 * 1024
 GIVE_WAY_SECONDS = 0.05  # how long a new connection is left to a process that has fewer
-# Elsewhere each process answers all requests.
+# On other systems, each process answers all requests.
 IS_SUPPORTED = sys.platform == "linux"
 
 
@@ -76,7 +76,7 @@ class Line:
 
 
 def _address(address: Any) -> Any:
-    """Return a socket's address, which JSON has as a list."""
+    """Return a socket's address as a tuple, since JSON turned it into a list."""
     return tuple(address) if isinstance(address, list) else address
 
 
@@ -91,7 +91,7 @@ class Exchange:
         self.requests, self.returns = Line(), Line()
         self._work = work
         self._present = mmap.mmap(-1, SLOTS)
-        # One more than the connections of each process that accepts new ones; 0 for all others.
+        # By process: its number of connections plus one while it accepts new ones, 0 otherwise.
         self._connections = memoryview(mmap.mmap(-1, 2 * SLOTS)).cast("H")
 
     def assign(self, worker: Any, living: Iterable[Any]) -> None:
@@ -107,12 +107,12 @@ class Exchange:
             self._connections[worker.age % SLOTS] = 0
 
     def note_connections(self, worker: Any, count: int) -> None:
-        """Note how many connections a process has that accepts new ones."""
+        """Note that a process accepts new connections, and how many it has."""
         if not worker.is_other:
             self._connections[worker.age % SLOTS] = count + 1
 
     def fewest_connections(self) -> int:
-        """Return the number of connections of the process that has fewest and accepts new ones."""
+        """Return the smallest number of connections of any process that accepts new ones."""
         return min(filter(None, self._connections), default=1) - 1
 
     @property
@@ -121,10 +121,10 @@ class Exchange:
 
 
 class Balance:
-    """Decides, for one process, which new connections it leaves to one that has fewer.
+    """Decides, for one process, which new connections it leaves to another that has fewer.
 
-    Whichever process wakes first would otherwise accept most of them, and the people on these would
-    wait for each other.
+    Otherwise the process that wakes first would accept most of them, and the people behind these
+    connections would wait for each other.
     """
 
     def __init__(self, exchange: Exchange) -> None:

@@ -57,9 +57,13 @@ class JobSerializer(serializers.Serializer[Any]):
     address = serializers.URLField(help_text="the address of the job's status")
     what = serializers.CharField(help_text="what it computes, in words")
     state = serializers.ChoiceField(State.values)
-    position = serializers.IntegerField(help_text="in the queue, from 1; 0 if it does not wait")
+    position = serializers.IntegerField(
+        help_text="the place in the queue, from 1; 0 if the job does not wait"
+    )
     done = serializers.IntegerField(help_text="how much is done")
-    total = serializers.IntegerField(help_text="of how much; 0 if that is unknown")
+    total = serializers.IntegerField(
+        help_text="what `done` will be at the end; 0 if that is unknown"
+    )
     error = serializers.CharField(help_text="why it failed; empty otherwise")
     asked_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True)

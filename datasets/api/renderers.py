@@ -1,4 +1,4 @@
-"""Lines of an export as a response, one page at a time. A job's file has all of them."""
+"""Responses with the lines of an export: one page as JSON, or all lines from a job's file."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def waiting_page(
     more: Mapping[str, Any] | None = None,
     page: str = "",
 ) -> HttpResponse:
-    """Return a page that waits for a result which is a file or another page, and then leads there.
+    """Return a page that waits for a result, a file or another page, and then leads to it.
 
     `back` is the address of the page that the person came from, and `page` that of the result, by
     default the request's. A script gets the job as JSON.

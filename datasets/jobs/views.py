@@ -77,7 +77,7 @@ def live(request: HttpRequest, key: str) -> HttpResponse:
 def order(request: HttpRequest, key: str) -> HttpResponse:
     """Cancel a job, ask again for one that ended, or start a worker, as `order` says.
 
-    It leads to the page that `next` names.
+    Redirects to the page that `next` names.
     """
     ordered = ORDERS.get(request.POST.get("order", ""))
     if ordered is None:
@@ -95,7 +95,7 @@ def _cancel(job: Job, request: HttpRequest) -> Job:
 
 
 def _run_again(job: Job, request: HttpRequest) -> Job:
-    # If the limit of jobs is reached, the page says so when it asks.
+    # If the person has too many jobs, the page says so when it asks itself.
     asked = job.askers.filter(user=request.user.pk).values_list("address", flat=True).first()
     try:
         page = asked or safe_address(request, request.POST.get("next", ""))
@@ -123,9 +123,9 @@ def _visible(request: HttpRequest, key: str) -> Job:
 
 
 def _ordered(request: HttpRequest, key: str) -> Job:
-    """Return a person's own job, or a failed one, which everybody who asks the same may repeat.
+    """Return a job that the person may give an order about: their own, or any failed one.
 
-    Raises Http404 for other jobs, and without access to the result.
+    A failed job may be repeated by everybody with access to its result. Raises Http404 otherwise.
     """
     failed = Job.objects.filter(key=key, state=State.FAILED).first()
     return _check_visible(request, failed) if failed else _visible(request, key)

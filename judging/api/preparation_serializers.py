@@ -54,7 +54,7 @@ class StepSerializer(serializers.Serializer[StepStatus]):
     thresholds = serializers.DictField(
         source="step.numbers",
         child=serializers.FloatField(),
-        help_text="with their default values",
+        help_text="the default values, by name",
     )
     campaign = serializers.IntegerField(
         source="campaign.pk",
@@ -147,7 +147,7 @@ class NewReviewSerializer(Strict):
     )
     answer = serializers.DictField(
         required=False,
-        help_text="the whole answer, by the `answer_schema`; the current one if left out",
+        help_text="the whole answer, in the form of `answer_schema`; by default the current one",
     )
     note = serializers.CharField(
         required=False, default="", allow_blank=True, max_length=LONGEST_NOTE

@@ -67,7 +67,7 @@ ENDED = "the run has ended; start another one"
 
 class ManifestSerializer(serializers.Serializer[Any]):
     run = serializers.IntegerField(required=False)
-    sha256 = serializers.CharField(required=False, help_text="digest of everything else")
+    sha256 = serializers.CharField(required=False, help_text="the digest of the other members")
 
 
 class Runs(List):
@@ -295,7 +295,9 @@ class ComparedSerializer(serializers.Serializer[Any]):
     prompt_sha256 = serializers.CharField(source="prompt", help_text="the first twelve digits")
     done = serializers.IntegerField(help_text="requests that gave labels")
     missing = serializers.IntegerField(help_text="requests that gave none")
-    reasons = serializers.SerializerMethodField(help_text="the missing ones by reason")
+    reasons = serializers.SerializerMethodField(
+        help_text="numbers of requests without labels, by reason"
+    )
     open = serializers.IntegerField(help_text="requests not yet sent")
     calls = serializers.IntegerField(source="spent.calls")
     reused = serializers.IntegerField(source="spent.reused")

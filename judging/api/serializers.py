@@ -42,7 +42,7 @@ class JudgeSerializer(OwnedSerializer):
     )
     granularity = serializers.ChoiceField(Judge.Granularity.values)
     prompt_sha256 = serializers.CharField(help_text="empty if the judge uses the protocol's prompt")
-    file_sha256 = serializers.CharField(help_text="of its judge file; empty if it has none")
+    file_sha256 = serializers.CharField(help_text="the digest of its judge file; empty without one")
     isolate = serializers.SerializerMethodField(
         help_text="what one request shows, by its judge file or its parameters: unit, response, "
         "item or query; empty if the protocol decides"
@@ -281,7 +281,7 @@ class WholeCallSerializer(CallSerializer):
     request_hash = serializers.CharField()
     completion = serializers.CharField(allow_null=True, help_text="the model's complete answer")
     reasoning = serializers.CharField(
-        help_text="what the model thought before its answer, if the server returns that apart"
+        help_text="the model's reasoning before its answer, if the server returns it separately"
     )
     body = serializers.CharField(help_text="what the server sent instead of an answer")
     finish_reason = serializers.CharField()

@@ -49,7 +49,7 @@ class EstimateParameters(TrialParameters):
         required=False, min_value=1, max_value=LARGEST, help_text=ITEMS
     )
     seed = serializers.IntegerField(
-        default=0, min_value=0, max_value=LARGEST, help_text="of the sample"
+        default=0, min_value=0, max_value=LARGEST, help_text="the seed of the sample"
     )
 
 
@@ -67,7 +67,7 @@ class NewTrialsSerializer(Strict):
         help_text=ITEMS,
     )
     seed = serializers.IntegerField(
-        default=0, min_value=0, max_value=LARGEST, help_text="of the sample"
+        default=0, min_value=0, max_value=LARGEST, help_text="the seed of the sample"
     )
     prompt = serializers.CharField(
         max_length=MAX_PROMPT_LENGTH,

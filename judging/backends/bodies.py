@@ -68,7 +68,7 @@ class Bodies:
         return frame[1], frame[2]
 
     def _head(self, before: str, earlier: list[Message], last: Message) -> tuple[bytes, Digest]:
-        """Return the bytes before the last message's own part, and their digest."""
+        """Return the bytes up to the shared beginning of the last message, and their digest."""
         shared = last.content[: last.shared]
         key = before, last.role, shared, *(text for m in earlier for text in (m.role, m.content))
         head = self._heads.get(key)

@@ -101,7 +101,7 @@ class VLLM:
         self._server = self._started = None
 
     def identity(self, request: Request) -> JSON:
-        """Like the openai backend's, with the server's settings in place of its address."""
+        """Like the openai backend's identity, but with the server's settings, not its address."""
         return self._unconnected.identity(request) | self._server_identity
 
     def body(self, request: Request) -> JSON:

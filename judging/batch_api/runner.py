@@ -437,7 +437,7 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--model", help="where the model is on this machine")
     kinds = {"tensor-parallel-size": int, "gpu-memory-utilization": float, "max-model-len": int}
     for name in ENGINE_OPTIONS:
-        parser.add_argument(f"--{name}", type=kinds.get(name, str), help="as of vllm serve")
+        parser.add_argument(f"--{name}", type=kinds.get(name, str), help="as for vllm serve")
     parser.add_argument(
         "--engine", action="append", default=[], metavar="NAME=VALUE",
         help="any other argument of vLLM's LLM, its value as JSON or text",

@@ -89,8 +89,9 @@ async def drain_calls(
 ) -> bool:
     """Wait for the calls in flight, and return whether all of them ended by themselves.
 
-    If only the time budget is over, each call may take up to its deadline, at most `longest`
-    seconds, since a cancelled call would be paid for again. An `urgent` reason cuts this short.
+    If the engine stops only because its time budget is over, each call may take up to its deadline,
+    at most `longest` seconds, since a cancelled call would be paid for again. An `urgent` reason
+    cuts this short.
     """
     if how != "time":
         await dispatcher.drain(_grace(how))
@@ -121,7 +122,7 @@ def run_engine(
     """Work on a run until nothing is left, a limit is reached, or `control` stops it.
 
     The caller acquires the lease before and releases it after. `concurrency` is the maximum of
-    calls at once, unless the run's own number is set meanwhile.
+    calls at once, until the run's own number is changed.
     """
     work = _Engine(run, lease, preparer, concurrency, patience or Patience(), control or Control())
     return async_to_sync(work.run)()
@@ -348,7 +349,7 @@ class _Engine:
             self.dispatcher.wake()
 
     async def _drain(self) -> list[Result]:
-        """Wait for the calls in flight, and return the calls of assignments that stay open."""
+        """Wait for the calls in flight, and return the calls of assignments without a result."""
         how = self.ending.how if self.ending else "finished"
         longest = float(self.judge_run.judge.params.get("timeout") or LONGEST_DEADLINE)
         outcomes = self.dispatcher.outcomes

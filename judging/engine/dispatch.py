@@ -105,7 +105,7 @@ class Outcomes:
         return self.unfinished == len(self._suspects)
 
     def open_rows(self) -> list[Result]:
-        """Return the calls of jobs that were tried and stay open."""
+        """Return the calls of jobs that were tried but have no result yet."""
         rows = (*self.queue.tried(), *(job for job, _ in self._suspects), *self._given_up)
         return [job.open_result() for job in rows if job.calls]
 
@@ -263,7 +263,7 @@ class Outcomes:
                 self._suspect_server(reply)
 
     def _suspect_server(self, reply: CallReply) -> None:
-        """Blame the server, since many jobs failed and none was answered."""
+        """Suspect the server instead of the jobs, since many failed and none was answered."""
         if not isinstance(reply, TransientError):
             # A rejection arrives sooner than an answer, so wait for the calls in flight.
             if self.limit.under_way < len(self._suspects):
@@ -326,7 +326,7 @@ class Dispatcher:
         self._disarm()
 
     async def drain(self, seconds: float) -> list[Result]:
-        """Wait for the calls in flight, and return the calls of jobs that stay open."""
+        """Wait for the calls in flight, and return the calls of jobs that have no result."""
         if self._tasks and seconds > 0:
             await asyncio.wait(self._tasks, timeout=seconds)
         open_result = list(self._tasks)

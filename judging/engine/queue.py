@@ -55,7 +55,7 @@ class Job:
         return self.repair or self.prepared.request
 
     def open_result(self) -> Result:
-        """Return the calls of a job that stays open."""
+        """Return the calls of a job that has no result yet."""
         return Result(self.prepared, tuple(self.calls))
 
     def answered(self, answer: Answer) -> Result:
@@ -121,7 +121,10 @@ def _call(reply: CallReply, sent_at: datetime, seconds: float) -> Call:
 
 
 class FreshQueue:
-    """Jobs that have not been asked yet. If `grouped`, jobs wait until their item is warm."""
+    """Jobs that have not been asked yet. If `grouped`, jobs wait until their item is warm.
+
+    An item is warm once its first request has been answered.
+    """
 
     def __init__(self, grouped: bool) -> None:
         self._grouped, self._count = grouped, 0
@@ -148,7 +151,7 @@ class FreshQueue:
             self._fresh.setdefault(item, deque()).append(job)
 
     def take(self, now: float, places: int, median: float | None) -> Job | None:
-        """Return the next job, given the number of calls at once. None if the others must wait.
+        """Return the next job, or None if all must wait; `places` is the number of calls at once.
 
         `median` is the typical latency in seconds. If nothing else is left to ask, an item counts
         as warm once its first request has been in flight for a quarter of that.
@@ -161,7 +164,7 @@ class FreshQueue:
         return job
 
     def back(self, job: Job) -> None:
-        """Note that a request of this job's item is answered, so the others may follow."""
+        """Note that a request about this job's item was answered, so its others may follow."""
         if self._grouped and job.item in self._warming:
             self._release(job.item)
 
@@ -186,7 +189,7 @@ class FreshQueue:
         return job
 
     def _wants_more(self, places: int) -> bool:
-        """Return whether there are too few items to fill all slots while one of them warms up."""
+        """Return whether too few items take turns to fill all slots while one of them warms up."""
         size = len(next(iter(self._fresh.values())))
         return len(self._open) + len(self._warming) < -(-places // size) + 1
 

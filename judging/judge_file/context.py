@@ -136,7 +136,10 @@ def _single(
     parts: Mapping[str, Sequence[Mapping[str, Any]]],
     numbers: Mapping[int, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Return the singular names: the part that the unit is about, or the only one of its kind."""
+    """Return the values of singular names, such as `passage`.
+
+    Each is the part that the only unit is about, or the only part of its kind.
+    """
     found: dict[str, Any] = {}
     for plural in (*TEXT_KINDS.values(), *dict.fromkeys(UNIT_KINDS.values()), "units"):
         if len(parts[plural]) == 1:

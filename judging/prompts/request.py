@@ -117,7 +117,7 @@ class Prepared:
 
     @property
     def channel(self) -> Channel:
-        """The channel; answers from a parser of some keys are checked only for these."""
+        """The channel. If the parser reads only some keys, answers are checked only for these."""
         return "judge" if self.parser.whole else "parser"
 
     @property
@@ -418,5 +418,5 @@ def text_number(unit: UnitSpec, places: Mapping[str, int], query: str) -> int | 
 
 
 def answer_number(unit: UnitSpec, places: Mapping[str, int]) -> int | None:
-    """Return the number, from 0, of the answer beside which a unit's passage is judged."""
+    """Return the number, from 0, of the answer for which a unit's passage is judged."""
     return places.get(unit.of[0]) if unit.of else None

@@ -426,7 +426,7 @@ def apply_wishes() -> None:
 
 
 def has_ended(run: JudgeRun) -> bool:
-    """Return whether a run with a wish has ended. A run whose process died is ended now."""
+    """Return whether a run has ended. If it has a wish and its process died, end it now."""
     return _end_if_wished(run) or not _while_active(run).exists()
 
 

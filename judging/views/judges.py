@@ -71,8 +71,8 @@ def judges(request: HttpRequest) -> HttpResponse:
 def new_judge(request: HttpRequest) -> HttpResponse:
     """Show the form of a new judge, and define the judge on POST.
 
-    With `propose`, such as from a draft, a prompt or a judge file is only filled in. `job` names a
-    try of what was filled in, which the page shows with its result.
+    A POST with `propose`, such as from a draft, only fills its prompt or judge file into the form.
+    `job` names a try of a form that was filled in: the page shows that form with the result.
     """
     if (what := request.POST.get("propose", "")) in DEFAULT_SOURCES:
         text = request.POST.get("text", "")
@@ -125,7 +125,7 @@ def _form_page(
 def _initial(request: HttpRequest) -> dict[str, Any]:
     """Return the form's initial values.
 
-    They begin with an existing judge (`like`), a protocol's prompt (`prompt`) or a file of the
+    They may come from an existing judge (`like`), a protocol's prompt (`prompt`) or a file of the
     library (`library`).
     """
     initial: dict[str, Any] = {
@@ -175,7 +175,7 @@ def _form_value(value: Any) -> Any:
 @require_safe
 @role_required(*READERS)
 def judge(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show a judge; `job` names a try of it, for which htmx gets the part with its result."""
+    """Show a judge. `job` names a try of it; htmx gets only the part with the result."""
     found, user = visible_judge(request, pk), get_account(request)
     job = find_try(user, request.GET.get("job", ""), found)
     context = _try_context(request, job, request.path)
@@ -240,7 +240,7 @@ def try_one(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @role_required(*READERS)
 def try_draft(request: HttpRequest) -> HttpResponse:
-    """Ask the judge of the form, which is not created, about one item, as `try_one` does."""
+    """Like `try_one`, for the judge that the form describes, which is not created."""
     user = get_account(request)
     draft, form = JudgeForm(request.POST, user=user, draft=True), TryForm(request.POST, user=user)
     answer: HttpResponse | None = None

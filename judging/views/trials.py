@@ -177,7 +177,7 @@ def _kinds(
 def _total(chosen: list[KindEstimate | None]) -> dict[str, Any] | None:
     """Sum requests, cost and time of the chosen kinds. Return None before they are known.
 
-    Cost and time are None where they are unknown for one of them.
+    Cost and time are None if they are unknown for any of them.
     """
     found = [each for each in chosen if each is not None]
     if not found or len(found) < len(chosen):

@@ -63,7 +63,7 @@ def parser() -> ArgumentParser:
         epilog="With the NAME of a campaign instead of files, the report of that campaign.",
     )
     made.add_argument("paths", nargs="*", type=Path, metavar="FILE", help="labels files")
-    made.add_argument("--labels", type=Path, nargs="+", metavar="PATH", help="the same")
+    made.add_argument("--labels", type=Path, nargs="+", metavar="PATH", help="labels files, too")
     add_arguments(made)
     made.add_argument("--json", action="store_true", help="errors as JSON, too")
     made.add_argument("--quiet", action="store_true", help="no progress, and no remarks")

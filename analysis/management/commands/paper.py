@@ -31,7 +31,7 @@ class Command(BaseCommand):
             "--study", required=True, metavar="NAME", help="the study, by the name in its file"
         )
         parser.add_argument(
-            "--format", choices=list(FORMATS), default="md", help="how the tables are written"
+            "--format", choices=list(FORMATS), default="md", help="format of the tables"
         )
         parser.add_argument(
             "--published", action="store_true", help="show the figures printed in the paper, too"

@@ -55,7 +55,11 @@ class Command(BaseCommand):
             f"unconstrained, and at least {LEAST_UNITS} units)",
         )
         parser.add_argument(
-            "--seed", type=int, default=0, metavar="S", help="of the sample and of the resamples"
+            "--seed",
+            type=int,
+            default=0,
+            metavar="S",
+            help="seed of the sample and of the resamples",
         )
         parser.add_argument(
             "--prompt", type=Path, metavar="F", help="your own rewording, for paraphrase"

@@ -1,8 +1,8 @@
 """People's own lists of key points, to compare extracted points with (Long²RAG).
 
 The lists become the key points of a query, and the extracted points become a report with a line for
-each. A campaign of key-point-recall over the batch then says which points of people were extracted,
-whoever matches them.
+each. A campaign of key-point-recall over the batch then says which of people's points were
+extracted. People or judges may match them.
 """
 
 from __future__ import annotations

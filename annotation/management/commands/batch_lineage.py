@@ -1,4 +1,4 @@
-"""`batch_lineage`: shows how a batch was made, back to the files."""
+"""`batch_lineage`: shows how a batch was created, back to the files."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--head",
             metavar="DIGEST",
-            help="a digest that seal_audit printed and that you stored outside the site; a "
-            "rewritten trail has no seal with it",
+            help="a digest that seal_audit printed and that you stored outside the site; if "
+            "the trail was rewritten, no seal has this digest",
         )
 
     def run(self, **options: Any) -> None:

@@ -37,7 +37,7 @@ class Command(BaseCommand):
             "--output",
             type=Path,
             metavar="F",
-            help="a file, or a new folder for all and dataset; standard output by default",
+            help="a file, or a new folder for `all` and `dataset`; standard output by default",
         )
         parser.add_argument(
             "--manifest",

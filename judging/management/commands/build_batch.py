@@ -33,7 +33,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--step", required=True, choices=list(STEPS), help="which step")
         parser.add_argument("--batch", required=True, metavar="B", help="the step's original batch")
-        parser.add_argument("--name", required=True, help="of the new batch")
+        parser.add_argument("--name", required=True, help="name of the new batch")
         parser.add_argument(
             "--judge", default="", metavar="J", help="the author, if there are several"
         )
