@@ -73,7 +73,7 @@ class SettingsForm(forms.Form):
         label="Texts in Markdown",
         required=False,
         choices=(("", "As they were written"), ("rendered", "Rendered")),
-        help_text="What annotators see at first; each can switch. Highlights count the same.",
+        help_text="What annotators see at first; each can switch. Highlights are the same in both.",
     )
     gold_every = forms.IntegerField(
         label="Gold item every N items",
