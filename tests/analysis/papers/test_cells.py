@@ -473,8 +473,8 @@ class TestGarage:
     def test_a_table_uses_the_first_batch_that_has_the_needed_part(self) -> None:
         query = Query("q", "?", passages=(Passage("p", "So."),))
         study = material(campaign("c"), queries=(query,))
-        assert garage._largest(study, lambda each: each.passages) == ("b", (query,))
-        assert garage._largest(study, lambda each: each.reports) == ("", ())
+        assert garage._first_batch(study, lambda each: each.passages) == ("b", (query,))
+        assert garage._first_batch(study, lambda each: each.reports) == ("", ())
 
 
 def test_tables_of_crux_without_data_say_that_nothing_was_imported(
