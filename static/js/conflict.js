@@ -38,7 +38,7 @@ export function showConflict(body, sheet, settle) {
     : t("It was saved elsewhere, perhaps in another tab, while you worked on it here.");
   const choice = t("Choose the version to continue with. The other is kept in this browser, so nothing is lost.");
   document.getElementById("conflict-when").textContent = `${when} ${choice}`;
-  dialog.querySelector("tbody").replaceChildren(...differences(sheet, body.theirs));
+  dialog.querySelector("tbody")?.replaceChildren(...differences(sheet, body.theirs));
   if (!dialog.open) dialog.showModal();
 }
 
@@ -82,12 +82,12 @@ function titleOf({ element, label }) {
 function rowsOf(unit, title, mine, theirs) {
   const groups = unit.groups.filter((group) => codeOf(mine, group) !== codeOf(theirs, group));
   const asked = theirs && unit.groups.length > 1 && groups.every(questionOf) ? groups : [];
-  const word = (/** @type {Answer} */ answer, /** @type {PageElement} */ group) => [
+  const word = (/** @type {Answer | undefined} */ answer, /** @type {PageElement} */ group) => [
     unit.word(group, codeOf(answer, group)) ?? t("no answer"),
   ];
   const rows = asked.map((group) => row([...title, questionOf(group)], word(mine, group), word(theirs, group)));
   const [ours, others] = [mine, theirs].map((answer) => describe(unit, answer, asked.length === 0));
-  if (!rows.length || !same(ours, others)) rows.push(row(title.length ? title : [unit.label], ours, others));
+  if (!rows.length || !same(ours, others)) rows.push(row(title.length ? title : [unit.label ?? ""], ours, others));
   return rows;
 }
 
@@ -101,7 +101,7 @@ const codeOf = (answer, group) => answer?.[group.dataset.variable ?? ""] ?? null
  * Return the question above a group of choices, without its number; nothing if the unit's text asks it.
  * @param {PageElement} group
  */
-const questionOf = (group) => group.querySelector(".asked")?.lastChild?.textContent.trim();
+const questionOf = (group) => group.querySelector(".asked")?.lastChild?.textContent?.trim() ?? "";
 
 /**
  * @param {string[]} title
