@@ -9,7 +9,7 @@ PORT   ?= 8000
 
 .PHONY: demo check test test-all all-sqlite all-postgresql audit-asked lint types docs containers \
 	unit unit-js unit-sqlite unit-postgresql beside vllm unit-vllm mutants bench lock audit images sbom \
-	install install-dev chromium serve worker beat clean help
+	install install-tests install-dev chromium serve worker beat clean help
 
 help:
 	@echo "make demo      install, apply a made-up study from one file, and open the site"
@@ -32,8 +32,9 @@ help:
 demo: install
 	@$(MANAGE) demo --port $(PORT)
 
-# Two lanes beside each other: the tests on SQLite, which take longest, and everything else.
-test: install-dev chromium
+# Two lanes beside each other: the tests on SQLite, which take longest, and everything else, for which
+# npm installs meanwhile what checks the JavaScript.
+test: install-tests chromium
 	@$(MAKE) --no-print-directory -j2 unit-sqlite beside
 
 # One after the other, since each loads the machine as it is; one that fails stops none of the others.
@@ -100,7 +101,7 @@ unit: unit-js unit-sqlite unit-postgresql
 unit-js: install-dev
 	$(UNIT_JS)
 
-unit-sqlite: install-dev
+unit-sqlite: install-tests
 	$(PYTEST) --ignore=tests/vllm --durations=30 $(ARGS)
 
 unit-postgresql: install-dev
@@ -178,7 +179,8 @@ LOCKED := --require-hashes --no-build-isolation
 INSTALL = { $(BIN)/uv pip install --quiet --python $(BIN)/python $(LOCKED) -r $(1); } || $(PIP) $(LOCKED) -r $(1)
 
 install: $(VENV)/.installed $(VENV)/.program
-install-dev: $(VENV)/.installed-dev $(VENV)/.program node_modules/.installed
+install-tests: $(VENV)/.installed-dev $(VENV)/.program
+install-dev: install-tests node_modules/.installed
 
 # `.venv/bin/tandem` runs what stands here, from any folder.
 PROGRAM := --no-deps --no-build-isolation --editable .
@@ -208,7 +210,7 @@ node_modules/.installed: $(VENV)/.installed-dev package.json package-lock.json
 		|| { echo "npm could not fetch what checks the JavaScript."; exit 1; }
 	@touch $@
 
-chromium: install-dev
+chromium: install-tests
 	@BIN=$(BIN) sh scripts/chromium.sh
 
 clean:
