@@ -140,10 +140,8 @@ function describe(unit, answer, withCodes) {
   const quotes = (answer.evidence ?? []).map(({ quote }) => t("“{words}”", { words: shortened(quote) }));
   const points = (answer.points ?? []).map(({ text }, n) => `${n + 1}. ${text}`);
   if (answer.matches?.length) codes.push(answer.matches.join(", "));
-  const lines = [...quotes, ...points, ...(answer.written ? [answer.written.text] : [])];
-  if (codes.length) lines.unshift(codes.join(", "));
-  else if (withCodes || !lines.length) lines.unshift(t("no answer"));
-  return lines;
+  const lines = [codes.join(", "), ...quotes, ...points, answer.written?.text ?? ""].filter(Boolean);
+  return lines.length ? lines : [t("no answer")];
 }
 
 /** @param {string} quote */
