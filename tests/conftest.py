@@ -10,6 +10,8 @@ import sys
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from zlib import crc32
 
 import pytest
 from django.test import TransactionTestCase
@@ -21,6 +23,7 @@ from pytest_django.plugin import blocking_manager_key
 
 from analysis.crosscheck import process
 from config import middleware
+from datasets.api import throttling
 from tests import cast, databases
 from tests.databases import ON_POSTGRESQL
 from tests.extent import Extent
@@ -166,6 +169,22 @@ def _statements_may_be_slow() -> Iterator[None]:
         for limit in ("SHORT", "LONG"):
             patch.setattr(middleware, limit, f"{PATIENCE:.0f}s")
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _limits_stand_still() -> Iterator[None]:
+    """Give each test a day of its own for the limits of requests, in which no time passes.
+
+    Otherwise the window of a limit could end between the requests that use it up.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(throttling, "time", SimpleNamespace(time=_own_day))
+        yield
+
+
+def _own_day() -> float:
+    test = os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")[0]
+    return 24 * 3600.0 * crc32(test.encode())
 
 
 @pytest.fixture(scope="session", autouse=True)
