@@ -235,20 +235,28 @@ def _repeats(key: str) -> bool:
 
 
 def _stored_key(path: Path) -> str:
-    """Return the key from a file, created atomically, since several processes may start at once."""
-    if not path.exists():
-        new = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-        with os.fdopen(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(50))
-        try:
-            os.link(new, path)
-        except FileExistsError:
-            pass
-        finally:
-            new.unlink()
+    _create(path, secrets.token_urlsafe(50))
     if not (key := path.read_text("utf-8")):
         raise ImproperlyConfigured(f"{path} is empty; delete it to create a new key")
     return key
+
+
+def _create(path: Path, text: str) -> None:
+    """Create a private file, whole from its first moment, unless there is one.
+
+    Several processes may start at once.
+    """
+    if path.exists():
+        return
+    new = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    with os.fdopen(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+        file.write(text)
+    try:
+        os.link(new, path)
+    except FileExistsError:
+        pass
+    finally:
+        new.unlink()
 
 
 def database(folder: Path) -> dict[str, object]:
@@ -302,6 +310,10 @@ def broker(folder: Path) -> dict[str, object]:
         create_folder(folder / "broker" / "queue"),
         create_folder(folder / "broker" / "control"),
     )
+    # kombu locks these lists of queues only after creating them, so of two workers that start
+    # together, one could read an empty list, and end.
+    for exchange in ("celery", "celery.pidbox"):
+        _create(control / f"{exchange}.exchange", "[]")
     options = {
         "data_folder_in": str(queue),
         "data_folder_out": str(queue),

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from kombu import Connection
+from kombu.transport import filesystem
 
+from config import env
 from tests import forks
 from tests.patience import PATIENCE
 
@@ -71,3 +76,24 @@ def test_a_development_start_creates_a_private_key_once_and_asks_for_migrations(
     assert path.stat().st_mode & 0o077 == 0
     start(tmp_path, DEBUG="1")
     assert path.read_text("utf-8") == key
+
+
+@pytest.mark.parametrize("exchange", ["celery", "celery.pidbox"])
+def test_two_workers_that_start_at_once_both_enter_their_queues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchange: str
+) -> None:
+    def worker() -> Any:
+        found: dict[str, Any] = env.broker(tmp_path)
+        return Connection(found["url"], transport_options=found["options"]).channel()
+
+    def starts_after_the_other(file: Any, flags: int) -> None:
+        monkeypatch.setattr(filesystem, "lock", lambda *_: None)
+        two._queue_bind(exchange, "", "", "two")
+
+    one, two = worker(), worker()
+    monkeypatch.setattr(filesystem, "lock", starts_after_the_other)
+    one._queue_bind(exchange, "", "", "one")
+    listed = tmp_path / "broker" / "control" / f"{exchange}.exchange"
+    assert json.loads(listed.read_text("utf-8")) == [["", "", "one"], ["", "", "two"]]
+    worker()
+    assert len(json.loads(listed.read_text("utf-8"))) == 2, "a later start keeps them"
