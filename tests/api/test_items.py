@@ -125,7 +125,7 @@ def test_points_to_match_are_hidden_until_the_raters_own_list_is_complete(tmp_pa
         {"yes": "Yes, and all are listed", "no": "No, none"},
     )  # fmt: skip
     matched = variable(
-        "matched", "Does it match a point of the list?", {"yes": "Yes", "no": "None"}
+        "matched", "Does it match a point on the list?", {"yes": "Yes", "no": "None"}
     )
     passage = unit("q/1/p", "The bridge", "Passages", holds, listed=LISTED)
     matching = {"name": "matches", "variable": "matched", "code": "yes"}

@@ -85,7 +85,7 @@ _NOW = Protocol(
     lacks="No query has an answer with passages.",
     variables=(
         _grade("appropriate", "Does it answer what was asked?"),
-        _grade("faithful", "Do the passages bear it out?"),
+        _grade("faithful", "Do the passages support it?"),
         _grade("natural", "Does it read naturally?"),
         _yes_no("abstains", "report", "Does it say that it does not know?"),
         _yes_no("irrelevant", "report", "Is it irrelevant or incoherent?"),

@@ -57,7 +57,11 @@ PROTOCOL = Protocol(
     lacks="No query has both a passage and an answer.",
     variables=(
         Variable(
-            "descriptor", "query", "How far does it go?", tuple(DESCRIPTORS), words=DESCRIPTORS
+            "descriptor",
+            "query",
+            "How much can be answered?",
+            tuple(DESCRIPTORS),
+            words=DESCRIPTORS,
         ),
         Variable("deflected", "query", "Is there too little for an answer?", YES_NO, words=WORDS),
         Variable(
@@ -86,7 +90,6 @@ PROTOCOL = Protocol(
     ),
     folder=Path(__file__).parent,
     sections={
-        "How far does the answer go?": ("descriptor",),
         "In a second round": ("action",),
         "In a validation pass": ("grounded",),
     },

@@ -95,7 +95,7 @@ _OF_QUERIES = Protocol(
             meanings={
                 "agree": "It answers the question, or a part of it.",
                 "neutral": "Background that an answer could do without.",
-                "disagree": "It does not bear on the question.",
+                "disagree": "It is not relevant to the question.",
             },
         ),
     ),

@@ -61,7 +61,7 @@ PROTOCOL = Protocol(
         Variable(
             "matched",
             "key-point",
-            "Does it match a point of the list?",
+            "Does it match a point on the list?",
             YES_NO,
             words={"yes": "Yes", "no": "None"},
         ),

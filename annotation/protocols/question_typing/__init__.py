@@ -67,5 +67,5 @@ PROTOCOL = Protocol(
     make_items=make_items,
     needs=(),
     folder=HERE,
-    sections={"The gate": ("valid", "false_premise", "information_seeking")},
+    sections={"Can the question be used?": ("valid", "false_premise", "information_seeking")},
 )

@@ -43,7 +43,7 @@ def test_sections_about_unasked_variables_are_left_out() -> None:
     assert "eligibility**, how well" not in rating
     assert "- **needed_question**" not in rating
     grades = trim_guideline(PROTOCOLS["answer-rating"], {"eligibility"})
-    assert "Three grades" not in grades
+    assert "Give a grade" not in grades
     assert "eligibility**, how well" in grades
 
     answer = trim_guideline(PROTOCOLS["grounded-answer"], {"descriptor", "deflected", "selected"})

@@ -119,7 +119,7 @@ class TestChoices:
     ) -> None:
         found = form(study, "grounded-answer")
         assert choices(found, "variables") == [
-            ("descriptor", "How far does it go? (descriptor)"),
+            ("descriptor", "How much can be answered? (descriptor)"),
             ("deflected", "Is there too little for an answer? (deflected)"),
             ("action", "What happens to the first answer? (action)"),
             ("selected", "Does it help to answer? (selected)"),

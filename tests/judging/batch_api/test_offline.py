@@ -267,9 +267,9 @@ def test_the_digest_is_checked_in_a_batch_file_too(out: Out) -> None:
 def test_a_request_that_vllm_refuses_fails_alone_with_its_reason(out: Out) -> None:
     chats = [line["body"]["messages"] for line in out.lines(runner.REQUESTS)]
     lengths = [len("\n".join(message["content"] for message in chat)) // 4 for chat in chats]
-    room = sorted(lengths)[8]
+    room = max(lengths) - 1
     too_long = [length > room for length in lengths]
-    assert 0 < sum(too_long) < 4
+    assert 0 < sum(too_long) < 12
     said = out.answer("--max-model-len", str(room))
     assert f"12 of 12 answered, {sum(too_long)} refused" in said
     assert [line["response"]["status_code"] == 400 for line in out.lines()] == too_long
