@@ -32,14 +32,14 @@ UNREADABLE = """The answer above cannot be read. What is wrong with it:
 
 {problems}
 
-Give the same answer once more, in the form that was asked for: one JSON object that matches the \
-schema, with nothing before or after it. Keep your labels where they have the right form."""
+Give the same answer again in the form that was asked for: one JSON object that matches the \
+schema, and no other text. Keep every label that has the right form."""
 INCONSISTENT = """The answer above does not hold together. What is wrong with it:
 
 {problems}
 
-Give it once more with that mended and all else as it was: one JSON object that matches the \
-schema, with nothing before or after it."""
+Give it again with these problems corrected and everything else unchanged: one JSON object that \
+matches the schema, and no other text."""
 
 
 def find_problems(

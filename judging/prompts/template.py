@@ -114,7 +114,7 @@ def _describe_text(number: int, text: Text) -> str:
     lines = [f"Text {number}: {_quote(text.heading)}{facts}", fence(text.text)]
     if text.suggested:
         quotes = ", ".join(map(_quote, text.suggested))
-        lines.append(f"Places that came with it, which may be wrong: {quotes}")
+        lines.append(f"Suggested places in it, which may be wrong: {quotes}")
     return "\n".join(lines)
 
 
@@ -162,7 +162,7 @@ def describe_answer(schema: Schema, units: Sequence[AskedUnit], unit_by_unit: bo
 def _describe_keys(schema: Schema, kind: str) -> list[str]:
     lines = []
     if rule := schema.evidence(kind):
-        owed = f", owed where `{rule.variable}` is {rule.owed_if}" if rule.owed_if else ""
+        owed = f", required if `{rule.variable}` is {rule.owed_if}" if rule.owed_if else ""
         form = 'a list of {"quote", "start"}: '
         texts = f"{rule.field}s" if rule.several else rule.field
         lines.append(f"- `{EVIDENCE_KEY}`: {form}quotes of the {texts} for `{rule.variable}`{owed}")
@@ -193,7 +193,7 @@ def _describe_list(rule: PointList) -> str:
     # Points without quotes are written from the units, so the units must be visible.
     hidden = rule.match_kind if rule.quoted else ""
     first = f"; write it before you look at any {hidden}" if hidden else ""
-    form = 'a list of {"text", "evidence"}, each with its words and'
+    form = 'a list of {"text", "evidence"}, each with its wording and'
     return f"- `{rule.name}`: {rule.question}, {form} {quotes}{first}"
 
 
