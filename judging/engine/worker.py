@@ -60,7 +60,7 @@ def work(
         backend = backend or build_backend(run.judge)
         ending = _work(run, lease, control, backend, patience, on_findings)
         _release(run, lease, ending)
-    except RefusedRunError as refused:
+    except (RefusedRunError, lifecycle.ChangedPromptError) as refused:
         ending = Ending("fatal", str(refused))
         lifecycle.finish(run, lease, State.STOPPED, ending.error)
     except (OperationalError, InterfaceError):
@@ -84,8 +84,7 @@ def _work(
     patience: Patience | None,
     on_findings: Callable[[Findings], None],
 ) -> Ending:
-    prompt = lifecycle.checked_prompt(run.judge, run.campaign)
-    preparer = Preparer(run.campaign, run.judge, prompt, backend)
+    preparer = Preparer(run.campaign, run.judge, lifecycle.prompt_of(run), backend)
     findings = probe_run(run, lease, backend, control)
     if isinstance(findings, Ending):
         return _note_lane(run, findings)

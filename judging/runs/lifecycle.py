@@ -85,10 +85,7 @@ def checked_prompt(judge: Judge, campaign: Campaign) -> Prompt:
 def check_prompt(campaign: Campaign, judge: Judge, prompt: str) -> None:
     before = JudgeRun.objects.filter(campaign=campaign, judge=judge).exclude(prompt_sha256=prompt)
     if before.exists():
-        raise ChangedPromptError(
-            f"the prompt of {campaign.protocol} has changed since judge {judge} started; create a "
-            "new judge, so that one name does not have labels from two prompts"
-        )
+        raise _changed_prompt(campaign, judge)
     carried = CarriedAnswer.objects.filter(
         response__assignment__item__campaign=campaign,
         response__assignment__rater=judge.rater_id,
@@ -100,6 +97,24 @@ def check_prompt(campaign: Campaign, judge: Judge, prompt: str) -> None:
             f"{campaign} carries answers of judge {judge} over from {', '.join(names)}, and the "
             "prompt has changed since; create a new judge"
         )
+
+
+def prompt_of(run: JudgeRun) -> Prompt:
+    """Return the prompt that a run started with.
+
+    Raises ChangedPromptError if an update has changed it since.
+    """
+    prompt = checked_prompt(run.judge, run.campaign)
+    if prompt.sha256 != run.prompt_sha256:
+        raise _changed_prompt(run.campaign, run.judge)
+    return prompt
+
+
+def _changed_prompt(campaign: Campaign, judge: Judge) -> ChangedPromptError:
+    return ChangedPromptError(
+        f"the prompt of {campaign.protocol} has changed since judge {judge} started; create a "
+        "new judge, so that one name does not have labels from two prompts"
+    )
 
 
 def check_fit(campaign: Campaign, judge: Judge) -> None:

@@ -273,6 +273,17 @@ def test_a_shutdown_leaves_the_run_without_an_order_for_the_next_worker(
     assert (fresh(run).state, fresh(run).lease) == ("interrupted", None)
 
 
+def test_a_queued_run_asks_nothing_under_another_prompt_than_it_started_with(
+    campaign: Campaign, steps: Any
+) -> None:
+    run, token = held(campaign, judge())
+    JudgeRun.objects.filter(pk=run.pk).update(prompt_sha256="0" * 64)
+    ending = work(fresh(run), token, backend=Scripted(yes))
+    assert (ending.how, names(steps)) == ("fatal", [])
+    assert fresh(run).error.startswith("the prompt of report-coverage has changed since judge j")
+    assert (fresh(run).state, fresh(run).lease) == ("stopped", None)
+
+
 def test_the_counts_of_a_run_are_summarized_in_a_line(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge())
     failures = {"timeout": 1000, "error": 2}
