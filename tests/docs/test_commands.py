@@ -110,6 +110,7 @@ def test_every_script_exists() -> None:
         assert (place / "__main__.py").is_file() or place.with_suffix(".py").is_file()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("page", PAGES)
 def test_every_file_that_a_page_names_exists(page: str) -> None:
     named = [code for code in inline(written()[page]) if PLACE.fullmatch(code)]

@@ -95,6 +95,7 @@ def test_no_hand_written_page_is_in_the_reference() -> None:
     assert not (DOCS / "reference").exists()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("path", written())
 def test_a_page_begins_by_saying_whom_it_is_for(path: str) -> None:
     paragraph = first_paragraph(written()[path])

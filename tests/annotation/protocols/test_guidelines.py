@@ -10,15 +10,17 @@ import pytest
 from annotation.protocols import PROTOCOLS
 
 EVERY = [each for p in PROTOCOLS.values() for each in (p, *p.readings.values())]
-ALL = [pytest.param(protocol, id=protocol.slug) for protocol in EVERY]
+each_protocol = pytest.mark.parametrize("protocol", EVERY, ids=lambda protocol: protocol.slug)
 ONE_PARAGRAPH = re.compile(r"(#{1,3} \S.*|- \S.*|[^#\-\s>|`<].*)")
+
+pytestmark = pytest.mark.every_case
 
 
 def bold(text: str) -> set[str]:
     return set(re.findall(r"\*\*([^*]+)\*\*", text))
 
 
-@pytest.mark.parametrize("protocol", ALL)
+@each_protocol
 def test_a_guideline_is_short_and_plain(protocol):
     text = protocol.guideline
     assert 150 <= len(re.findall(r"\w[\w'-]*", text)) <= 420
@@ -29,7 +31,7 @@ def test_a_guideline_is_short_and_plain(protocol):
     assert text.replace("**", "").count("*") == 0
 
 
-@pytest.mark.parametrize("protocol", ALL)
+@each_protocol
 def test_a_guideline_defines_every_code_and_gives_examples(protocol):
     text = protocol.guideline
     codes = {c for v in protocol.variables if v.name != "category" for c in v.answers}
@@ -38,7 +40,7 @@ def test_a_guideline_defines_every_code_and_gives_examples(protocol):
     assert examples.count("\n- ") >= 2
 
 
-@pytest.mark.parametrize("protocol", ALL)
+@each_protocol
 def test_a_prompt_has_its_slots_in_order(protocol):
     system, _, user = protocol.prompt.partition("\n---\n")
     assert "---" not in user.splitlines()
@@ -50,7 +52,7 @@ def test_a_prompt_has_its_slots_in_order(protocol):
     assert ("word for word" in user) == bool(protocol.evidence or protocol.listed)
 
 
-@pytest.mark.parametrize("protocol", ALL)
+@each_protocol
 def test_a_prompt_has_a_version_that_is_not_part_of_its_text(protocol):
     assert protocol.prompt_name == protocol.slug
     assert re.fullmatch(r"[1-9]\d*", protocol.prompt_version)
