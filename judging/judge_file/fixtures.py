@@ -49,9 +49,9 @@ def failures(file: JudgeFile) -> Iterator[str]:
 
 def _reading(file: JudgeFile, number: int, fixture: Fixture) -> FixtureReading:
     units = [asked_unit(file, number) for number in range(1, max(1, len(fixture.labels)) + 1)]
-    owed = ExpectedAnswer(tuple(units), by_unit=not file.parser.several)
+    expected = ExpectedAnswer(tuple(units), by_unit=not file.parser.several)
     try:
-        read = file.parser.read(Answer(fixture.completion), owed)
+        read = file.parser.read(Answer(fixture.completion), expected)
     except UnreadError as error:
         wrong = ""
         if not fixture.fault:

@@ -84,6 +84,6 @@ class Parser(Protocol):
     @property
     def reads(self) -> tuple[str, ...]: ...
 
-    def read(self, answer: Answer, owed: ExpectedAnswer) -> Reading:
+    def read(self, answer: Answer, expected: ExpectedAnswer) -> Reading:
         """Read one answer. Raises UnreadError."""
         ...

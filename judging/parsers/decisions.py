@@ -28,12 +28,12 @@ class DecisionsParser:
     def __init__(self, floor: float = MASS_FLOOR) -> None:
         self.floor = floor
 
-    def read(self, answer: Answer, owed: ExpectedAnswer) -> Reading:
+    def read(self, answer: Answer, expected: ExpectedAnswer) -> Reading:
         answers = _answers(answer.text)
-        units: dict[str, dict[str, str]] = {unit.name: {} for unit in owed.units}
+        units: dict[str, dict[str, str]] = {unit.name: {} for unit in expected.units}
         scores: dict[UnitVariable, Score] = {}
         missing: dict[UnitVariable, Fault] = {}
-        for unit in owed.units:
+        for unit in expected.units:
             given = answers.get(unit.name)
             if not isinstance(given, Mapping):
                 raise UnreadError(f"there are no decisions on {unit.name!r}")

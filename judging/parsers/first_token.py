@@ -38,9 +38,9 @@ class FirstTokenParser:
     def reads(self) -> tuple[str, ...]:
         return (self.variable,)
 
-    def read(self, answer: Answer, owed: ExpectedAnswer) -> Reading:
+    def read(self, answer: Answer, expected: ExpectedAnswer) -> Reading:
         body = body_of(answer.text)
-        (unit,) = owed.units
+        (unit,) = expected.units
         (variable,) = variables_of(unit, (self.variable,))
         table = self.verdicts.table(variable)
         span = _option(body, table)

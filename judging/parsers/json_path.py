@@ -71,7 +71,7 @@ class JsonParser:
     def reads(self) -> tuple[str, ...]:
         return tuple(self.paths)
 
-    def read(self, answer: Answer, owed: ExpectedAnswer) -> Reading:
+    def read(self, answer: Answer, expected: ExpectedAnswer) -> Reading:
         try:
             found = find_json(answer.text, self._fits, "{[", self.verdicts.take)
         except UnreadError as error:
@@ -79,9 +79,10 @@ class JsonParser:
                 self.verdicts.check_refusal(answer.text, has_verdict=False)
             raise
         self.verdicts.check_refusal(answer.text, has_verdict=True)
-        parts = self._parts(found.value, len(owed.units))
+        parts = self._parts(found.value, len(expected.units))
         read = (
-            (unit, self._verdicts(unit, part)) for unit, part in zip(owed.units, parts, strict=True)
+            (unit, self._verdicts(unit, part))
+            for unit, part in zip(expected.units, parts, strict=True)
         )
         return reading_of(read, found.part.steps)
 

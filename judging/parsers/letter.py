@@ -31,9 +31,9 @@ class LetterParser:
     def reads(self) -> tuple[str, ...]:
         return (self.variable,)
 
-    def read(self, answer: Answer, owed: ExpectedAnswer) -> Reading:
+    def read(self, answer: Answer, expected: ExpectedAnswer) -> Reading:
         body = body_of(answer.text)
-        (unit,) = owed.units
+        (unit,) = expected.units
         (variable,) = variables_of(unit, (self.variable,))
         option = self._option(body.inside, variable)
         self.verdicts.check_refusal(body.inside, option is not None)

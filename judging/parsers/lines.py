@@ -30,16 +30,16 @@ class LinesParser:
     def reads(self) -> tuple[str, ...]:
         return (self.variable,)
 
-    def read(self, answer: Answer, owed: ExpectedAnswer) -> Reading:
+    def read(self, answer: Answer, expected: ExpectedAnswer) -> Reading:
         body = body_of(answer.text)
         said: dict[int, list[str]] = {}
         for number, words in _LINE.findall(body.inside):
             said.setdefault(int(number), []).append(self._verdict(words))
         self.verdicts.check_refusal(body.inside, bool(said))
-        if strange := sorted(said.keys() - set(range(1, len(owed.units) + 1))):
+        if strange := sorted(said.keys() - set(range(1, len(expected.units) + 1))):
             raise UnreadError(f"line {strange[0]} has a verdict on nothing that was asked")
         found = []
-        for number, unit in enumerate(owed.units, start=1):
+        for number, unit in enumerate(expected.units, start=1):
             if number not in said:
                 raise UnreadError(f"line {number} is missing")
             (variable,) = variables_of(unit, (self.variable,))

@@ -43,11 +43,11 @@ class RegexParser:
     def reads(self) -> tuple[str, ...]:
         return self.variables
 
-    def read(self, answer: Answer, owed: ExpectedAnswer) -> Reading:
+    def read(self, answer: Answer, expected: ExpectedAnswer) -> Reading:
         body = body_of(answer.text)
         captured = self._captured(body)
         self.verdicts.check_refusal(body.inside, any(captured.values()))
-        (unit,) = owed.units
+        (unit,) = expected.units
         verdicts = {
             variable.name: self.verdicts.verdict(variable, captured[variable.name])
             for variable in variables_of(unit, captured)

@@ -13,11 +13,11 @@ class SchemaParser:
     whole = several = True
     reads = ()
 
-    def read(self, answer: Answer, owed: ExpectedAnswer) -> Reading:
-        found = find_json(answer.text, owed.fits)
+    def read(self, answer: Answer, expected: ExpectedAnswer) -> Reading:
+        found = find_json(answer.text, expected.fits)
         if not isinstance(found.value, dict):
             raise UnreadError("the completion is not a JSON object")
-        units = {owed.units[0].name: found.value} if owed.by_unit else found.value
+        units = {expected.units[0].name: found.value} if expected.by_unit else found.value
         return Reading(units, found.part.steps, found.part.text, found.part.start)
 
 

@@ -26,11 +26,11 @@ class TagsParser:
     def reads(self) -> tuple[str, ...]:
         return tuple(self.marks)
 
-    def read(self, answer: Answer, owed: ExpectedAnswer) -> Reading:
+    def read(self, answer: Answer, expected: ExpectedAnswer) -> Reading:
         body = body_of(answer.text)
         captured = {name: _between(body.inside, *marks) for name, marks in self.marks.items()}
         self.verdicts.check_refusal(body.inside, any(captured.values()))
-        (unit,) = owed.units
+        (unit,) = expected.units
         verdicts = {
             variable.name: self.verdicts.verdict(variable, captured[variable.name])
             for variable in variables_of(unit, captured)
