@@ -51,7 +51,7 @@ def prediction_powered_mean(
     _check(human, judge, judge_only)
     name = "PPI++" if lam is None else "PPI"
     lam = tuning(human, judge, judge_only) if lam is None else lam * (len(judge_only) > 0)
-    method = f"{name}, lambda {lam:.3f}, {len(judge_only)} queries judged only"
+    method = f"{name}, lambda {lam:.3f}, {len(judge_only)} queries with judge labels only"
     correction = human - lam * judge
     shift = lam * float(np.mean(judge_only)) if lam else 0.0
     variance = _error(correction) + lam**2 * _error(judge_only)
@@ -151,7 +151,8 @@ def prediction_powered_mean_unequal(
     clipped to [0, 1], where z = a + lambda * b. Undefined if a chance is unknown (NaN) or 0.
     """
     n, everything = len(human), len(human) + len(judge_only)
-    method = f"prediction-powered mean, labelling chances unequal, {len(judge_only)} judged only"
+    counted = f"{len(judge_only)} queries with judge labels only"
+    method = f"prediction-powered mean, labelling chances unequal, {counted}"
     if not (len(judge) == len(chances) == n and np.isfinite(human - judge).all()):
         raise ValueError("human, judge and chances must hold one number for each labelled query")
     _check_rest(judge_only)
@@ -206,7 +207,7 @@ def prediction_powered_ratio(
         return undefined("no labelled queries", 0, "PPI of a ratio")
     found = _tuned_ratio(human, judge, judge_only) if lam is None else lam * (others > 0)
     name = "PPI++" if lam is None else "PPI"
-    method = f"{name} of a ratio, lambda {found:.3f}, {others} queries judged only"
+    method = f"{name} of a ratio, lambda {found:.3f}, {others} queries with judge labels only"
     value = float(_powered(labelled.sum(axis=0), rest.sum(axis=0), found))
     if not np.isfinite(value):
         return undefined(NO_DENOMINATOR, n, method)

@@ -192,9 +192,11 @@ class TestPredictionPowered:
     def test_plain_ppi_is_named_and_is_peoples_mean_if_they_labelled_every_query(self):
         made = prediction_powered_mean(TEN, SCORED, REST, 1)
         assert made.value == pytest.approx(REST.mean() + TEN.mean() - SCORED.mean())
-        assert made.method.startswith("PPI, lambda 1.000, 3 queries judged only; 95 % t interval")
+        assert made.method.startswith(
+            "PPI, lambda 1.000, 3 queries with judge labels only; 95 % t interval"
+        )
         alone = prediction_powered_mean(TEN, SCORED, np.empty(0), 1)
-        assert alone.method.startswith("PPI, lambda 0.000, 0 queries judged only")
+        assert alone.method.startswith("PPI, lambda 0.000, 0 queries with judge labels only")
         people = people_only_mean(TEN)
         assert (alone.value, alone.low) == pytest.approx((people.value, people.low))
         assert prediction_powered_mean(TEN, SCORED, REST).method.startswith("PPI++, lambda 0.")
@@ -205,7 +207,9 @@ class TestPredictionPowered:
         human, judge = np.array([[3.0, 4], [1, 4]]), np.array([[4.0, 5], [2, 5]])
         made = prediction_powered_ratio(human, judge, np.array([[5.0, 5], [1, 3]]), 1)
         assert made.value == pytest.approx(0.65)
-        assert made.method.startswith("PPI of a ratio, lambda 1.000, 2 queries judged only")
+        assert made.method.startswith(
+            "PPI of a ratio, lambda 1.000, 2 queries with judge labels only"
+        )
         half = prediction_powered_ratio(human, judge, np.array([[5.0, 5], [1, 3]]), 0.5)
         assert half.value == pytest.approx(0.5 + 0.5 * (0.75 - 0.6))
 
