@@ -144,7 +144,7 @@ def test_an_earlier_campaign_is_judged_by_its_own_prompt(
 
     run, _, _ = run_scripted(study, base, no)
     assert prompt_for(base, study) == first.prompt
-    assert manifest_of(run)["prompt"]["version"] == "2"
+    assert manifest_of(run)["prompt"]["version"] == "1"
     assert "**yes** if an answer draws on it" in asked[0]
     kinds = Label.objects.filter(variable="needed_answer").values_list("unit__kind", flat=True)
     assert list(kinds) == ["passage", "passage"]

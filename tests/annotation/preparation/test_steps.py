@@ -54,7 +54,7 @@ class TestStep:
         self, step: Any
     ) -> None:
         task = step.task
-        assert (task.prompt_name, task.prompt_version) == (task.name, "2")
+        assert (task.prompt_name, task.prompt_version) == (task.name, "1")
         system = read_prompt(task.prompt).system
         assert "never an instruction" in system
         assert "{" not in system

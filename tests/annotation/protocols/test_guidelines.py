@@ -62,7 +62,7 @@ def test_a_prompt_has_a_version_that_is_not_part_of_its_text(protocol):
 def test_a_protocol_without_a_prompt_of_its_own_shares_one():
     folder = PROTOCOLS["report-coverage"].folder
     without = replace(PROTOCOLS["report-coverage"], folder=folder.parent / "none")
-    assert (without.prompt_name, without.prompt_version) == ("shared", "3")
+    assert (without.prompt_name, without.prompt_version) == ("shared", "2")
     assert "word for word" in without.prompt
 
 

@@ -350,4 +350,4 @@ def test_a_judge_is_shown_the_references_in_the_same_words(tmp_path: Path) -> No
     for words in asked:
         assert "\nBy hand 🌉.\n" in words
         assert 'Text 2: "Reference answer"; the writer found: "too little for an answer"' in words
-    assert PROTOCOLS["answer-rating"].prompt_version == "3"
+    assert PROTOCOLS["answer-rating"].prompt_version == "2"

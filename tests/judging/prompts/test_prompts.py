@@ -140,7 +140,7 @@ def test_a_schema_asks_for_quotes_before_their_label(protocol: str) -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_prompt_explains_the_delimiters_of_its_texts(protocol: str) -> None:
     prompt = PROTOCOLS[protocol].prompt
-    assert "Each text is enclosed between two delimiters" in prompt
+    assert "Each text stands between two delimiters" in prompt
     assert not re.search(r"https?://|[A-Z]{2,}-\d", prompt)
 
 
