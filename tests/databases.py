@@ -278,7 +278,7 @@ PASSING = {"sessions.Session", "datasets.Job", "datasets.JobAsker", "datasets.Wo
 
 @contextmanager
 def assert_unchanged(but: tuple[type[Model], ...] = ()) -> Iterator[None]:
-    """Fail if a table changes within the block, except for `these` tables and sessions.
+    """Fail if a table changes within the block, except for the tables in `but` and sessions.
 
     On SQLite tables are compared only if a row was written. They are compared with their state
     before the block, to which they are rolled back.
