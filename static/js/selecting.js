@@ -6,26 +6,52 @@ import { t } from "./words.js";
 
 const SEVERAL_CLICKS = 320;
 
+// An act that follows the release of the mouse after a wait: before that, what is selected may still
+// change. The next key never overtakes it.
+export class Release {
+  /** @param {() => void} act */
+  constructor(act) {
+    this.act = act;
+    this.waiting = 0;
+    document.addEventListener("keydown", () => this.settle(), { capture: true });
+  }
+
+  wait(milliseconds = 0) {
+    this.drop();
+    this.waiting = setTimeout(() => this.settle(), milliseconds);
+  }
+
+  settle() {
+    if (!this.waiting) return;
+    this.drop();
+    this.act();
+  }
+
+  drop() {
+    clearTimeout(this.waiting);
+    this.waiting = 0;
+  }
+}
+
 // Releasing the mouse highlights. On a touch screen people move the handles first, so there is a
 // button.
 export function setUpPointer(board, highlightSelection) {
   const button = document.getElementById("highlight");
   let kind = "mouse";
   let from = null;
-  let waiting;
+  const release = new Release(() => from === board.target?.container && highlightSelection());
   document.addEventListener("pointerdown", (event) => {
     if (button.contains(/** @type {Node} */ (event.target))) return;
+    const there = event.target.closest?.("[data-marks]") ?? null;
+    if (there === from) release.drop();
+    else release.settle();
     kind = event.pointerType;
-    clearTimeout(waiting);
-    from = event.target.closest?.("[data-marks]") ?? null;
+    from = there;
   });
   document.addEventListener("mouseup", (event) => {
     if (kind === "touch" || !from || event.button !== 0) return;
     // Two clicks select a word and three a paragraph, so wait for the last click.
-    waiting = setTimeout(
-      () => from === board.target?.container && highlightSelection(),
-      event.detail > 1 ? SEVERAL_CLICKS : 0,
-    );
+    release.wait(event.detail > 1 ? SEVERAL_CLICKS : 0);
   });
   document.addEventListener("selectionchange", () => {
     const dragged = document.querySelector(".handle.dragged");

@@ -101,20 +101,24 @@ class Desk:
         return group.locator(".choice", has_text=re.compile(f"^{word}$"))
 
     def drag(self, quote: str) -> None:
-        """Select words with the mouse, from the left half of the first to the right of the last."""
+        """Highlight words with the mouse."""
+        listed = self.page.locator(".unit.now .quote")
+        before = listed.count()
+        self.sweep(quote)
+        expect(listed).to_have_count(before + 1)
+
+    def sweep(self, quote: str) -> None:
+        """Move the pressed mouse over words, from the left half of the first to the last."""
         start = self.text.index(quote)
         last = start + len(quote) - 1
         places = [units_of(self.text[:place]) for place in (start, last)]
         handle = self.reading.element_handle()
-        listed = self.page.locator(".unit.now .quote")
-        before = listed.count()
         left, top, right, bottom = self.page.evaluate(POINTS, [handle, *places])
         self.page.mouse.move(left, top)
         self.page.mouse.down()
         self.page.mouse.move((left + right) / 2, (top + bottom) / 2, steps=4)
         self.page.mouse.move(right, bottom, steps=4)
         self.page.mouse.up()
-        expect(listed).to_have_count(before + 1)
 
     def quotes(self, number: int) -> list[str]:
         return self.unit(number).locator(".quote > button:first-child").all_text_contents()

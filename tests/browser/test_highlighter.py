@@ -47,6 +47,30 @@ def focus_is_somewhere(page: Page) -> bool:
     return bool(page.evaluate("document.activeElement !== document.body"))
 
 
+class TestABusyBrowser:
+    """Timers fire late; what the mouse has selected belongs to the question of that moment."""
+
+    @pytest.fixture(autouse=True)
+    def _timers_are_late(self, desk: Desk) -> None:
+        desk.page.evaluate(
+            "() => { const soon = setTimeout; window.setTimeout = (act) => soon(act, 60_000); }"
+        )
+
+    def test_a_key_does_not_overtake_the_mouse(self, desk: Desk) -> None:
+        desk.answer(1, "Yes")
+        desk.sweep(FIRST)
+        desk.page.keyboard.press("j")
+        expect(desk.page.locator(".unit.now")).to_have_attribute("data-unit", "1")
+        assert desk.quotes(1) == [FIRST]
+
+    def test_a_click_elsewhere_does_not_overtake_the_mouse(self, desk: Desk) -> None:
+        desk.answer(1, "Yes")
+        desk.sweep(FIRST)
+        desk.answer(2, "Yes")
+        assert desk.quotes(1) == [FIRST]
+        assert desk.quotes(2) == []
+
+
 class TestUndo:
     def test_redo_restores_what_undo_removed_and_is_saved(self, desk: Desk) -> None:
         press = desk.page.keyboard.press

@@ -2,7 +2,7 @@
 // their answer to that report; unsaved changes stay in this browser.
 import { selectedRange } from "../highlighter.js";
 import { trimmed } from "../offsets.js";
-import { Words } from "../selecting.js";
+import { Release, Words } from "../selecting.js";
 import { Sheet } from "../sheet.js";
 import { Spans } from "../spans.js";
 import { clock } from "../status.js";
@@ -241,12 +241,13 @@ dialog.addEventListener("keydown", (event) => {
 // Releasing the mouse highlights. On a touch screen people move the handles first, so there is a
 // button.
 let pointer = { kind: "mouse", inside: false };
+const release = new Release(() => layer?.highlight());
 dialog.addEventListener("pointerdown", ({ pointerType, target }) => {
   if (target !== byId("highlight-editor-mark"))
     pointer = { kind: pointerType, inside: Boolean(layer?.container.contains(target)) };
 });
 document.addEventListener("mouseup", ({ button }) => {
-  if (layer && pointer.inside && pointer.kind !== "touch" && button === 0) setTimeout(() => layer?.highlight());
+  if (layer && pointer.inside && pointer.kind !== "touch" && button === 0) release.wait();
 });
 document.addEventListener("selectionchange", () => {
   byId("highlight-editor-mark").hidden = pointer.kind !== "touch" || !layer || !selectedRange(layer.container);
