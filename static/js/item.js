@@ -7,7 +7,7 @@ import { setUpKeys } from "./keys.js";
 import { trimmed } from "./offsets.js";
 import { writeOn } from "./pieces.js";
 import { Saver } from "./saving.js";
-import { setUpPointer, Words } from "./selecting.js";
+import { Release, setUpPointer, Words } from "./selecting.js";
 import { Sheet } from "./sheet.js";
 import { setUpSnap } from "./snap.js";
 import { Status } from "./status.js";
@@ -177,8 +177,12 @@ const does = {
 
 // Pressing the mouse must not move the pressed element, so the question becomes current on release.
 let pressing = false;
-form.addEventListener("pointerdown", () => (pressing = true));
-addEventListener("pointerup", () => setTimeout(() => (pressing = false)));
+const pressed = new Release(() => (pressing = false));
+form.addEventListener("pointerdown", () => {
+  pressed.drop();
+  pressing = true;
+});
+addEventListener("pointerup", () => pressed.wait());
 addEventListener("pointercancel", () => (pressing = false));
 const unitAt = (target) => sheet.units.find((unit) => unit.element.contains(target));
 form.addEventListener("focusin", ({ target }) => {

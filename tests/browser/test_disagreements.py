@@ -14,7 +14,7 @@ from annotation.models import Campaign
 from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_powered import QUERIES, labels, line
 from tests.browser.axe import violations
-from tests.browser.chromium import come_in
+from tests.browser.chromium import TIMERS_ARE_LATE, come_in
 from tests.cast import write_lines
 from tests.page_cast import make_study
 
@@ -58,6 +58,7 @@ def test_on_a_phone_the_list_takes_two_screens_and_filters_open_on_request(page:
     expect(page.get_by_role("link", name="Make gold")).to_be_hidden()
     page.get_by_text("Actions", exact=True).click()
     expect(page.get_by_role("link", name="Make gold")).to_be_visible()
+    page.evaluate(TIMERS_ARE_LATE)
     page.locator("details.unit summary").first.click()
     expect(page.locator(".opened .unit-words")).to_be_visible()
     # The fragment is replaced, and keeps the keyboard focus.

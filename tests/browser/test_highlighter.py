@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Draft
-from tests.browser.chromium import new_context
+from tests.browser.chromium import TIMERS_ARE_LATE, new_context
 from tests.browser.desk import POINTS, Desk, units_of
 from tests.page_cast import TEXT, Study
 
@@ -52,9 +52,7 @@ class TestABusyBrowser:
 
     @pytest.fixture(autouse=True)
     def _timers_are_late(self, desk: Desk) -> None:
-        desk.page.evaluate(
-            "() => { const soon = setTimeout; window.setTimeout = (act) => soon(act, 60_000); }"
-        )
+        desk.page.evaluate(TIMERS_ARE_LATE)
 
     def test_a_key_does_not_overtake_the_mouse(self, desk: Desk) -> None:
         desk.answer(1, "Yes")
