@@ -109,9 +109,8 @@ byId("load-again").addEventListener("click", () => location.reload());
 const cannot = form.querySelector(".cannot details");
 cannot?.addEventListener("toggle", () => cannot.open && cannot.scrollIntoView({ block: "nearest" }));
 
-function highlightSelection() {
-  const { field, container, text } = board.target ?? {};
-  const selected = container && selectedRange(container);
+function highlightSelection(target = board.target, selected = target && selectedRange(target.container)) {
+  const { field, text } = target ?? {};
   const chosen = selected && trimmed(text, selected);
   const range = chosen && board.spans.fitted(text, chosen);
   if (!range || saver.closed) return false;

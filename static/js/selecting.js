@@ -39,15 +39,23 @@ export function setUpPointer(board, highlightSelection) {
   const button = document.getElementById("highlight");
   let kind = "mouse";
   let from = null;
+  let held = null; // what is selected when a press elsewhere comes before the wait is over
   const release = new Release(() => from === board.target?.container && highlightSelection());
   document.addEventListener("pointerdown", (event) => {
     if (button.contains(/** @type {Node} */ (event.target))) return;
     const there = event.target.closest?.("[data-marks]") ?? null;
-    if (there === from) release.drop();
-    else release.settle();
+    const { target } = board;
+    if (there !== from && release.waiting && from === target?.container) held = [target, selectedRange(from)];
+    release.drop();
     kind = event.pointerType;
     from = there;
   });
+  // A new highlight would move what is pressed, so it waits until the press ends, but not for the click.
+  const settle = () => {
+    if (held) highlightSelection(...held);
+    held = null;
+  };
+  document.addEventListener("mouseup", settle, { capture: true });
   document.addEventListener("mouseup", (event) => {
     if (kind === "touch" || !from || event.button !== 0) return;
     // Two clicks select a word and three a paragraph, so wait for the last click.
