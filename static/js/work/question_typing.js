@@ -37,8 +37,8 @@ function gateWords() {
   if (why.length) return t("No more answers are needed for this question: {why}.", { why: why.join(`, ${t("and")} `) });
   const open = GATES.some((name) => name in values && !values[name]);
   return open
-    ? t("More follows if these answers admit the question.")
-    : t("The question is admitted. What kind of question is it?");
+    ? t("If the question can be used, more questions follow.")
+    : t("The question can be used. What kind of question is it?");
 }
 
 board.refresh = () => {
