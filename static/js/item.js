@@ -109,12 +109,17 @@ byId("load-again").addEventListener("click", () => location.reload());
 const cannot = form.querySelector(".cannot details");
 cannot?.addEventListener("toggle", () => cannot.open && cannot.scrollIntoView({ block: "nearest" }));
 
-function highlightSelection(target = board.target, selected = target && selectedRange(target.container)) {
-  const { field, text } = target ?? {};
+function highlightSelection() {
+  const { target } = board;
+  if (!target || !highlightRange(target, selectedRange(target.container))) return false;
+  document.getSelection().removeAllRanges();
+  return true;
+}
+
+function highlightRange({ field, text }, selected) {
   const chosen = selected && trimmed(text, selected);
   const range = chosen && board.spans.fitted(text, chosen);
   if (!range || saver.closed) return false;
-  document.getSelection().removeAllRanges();
   board.highlight({ ...range, field });
   return true;
 }
@@ -222,7 +227,7 @@ byId("texts").addEventListener(
 for (const field of saver.closed ? form.querySelectorAll("input, textarea") : []) field.disabled = true;
 
 setUpKeys(does);
-setUpPointer(board, highlightSelection);
+setUpPointer(board, highlightSelection, highlightRange);
 board.refresh();
 saver.resume(form.dataset.savedAt);
 showAside();

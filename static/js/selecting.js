@@ -35,24 +35,25 @@ export class Release {
 
 // Releasing the mouse highlights. On a touch screen people move the handles first, so there is a
 // button.
-export function setUpPointer(board, highlightSelection) {
+export function setUpPointer(board, highlightSelection, highlightRange) {
   const button = document.getElementById("highlight");
   let kind = "mouse";
   let from = null;
-  let held = null; // what is selected when a press elsewhere comes before the wait is over
+  let held = null; // what is selected when another press comes before the wait is over
   const release = new Release(() => from === board.target?.container && highlightSelection());
   document.addEventListener("pointerdown", (event) => {
-    if (button.contains(/** @type {Node} */ (event.target))) return;
-    const there = event.target.closest?.("[data-marks]") ?? null;
+    if (!button.contains(/** @type {Node} */ (event.target))) kind = event.pointerType;
+  });
+  document.addEventListener("mousedown", (event) => {
     const { target } = board;
-    if (there !== from && release.waiting && from === target?.container) held = [target, selectedRange(from)];
+    const again = event.detail > 1;
+    if (release.waiting && !again && from === target?.container) held = [target, selectedRange(from)];
     release.drop();
-    kind = event.pointerType;
-    from = there;
+    from = event.target.closest?.("[data-marks]") ?? null;
   });
   // A new highlight would move what is pressed, so it waits until the press ends, but not for the click.
   const settle = () => {
-    if (held) highlightSelection(...held);
+    if (held) highlightRange(...held);
     held = null;
   };
   document.addEventListener("mouseup", settle, { capture: true });

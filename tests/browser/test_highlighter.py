@@ -70,6 +70,13 @@ class TestABusyBrowser:
         assert desk.quotes(1) == [FIRST]
         assert desk.quotes(2) == []
 
+    def test_the_mouse_does_not_overtake_itself(self, desk: Desk) -> None:
+        desk.answer(1, "Yes")
+        desk.sweep(FIRST)
+        desk.sweep("The pier held")
+        desk.page.keyboard.press("j")
+        assert desk.quotes(1) == [FIRST, "The pier held"]
+
 
 class TestUndo:
     def test_redo_restores_what_undo_removed_and_is_saved(self, desk: Desk) -> None:
@@ -127,6 +134,17 @@ class TestInTheText:
         expect(desk.page.locator("#spoken")).to_have_text("Zoë, highlighted for question 1")
         desk.page.keyboard.press("Delete")
         assert desk.quotes(1) == []
+
+    def test_two_clicks_highlight_a_word_and_three_a_paragraph(self, desk: Desk) -> None:
+        desk.answer(1, "Yes")
+        left, top, *_ = places_of(desk, "harbour")
+        desk.page.mouse.dblclick(left + 2, top)
+        listed = desk.page.locator(".unit.now .quote > button:first-child")
+        expect(listed).to_have_text(["harbour"])
+        desk.page.keyboard.press("z")
+        desk.page.mouse.click(left + 2, top, click_count=3)
+        expect(listed).to_have_count(1)
+        assert desk.quotes(1) == [TEXT.partition("\r\n")[0]]
 
     def test_clicks_on_an_overlap_cycle_through_the_highlights(self, desk: Desk) -> None:
         desk.answer(1, "Yes")
