@@ -13,7 +13,6 @@ import { setUpSnap } from "./snap.js";
 import { Status } from "./status.js";
 import { outbox, setAside } from "./store.js";
 import { Timer } from "./timer.js";
-import { setUpView } from "./view.js";
 
 const byId = (id) => document.getElementById(id);
 const form = byId("sheet");
@@ -137,6 +136,11 @@ for (const { container } of texts.values()) {
   container.addEventListener("focus", () => container.matches(":focus-visible") && cursor(container).enter());
 }
 
+async function turnsView() {
+  const { setUpView } = await import("./view.js");
+  return setUpView(byId("view"), texts, { changed: () => board.refresh(), say });
+}
+
 const does = {
   more: {}, // a protocol's own keys: letter to function; false leaves the key to the browser
   leaf: (link) => byId(link)?.click() ?? false,
@@ -149,7 +153,7 @@ const does = {
   undo: () => !saver.closed && board.undo(),
   redo: () => !saver.closed && board.redo(),
   snap: setUpSnap(byId("snap"), say),
-  view: setUpView(byId("view"), texts, { changed: () => board.refresh(), say }),
+  view: document.querySelector(".markdown") ? await turnsView() : () => false,
   list: () => board.spans.quotes.enter(),
   inQuote: (event, line) => board.spans.quotes.key(event, line),
   guideline: () => drawer.toggle(),

@@ -5,7 +5,7 @@ import { hideSigns } from "./segments.js";
 import { t } from "./words.js";
 
 /**
- * Set up the switch; return the function that toggles it.
+ * Set up the switch of a page with texts in Markdown; return the function that toggles it.
  * @param {PageElement} button
  * @param {Map<string, {container: HTMLElement, text: string}>} texts
  * @param {{changed: () => void, say: (words: string) => void}} page
@@ -13,7 +13,7 @@ import { t } from "./words.js";
 export function setUpView(button, texts, { changed, say }) {
   const rendered = [...document.querySelectorAll(".markdown")];
   const setting = `tandem.view.${button.dataset.campaign}`;
-  const isSource = () => rendered[0]?.classList.contains("as-source") ?? true;
+  const isSource = () => rendered[0].classList.contains("as-source");
 
   /** @param {boolean} source */
   function show(source) {
@@ -23,7 +23,6 @@ export function setUpView(button, texts, { changed, say }) {
   }
 
   function turn() {
-    if (!rendered.length) return false;
     show(!isSource());
     try {
       localStorage.setItem(setting, isSource() ? "source" : "rendered");
@@ -36,8 +35,7 @@ export function setUpView(button, texts, { changed, say }) {
     return true;
   }
 
-  button.hidden = !rendered.length;
-  if (!rendered.length) return turn;
+  button.hidden = false;
   let chosen = null;
   try {
     chosen = localStorage.getItem(setting);

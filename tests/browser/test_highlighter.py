@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Draft
+from datasets.models import Report
 from tests.browser.chromium import TIMERS_ARE_LATE, new_context
 from tests.browser.desk import POINTS, Desk, units_of
 from tests.page_cast import TEXT, Study
@@ -76,6 +77,36 @@ class TestABusyBrowser:
         desk.sweep("The pier held")
         desk.page.keyboard.press("j")
         assert desk.quotes(1) == [FIRST, "The pier held"]
+
+
+def test_a_text_in_markdown_is_highlighted_rendered_or_as_written(
+    errors: list[str], page: Page, study: Study
+) -> None:
+    text = (
+        "# Zoë 🛶\n\nShe *crossed* the **harbour at dawn**.\n\n- The crew paid\n- The pier held\n"
+    )
+    Report.objects.update(text=text)
+    desk = Desk(page, study)
+    desk.begin("ada")
+    switch, listed = page.locator("#view"), page.locator(".unit.now .quote > button:first-child")
+    expect(switch).to_have_attribute("aria-pressed", "false")
+    expect(page.locator(".markdown .sign").first).to_be_visible()
+    desk.answer(1, "Yes")
+    desk.drag("*crossed* the")
+    page.keyboard.press("v")
+    expect(switch).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".markdown .sign").first).to_be_hidden()
+    expect(page.locator(".markdown li")).to_have_text(["- The crew paid", "- The pier held"])
+    desk.drag("harbour at dawn")
+    expect(listed).to_have_text(["*crossed* the", "harbour at dawn"])
+    desk.saved()
+    page.reload()
+    desk.ready()
+    expect(switch).to_have_attribute("aria-pressed", "true")
+    evidence = Draft.objects.get().payload["units"]["q:0"]["evidence"]
+    assert [(quote["quote"], quote["start"]) for quote in evidence] == [
+        (words, text.index(words)) for words in ("*crossed* the", "harbour at dawn")
+    ]
 
 
 class TestUndo:
