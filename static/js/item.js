@@ -136,7 +136,7 @@ for (const { container } of texts.values()) {
   container.addEventListener("focus", () => container.matches(":focus-visible") && cursor(container).enter());
 }
 
-async function turnsView() {
+async function viewSwitch() {
   const { setUpView } = await import("./view.js");
   return setUpView(byId("view"), texts, { changed: () => board.refresh(), say });
 }
@@ -153,7 +153,7 @@ const does = {
   undo: () => !saver.closed && board.undo(),
   redo: () => !saver.closed && board.redo(),
   snap: setUpSnap(byId("snap"), say),
-  view: document.querySelector(".markdown") ? await turnsView() : () => false,
+  view: document.querySelector(".markdown") ? await viewSwitch() : () => false,
   list: () => board.spans.quotes.enter(),
   inQuote: (event, line) => board.spans.quotes.key(event, line),
   guideline: () => drawer.toggle(),
