@@ -11,8 +11,11 @@ from functools import cached_property
 from typing import Any
 
 from celery import Celery
+from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+TRANSPORT_ALIASES["filesystem"] = "config.file_broker:Transport"
 
 
 class Application(Celery):
