@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from annotation.models import Assignment, Draft, Response, Span
@@ -54,17 +53,9 @@ class StaleDraftError(Exception):
 
 
 def read_draft_state(assignment: Assignment) -> DraftState:
-    draft, responses = _read_rows(assignment)
-    return draft_state(draft, responses[0] if responses else None)
-
-
-def _read_rows(
-    assignment: Assignment, key: str | None = None
-) -> tuple[Draft | None, list[Response]]:
-    """Return an assignment's draft, its current response, and its response to this key."""
     draft = _draft.first(assignment=assignment.pk)
-    responses = _responses.all(assignment=assignment.pk, key=key)
-    return draft[0] if draft else None, [response for response, _ in responses]
+    response = _current.first(assignment=assignment.pk)
+    return draft_state(draft[0] if draft else None, response[0] if response else None)
 
 
 def draft_state(draft: Draft | None, response: Response | None) -> DraftState:
@@ -159,12 +150,10 @@ def _texts(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
-def _current_or_sent() -> QuerySet[Response]:
-    sent = Q(key=Parameter("key", Response._meta.get_field("key")))
-    return Response.objects.filter(Q(current=True) | sent, assignment=Parameter("assignment"))
-
-
 _draft = PreparedModels(
     lambda: Draft.objects.filter(assignment=Parameter("assignment")), {"": columns_of(Draft)}
 )
-_responses = PreparedModels(_current_or_sent, {"": columns_of(Response)})
+_current = PreparedModels(
+    lambda: Response.objects.filter(assignment=Parameter("assignment"), current=True),
+    {"": columns_of(Response)},
+)

@@ -79,6 +79,7 @@ class TestRefusals:
 
     def test_a_person_cannot_be_named_as_the_judge_that_stratifies(self, first: Campaign) -> None:
         rater("ann")
+        judge("robot")
         with pytest.raises(CommandError, match="names judge 'ann', which does not exist"):
             rating("strata=ann")
 
