@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import json
 import sys
 from collections import Counter
@@ -276,7 +277,8 @@ class TestStoredCounts:
         tried("ada", "my-secret-pass-phrase")
         tried("my-secret-pass-phrase", "x")
         tried("ada", PASSWORD)
-        kept = str(list(LogInCount.objects.values()))
+        # A digest may contain "ada" by chance.
+        kept = re.sub(r"'[0-9a-f]{32}'", "", str(list(LogInCount.objects.values())))
         for secret in ("my-secret", "ada", HERE):
             assert secret not in kept
 
