@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import re
 import json
+import re
 import sys
 from collections import Counter
 from pathlib import Path
