@@ -1,9 +1,9 @@
 """Celery's broker in a folder, for a site without Redis or Valkey.
 
-kombu writes a message into the very file in which a worker looks for it, and a worker copies it to
-the folder for temporary files before it reads it, where another worker's copy may replace it. A
-worker that finds half a message ends. Here a message is whole as soon as it can be found, and one
-worker takes it.
+kombu writes a message into the very file in which a worker looks for it. A worker moves it to the
+folder for temporary files before it reads it; if that is another file system, the move is a copy,
+which another worker's copy may replace. A worker that finds half a message ends. Here a message is
+whole as soon as it can be found, and one worker takes it.
 """
 
 from __future__ import annotations

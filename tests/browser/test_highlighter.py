@@ -241,6 +241,7 @@ class TestInTheList:
         desk.answer(1, "Yes")
         desk.drag(FIRST)
         desk.drag(SECOND)
+        assert desk.quotes(1) == [FIRST, SECOND]
         desk.page.keyboard.press("l")
         self.arrows_go_through_it_and_out_of_it(desk)
         for key in ("k", "l"):
