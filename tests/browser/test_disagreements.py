@@ -23,6 +23,8 @@ TELEPHONE: ViewportSize = {"width": 390, "height": 844}
 DESK: ViewportSize = {"width": 1280, "height": 800}
 HEIGHT = "document.documentElement.scrollHeight / innerHeight"
 WIDTH = "document.documentElement.scrollWidth"
+# A browser scrolls to keep what is read in its place only when it draws.
+DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
 @pytest.fixture
@@ -61,13 +63,16 @@ def test_on_a_phone_the_list_takes_two_screens_and_filters_open_on_request(page:
     page.evaluate(TIMERS_ARE_LATE)
     page.locator("details.unit summary").first.click()
     expect(page.locator(".opened .unit-words")).to_be_visible()
-    # The fragment is replaced, and keeps the keyboard focus.
+    # The fragment is replaced, and keeps the keyboard focus and the page's place.
     save = page.get_by_role("button", name="Save")
     page.get_by_label("Ambiguous").check()
     save.focus()
+    scrolled = save.evaluate("button => { button.scrollIntoView(); return scrollY }")
     page.keyboard.press("Enter")
     expect(page.get_by_text("Tagged ambiguous by rita")).to_be_visible()
     expect(save).to_be_focused()
+    page.evaluate(DRAWN)
+    assert page.evaluate("scrollY") == scrolled > 0
     assert page.evaluate(WIDTH) <= TELEPHONE["width"]
     assert violations(page, "disagreements on a telephone", rare=True) == []
 
