@@ -1,5 +1,5 @@
-// Keeps the place of the keyboard and of the page when htmx replaces a part. htmx keeps the focus of
-// elements with an id; others would lose it to the top of the page.
+// Keeps the keyboard's place when htmx replaces the part that has it. htmx does so for elements with
+// an id; others would lose the focus to the top of the page.
 
 /** @param {Element} element */
 function described(element) {
@@ -16,9 +16,6 @@ export function setUpFocus() {
   let lost = "";
   document.body.addEventListener("htmx:beforeSwap", (event) => {
     const { target } = /** @type {CustomEvent} */ (event).detail;
-    // For a moment the new part stands above the old one; a browser that kept the old one in its place
-    // would scroll the page down by as much.
-    target.style.overflowAnchor = "none";
     const had = document.activeElement;
     if (had && had !== document.body && target.contains(had)) lost = described(had);
   });
