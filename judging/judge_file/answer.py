@@ -5,7 +5,9 @@ A parser of texts reads one unit at a time, `lines` and `json` with `each` sever
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import re2
@@ -25,14 +27,14 @@ from judging.parsers.schema import SCHEMA
 from judging.parsers.tags import TagsParser
 
 Table = Mapping[str, Any]
-COMMON = ("parser", "take", "refusal", "map", "variable")
+COMMON = ("parser", "take", "refusal", "map", "variable", "as_published")
 MAX_PATTERN = 2_000
 
 
-def build(table: Table, protocol: Protocol) -> Parser:
+def build(table: Table, protocol: Protocol, prompt: str = "") -> Parser:
     """Return the parser of a table, checked against the variables of a protocol.
 
-    Raises FileError.
+    The options' own texts are found in the `prompt`, the text of the messages. Raises FileError.
     """
     name = table.get("parser", "schema")
     if not isinstance(name, str) or name not in PARSERS:
@@ -45,7 +47,52 @@ def build(table: Table, protocol: Protocol) -> Parser:
         raise FileError(
             f"{unknown[0]!r} is not a key of the parser {name}; it has {names}", path=(unknown[0],)
         )
-    return make(table, protocol)
+    parser = make(table, protocol)
+    verdicts = getattr(parser, "verdicts", None)
+    if not prompt or not isinstance(verdicts, Verdicts):
+        return parser
+    words = [
+        str(word)
+        for variable in protocol.variables
+        if variable.name in parser.reads
+        for word in verdicts.maps.get(variable.name) or variable.answers
+    ]
+    return replace(parser, verdicts=replace(verdicts, texts=option_texts(prompt, words)))  # type: ignore[type-var]
+
+
+def option_texts(prompt: str, words: Sequence[str]) -> Mapping[str, str]:
+    """Return the text that a prompt gives for each word, as in `A: the passages support it`."""
+    found: dict[str, str] = {}
+    for line in prompt.splitlines():
+        word, mark, text = line.strip(" \t-*•").partition(":")
+        for each in words:
+            if mark and word.strip(" \"'()[]*`").casefold() == each.casefold():
+                found.setdefault(each.casefold(), text.strip().rstrip("."))
+    return found
+
+
+def shortcomings(table: Table) -> Iterator[FileError]:
+    """Yield what keeps a parser from reading only whole statements; nothing for a published judge.
+
+    Judges that exist run on with such a table. A new file is refused.
+    """
+    if table.get("as_published"):
+        return
+    if table.get("parser") == "regex":
+        if table.get("take") == "last" and not table.get("marker"):
+            yield FileError(
+                "take = 'last' needs the words that announce a verdict, so that none of them is "
+                "overlooked: marker = 'final score:'. For a judge that has to be read as it was "
+                "published, give as_published = true",
+                path=("take",),
+            )
+        if re.search(r"\\W[*+]?\)?\$?$", str(table.get("pattern", ""))):
+            yield FileError(
+                "the pattern ends in \\W*$, which reads 4+ as 4 and overlooks what follows on "
+                "another line; end it with the verdict, since Tandem checks what surrounds it. For "
+                "a judge that has to be read as it was published, give as_published = true",
+                path=("pattern",),
+            )
 
 
 def _verdicts(table: Table, protocol: Protocol) -> Verdicts:
@@ -63,8 +110,20 @@ def _verdicts(table: Table, protocol: Protocol) -> Verdicts:
         raise FileError(
             "map has a table for each variable, such as [answer.map.relevant]", path=("map",)
         )
+    marker, published = table.get("marker", ""), table.get("as_published", False)
+    if not isinstance(marker, str) or ("marker" in table and not re.search(r"\w", marker)):
+        raise FileError(
+            "marker is not a text; give the words before a verdict, such as 'final score:'",
+            path=("marker",),
+        )
+    if not isinstance(published, bool):
+        raise FileError("as_published is neither true nor false", path=("as_published",))
     return Verdicts(
-        {name: _map(name, codes, protocol) for name, codes in maps.items()}, take, tuple(refusal)
+        {name: _map(name, codes, protocol) for name, codes in maps.items()},
+        take,
+        tuple(refusal),
+        marker,
+        as_published=published,
     )
 
 
@@ -136,7 +195,12 @@ def _regex(table: Table, protocol: Protocol) -> Parser:
 
 
 def _letter(table: Table, protocol: Protocol) -> Parser:
-    return LetterParser(_variable(table, protocol), _verdicts(table, protocol))
+    named = table.get("variable")
+    if isinstance(named, list) and named and all(isinstance(name, str) for name in named):
+        for name in named:
+            variables_named(name, protocol, ("variable",))
+        return LetterParser(tuple(named), _verdicts(table, protocol))
+    return LetterParser((_variable(table, protocol),), _verdicts(table, protocol))
 
 
 def _lines(table: Table, protocol: Protocol) -> Parser:
@@ -207,9 +271,9 @@ Make = Callable[[Table, Protocol], Parser]
 PARSERS: dict[str, tuple[tuple[str, ...], Make]] = {
     "schema": ((), lambda table, protocol: SCHEMA),
     "json": (("path", "each"), _json),
-    "regex": (("pattern",), _regex),
-    "letter": ((), _letter),
-    "tags": (("tag",), _tags),
+    "regex": (("pattern", "marker"), _regex),
+    "letter": (("marker",), _letter),
+    "tags": (("tag", "marker"), _tags),
     "lines": (("separator",), _lines),
     "first-token": (("mass_floor",), _first_token),
     "expected": (("mass_floor",), _expected),

@@ -277,7 +277,8 @@ class _Reader:
     def _parser(self, protocol: Protocol) -> Parser:
         table = self.document.get("answer", {})
         try:
-            return answer.build(table, protocol)
+            texts = (row.get("text", "") for row in self.document.get("messages", []))
+            return answer.build(table, protocol, "\n".join(texts))
         except FileError as error:
             *above, key = ("answer", *(error.path or ("parser",)))
             error.line = self.lines.of(".".join(above), key)

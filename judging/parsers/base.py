@@ -11,9 +11,26 @@ from typing import Any, Literal, Protocol, get_args
 
 from judging.backends.base import Answer, AskedUnit
 
-Step = Literal["as-is", "thinking", "fence", "prose", "trailing-comma", "smart-quotes"]
+Step = Literal[
+    "as-is",
+    "thinking",
+    "fence",
+    "prose",
+    "trailing-comma",
+    "smart-quotes",
+    "line-breaks",
+    "comments",
+    "python",
+    "boolean",
+    "invisible",
+    "width",
+    "html",
+    "latex",
+    "markdown",
+]
 STEPS: tuple[Step, ...] = get_args(Step)
-"""The steps of the ladder. `judging.parsers.ladder` says what each of them does."""
+"""The steps by which an answer is found. `judging.parsers.ladder` says what those on JSON do, and
+`judging.parsers.normal` those on a text that a verdict is read from."""
 
 Fault = Literal["unreadable", "ambiguous", "refused", "off-label"]
 UnitVariable = tuple[str, str]
@@ -56,7 +73,7 @@ class Reading:
     corrections keep the length. The object that was read begins at `start`. `scores` and `missing`
     are given by parsers that read probabilities: a variable in `missing` has a reason instead of a
     code. `grades` are the verdicts as the judge gave them, where its file maps several of them to
-    one code.
+    one code. `places` are the spans of the completion from which verdicts were read.
     """
 
     units: Mapping[str, Any]
@@ -66,6 +83,7 @@ class Reading:
     scores: Mapping[UnitVariable, Score] = field(default_factory=dict)
     missing: Mapping[UnitVariable, Fault] = field(default_factory=dict)
     grades: Mapping[UnitVariable, str] = field(default_factory=dict)
+    places: Mapping[UnitVariable, tuple[int, int]] = field(default_factory=dict)
 
 
 class Parser(Protocol):

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from judging.backends.base import Answer
+from judging.backends.base import Answer, AskedVariable
 from judging.backends.decision_questions import MASS_FLOOR, Decision, NoLabelError, label_of
 from judging.backends.logprobs import Likelihoods, NoLikelihoodError, likelihoods_at, locate_tokens
 from judging.parsers.base import ExpectedAnswer, Reading, UnreadError
 from judging.parsers.codes import Verdict, Verdicts, reading_of, variables_of
 from judging.parsers.decisions import score_from
-from judging.parsers.ladder import Part, body_of
+from judging.parsers.ladder import body_of
+from judging.parsers.statements import delimited
 
 _MARKS = " \t\r\n*_`\"'“‘([{"
 
@@ -43,10 +44,14 @@ class FirstTokenParser:
         (unit,) = expected.units
         (variable,) = variables_of(unit, (self.variable,))
         table = self.verdicts.table(variable)
-        span = _option(body, table)
-        self.verdicts.check_refusal(body.inside, span is not None)
-        if span is None:
+        normal = self.verdicts.normal(body)
+        found = _option(normal.text, table)
+        self.verdicts.check_refusal(body.inside, found is not None)
+        if found is None:
             raise UnreadError("the answer does not begin with one of the options")
+        if not self.verdicts.as_published:
+            self._check_whole(normal.text, found, variable)
+        span = normal.place(*found)
         try:
             tokens = locate_tokens(answer.text, answer.logprobs)
             likely = likelihoods_at(answer.text, tokens, span, tuple(table))
@@ -60,17 +65,26 @@ class FirstTokenParser:
         option = answer.text[slice(*span)]
         # The most probable code may belong to several options that were not sampled.
         grade = self.verdicts.grade(variable, option) if table[option] == label else ""
-        read = reading_of([(unit, {variable.name: Verdict(label, grade)})], body.steps)
+        steps = (*body.steps, *normal.steps(*found))
+        read = reading_of([(unit, {variable.name: Verdict(label, grade)})], steps)
         score = score_from(variable, decision)
         return replace(read, scores={(unit.name, variable.name): score})
 
+    def _check_whole(self, text: str, span: tuple[int, int], variable: AskedVariable) -> None:
+        """Raise UnreadError unless the option is the whole of what the answer says."""
+        word = delimited(text, *span, self.verdicts.table(variable))
+        if word is None:
+            raise UnreadError("the option at the beginning is a part of something else")
+        first = self.verdicts.take == "first"
+        self.verdicts.check_rest([variable], text[word.end :], [word.text], first=first)
 
-def _option(body: Part, table: Mapping[str, str]) -> tuple[int, int] | None:
-    """Return the span of the option with which an answer begins; the longest if several match."""
-    start = body.start + len(body.inside) - len(body.inside.lstrip(_MARKS))
+
+def _option(text: str, table: Mapping[str, str]) -> tuple[int, int] | None:
+    """Return the span of the option with which a text begins; the longest if several match."""
+    start = len(text) - len(text.lstrip(_MARKS))
     for option in sorted(table, key=len, reverse=True):
         end = start + len(option)
-        if body.text[start:end] == option and not body.text[end : end + 1].isalnum():
+        if text[start:end] == option and not text[end : end + 1].isalnum():
             return start, end
     return None
 

@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judging.backends.base import Answer, AskedUnit
-from judging.parsers.base import ExpectedAnswer, Reading, UnreadError
+from judging.backends.base import Answer, AskedUnit, AskedVariable
+from judging.parsers.base import ExpectedAnswer, Reading, Step, UnreadError
 from judging.parsers.codes import PLAIN, Verdict, Verdicts, reading_of, variables_of
-from judging.parsers.ladder import find_json
+from judging.parsers.ladder import find_json, without_thinking
+from judging.parsers.normal import normalise
+from judging.parsers.statements import sole_word
 
 Path = tuple[str | int | None, ...]
 """The names and numbers of a path, and None for all elements."""
@@ -73,18 +75,30 @@ class JsonParser:
 
     def read(self, answer: Answer, expected: ExpectedAnswer) -> Reading:
         try:
-            found = find_json(answer.text, self._fits, "{[", self.verdicts.take)
+            found = find_json(answer.text, self._fits, self._keys, "{[", self.verdicts.take)
         except UnreadError as error:
             if error.fault == "unreadable":
                 self.verdicts.check_refusal(answer.text, has_verdict=False)
             raise
         self.verdicts.check_refusal(answer.text, has_verdict=True)
         parts = self._parts(found.value, len(expected.units))
-        read = (
-            (unit, self._verdicts(unit, part))
+        words: list[str] = []
+        steps: list[Step] = list(found.part.steps)
+        read = [
+            (unit, self._verdicts(unit, part, words, steps))
             for unit, part in zip(expected.units, parts, strict=True)
-        )
-        return reading_of(read, found.part.steps)
+        ]
+        if not self.verdicts.as_published:
+            variables = [v for unit in expected.units for v in variables_of(unit, self.paths)]
+            check_after(self.verdicts, variables, answer.text, found.part.end, words)
+        return reading_of(read, steps)
+
+    @property
+    def _keys(self) -> Sequence[str]:
+        """The names of which an answer has at least one."""
+        heads = [self.each] if self.each else list(self.paths.values())
+        firsts = (next((step for step in head if isinstance(step, str)), "") for head in heads)
+        return [first for first in firsts if first]
 
     def _fits(self, value: Any) -> bool:
         """Whether a value contains the paths. Text in braces need not be an answer."""
@@ -100,15 +114,53 @@ class JsonParser:
             raise UnreadError(f"the answer has {len(parts)} elements for {count} units")
         return parts
 
-    def _verdicts(self, unit: AskedUnit, part: Any) -> dict[str, Verdict]:
+    def _verdicts(
+        self, unit: AskedUnit, part: Any, words: list[str], steps: list[Step]
+    ) -> dict[str, Verdict]:
+        """Return the verdicts of one part, and note their words and the steps that they needed."""
         verdicts = {}
         for variable in variables_of(unit, self.paths):
-            values = list(values_at(part, self.paths[variable.name]))
-            captured = [text for value in values if (text := as_text(value)) is not None]
+            table = self.verdicts.table(variable)
+            captured = []
+            for value in values_at(part, self.paths[variable.name]):
+                if (text := as_text(value)) is not None:
+                    word, needed = (text, ()) if self.verdicts.as_published else _word(value, table)
+                    captured.append(word)
+                    steps += needed
             if not captured and variable.asked_if:
                 continue
             verdicts[variable.name] = self.verdicts.verdict(variable, captured)
+            words += captured
         return verdicts
+
+
+def _word(value: Any, table: Mapping[str, str]) -> tuple[str, tuple[Step, ...]]:
+    """Return the word that a value stands for, and the steps by which it was found."""
+    text = as_text(value) or ""
+    if text in ("true", "false"):
+        for pair in (("true", "false"), ("1", "0"), ("yes", "no")):
+            if set(pair) <= table.keys():
+                word = pair[0] if text == "true" else pair[1]
+                return word, () if word == text else ("boolean",)
+    if not isinstance(value, str):
+        return text, ()
+    normal = normalise(text, 0, len(text))
+    word = sole_word(normal.text, table)
+    return (text, ()) if word is None else (word, normal.steps(0, len(normal.text)))
+
+
+def check_after(
+    verdicts: Verdicts,
+    variables: Sequence[AskedVariable],
+    text: str,
+    end: int,
+    words: Sequence[str],
+) -> None:
+    """Raise UnreadError if what follows an object that ends at `end` could be another verdict."""
+    if text[end:].strip():
+        body = without_thinking(text)
+        rest = normalise(body.text, end, len(text)).text
+        verdicts.check_rest(variables, rest, words, first=verdicts.take == "first")
 
 
 def as_text(value: Any) -> str | None:

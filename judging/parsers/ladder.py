@@ -3,14 +3,19 @@
 Each step that was needed is named, so that a report can count it:
 
 - `as-is`: the text is the answer.
-- `thinking`: a reasoning block before the answer is set aside.
+- `thinking`: reasoning blocks are set aside (`judging.parsers.reasoning`).
 - `fence`: the answer is in a Markdown fence.
 - `prose`: words before or after the answer are set aside.
 - `trailing-comma`: a comma after the last member of an object or array is left out.
 - `smart-quotes`: typographic quotation marks that delimit a string are replaced by plain ones.
+- `line-breaks`: line breaks and tabs within strings are taken as they are.
+- `comments`: comments within the JSON are left out.
+- `python`: the answer is written as Python writes a dict.
+- `boolean`: true and false are read as 1 and 0, or as yes and no.
 
-If two different objects fit, the answer is ambiguous. Corrections replace single characters, so
-offsets in the corrected text are those in the completion.
+Each brace that holds a key of the answer must be readable, and if two different objects fit, the
+answer is ambiguous. Corrections replace single characters, so offsets in the corrected text are
+those in the completion.
 """
 
 from __future__ import annotations
@@ -18,10 +23,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from judging.parsers.base import STEPS, Step, UnreadError
+from judging.parsers.reasoning import blank, reasoning_spans
 
 Take = Literal["", "first", "last"]
 IsAnswer = Callable[[Any], bool]
@@ -29,8 +35,7 @@ IsAnswer = Callable[[Any], bool]
 MAX_LENGTH = 200_000
 MAX_VALUES = 100
 MAX_MENDED = 8
-_CLOSED = re.compile(r"</(think|thinking|reasoning|reflection)>", re.IGNORECASE)
-_OPENED = re.compile(r"\s*<(think|thinking|reasoning|reflection)>", re.IGNORECASE)
+MAX_KEY_DISTANCE = 2_000
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^`\n]*\n?$")
 Span = tuple[int, int]
 _OPENING, _CLOSING = "“„‟«", "”“‟»"
@@ -62,27 +67,14 @@ class FoundObject:
     part: Part
 
 
-def without_thinking(text: str) -> Part:
-    """Return the part after a reasoning block. Raises UnreadError if the block never ends.
+def without_thinking(text: str, own: Sequence[str] = ()) -> Part:
+    """Return a text with its reasoning blocks blanked out. Raises UnreadError if one never ends.
 
-    A chat template may have opened the block, so that only its end is in the completion.
+    `own` are the marks and patterns of the judge file.
     """
-    whole = Part(text, 0, len(text))
-    # Everything after the first end is the answer, even if a second end follows a verdict.
-    if end := _CLOSED.search(text):
-        return whole.narrowed(end.end(), len(text), "thinking")
-    if _OPENED.match(text):
-        raise UnreadError("the reasoning block never ends, so there is no answer")
-    return whole
-
-
-def reasoning_in(text: str) -> str:
-    """Return the reasoning block of a completion, empty if it has none."""
-    try:
-        start = without_thinking(text).start
-    except UnreadError:
-        return _OPENED.sub("", text, count=1).strip()
-    return _CLOSED.sub("", _OPENED.sub("", text[:start], count=1)).strip()
+    if spans := reasoning_spans(text, own):
+        return Part(blank(text, spans), 0, len(text), ("thinking",))
+    return Part(text, 0, len(text))
 
 
 def strip_fence(part: Part) -> Part:
@@ -110,22 +102,25 @@ def _fences(part: Part) -> Iterator[tuple[Span, Span]]:
             opened, mark = (begin, at), fence[1]
 
 
-def body_of(text: str) -> Part:
+def body_of(text: str, own: Sequence[str] = ()) -> Part:
     """Return a model's answer without its reasoning and without a fence around all of it.
 
-    Raises UnreadError if nothing is left.
+    `own` are the marks and patterns of the judge file. Raises UnreadError if nothing is left.
     """
-    part = strip_fence(without_thinking(text))
+    part = strip_fence(without_thinking(text, own))
     if not part.inside.strip():
         raise UnreadError("the completion has no text besides its reasoning")
     return part
 
 
-def find_json(text: str, fits: IsAnswer, opening: str = "{", take: Take = "") -> FoundObject:
+def find_json(
+    text: str, fits: IsAnswer, keys: Sequence[str], opening: str = "{", take: Take = ""
+) -> FoundObject:
     """Return the one JSON object in a text that fits. Raises UnreadError.
 
-    `opening` says whether an array may be the answer too. If several different ones fit, `take`
-    chooses the first or the last, or the text is ambiguous.
+    `keys` are names of which an answer has at least one: every brace that holds one of them must
+    be readable. `opening` says whether an array may be the answer too. If several different ones
+    fit, `take` chooses the first or the last, or the text is ambiguous.
     """
     plain = _decoded(text)
     if plain is not None:
@@ -136,11 +131,21 @@ def find_json(text: str, fits: IsAnswer, opening: str = "{", take: Take = "") ->
     part = without_thinking(text)
     if part.end - part.start > MAX_LENGTH:
         raise UnreadError(f"the completion has over {MAX_LENGTH:,} characters besides its answer")
-    if found := [each for each in _values(part, opening) if fits(each.value)]:
+    search = _Search(part, opening, keys)
+    values = list(search.values())
+    found = [each for each in values if fits(each.value)]
+    unfit = any(_has_key(each.value, keys) for each in values if not fits(each.value))
+    if found and (search.broken or unfit):
+        raise UnreadError("one of the answers in the completion cannot be read", "ambiguous")
+    if found:
         return _only(found, take)
     if not part.inside.strip():
         raise UnreadError("the completion has no text besides its reasoning")
     raise UnreadError("the completion contains no JSON that fits")
+
+
+def _has_key(value: Any, keys: Sequence[str]) -> bool:
+    return isinstance(value, dict) and any(key in value for key in keys)
 
 
 def _decoded(text: str) -> Any:
@@ -153,21 +158,42 @@ def _decoded(text: str) -> Any:
         return None
 
 
-def _values(part: Part, opening: str) -> Iterator[FoundObject]:
-    """Yield the outermost JSON values of a part, corrected if necessary."""
-    brackets = re.compile(f"[{re.escape(opening)}]")
-    at, mended, fences = part.start, 0, list(_fences(part))
-    for _ in range(MAX_VALUES):
-        if not (bracket := brackets.search(part.text, at, part.end)):
-            return
-        at = bracket.start()
-        found = _value_at(part, at, fences, remedies=mended < MAX_MENDED)
-        if found is None:
-            mended += 1
-            at += 1
-        else:
-            yield found
-            at = found.part.end
+@dataclass
+class _Search:
+    """Finds the outermost JSON values of a part, corrected if necessary.
+
+    `broken` tells whether a bracket that holds one of the keys could not be read.
+    """
+
+    part: Part
+    opening: str
+    keys: Sequence[str]
+    broken: bool = False
+    mended: int = field(default=0, init=False)
+
+    def values(self) -> Iterator[FoundObject]:
+        part, brackets = self.part, re.compile(f"[{re.escape(self.opening)}]")
+        at, fences = part.start, list(_fences(part))
+        for _ in range(MAX_VALUES):
+            if not (bracket := brackets.search(part.text, at, part.end)):
+                return
+            at = bracket.start()
+            found = _value_at(part, at, fences, remedies=self.mended < MAX_MENDED)
+            if found is None:
+                self.mended += 1
+                at += 1
+                self.broken = self.broken or self._holds_key(at)
+            else:
+                yield found
+                at = found.part.end
+
+    def _holds_key(self, at: int) -> bool:
+        """Return whether a key follows a bracket that cannot be read, before the next bracket."""
+        end = self.part.text.find("{", at, self.part.end)
+        end = min(end if end >= 0 else self.part.end, at + MAX_KEY_DISTANCE)
+        names = "|".join(map(re.escape, self.keys))
+        pattern = rf"(?<!\w)(?:{names})(?!\w)[\"'”’“]?\s*[:=]"
+        return bool(names and re.search(pattern, self.part.text[at:end], re.IGNORECASE))
 
 
 def _value_at(
@@ -176,19 +202,22 @@ def _value_at(
     for steps in ((), *_MENDS) if remedies else ((),):
         text = part.text[: part.end]
         for step in steps:
-            text = _MEND[step](text, start)
-        text += part.text[part.end :]
-        if steps and text == part.text:
-            continue
-        try:
-            value, end = _DECODER.raw_decode(text, start)
-        except UnreadError:
-            raise
-        except (ValueError, RecursionError):
-            continue
-        if end <= part.end:
-            steps = _around(part, (start, end), fences, steps)
-            return FoundObject(value, Part(text, start, end, steps))
+            if (mended := _MEND[step](text, start)) == text:
+                break
+            text = mended
+        else:
+            text += part.text[part.end :]
+            for decoder, breaks in ((_DECODER, ()), (_LENIENT, ("line-breaks",))):
+                try:
+                    value, end = decoder.raw_decode(text, start)
+                except UnreadError:
+                    raise
+                except (ValueError, RecursionError):
+                    continue
+                if end <= part.end:
+                    needed = _around(part, (start, end), fences, (*steps, *breaks))
+                    value = _without_stand_ins(value) if "python" in steps else value
+                    return FoundObject(value, Part(text, start, end, needed))
     return None
 
 
@@ -209,20 +238,75 @@ def _around(
 
 
 def _only(found: list[FoundObject], take: Take) -> FoundObject:
-    if take:
-        return found[0 if take == "first" else -1]
-    if any(each.value != found[0].value for each in found):
+    if take == "first":
+        return found[0]
+    if not take and any(each.value != found[0].value for each in found):
         raise UnreadError("the completion contains two different answers", "ambiguous")
-    return found[0]
+    return found[-1]
 
 
 def _without_trailing_commas(text: str, start: int) -> str:
     """Replace each comma before a closing bracket by a space."""
+    if not _TRAILING_COMMA.search(text, start):
+        return text
     letters = list(text)
     for at, letter in _outside_strings(text, start):
         if letter == "," and _follows(text, at, "}]"):
             letters[at] = " "
     return "".join(letters)
+
+
+def _without_comments(text: str, start: int) -> str:
+    """Replace comments, as JavaScript and Python write them, by spaces."""
+    if not _COMMENT.search(text, start):
+        return text
+    spans, until = [], start
+    for at, _ in _outside_strings(text, start):
+        if at >= until and (comment := _COMMENT.match(text, at)):
+            spans.append(comment.span())
+            until = comment.end()
+    return blank(text, spans)
+
+
+def _from_python(text: str, start: int) -> str:
+    """Replace what Python's dicts write otherwise than JSON: quotation marks and constants.
+
+    Marks within a string, which JSON would have to escape, get stand-ins of the same length.
+    """
+    if not _PYTHON.search(text, start):
+        return text
+    letters = list(text)
+    at = start
+    while at < len(text):
+        if text[at] == '"':
+            at = _end_of_string(text, at)
+        elif text[at] == "'":
+            end = _end_of_string(text, at)
+            letters[at] = '"'
+            letters[at + 1 : end] = _in_double_quotes(text[at + 1 : end])
+            if end < len(text):
+                letters[end] = '"'
+            at = end
+        elif text[at] in "TFN" and (constant := _CONSTANT.match(text, at)):
+            letters[at : constant.end()] = _CONSTANTS[constant[0]]
+            at = constant.end() - 1
+        at += 1
+    return "".join(letters)
+
+
+def _in_double_quotes(inside: str) -> str:
+    return inside.replace("\\'", _DROPPED + "'").replace('"', _QUOTE)
+
+
+def _without_stand_ins(value: Any) -> Any:
+    """Return a value that was read from a Python dict with the marks of its strings put back."""
+    if isinstance(value, str):
+        return value.replace(_DROPPED, "").replace(_QUOTE, '"')
+    if isinstance(value, list):
+        return [_without_stand_ins(each) for each in value]
+    if isinstance(value, dict):
+        return {_without_stand_ins(key): _without_stand_ins(each) for key, each in value.items()}
+    return value
 
 
 def _with_plain_quotes(text: str, start: int) -> str:
@@ -263,8 +347,9 @@ def _outside_strings(text: str, start: int) -> Iterator[tuple[int, str]]:
 
 def _end_of_string(text: str, at: int) -> int:
     """Return the offset of the mark that closes the string opened at `at`, or the text's end."""
+    mark = text[at]
     at += 1
-    while at < len(text) and text[at] != '"':
+    while at < len(text) and text[at] != mark:
         at += 2 if text[at] == "\\" else 1
     return at
 
@@ -276,13 +361,28 @@ def _unambiguous(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
     return found
 
 
+# Characters that no model writes, of the private use area.
+_QUOTE, _DROPPED = "\ue0f0", "\ue0f1"
+_CONSTANTS = {"True": "true", "False": "false", "None": "null"}
+_CONSTANT = re.compile(r"\b(?:True|False|None)\b")
+_PYTHON = re.compile(r"'|\b(?:True|False|None)\b")
+_COMMENT = re.compile(r"//[^\n]*|/\*[\s\S]{0,2000}?\*/|#[^\n]*")
+_TRAILING_COMMA = re.compile(r",\s*[}\]]")
 _MEND: dict[Step, Callable[[str, int], str]] = {
     "trailing-comma": _without_trailing_commas,
     "smart-quotes": _with_plain_quotes,
+    "comments": _without_comments,
+    "python": _from_python,
 }
 _MENDS: tuple[tuple[Step, ...], ...] = (
     ("trailing-comma",),
     ("smart-quotes",),
+    ("comments",),
+    ("python",),
     ("smart-quotes", "trailing-comma"),
+    ("comments", "trailing-comma"),
+    ("python", "trailing-comma"),
+    ("smart-quotes", "comments", "trailing-comma"),
 )
 _DECODER = json.JSONDecoder(object_pairs_hook=_unambiguous)
+_LENIENT = json.JSONDecoder(object_pairs_hook=_unambiguous, strict=False)

@@ -1,21 +1,24 @@
 """`regex`: the groups that a pattern captures in the text.
 
 The pattern runs in linear time (RE2), since it is a researcher's and runs on the server. It has one
-group, for the one variable that the judge labels, or a named group for each variable.
+group, for the one variable that the judge labels, or a named group for each variable. Each of its
+matches is a statement, and so is each place of the marker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import re2
 
-from judging.backends.base import Answer
+from judging.backends.base import Answer, AskedVariable
 from judging.parsers.base import ExpectedAnswer, Reading
-from judging.parsers.codes import PLAIN, Verdicts, reading_of, variables_of
-from judging.parsers.ladder import Part, body_of
+from judging.parsers.codes import PLAIN, Statement, Verdicts, read_statements, variables_of
+from judging.parsers.ladder import body_of
+from judging.parsers.normal import Normal
 
 
 @lru_cache(maxsize=256)
@@ -44,22 +47,29 @@ class RegexParser:
         return self.variables
 
     def read(self, answer: Answer, expected: ExpectedAnswer) -> Reading:
-        body = body_of(answer.text)
-        captured = self._captured(body)
-        self.verdicts.check_refusal(body.inside, any(captured.values()))
+        body = body_of(answer.text, (self.pattern, self.verdicts.marker))
         (unit,) = expected.units
-        verdicts = {
-            variable.name: self.verdicts.verdict(variable, captured[variable.name])
-            for variable in variables_of(unit, captured)
-        }
-        return reading_of([(unit, verdicts)], body.steps)
+        variables = variables_of(unit, self.variables)
+        normal = self.verdicts.normal(body, _TAG.findall(self.pattern))
+        found = list(self._statements(variables, normal.text))
+        if not found:
+            # The pattern may itself describe the dress: \*\*([A-D])\*\*.
+            dressed = Normal(body.inside, range(body.start, body.end + 1))
+            if found := list(self._statements(variables, dressed.text)):
+                normal = dressed
+        return read_statements(self.verdicts, unit, variables, body, normal, found)
 
-    def _captured(self, body: Part) -> Mapping[str, Sequence[str]]:
+    def _statements(self, variables: Sequence[AskedVariable], text: str) -> Iterator[Statement]:
         pattern = compile_pattern(self.pattern)
         groups = pattern.groupindex or {self.variables[0]: 1}
-        found: dict[str, list[str]] = {name: [] for name in groups}
-        for match in pattern.finditer(body.inside):
-            for name, group in groups.items():
-                if match.group(group) is not None:
-                    found[name].append(match.group(group))
-        return found
+        for match in pattern.finditer(text):
+            spans = {
+                name: match.span(group)
+                for name, group in groups.items()
+                if match.group(group) is not None
+            }
+            if spans:
+                yield self.verdicts.statement(variables, text, spans, match.start())
+
+
+_TAG = re.compile(r"</?\w[\w:-]*>")

@@ -1,15 +1,19 @@
-"""`tags`: a verdict between two marks, such as `<verdict>…</verdict>` or `[[A]]`."""
+"""`tags`: a verdict between two marks, such as `<verdict>…</verdict>` or `[[A]]`.
+
+Each opening mark is a statement.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from judging.backends.base import Answer
+from judging.backends.base import Answer, AskedVariable
 from judging.parsers.base import ExpectedAnswer, Reading
-from judging.parsers.codes import PLAIN, Verdicts, reading_of, variables_of
+from judging.parsers.codes import PLAIN, Statement, Verdicts, read_statements, variables_of
 from judging.parsers.ladder import body_of
+from judging.parsers.statements import sole_word
 
 MAX_VERDICT = 200
 
@@ -27,25 +31,36 @@ class TagsParser:
         return tuple(self.marks)
 
     def read(self, answer: Answer, expected: ExpectedAnswer) -> Reading:
-        body = body_of(answer.text)
-        captured = {name: _between(body.inside, *marks) for name, marks in self.marks.items()}
-        self.verdicts.check_refusal(body.inside, any(captured.values()))
+        own = [mark for marks in self.marks.values() for mark in marks]
+        body = body_of(answer.text, own)
         (unit,) = expected.units
-        verdicts = {
-            variable.name: self.verdicts.verdict(variable, captured[variable.name])
-            for variable in variables_of(unit, captured)
-        }
-        return reading_of([(unit, verdicts)], body.steps)
+        variables = variables_of(unit, self.marks)
+        normal = self.verdicts.normal(body, own)
+        found = [
+            statement
+            for variable in variables
+            for statement in self._statements(variable, normal.text)
+        ]
+        return read_statements(self.verdicts, unit, variables, body, normal, found)
 
-
-def _between(text: str, opening: str, closing: str) -> list[str]:
-    """Return the texts between the markers, in any case, if short enough."""
-    end_mark = re.compile(re.escape(closing), re.IGNORECASE)
-    found, at = [], 0
-    for mark in re.finditer(re.escape(opening), text, re.IGNORECASE):
-        begin = mark.end()
-        end = end_mark.search(text, begin, begin + MAX_VERDICT + len(closing))
-        if mark.start() >= at and end:
-            found.append(text[begin : end.start()])
-            at = end.end()
-    return found
+    def _statements(self, variable: AskedVariable, text: str) -> Iterator[Statement]:
+        """Yield a statement for each opening mark, whether it can be read or not."""
+        opening, closing = self.marks[variable.name]
+        end_mark = re.compile(re.escape(closing), re.IGNORECASE)
+        at, table = 0, self.verdicts.table(variable)
+        for mark in re.finditer(re.escape(opening), text, re.IGNORECASE):
+            if mark.start() < at:
+                continue
+            begin = mark.end()
+            end = end_mark.search(text, begin, begin + MAX_VERDICT + len(closing))
+            if end is None:
+                if not self.verdicts.as_published:
+                    wrong = f"{text[mark.start() : begin + 40]!r} has no end"
+                    yield Statement(mark.start(), begin, (variable.name,), wrong=wrong)
+                continue
+            at, inside = end.end(), text[begin : end.start()]
+            said = inside if self.verdicts.as_published else sole_word(inside, table)
+            word = None if said is None else self.verdicts.word(variable, said)
+            wrong = "" if word else f"{inside[:80]!r} is not a verdict on {variable.name}"
+            words = {variable.name: word} if word else {}
+            yield Statement(mark.start(), at, (variable.name,), words, wrong)

@@ -9,7 +9,6 @@ import pytest
 
 from judging.backends.base import Answer, AskedUnit, AskedVariable
 from judging.parsers.base import ExpectedAnswer, Reading, UnreadError
-from judging.parsers.ladder import reasoning_in
 from judging.parsers.schema import SCHEMA
 
 MAX_VALUES = 100
@@ -58,6 +57,10 @@ def fault(text: str) -> str:
         ("{“answerable”: “no”}", "smart-quotes"),
         ("{„answerable“: „no“}", "smart-quotes"),
         ("{“answerable”: “no”,}", "trailing-comma+smart-quotes"),
+        ("{'answerable': 'no'}", "python"),
+        ("Sure: {'answerable': 'no',}", "prose+trailing-comma+python"),
+        ('{"answerable": "no" // it says nothing\n}', "comments"),
+        ('{"answerable": /* hm */ "no",}', "trailing-comma+comments"),
         ("<think>…</think>Sure:\n```json\n{“answerable”: “no”,}\n```",
          "thinking+fence+prose+trailing-comma+smart-quotes"),
     ],
@@ -101,7 +104,6 @@ def test_two_different_verdicts_are_ambiguous(text: str) -> None:
         f"<think>{NO}</think>",
         '{"answerable": "no"',
         '{"answerable": "no" "because": 1}',
-        "{'answerable': 'no'}",
         '{"answerable": "no", "answerable": "yes"}',
         '{"verdict": {"answerable": null, "why": ""}}, no',
         "{" * 100_000,
@@ -143,13 +145,6 @@ def test_corrected_text_keeps_every_character_at_its_position(text: str) -> None
     assert len(reading.text) == len(text)
     assert reading.text[reading.start] == text[reading.start] == "{"
     assert reading.text.index("no") == text.index("no")
-
-
-def test_reasoning_is_separated_from_the_answer() -> None:
-    assert reasoning_in(f"<think>\nHm.\n</think>{NO}") == "Hm."
-    assert reasoning_in(f"Hm.</think>{NO}") == "Hm."
-    assert reasoning_in("<think>Hm. And") == "Hm. And"
-    assert reasoning_in(NO) == ""
 
 
 def test_a_text_with_too_many_objects_is_given_up() -> None:

@@ -52,7 +52,7 @@ def fault(parser: Parser, text: str, *units: AskedUnit) -> str:
             JsonParser({"relevant": read_path("$.s")}, verdicts=Verdicts(GRADES)),
             '{"s": 2.0}',
         ),
-        (LetterParser("relevant", Verdicts(GRADES)), "Answer: 2"),
+        (LetterParser(("relevant",), Verdicts(GRADES)), "Answer: 2"),
         (LinesParser("relevant", verdicts=Verdicts(GRADES)), "1. 2"),
     ],
 )
@@ -66,7 +66,7 @@ def test_if_several_verdicts_map_to_one_code_the_verdict_is_kept_as_the_grade(
 
 def test_a_lossless_map_and_differing_verdicts_give_no_grades() -> None:
     plain = Verdicts({"relevant": {"A": "yes", "a": "yes", "B": "no"}})
-    assert read(LetterParser("relevant", plain), "A").grades == {}
+    assert read(LetterParser(("relevant",), plain), "A").grades == {}
     twice = RegexParser(SCORE, ("relevant",), Verdicts(GRADES))
     assert read(twice, "Final score: 2, or final score: 3").grades == {}
 
@@ -126,7 +126,7 @@ class TestRegex:
 
 class TestLetter:
     PAIRWISE = LetterParser(
-        "preferred",
+        ("preferred",),
         Verdicts(
             {"preferred": {"A": "first", "B": "second", "C": "tie-good", "Answer A": "first"}}
         ),
