@@ -30,7 +30,7 @@ from judging.judges import (
     Definition,
     JudgeError,
     has_controls,
-    read_judge_file,
+    read_new_judge_file,
 )
 from judging.models import Judge
 from judging.params import PARAMS, ParamError, Value, read_params
@@ -243,7 +243,7 @@ class JudgeForm(forms.Form):
         if not text.strip():
             raise forms.ValidationError("Paste a judge file, or load one above.")
         try:
-            self.file_params = read_judge_file(text)[1]
+            self.file_params = read_new_judge_file(text)[1]
         except FileError as error:
             line = f"Line {error.line}: " if error.line else ""
             raise forms.ValidationError(f"{line}{as_sentence(error)}") from error

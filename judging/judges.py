@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from hashlib import sha256
@@ -106,6 +106,7 @@ def define(
     with transaction.atomic():
         rater = Rater.objects.filter(name=definition.name).first()
         if rater is None:
+            _check_new_file(judge.file)
             claim_key(judge)
             judge.rater = Rater.objects.create(name=definition.name, kind=Rater.Kind.JUDGE)
             judge.save()
@@ -250,8 +251,7 @@ def _with_file(definition: Definition) -> Definition:
     try:
         file, own = read_judge_file(definition.file)
     except FileError as error:
-        line = f"line {error.line}: " if error.line else ""
-        raise JudgeError(f"the judge file, {line}{error}") from error
+        raise _file_error(error) from error
     decides = file.parser_name == "decisions"
     if decides != (definition.backend == "decisions"):
         other = "the decisions backend" if decides else "the parser decisions"
@@ -291,6 +291,39 @@ def read_judge_file(text: str) -> tuple[JudgeFile, dict[str, Value]]:
         return file, check_params({**file.params, **extra})
     except ParamError as error:
         raise FileError(str(error), _line_of_param(file)) from error
+
+
+def read_new_judge_file(text: str) -> tuple[JudgeFile, dict[str, Value]]:
+    """Read a judge file for a new judge. Raises FileError.
+
+    It is also refused if its parser cannot hold the rule of whole statements, unless a judge of the
+    site has the same file: such judges run on.
+    """
+    file, params = read_judge_file(text)
+    if file.shortcomings and not Judge.objects.filter(file=text).exists():
+        raise file.shortcomings[0]
+    return file, params
+
+
+def published_among(names: Collection[str]) -> list[str]:
+    """Return the names of the judges whose file is read as it was published."""
+    files = Judge.objects.filter(rater__name__in=names, file__contains="as_published")
+    rows = files.order_by("rater__name").values_list("rater__name", "file")
+    return [name for name, text in rows if read_file(text).as_published]
+
+
+def _check_new_file(text: str) -> None:
+    """Raise JudgeError if a file cannot be a new judge's."""
+    try:
+        if text:
+            read_new_judge_file(text)
+    except FileError as error:
+        raise _file_error(error) from error
+
+
+def _file_error(error: FileError) -> JudgeError:
+    line = f"line {error.line}: " if error.line else ""
+    return JudgeError(f"the judge file, {line}{error}")
 
 
 def _line_of_param(file: JudgeFile) -> int | None:

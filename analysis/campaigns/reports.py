@@ -13,6 +13,7 @@ from analysis.campaigns.frames import campaign_frame, campaign_strata, with_fami
 from analysis.campaigns.free_text import written_answers
 from analysis.campaigns.guidelines import with_followed_versions
 from analysis.campaigns.misplaced_flags import misplaced_flags
+from analysis.campaigns.published_readings import published_readings
 from analysis.campaigns.scripted_judges import mark_fakes
 from analysis.data.selection import ReportOptions
 from analysis.report.build import frame_report
@@ -54,6 +55,7 @@ def campaign_report(
     report["hints"] = misplaced_flags(campaign)
     judges_there = [rater["name"] for rater in report["raters"] if rater["kind"] == "judge"]
     report["warnings"] += contaminated_prompts(campaign, judges_there)
+    report["warnings"] += published_readings(judges_there)
     report["warnings"] += behind_warnings(campaign)
     mark_fakes(report)
     add_consistency(report, campaign)

@@ -11,6 +11,15 @@ STEPS = {
     "prose": "prose set aside",
     "trailing-comma": "trailing comma left out",
     "smart-quotes": "typographic quotation marks replaced",
+    "line-breaks": "line breaks within a string accepted",
+    "comments": "comments left out",
+    "python": "Python's notation read as JSON",
+    "boolean": "true and false read as 1 and 0, or yes and no",
+    "invisible": "invisible characters left out",
+    "width": "full-width and other unusual characters replaced",
+    "html": "HTML set aside",
+    "latex": "LaTeX set aside",
+    "markdown": "Markdown set aside",
 }
 
 

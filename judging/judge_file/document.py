@@ -21,6 +21,7 @@ from judging.judge_file import answer
 from judging.judge_file.context import fields_for
 from judging.judge_file.template import FileError, MessageTemplate
 from judging.parsers.base import STEPS, Fault, Parser
+from judging.parsers.codes import PLAIN
 
 MAX_LENGTH = 1_000_000
 MAX_MESSAGES = 50
@@ -86,6 +87,13 @@ class JudgeFile:
     extra_body: JSON = field(default_factory=dict)
     fixtures: tuple[Fixture, ...] = ()
     about: Mapping[str, str] = field(default_factory=dict)
+    shortcomings: tuple[FileError, ...] = ()
+    """What keeps its parser from reading only whole statements; see `judging.judge_file.answer`."""
+
+    @property
+    def as_published(self) -> bool:
+        """Whether answers are read as the file's authors published it, without Tandem's rule."""
+        return getattr(self.parser, "verdicts", PLAIN).as_published
 
     @property
     def sha256(self) -> str:
@@ -209,7 +217,20 @@ class _Reader:
             about={
                 name: judge[name] for name in ("scale", "validated", "weaknesses") if name in judge
             },
+            shortcomings=tuple(map(self._placed, answer.shortcomings(self._answer))),
         )
+
+    @property
+    def _answer(self) -> Mapping[str, Any]:
+        table = self.document.get("answer", {})
+        assert isinstance(table, Mapping)
+        return table
+
+    def _placed(self, error: FileError) -> FileError:
+        """Return an error about the table `answer` with its line."""
+        *above, key = ("answer", *(error.path or ("parser",)))
+        error.line = self.lines.of(".".join(above), key)
+        return error
 
     def wrong(self, message: str, table: str, key: str = "", number: int = 0) -> FileError:
         return FileError(message, self.lines.of(table, key, number))
@@ -275,14 +296,11 @@ class _Reader:
             raise
 
     def _parser(self, protocol: Protocol) -> Parser:
-        table = self.document.get("answer", {})
+        texts = (row.get("text", "") for row in self.document.get("messages", []))
         try:
-            texts = (row.get("text", "") for row in self.document.get("messages", []))
-            return answer.build(table, protocol, "\n".join(texts))
+            return answer.build(self._answer, protocol, "\n".join(texts))
         except FileError as error:
-            *above, key = ("answer", *(error.path or ("parser",)))
-            error.line = self.lines.of(".".join(above), key)
-            raise
+            raise self._placed(error) from error
 
     def _examples(self) -> Examples | None:
         table = self.document.get("examples")

@@ -1,11 +1,11 @@
 """Verdicts: turns the statements of a reply into codes of variables.
 
-A verdict is read by the author's map, or as a code. Any other word is not a verdict. Every statement
-must be readable, two different ones are ambiguous unless the author takes the first or the last, and
-after the one that is taken nothing may follow that could be another
-(`judging.parsers.statements`). A judge that is read as it was published leaves out the last rule and
-reads what its pattern captures. Where a map leads from several words to one code, such as a cut
-through a scale, the word is kept beside the label, as its *grade*.
+A verdict is read by the author's map, or as a code. Any other word is not a verdict. Every
+statement must be readable, two different ones are ambiguous unless the author takes the first or
+the last, and after the one that is taken nothing may follow that could be another
+(`judging.parsers.statements`). For a judge that is read as it was published, only what its parser
+captures counts. Where a map leads from several words to one code, such as a cut through a scale,
+the word is kept beside the label, as its *grade*.
 """
 
 from __future__ import annotations
@@ -21,15 +21,8 @@ from judging.parsers.base import STEPS, Fault, Reading, Step, UnitVariable, Unre
 from judging.parsers.ladder import MAX_LENGTH, Part, Take
 from judging.parsers.normal import Normal, normalise
 from judging.parsers.reasoning import blank
-from judging.parsers.statements import (
-    NEGATIONS,
-    QUALIFIERS,
-    Span,
-    Vocabulary,
-    Word,
-    delimited,
-    marker_pattern,
-)
+from judging.parsers.statements import Span, Vocabulary, Word, delimited, marker_pattern
+from judging.parsers.words import NEGATIONS, QUALIFIERS
 
 CodeMap = Mapping[str, str]
 

@@ -124,7 +124,8 @@ class JsonParser:
             captured = []
             for value in values_at(part, self.paths[variable.name]):
                 if (text := as_text(value)) is not None:
-                    word, needed = (text, ()) if self.verdicts.as_published else _word(value, table)
+                    plain = self.verdicts.as_published
+                    word, needed = (text, ()) if plain else _word(value, table)
                     captured.append(word)
                     steps += needed
             if not captured and variable.asked_if:
@@ -137,16 +138,15 @@ class JsonParser:
 def _word(value: Any, table: Mapping[str, str]) -> tuple[str, tuple[Step, ...]]:
     """Return the word that a value stands for, and the steps by which it was found."""
     text = as_text(value) or ""
-    if text in ("true", "false"):
-        for pair in (("true", "false"), ("1", "0"), ("yes", "no")):
-            if set(pair) <= table.keys():
-                word = pair[0] if text == "true" else pair[1]
-                return word, () if word == text else ("boolean",)
+    if isinstance(value, bool) and text not in table:
+        for yes, no in (("1", "0"), ("yes", "no")):
+            if {yes, no} <= table.keys():
+                return yes if value else no, ("boolean",)
     if not isinstance(value, str):
         return text, ()
     normal = normalise(text, 0, len(text))
-    word = sole_word(normal.text, table)
-    return (text, ()) if word is None else (word, normal.steps(0, len(normal.text)))
+    sole = sole_word(normal.text, table)
+    return (text, ()) if sole is None else (sole, normal.steps(0, len(normal.text)))
 
 
 def check_after(

@@ -30,8 +30,9 @@ _ANNOUNCED = re.compile(
     re.IGNORECASE,
 )
 _CHOSEN = re.compile(
-    r"(?<!\w)(?:i(?:'d| would|'ll| will)?|we)\s+(?:\w+ly\s+)?(?:choose|select|pick|go with|answer|rate|give|score|"
-    r"assign)\s+(?:(?:it|this|that|the \w+|this \w+)\s+)?(?:(?:as|at|with)\s+)?(?:(?:a|an)\s+)?"
+    r"(?<!\w)(?:i(?:'d| would|'ll| will)?|we)\s+(?:\w+ly\s+)?"
+    r"(?:choose|select|pick|go with|answer|rate|give|score|assign)\s+"
+    r"(?:(?:it|this|that|(?:the|this) \w+)\s+)?(?:(?:as|at|with)\s+)?(?:(?:a|an)\s+)?"
     r"(?:(?:rating|score|grade)\s+of\s+)?(?:(?:option|answer|choice)\s+)?:?\s*",
     re.IGNORECASE,
 )
@@ -86,15 +87,18 @@ class LetterParser:
                 continue
             if span not in taken:
                 taken.append(span)
-                spans = {name: span for name in names}
+                spans = dict.fromkeys(names, span)
                 yield self.verdicts.statement(variables, text, spans, begin)
         for line in _LINE.finditer(text):
             bare = line[0].strip()
-            if 0 < len(bare) <= _LONGEST and not any(line.start() <= s < line.end() for s, _ in taken):
-                if (word := sole_word(bare, options)) is not None:
-                    at = line.start() + line[0].casefold().rfind(word.casefold())
-                    spans = {name: (at, at + len(word)) for name in names}
-                    yield self.verdicts.statement(variables, text, spans, line.start())
+            if (
+                0 < len(bare) <= _LONGEST
+                and not any(line.start() <= s < line.end() for s, _ in taken)
+                and (word := sole_word(bare, options)) is not None
+            ):
+                at = line.start() + line[0].casefold().rfind(word.casefold())
+                spans = {name: (at, at + len(word)) for name in names}
+                yield self.verdicts.statement(variables, text, spans, line.start())
 
     def _markers(self) -> Sequence[re.Pattern[str]]:
         return (marker_pattern(self.verdicts.marker),) if self.verdicts.marker else ()

@@ -16,7 +16,8 @@ from judging.parsers.codes import (
     variables_of,
 )
 from judging.parsers.ladder import body_of
-from judging.parsers.statements import EXPLICIT, sole_word
+from judging.parsers.statements import sole_word
+from judging.parsers.words import EXPLICIT
 
 _LINE = re.compile(
     r"^[ \t>*_#|-]*(?:(?:fact|key point|point|nugget|statement|sentence|item|number|no\.?|#)\s*)?"

@@ -28,7 +28,9 @@ from judging.parsers.base import Step
 Span = tuple[int, int]
 NORMAL_STEPS: tuple[Step, ...] = ("invisible", "width", "html", "latex", "markdown")
 
-_INVISIBLE = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]+")
+_INVISIBLE = re.compile(
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]+"
+)
 _UNUSUAL = re.compile(r"[^\x00-\x7f]")
 _ENTITY = re.compile(r"&(?:#\d{1,6}|#x[0-9a-f]{1,6}|[a-z]{2,8}\d?);", re.IGNORECASE)
 _LINE_TAGS = "p|div|br|li|tr|h[1-6]|pre|hr|blockquote|ul|ol|table"
@@ -82,7 +84,9 @@ class Normal:
         before = self.origins[start - 1] + 1 if start else 0
         after = self.origins[end] if end < len(self.origins) else self.origins[-1]
         needed = {
-            step for step, (begin, stop) in self.edits if begin < max(after, before + 1) and stop > before
+            step
+            for step, (begin, stop) in self.edits
+            if begin < max(after, before + 1) and stop > before
         }
         return tuple(step for step in NORMAL_STEPS if step in needed)
 

@@ -1,7 +1,7 @@
 """Statements: a verdict counts only as the whole of what a model says about it.
 
-A statement is a place where a reply announces a verdict. Its word must be delimited on both sides: a
-sign, a comparison, a range or a fraction of another scale is no code, and the *no* in *not* is no
+A statement is a place where a reply announces a verdict. Its word must be delimited on both sides:
+a sign, a comparison, a range or a fraction of another scale is no code, and the *no* in *not* is no
 word. After the verdict that is taken nothing may follow that could be another one: a code, a number
 of the scale, a negation, or words that withdraw it. A negation may follow if the verdict itself
 negates, since it then only gives the reason.
@@ -13,6 +13,15 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+
+from judging.parsers.words import (
+    EXPLICIT,
+    HEDGES,
+    NEGATED_CLAIM,
+    NEGATING,
+    NEGATIONS,
+    WITHDRAWALS,
+)
 
 Span = tuple[int, int]
 
@@ -36,64 +45,7 @@ _SIGNS = "+-−–—<>≤≥≦≧≪≫~≈≃≅±.,/^#$€£@*_≠¬\\|&%"
 _FAR_SIGNS = "+<>≤≥≦≧≪≫~≈≃≅±≠¬−^"
 """Signs that belong to a number even if a blank stands between."""
 
-NEGATIONS = re.compile(
-    r"(?<!\w)(?:no|not|none|never|neither|nor|nothing|nobody|nowhere|cannot|non|un(?=-)|"
-    r"nicht|kein\w*|nie|niemals|weder|pas|jamais|aucune?|ni|nunca|ninguna?|não|nem|mai|"
-    r"niet|geen|inte|ikke|не|нет)(?!\w)|n['’]t(?!\w)|不|没|沒|無|无|未|非|ない|ません|않|아니",
-    re.IGNORECASE,
-)
-WITHDRAWALS = re.compile(
-    r"(?<!\w)(?:wait|however|revis\w+|actually|correct(?:ion|ing)|instead|rather|re-?consider\w*|"
-    r"re-?evaluat\w+|re-?assess\w*|re-?read\w*|re-?think\w*|on second thought\w*|hold on|hmm+|hm|"
-    r"oops|whoops|scratch|sorry|apolog\w+|mistak\w+|wrong|incorrect\w*|error|erroneous\w*|"
-    r"chang(?:e|es|ed|ing)|updat(?:e|ed|ing)|withdraw\w*|retract\w*|disregard|ignore|overrid\w+|"
-    r"adjust\w*|amend\w*|strike|undo|should (?:be|have been)|would (?:be|have been)|ought to be|"
-    r"could be|might be|may be|meant|alternatively|otherwise|unless|at first|initially|draft|"
-    r"provisional\w*|tentative\w*|"
-    r"moment|doch|warte|moment mal|korrektur|eigentlich|vielmehr|stattdessen|allerdings|falsch|"
-    r"attendez|plutôt|en fait|cependant|finalement|espera|más bien|en realidad|corrección|"
-    r"sin embargo|na verdade|aspetta|anzi|in realtà|correzione)(?!\w)|等等|更正|其实|其實|但是|不过|"
-    r"应该是|應該是|改为|訂正|いや|むしろ|しかし|実は|подожд|однако|точнее|исправл|잠깐|정정|그러나",
-    re.IGNORECASE,
-)
-EXPLICIT = re.compile(
-    r"(?<!\w)(?:wait|correct(?:ion|ing)|revised|on second thought\w*|hold on|hmm+|oops|whoops|"
-    r"scratch that|i meant|i (?:now )?(?:change|revise|withdraw|retract)|re-?consider\w*|my mistake|"
-    r"let me (?:re|correct|change|fix)\w*|final (?:answer|verdict|score|rating)|"
-    r"(?:answer|verdict|score|rating) should|warte|korrektur|"
-    r"espera|corrección|attendez|correzione)(?!\w)|更正|等等|訂正|いや",
-    re.IGNORECASE,
-)
-"""Withdrawals that leave no doubt even within a reason, for a verdict that is given first."""
-HEDGES = re.compile(
-    r"(?<!\w)(?:but|or|only|almost|nearly|barely|hardly|scarcely|part(?:ly|ially)|in parts?|mostly|"
-    r"largely|somewhat|maybe|perhaps|possibly|probably|potentially|arguabl[ey]|unsure|uncertain|"
-    r"unclear|though|although|except\w*|half|minus|plus|ish|at (?:most|least|best)|borderline|"
-    r"leaning|(?:more|less) than|(?:low|high)er|aber|oder|nur|fast|teilweise|vielleicht|bis|mais|ou|"
-    r"presque|peut-être|pero|o|casi|quizás|ma|forse|quasi)(?!\w)|\?|？|也许|可能|或",
-    re.IGNORECASE,
-)
-"""Words that qualify a verdict if they follow in the same sentence."""
-_NEGATED_CLAIM = re.compile(
-    r"(?<!\w)(?:not?|n['’]t)\s+(?:quite|exactly|entirely|really|necessarily|so|true|right|correct|"
-    r"sure|certain|just|only|merely|fully|completely|wait)(?!\w)|(?<!\w)no\s*,\s*(?:it|they|that)\b",
-    re.IGNORECASE,
-)
-_NEGATING = re.compile(
-    r"(?<![^\W_])(?:no|not|none|never|neither|nor|nothing|cannot|un\w+|contra\w+|missing|irrelevant|"
-    r"false|absent|lacks?|fails?)(?![^\W_])|n['’]t(?!\w)",
-    re.IGNORECASE,
-)
 _SENTENCE = re.compile(r"[.!。！](?=\s|$)|[;；\n]|。")
-
-
-QUALIFIERS = re.compile(
-    r"(?<!\w)(?:about|around|approx\w*|roughly|circa|nearly|almost|at (?:least|most)|up to|over|"
-    r"under|above|below|between|either|(?:more|less|greater|lower|higher) than|mindestens|höchstens|"
-    r"etwa|entre|zwischen)(?!\w)",
-    re.IGNORECASE,
-)
-"""Words that make the number after them no code."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +154,9 @@ def _is_free_after(text: str, end: int) -> bool:
     near, beyond = text[end : end + 1], text[end + 1 : end + 2]
     if near.isalnum() or (near and near in "+*^_%‰°?？≤≥<>~≈±/\\=$€£½¼¾-−–—"):
         # A dash that is followed by a word separates, and 3= is not a code.
-        return near in "-–—" and bool(near) and beyond.isalpha() and text[end + 2 : end + 3].isalpha()
+        return (
+            near in "-–—" and bool(near) and beyond.isalpha() and text[end + 2 : end + 3].isalpha()
+        )
     if near and near in ".,:" and beyond.isdigit():
         return False
     rest = text[end:].lstrip(" \t\xa0")
@@ -231,9 +185,7 @@ class Vocabulary:
     codes: Mapping[str, frozenset[str]]
     texts: Mapping[str, str]
 
-    def contradiction(
-        self, rest: str, words: Iterable[str], *, first: bool = False
-    ) -> str | None:
+    def contradiction(self, rest: str, words: Iterable[str], *, first: bool = False) -> str | None:
         """Return what follows a verdict and could be another one, or None if nothing does.
 
         `words` are the words of the verdict. `first` says that a reason follows by design.
@@ -243,7 +195,7 @@ class Vocabulary:
             found = EXPLICIT.search(rest)
             return found[0] if found else None
         rest = self._without_own_text(rest, chosen)
-        if found := WITHDRAWALS.search(rest) or _NEGATED_CLAIM.search(rest):
+        if found := WITHDRAWALS.search(rest) or NEGATED_CLAIM.search(rest):
             return found[0]
         if not any(self._negates(word) for word in chosen) and (found := NEGATIONS.search(rest)):
             return found[0]
@@ -264,7 +216,7 @@ class Vocabulary:
         """Return whether a verdict is itself a negation, by its word, its code or its own text."""
         codes = " ".join(sorted(self.codes.get(word.casefold(), ())))
         own = self.texts.get(word.casefold(), "")
-        return bool(_NEGATING.search(f"{word} {codes} {own}"))
+        return bool(NEGATING.search(f"{word} {codes} {own}"))
 
     def _other_code(self, rest: str, chosen: list[str]) -> str | None:
         mine = frozenset().union(*(self.codes.get(w.casefold(), frozenset()) for w in chosen))

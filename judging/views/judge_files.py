@@ -21,7 +21,7 @@ from judging.forms import JudgeForm
 from judging.judge_file.document import MAX_LENGTH, JudgeFile
 from judging.judge_file.fixtures import FixtureReading, readings
 from judging.judge_file.template import FileError
-from judging.judges import file_granularity, read_judge_file
+from judging.judges import file_granularity, read_new_judge_file
 from judging.models import Judge
 from judging.params import Value, param_text
 from judging.prompts.isolation import OneRequest, one_request
@@ -58,7 +58,7 @@ def check_text(text: str, granularity: str = "item") -> CheckedFile | None:
     if not text.strip():
         return None
     try:
-        file, params = read_judge_file(text)
+        file, params = read_new_judge_file(text)
     except FileError as error:
         rows = list(enumerate(text.split("\n"), start=1))
         line = error.line

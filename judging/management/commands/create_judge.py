@@ -21,7 +21,7 @@ from judging.backends.contents import is_deterministic
 from judging.backends.decisions import find_offered_form
 from judging.judge_file.fixtures import failures
 from judging.judge_file.template import FileError
-from judging.judges import Definition, JudgeError, define, read_judge_file
+from judging.judges import Definition, JudgeError, define, read_new_judge_file
 from judging.lanes import setup_of
 from judging.models import Judge
 from judging.params import PARAMS, ParamError, read_params
@@ -137,7 +137,7 @@ class Command(BaseCommand):
         if not text:
             raise CommandError("--check needs a judge file; give --file.")
         try:
-            file, _ = read_judge_file(text)
+            file, _ = read_new_judge_file(text)
         except FileError as error:
             place = f"{name}, line {error.line}" if error.line else name
             raise CommandError(f"{place}: {error}.") from error

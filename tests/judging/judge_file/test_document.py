@@ -25,6 +25,7 @@ Passage: {{ passage.text }}
 [answer]
 parser = "regex"
 pattern = '(?i)final score:\\s*([0-3])'
+marker = "final score:"
 take = "last"
 refusal = ['(?i)cannot assess']
 
@@ -109,19 +110,19 @@ def test_a_fixture_that_is_read_differently_is_reported(old: str, new: str, mess
         ("{{ guideline }}", "{{ question.text }}", 10, "'question' is not a name"),
         ('parser = "regex"', 'parser = "regexp"', 16, "'regexp' is not a parser"),
         ('parser = "regex"', 'parser = ["regex"]', 16, "['regex'] is not a parser"),
-        ('"3" = "yes"', '"3" = ["yes"]', 25, "is not a code of grounding-relevance"),
-        ("take = ", "takes = ", 18, "'takes' is not a key of the parser regex"),
+        ('"3" = "yes"', '"3" = ["yes"]', 26, "is not a code of grounding-relevance"),
+        ("take = ", "takes = ", 19, "'takes' is not a key of the parser regex"),
         ("([0-3])", "(?=[0-3])", 17, "linear time"),
         (r"final score:\s*([0-3])", r"(final) score:\s*([0-3])", 17, "pattern has 2 groups"),
-        ('"3" = "yes"', '"3" = "maybe"', 25, "is not a code of grounding-relevance"),
-        ("[answer.map.relevant]", "[answer.map.useful]", 21, "'useful' is not a variable"),
-        ("[extra_body]", "[extra]", 31, "'extra' is not a table"),
-        ("temperature = 0", "temperature = ", 28, "it is not TOML"),
-        ('fault = "refused"', 'fault = "tired"', 40, "fault is 'tired'; give one of"),
-        ('fault = "refused"', "", 38, "either labels or a fault"),
-        ("[params]", '[examples]\nk = "3"\n\n[params]', 28, "k is '3'; give a whole number"),
-        ("[params]", "[examples]\nk = true\n\n[params]", 28, "k is True; give a whole number"),
-        ("[params]", "[examples]\nk = 51\n\n[params]", 28, "k is 51; give a whole number up to 50"),
+        ('"3" = "yes"', '"3" = "maybe"', 26, "is not a code of grounding-relevance"),
+        ("[answer.map.relevant]", "[answer.map.useful]", 22, "'useful' is not a variable"),
+        ("[extra_body]", "[extra]", 32, "'extra' is not a table"),
+        ("temperature = 0", "temperature = ", 29, "it is not TOML"),
+        ('fault = "refused"', 'fault = "tired"', 41, "fault is 'tired'; give one of"),
+        ('fault = "refused"', "", 39, "either labels or a fault"),
+        ("[params]", '[examples]\nk = "3"\n\n[params]', 29, "k is '3'; give a whole number"),
+        ("[params]", "[examples]\nk = true\n\n[params]", 29, "k is True; give a whole number"),
+        ("[params]", "[examples]\nk = 51\n\n[params]", 29, "k is 51; give a whole number up to 50"),
     ],
 )
 def test_an_error_names_its_line_and_the_remedy(

@@ -162,7 +162,7 @@ class TestChecking:
         page = check(rita, GRADED.replace('relevant = "yes" }', 'relevant = "no" }'))
         assert "1 of 2 fixtures" in page
         assert "is read as relevant = yes and not as relevant = no" in page
-        assert 'data-line="34"' in page
+        assert 'data-line="35"' in page
 
     def test_a_valid_judge_file_is_described(self, rita: Client) -> None:
         page = check(rita, library.text_of("graded-relevance"))

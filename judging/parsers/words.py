@@ -1,0 +1,80 @@
+"""Words around a verdict that deny, withdraw or qualify it, in the languages that judges write.
+
+The lists err on one side: a word too many makes a label missing, a word too few makes it wrong.
+"""
+
+from __future__ import annotations
+
+import re
+
+
+def _any(*lists: str, also: str = "") -> re.Pattern[str]:
+    """Compile a pattern of whole words, given as patterns apart by blanks; `_` is a blank."""
+    words = [word.replace("_", r"\s+") for words in lists for word in words.split()]
+    whole = rf"(?<!\w)(?:{'|'.join(words)})(?!\w)"
+    return re.compile(f"{whole}|{also}" if also else whole, re.IGNORECASE)
+
+
+NEGATIONS = _any(
+    "no not none never neither nor nothing nobody nowhere cannot non",
+    "nicht kein\\w* nie niemals weder pas jamais aucune? ni nunca ninguna? não nem mai",
+    "niet geen inte ikke не нет",
+    also=r"n['’]t(?!\w)|不|没|沒|無|无|未|非|ない|ません|않|아니",
+)
+
+NEGATED_CLAIM = _any(
+    r"not?_(?:quite|exactly|entirely|really|necessarily|so|true|right|correct|sure|certain|just)",
+    r"not?_(?:only|merely|fully|completely|wait) no\s*,_?(?:it|they|that)",
+    also=r"n['’]t\s+(?:quite|exactly|really|so|true|right|correct|sure|certain)(?!\w)",
+)
+"""Negations of what was just said, even after a verdict that is itself negative."""
+
+NEGATING = _any(
+    r"no not none never neither nor nothing cannot un\w+ contra\w+ missing irrelevant false absent",
+    r"lacks? fails?",
+    also=r"n['’]t(?!\w)",
+)
+"""Words that make a verdict, its code or an option's own text a negative one."""
+
+EXPLICIT = _any(
+    r"wait correct(?:ion|ing) revised on_second_thoughts? hold_on hmm+ oops whoops scratch_that",
+    r"i_meant i_(?:now_)?(?:change|revise|withdraw|retract) re-?consider\w* my_mistake",
+    r"let_me_(?:re|correct|change|fix)\w* final_(?:answer|verdict|score|rating)",
+    r"(?:answer|verdict|score|rating)_should",
+    "warte korrektur espera corrección attendez correzione",
+    also="更正|等等|訂正|いや",
+)
+"""Withdrawals that leave no doubt even within a reason, for a verdict that is given first."""
+
+WITHDRAWALS = _any(
+    r"wait however revis\w+ actually correct(?:ion|ing) instead rather re-?consider\w* hold_on",
+    r"re-?evaluat\w+ re-?assess\w* re-?read\w* re-?think\w* on_second_thoughts? hmm* oops whoops",
+    r"scratch sorry apolog\w+ mistak\w+ wrong incorrect\w* error erroneous\w* chang(?:e|es|ed|ing)",
+    r"updat(?:e|ed|ing) withdraw\w* retract\w* disregard ignore overrid\w+ adjust\w* amend\w*",
+    r"strike undo should_(?:be|have_been) would_(?:be|have_been) ought_to_be could_be might_be",
+    r"may_be meant alternatively otherwise unless at_first initially draft provisional\w*",
+    r"tentative\w*",
+    "moment doch warte korrektur eigentlich vielmehr stattdessen allerdings falsch",
+    "attendez plutôt en_fait cependant finalement espera más_bien en_realidad corrección",
+    "sin_embargo na_verdade aspetta anzi in_realtà correzione",
+    also="等等|更正|其实|其實|但是|不过|应该是|應該是|改为|訂正|いや|むしろ|しかし|実は|подожд|однако|точнее|"
+    "исправл|잠깐|정정|그러나",
+)
+
+HEDGES = _any(
+    r"but or only almost nearly barely hardly scarcely part(?:ly|ially) in_parts? mostly largely",
+    r"somewhat maybe perhaps possibly probably potentially arguabl[ey] unsure uncertain unclear",
+    r"though although except\w* half minus plus ish at_(?:most|least|best) borderline leaning",
+    r"(?:more|less)_than (?:low|high)er",
+    "aber oder nur fast teilweise vielleicht bis mais ou presque peut-être pero o casi quizás ma",
+    "forse quasi",
+    also=r"\?|？|也许|可能|或",
+)
+"""Words that qualify a verdict if they follow in the same sentence."""
+
+QUALIFIERS = _any(
+    r"about around approx\w* roughly circa nearly almost at_(?:least|most) up_to over under above",
+    r"below between either (?:more|less|greater|lower|higher)_than",
+    "mindestens höchstens etwa entre zwischen",
+)
+"""Words that make the number after them no code."""
