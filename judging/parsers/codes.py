@@ -246,7 +246,7 @@ def variables_of(unit: AskedUnit, names: Iterable[str]) -> list[AskedVariable]:
 
 def steps_of(*several: Iterable[Step]) -> tuple[Step, ...]:
     """Return steps in their order, each once."""
-    needed = {step for steps in several for step in steps}
+    needed = {step for steps in several for step in steps if step != "as-is"}
     return tuple(step for step in STEPS if step in needed) or ("as-is",)
 
 

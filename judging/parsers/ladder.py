@@ -178,7 +178,7 @@ class _Search:
             if not (bracket := brackets.search(part.text, at, part.end)):
                 return
             at = bracket.start()
-            found = _value_at(part, at, fences, remedies=self.mended < MAX_MENDED)
+            found = _value_at(part, at, fences, remedies=self._may_mend(at))
             if found is None:
                 self.mended += 1
                 at += 1
@@ -186,6 +186,10 @@ class _Search:
             else:
                 yield found
                 at = found.part.end
+
+    def _may_mend(self, at: int) -> bool:
+        """Return whether corrections may still be tried, since each reads the rest of the text."""
+        return self.mended < MAX_MENDED and self.mended * (self.part.end - at) < MAX_LENGTH
 
     def _holds_key(self, at: int) -> bool:
         """Return whether a key follows a bracket that cannot be read, before the next bracket."""

@@ -32,10 +32,11 @@ _ANNOUNCED = re.compile(
 _CHOSEN = re.compile(
     r"(?<!\w)(?:i(?:'d| would|'ll| will)?|we)\s+(?:\w+ly\s+)?"
     r"(?:choose|select|pick|go with|answer|rate|give|score|assign)\s+"
-    r"(?:(?:it|this|that|(?:the|this) \w+)\s+)?(?:(?:as|at|with)\s+)?(?:(?:a|an)\s+)?"
+    r"(?:(?:it|(?:the|this) \w+|this|that)\s+)?(?:(?:as|at|with)\s+)?(?:(?:a|an)\s+)?"
     r"(?:(?:rating|score|grade)\s+of\s+)?(?:(?:option|answer|choice)\s+)?:?\s*",
     re.IGNORECASE,
 )
+_BEGINNING = re.compile(r"\s*(?:(?:the\s+)?(?:option|answer|choice|letter)\s+)?", re.IGNORECASE)
 _LINE = re.compile(r"^.*$", re.MULTILINE)
 _OPEN, _CLOSE = "\"'“‘«([{ \t", "\"'”’»)]} \t"
 _AFTER = re.compile(
@@ -75,8 +76,8 @@ class LetterParser:
                 # *The answer is supported by …* is prose, and so is *Result* above a text.
                 must = pattern not in (_ANNOUNCED, _CHOSEN) or bool(groups.get("mark"))
                 places.append((found.start(), found.end(), must))
-        start = len(text) - len(text.lstrip())
-        places.append((start, start, False))
+        if begin := _BEGINNING.match(text):
+            places.append((*begin.span(), False))
         taken: list[Span] = []
         for begin, at, must in sorted(places):
             span = self._option(text, at, options)

@@ -47,19 +47,21 @@ _LATEX = (
     re.compile(r"(?<![\\\w$])\${1,2}(?P<kept>[^\s$](?:[^$\n]{0,100}[^\s$])?)\${1,2}(?![\w$])"),
     re.compile(r"\\(?:[,;!]|quad\b|(?:left|right)\b)"),
 )
+_NO_NUMBER = r"(?=[^\W\d]|[\[<(\"'*]|\d{1,4}[.):]\s)"
 _MARKDOWN = (
-    re.compile(r"^[ \t]*(?:`{3,}|~{3,})[\w+-]*[ \t]*$", re.MULTILINE),
-    re.compile(r"\\(?P<kept>[\\`*_{}\[\]()#.!|>\"'])"),
-    re.compile(r"`+"),
-    re.compile(r"(?<!\d)\*{2,}|\*{2,}(?!\d)|(?<!\w)_{2,}|_{2,}(?!\w)"),
-    re.compile(r"(?<![\w*])\*(?P<kept>[^\s*](?:[^*\n]{0,300}?[^\s*])?)\*(?![\w*])"),
-    re.compile(r"(?<!\w)_(?P<kept>[^\s_](?:[^_\n]{0,300}?[^\s_])?)_(?!\w)"),
-    re.compile(r"^[ \t]*#{1,6}[ \t]+", re.MULTILINE),
+    ("`~", re.compile(r"^[ \t]*(?:`{3,}|~{3,})[\w+-]*[ \t]*$", re.MULTILINE)),
+    ("\\", re.compile(r"\\(?P<kept>[\\`*_{}\[\]()#.!|>\"'])")),
+    ("`", re.compile(r"`+")),
+    ("*_", re.compile(r"(?<!\d)\*{2,}|\*{2,}(?!\d)|(?<!\w)_{2,}|_{2,}(?!\w)")),
+    ("*", re.compile(r"(?<![\w*])\*(?P<kept>[^\s*](?:[^*\n]{0,300}?[^\s*])?)\*(?![\w*])")),
+    ("_", re.compile(r"(?<!\w)_(?P<kept>[^\s_](?:[^_\n]{0,300}?[^\s_])?)_(?!\w)")),
+    ("#", re.compile(r"^[ \t]*#{1,6}[ \t]+", re.MULTILINE)),
     # Before a number, > may be a comparison, and a dash or a plus its sign.
-    re.compile(r"^[ \t]*(?:>[ \t]?)+(?=[^\W\d]|[\[<(\"'*]|\d{1,4}[.):]\s)", re.MULTILINE),
-    re.compile(r"^[ \t]*[*•‣·●▪◦][ \t]+", re.MULTILINE),
-    re.compile(r"^[ \t]*[-+–—][ \t]+(?=[^\W\d]|[\[<(\"'*]|\d{1,4}[.):]\s)", re.MULTILINE),
+    (">", re.compile(rf"^[ \t]*(?:>[ \t]?)+{_NO_NUMBER}", re.MULTILINE)),
+    ("*•‣·●▪◦", re.compile(r"^[ \t]*[*•‣·●▪◦][ \t]+", re.MULTILINE)),
+    ("-+–—", re.compile(rf"^[ \t]*[-+–—][ \t]+{_NO_NUMBER}", re.MULTILINE)),
 )
+"""Each pattern with the characters of which a text must have one."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +107,9 @@ def normalise(text: str, start: int, end: int, own: Sequence[str] = ()) -> Norma
     if "\\" in draft.text or "$" in draft.text:
         for pattern in (_LATEX[0], *_LATEX):
             draft.replace("latex", pattern, None, marks)
-    for pattern in _MARKDOWN:
-        draft.replace("markdown", pattern, None, marks)
+    for letters, pattern in _MARKDOWN:
+        if any(letter in draft.text for letter in letters):
+            draft.replace("markdown", pattern, None, marks)
     return Normal(draft.text, draft.origins, draft.edits)
 
 
@@ -146,8 +149,10 @@ class _Draft:
         by: Callable[[re.Match[str]], str | None] | None,
         marks: re.Pattern[str] | None,
     ) -> Iterator[tuple[int, int, str]]:
+        if (first := pattern.search(self.text)) is None:
+            return
         own = [mark.span() for mark in marks.finditer(self.text)] if marks else []
-        for found in pattern.finditer(self.text):
+        for found in pattern.finditer(self.text, first.start()):
             start, end = found.span()
             if by is not None:
                 letters = by(found)

@@ -49,6 +49,8 @@ def reasoning_spans(text: str, own: Sequence[str] = ()) -> list[Span]:
     UnreadError if a block never ends.
     """
     spans: list[Span] = []
+    if not any(letter in text for letter in "<[◁") and not text.startswith("analysis"):
+        return spans
     waiting, start, first = "", 0, True
     for span, kind, is_end in _marks(text, tuple(mark.casefold() for mark in own)):
         if kind == "frame":

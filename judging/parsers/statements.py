@@ -92,6 +92,8 @@ def delimited(text: str, start: int, end: int, words: Iterable[str]) -> Word | N
         if fraction[1] != _largest(words):
             return None
         stop = fraction.end()
+    while text[stop : stop + 1] and text[stop] in _POINTS:
+        stop += 1
     return Word(said, start, stop) if _is_free_after(text, stop) else None
 
 
@@ -149,7 +151,7 @@ def _is_free_before(text: str, start: int) -> bool:
 
 def _is_free_after(text: str, end: int) -> bool:
     """Return whether nothing after a number belongs to it."""
-    while text[end : end + 1] and text[end] in _CLOSERS + _POINTS:
+    while text[end : end + 1] and text[end] in _CLOSERS:
         end += 1
     near, beyond = text[end : end + 1], text[end + 1 : end + 2]
     if near.isalnum() or (near and near in "+*^_%‰°?？≤≥<>~≈±/\\=$€£½¼¾-−–—"):

@@ -47,13 +47,14 @@ class TagsParser:
         """Yield a statement for each opening mark, whether it can be read or not."""
         opening, closing = self.marks[variable.name]
         end_mark = re.compile(re.escape(closing), re.IGNORECASE)
+        begin_mark = re.compile(re.escape(opening), re.IGNORECASE)
         at, table = 0, self.verdicts.table(variable)
-        for mark in re.finditer(re.escape(opening), text, re.IGNORECASE):
+        for mark in begin_mark.finditer(text):
             if mark.start() < at:
                 continue
             begin = mark.end()
             end = end_mark.search(text, begin, begin + MAX_VERDICT + len(closing))
-            if end is None:
+            if end is None or begin_mark.search(text, begin, end.start()):
                 if not self.verdicts.as_published:
                     wrong = f"{text[mark.start() : begin + 40]!r} has no end"
                     yield Statement(mark.start(), begin, (variable.name,), wrong=wrong)

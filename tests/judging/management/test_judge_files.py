@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from django.core.management.base import CommandError
 
+from analysis.campaigns.reports import campaign_report
+from analysis.data.selection import ReportOptions
 from annotation.models import Assignment, Campaign, Label
 from judging.backends.base import Request
 from judging.models import Judge, JudgeCall
@@ -50,7 +52,7 @@ def test_a_file_is_checked_without_creating_a_judge(file: Path) -> None:
         (
             'relevant = "yes" }',
             'relevant = "no" }',
-            "fixture 1, line 34: is read as relevant = yes",
+            "fixture 1, line 35: is read as relevant = yes",
         ),
         ("temperature = 0", "temperature = 9", "param temperature is '9'"),
     ],
@@ -62,6 +64,39 @@ def test_an_invalid_file_is_a_one_line_error(file: Path, old: str, new: str, mes
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
     assert str(raised.value).startswith(str(file))
+
+
+MARKER = 'marker = "final score:"\n'
+LENIENT = [
+    (MARKER, "", "take = 'last' needs the words that announce a verdict"),
+    (r"([0-3])'", r"([0-3])\W*$'", "the pattern ends in"),
+]
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(("old", "new", "message"), LENIENT)
+def test_a_new_file_that_could_overlook_a_verdict_is_refused(
+    file: Path, old: str, new: str, message: str
+) -> None:
+    lenient = GRADED.replace(old, new)
+    file.write_text(lenient, "utf-8")
+    for options in (("--check",), ("graded", "--backend", "openai", "--model", "m")):
+        with pytest.raises(CommandError, match=message):
+            command("create_judge", "--file", str(file), *options)
+    assert not Judge.objects.exists()
+    file.write_text(lenient.replace("[answer]", "[answer]\nas_published = true"), "utf-8")
+    assert "read as expected" in command("create_judge", "--file", str(file), "--check")
+
+
+def test_a_file_that_a_judge_already_has_stays_good_for_others(file: Path) -> None:
+    judge = create(file)
+    lenient = GRADED.replace(MARKER, "")
+    Judge.objects.filter(pk=judge.pk).update(file=lenient)
+    file.write_text(lenient, "utf-8")
+    said = command(
+        "create_judge", "graded-2", "--file", str(file), "--backend", "openai", "--model", "n"
+    )
+    assert "Created judge graded-2" in said
 
 
 def test_a_judge_stores_its_file_and_writes_it_back_unchanged(file: Path, tmp_path: Path) -> None:
@@ -113,6 +148,27 @@ def test_a_judge_file_is_run_with_its_own_prompt_and_parser(file: Path, study: C
     labels = Label.objects.filter(response__assignment__rater=judge.rater)
     assert set(labels.values_list("variable", "value")) == {("relevant", "yes")}
     assert set(JudgeCall.objects.values_list("reading", flat=True)) == {"as-is"}
+
+
+def test_a_judge_that_is_read_as_published_reads_what_its_pattern_captures(
+    file: Path, study: Campaign
+) -> None:
+    file.write_text(GRADED.replace("[answer]", "[answer]\nas_published = true"), "utf-8")
+    judge = create(file)
+    run_scripted(study, judge, lambda request: "Final score: 0\nFinal score: 2+ Actually: 1")
+    labels = Label.objects.filter(response__assignment__rater=judge.rater)
+    assert set(labels.values_list("value", flat=True)) == {"yes"}
+    report = campaign_report(study, ReportOptions(resamples=2))
+    (warned,) = (each for each in report["warnings"] if each["code"] == "read_as_published")
+    assert warned["rater"] == "graded"
+    assert "as its authors published it" in warned["text"]
+
+
+def test_the_report_counts_each_step_by_which_replies_were_read(
+    file: Path, study: Campaign
+) -> None:
+    run_scripted(study, create(file), lambda request: "**Final score:** ３")
+    assert set(JudgeCall.objects.values_list("reading", flat=True)) == {"width+markdown"}
 
 
 def test_an_unmapped_verdict_is_missing(file: Path, study: Campaign) -> None:

@@ -172,6 +172,13 @@ class TestChecking:
         ):  # fmt: skip
             assert words in page
 
+    def test_a_new_file_that_could_overlook_a_verdict_is_refused(self, rita: Client) -> None:
+        lenient = GRADED.replace('marker = "final score:"\n', "")
+        assert "needs the words that announce a verdict" in check(rita, lenient)
+        refused = create(rita, file=lenient)
+        assert "needs the words that announce a verdict" in wrong(refused)["file"]
+        assert not Judge.objects.exists()
+
     def test_only_campaigns_of_the_protocol_of_the_file_are_offered(
         self, rita: Client, study: Campaign, tmp_path: Path
     ) -> None:
@@ -291,6 +298,19 @@ class TestThePageOfAJudge:
         assert answer.content.decode() == GRADED
         assert answer["Content-Type"].startswith("application/toml")
         assert rita.get(reverse("judge-file", args=[judge("plain").pk])).status_code == 404
+
+    def test_the_page_warns_of_a_file_that_could_overlook_a_verdict(self, rita: Client) -> None:
+        made = judge("old", "openai", model="m", file=GRADED)
+        address = reverse("judge", args=[made.pk])
+        assert "may be read wrong" not in rita.get(address).content.decode()
+        lenient = GRADED.replace('marker = "final score:"\n', "")
+        Judge.objects.filter(pk=made.pk).update(file=lenient)
+        assert "may be read wrong" in rita.get(address).content.decode()
+        published = lenient.replace("[answer]", "[answer]\nas_published = true")
+        Judge.objects.filter(pk=made.pk).update(file=published)
+        page = rita.get(address).content.decode()
+        assert "may be read wrong" not in page
+        assert "as its authors published it" in page
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
