@@ -76,8 +76,8 @@ class LetterParser:
                 # *The answer is supported by …* is prose, and so is *Result* above a text.
                 must = pattern not in (_ANNOUNCED, _CHOSEN) or bool(groups.get("mark"))
                 places.append((found.start(), found.end(), must))
-        if begin := _BEGINNING.match(text):
-            places.append((*begin.span(), False))
+        if beginning := _BEGINNING.match(text):
+            places.append((*beginning.span(), False))
         taken: list[Span] = []
         for begin, at, must in sorted(places):
             span = self._option(text, at, options)
