@@ -57,7 +57,12 @@ def build(table: Table, protocol: Protocol, prompt: str = "") -> Parser:
         if variable.name in parser.reads
         for word in verdicts.maps.get(variable.name) or variable.answers
     ]
-    return replace(parser, verdicts=replace(verdicts, texts=option_texts(prompt, words)))  # type: ignore[type-var]
+    fields = tuple(dict.fromkeys(_FIELD.findall(prompt)))
+    found = replace(verdicts, texts=option_texts(prompt, words), fields=fields)
+    return replace(parser, verdicts=found)  # type: ignore[type-var]
+
+
+_FIELD = re.compile(r"^([A-Z][\w ]{1,25}):\s*\{\{", re.MULTILINE)
 
 
 def option_texts(prompt: str, words: Sequence[str]) -> Mapping[str, str]:

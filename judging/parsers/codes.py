@@ -10,7 +10,8 @@ the word is kept beside the label, as its *grade*.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,8 +22,8 @@ from judging.parsers.base import STEPS, Fault, Reading, Step, UnitVariable, Unre
 from judging.parsers.ladder import MAX_LENGTH, Part, Take
 from judging.parsers.normal import Normal, normalise
 from judging.parsers.reasoning import blank
-from judging.parsers.statements import Span, Vocabulary, Word, delimited, marker_pattern
-from judging.parsers.words import NEGATIONS, QUALIFIERS
+from judging.parsers.statements import SENTENCE, Span, Vocabulary, Word, delimited, marker_pattern
+from judging.parsers.words import DENIALS, NEGATIONS, QUALIFIERS
 
 CodeMap = Mapping[str, str]
 
@@ -54,7 +55,8 @@ class Verdicts:
     """Rules that turn statements into labels.
 
     `maps` are the words of each variable, `refusal` patterns that recognise a refusal. `marker` are
-    the words that announce a verdict, `texts` the options' own texts in the prompt, by word.
+    the words that announce a verdict, `texts` the options' own texts in the prompt, by word, and
+    `fields` the headings under which the prompt shows an item's texts.
     """
 
     maps: Mapping[str, CodeMap] = field(default_factory=dict)
@@ -62,6 +64,7 @@ class Verdicts:
     refusal: tuple[str, ...] = ()
     marker: str = ""
     texts: Mapping[str, str] = field(default_factory=dict)
+    fields: tuple[str, ...] = ()
     as_published: bool = False
 
     def normal(self, part: Part, own: Sequence[str] = ()) -> Normal:
@@ -103,8 +106,10 @@ class Verdicts:
         Raises UnreadError.
         """
         statements = sorted(found, key=lambda each: (each.start, each.end))
-        if self.marker and not self.as_published:
-            statements = self._with_markers(text, statements)
+        if not self.as_published:
+            statements = self._with_markers(text, statements) if self.marker else statements
+            statements = list(self._sound(variables, text, statements))
+            self._check_example(text, statements)
         chosen: list[Statement] = []
         verdicts: dict[str, Verdict] = {}
         for variable in variables:
@@ -129,6 +134,34 @@ class Verdicts:
         if not self.take:
             return statements
         return statements[:1] if self.take == "first" else statements[-1:]
+
+    def _sound(
+        self, variables: Sequence[AskedVariable], text: str, statements: Sequence[Statement]
+    ) -> Iterator[Statement]:
+        """Yield statements, marking as wrong those that are denied, or that one sentence varies.
+
+        If the last counts, others may be: *it is not [[none]]. … [[full]]*.
+        """
+        tables = {variable.name: self.table(variable) for variable in variables}
+        last: Statement | None = None
+        for each in statements:
+            wrong = ""
+            if DENIALS.search(text, max(0, each.start - 40), each.start):
+                wrong = f"{_around(text, (each.start, each.end))!r} is denied"
+            elif last is not None and not SENTENCE.search(text, last.end, each.start):
+                said, before = each.words, last.words
+                if any(tables[n][said[n]] != tables[n][before[n]] for n in said.keys() & before):
+                    wrong = f"{_around(text, (last.start, each.end))!r} has two verdicts"
+            last = each
+            counts = self.take != "last" or each is statements[-1]
+            yield replace(each, wrong=wrong) if wrong and counts else each
+
+    def _check_example(self, text: str, statements: Sequence[Statement]) -> None:
+        """Raise UnreadError if the reply goes on with an example of its own, as base models do."""
+        if self.fields and statements and self.take != "first":
+            heading = rf"^\W*(?:{'|'.join(map(re.escape, self.fields))}):"
+            if re.compile(heading, re.MULTILINE).search(text, statements[0].end):
+                raise UnreadError("the reply goes on with another item of its own", "ambiguous")
 
     def _with_markers(self, text: str, statements: list[Statement]) -> list[Statement]:
         """Return the statements, with one more for each place of the marker that has none."""

@@ -36,6 +36,7 @@ MAX_LENGTH = 200_000
 MAX_VALUES = 100
 MAX_MENDED = 8
 MAX_KEY_DISTANCE = 2_000
+_PLACEHOLDER = re.compile(r"\s*(?:…|\.\.\.|<[^<>]+>)\s*")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^`\n]*\n?$")
 Span = tuple[int, int]
 _OPENING, _CLOSING = "“„‟«", "”“‟»"
@@ -123,7 +124,7 @@ def find_json(
     fit, `take` chooses the first or the last, or the text is ambiguous.
     """
     plain = _decoded(text)
-    if plain is not None:
+    if plain is not None and not _is_form(plain):
         start = len(text) - len(text.lstrip(_BLANK))
         if text[start] not in opening:
             raise UnreadError("the completion is JSON, but not of the form that was asked for")
@@ -133,8 +134,8 @@ def find_json(
         raise UnreadError(f"the completion has over {MAX_LENGTH:,} characters besides its answer")
     search = _Search(part, opening, keys)
     values = list(search.values())
-    found = [each for each in values if fits(each.value)]
-    unfit = any(_has_key(each.value, keys) for each in values if not fits(each.value))
+    found = [each for each in values if fits(each.value) and not _is_form(each.value)]
+    unfit = any(_has_key(each.value, keys) for each in values if each not in found)
     if found and (search.broken or unfit):
         raise UnreadError("one of the answers in the completion cannot be read", "ambiguous")
     if found:
@@ -142,6 +143,13 @@ def find_json(
     if not part.inside.strip():
         raise UnreadError("the completion has no text besides its reasoning")
     raise UnreadError("the completion contains no JSON that fits")
+
+
+def _is_form(value: Any) -> bool:
+    """Return whether a value is the form of an answer, as a prompt shows it: "reason": "…"."""
+    return isinstance(value, dict) and any(
+        isinstance(each, str) and _PLACEHOLDER.fullmatch(each) for each in value.values()
+    )
 
 
 def _has_key(value: Any, keys: Sequence[str]) -> bool:

@@ -36,7 +36,8 @@ _ENTITY = re.compile(r"&(?:#\d{1,6}|#x[0-9a-f]{1,6}|[a-z]{2,8}\d?);", re.IGNOREC
 _LINE_TAGS = "p|div|br|li|tr|h[1-6]|pre|hr|blockquote|ul|ol|table"
 _TAG = re.compile(
     rf"</?(?:(?P<line>{_LINE_TAGS})|b|strong|i|em|u|mark|span|font|big|small|code|tt|kbd|samp|"
-    r"center|tbody|thead|td|th)(?:\s[^<>]{0,200})?/?>",
+    r"center|tbody|thead|td|th|answer|final_?answer|verdict|rating|score|label|result|response|"
+    r"output|final|choice|option|judge?ment)(?:\s[^<>]{0,200})?/?>",
     re.IGNORECASE,
 )
 _LATEX = (

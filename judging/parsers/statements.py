@@ -45,7 +45,8 @@ _SIGNS = "+-−–—<>≤≥≦≧≪≫~≈≃≅±.,/^#$€£@*_≠¬\\|&%"
 _FAR_SIGNS = "+<>≤≥≦≧≪≫~≈≃≅±≠¬−^"
 """Signs that belong to a number even if a blank stands between."""
 
-_SENTENCE = re.compile(r"[.!。！](?=\s|$)|[;；\n]|。")
+_PARTIAL = re.compile(r"part", re.IGNORECASE)
+SENTENCE = re.compile(r"[.!。！](?=\s|$)|[;；\n]|。")
 
 
 @dataclass(frozen=True)
@@ -201,8 +202,9 @@ class Vocabulary:
             return found[0]
         if not any(self._negates(word) for word in chosen) and (found := NEGATIONS.search(rest)):
             return found[0]
-        sentence = _SENTENCE.split(rest, maxsplit=1)[0]
-        if found := HEDGES.search(sentence):
+        sentence = SENTENCE.split(rest, maxsplit=1)[0]
+        # That only a part is there is the reason for such a verdict.
+        if not any(_PARTIAL.match(word) for word in chosen) and (found := HEDGES.search(sentence)):
             return found[0]
         return self._other_code(rest, chosen)
 
@@ -223,6 +225,9 @@ class Vocabulary:
     def _other_code(self, rest: str, chosen: list[str]) -> str | None:
         mine = frozenset().union(*(self.codes.get(w.casefold(), frozenset()) for w in chosen))
         folded = {word.casefold() for word in chosen}
+        for word, text in self.texts.items():
+            if word not in folded and text.count(" ") > 2 and text.casefold() in rest.casefold():
+                return text
         for match in self._pattern.finditer(rest):
             word = match[0]
             codes = self.codes.get(word.casefold(), frozenset())

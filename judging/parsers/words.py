@@ -24,14 +24,14 @@ NEGATIONS = _any(
 
 NEGATED_CLAIM = _any(
     r"not?_(?:quite|exactly|entirely|really|necessarily|so|true|right|correct|sure|certain|just)",
-    r"not?_(?:only|merely|fully|completely|wait) no\s*,_?(?:it|they|that)",
+    r"not?_(?:only|merely|fully|completely|wait|even|at_all) no\s*,_?(?:it|they|that)",
     also=r"n['’]t\s+(?:quite|exactly|really|so|true|right|correct|sure|certain)(?!\w)",
 )
 """Negations of what was just said, even after a verdict that is itself negative."""
 
 NEGATING = _any(
     r"no not none never neither nor nothing cannot un\w+ contra\w+ missing irrelevant false absent",
-    r"lacks? fails?",
+    r"lacks? fails? part(?:ial(?:ly)?|ly)?",
     also=r"n['’]t(?!\w)",
 )
 """Words that make a verdict, its code or an option's own text a negative one."""
@@ -65,12 +65,19 @@ HEDGES = _any(
     r"but or only almost nearly barely hardly scarcely part(?:ly|ially) in_parts? mostly largely",
     r"somewhat maybe perhaps possibly probably potentially arguabl[ey] unsure uncertain unclear",
     r"though although except\w* half minus plus ish at_(?:most|least|best) borderline leaning",
-    r"(?:more|less)_than (?:low|high)er",
+    r"(?:more|less)_than (?:low|high)er if when whether depend\w*",
     "aber oder nur fast teilweise vielleicht bis mais ou presque peut-être pero o casi quizás ma",
     "forse quasi",
     also=r"\?|？|也许|可能|或",
 )
 """Words that qualify a verdict if they follow in the same sentence."""
+
+DENIALS = re.compile(
+    r"(?:(?<!\w)(?:not|never|neither|rather than|instead of|nicht|pas|other than|(?:would|could|"
+    r"might|should)(?: have)? be(?:en)?)|n['’]t)\s*[:\"'“‘(]*\s*\Z",
+    re.IGNORECASE,
+)
+"""What stands before a statement and makes it none: *not [[B]]*, *it would be [[good]]*."""
 
 QUALIFIERS = _any(
     r"about around approx\w* roughly circa nearly almost at_(?:least|most) up_to over under above",
