@@ -9,9 +9,11 @@ import pytest
 from django.core.management.base import CommandError
 
 from judging import library
+from judging.backends.base import Answer
 from judging.judge_file.document import read_file
-from judging.judge_file.fixtures import failures
+from judging.judge_file.fixtures import asked_unit, failures
 from judging.models import Judge
+from judging.parsers.base import ExpectedAnswer, UnreadError
 from tests.cast import ROOT
 from tests.judging.cast import campaign_of, command, judge, run_scripted
 
@@ -76,3 +78,30 @@ def test_the_example_file_of_the_guide_passes_its_fixtures() -> None:
     found = re.search(r"```toml\n(.*?)```", guide, re.DOTALL)
     assert found
     assert list(failures(read_file(found[1]))) == []
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    "name", [n for n in library.names() if library.files()[n].parser_name == "decisions"]
+)
+def test_a_decision_that_is_cut_dressed_or_withdrawn_is_never_read(name: str) -> None:
+    file = library.files()[name]
+    whole = file.fixtures[0].completion
+    cut = [whole[: len(whole) * part // 12] for part in range(12)]
+    dressed = [f"```json\n{whole}\n```", f"Sure: {whole}", f"{whole} Wait, no.", f"{whole}{whole}"]
+    asked = ExpectedAnswer((asked_unit(file, 1),), by_unit=True)
+    for completion in (*cut, *dressed):
+        with pytest.raises(UnreadError):
+            file.parser.read(Answer(completion), asked)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    "name", [n for n in library.names() if library.files()[n].parser_name != "decisions"]
+)
+def test_each_file_that_reads_text_has_fixtures_of_replies_as_models_write_them(name: str) -> None:
+    file = library.files()[name]
+    assert len(file.fixtures) >= 23
+    assert sum(bool(each.fault) for each in file.fixtures) >= 8
+    assert len({each.step for each in file.fixtures}) >= 4
+    assert not file.shortcomings

@@ -136,7 +136,7 @@ class TestCreating:
     def test_the_form_can_begin_with_a_file_of_the_library(self, rita: Client) -> None:
         page = rita.get(reverse("judge-new"), {"library": "graded-relevance"})
         assert page.context["form"].initial["file"] == library.text_of("graded-relevance")
-        assert "All 3 fixtures are read as expected" in page.content.decode()
+        assert "All 26 fixtures are read as expected" in page.content.decode()
 
 
 class TestChecking:
@@ -201,7 +201,7 @@ class TestLoading:
     def test_a_file_of_the_library_is_loaded_into_the_field(self, rita: Client) -> None:
         page = self.load(rita, library="nugget-assignment")
         assert "{{ key_points | numbered }}" in page
-        assert "All 3 fixtures are read as expected" in page
+        assert "All 26 fixtures are read as expected" in page
 
     def test_an_uploaded_file_is_loaded_into_the_field(self, rita: Client) -> None:
         upload = SimpleUploadedFile("j.toml", b"\xef\xbb\xbf" + GRADED.encode())
