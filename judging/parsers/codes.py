@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import re2
@@ -26,6 +27,7 @@ from judging.parsers.statements import SENTENCE, Span, Vocabulary, Word, delimit
 from judging.parsers.words import DENIALS, NEGATIONS, QUALIFIERS
 
 CodeMap = Mapping[str, str]
+MAX_STATEMENTS = 500
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ class Verdicts:
 
     def _with_markers(self, text: str, statements: list[Statement]) -> list[Statement]:
         """Return the statements, with one more for each place of the marker that has none."""
-        for place in marker_pattern(self.marker).finditer(text):
+        for place in islice(marker_pattern(self.marker).finditer(text), 2 * MAX_STATEMENTS):
             start, end = place.span()
             if not any(each.start <= start and end <= each.end for each in statements):
                 wrong = f"{_around(text, (start, end))!r} announces a verdict that cannot be read"
@@ -315,12 +317,15 @@ def read_statements(
     variables: Sequence[AskedVariable],
     body: Part,
     normal: Normal,
-    found: Sequence[Statement],
+    given: Iterable[Statement],
 ) -> Reading:
     """Return the reading of one unit from the statements in the normal text of a reply.
 
     Raises UnreadError.
     """
+    found = list(islice(given, MAX_STATEMENTS + 1))
+    if len(found) > MAX_STATEMENTS:
+        raise UnreadError(f"the completion announces a verdict over {MAX_STATEMENTS:,} times")
     verdicts.check_refusal(body.inside, bool(found))
     if not found and not verdicts.marker:
         names = ", ".join(variable.name for variable in variables)

@@ -23,7 +23,7 @@ _NAMES = (
     r"risposta|resposta|答案|评分|評分|答え|回答)"
 )
 _ANNOUNCED = re.compile(
-    rf"(?<!\w)(?:(?:the|my|our|final|correct|best|right|overall|most \w+)\s+)*{_NAMES}"
+    rf"(?<!\w)(?:(?:the|my|our|final|correct|best|right|overall|most \w{1,20})\s+){{0,5}}{_NAMES}"
     r"(?:\s+(?:for|to)\s+this\s+\w+)?(?:\s*\([^()\n]{0,40}\))?"
     r"(?:\s*(?P<mark>[:=])\s*|\s+(?:is|was|would be|must be|should be|ist|est|es)\s*:?\s+)"
     r"(?:(?:is|it is|it's|option|choice|answer|letter|a|an)\s+)?",
@@ -38,9 +38,10 @@ _CHOSEN = re.compile(
 )
 _BEGINNING = re.compile(r"\s*(?:(?:the\s+)?(?:option|answer|choice|letter)\s+)?", re.IGNORECASE)
 _LINE = re.compile(r"^.*$", re.MULTILINE)
-_OPEN, _CLOSE = "\"'“‘«([{ \t", "\"'”’»)]} \t"
+_OPEN = "\"'“‘«([{ \t"
 _AFTER = re.compile(
-    r"[\"'”’»)\]}]*(?:\s*$|\s*\n|[.,;:!。，、](?:\s|$)|\s+[-–—(]|\s+(?:because|since|as)\b)|[\"'”’»]?[)\]]\s"
+    r"[\"'”’»)\]}]*(?:\s*$|\s*\n|[.,;:!。，、](?:\s|$)|\s+[-–—(]|\s+(?:because|since|as)\b)|"
+    r"[\"'”’»]?[)\]]\s"
 )
 _LONGEST = 60
 
@@ -63,7 +64,7 @@ class LetterParser:
         asked = {variable.name: variable for variable in variables_of(unit, self.variables)}
         variables = [asked[name] for name in self.variables if name in asked]
         normal = self.verdicts.normal(body)
-        found = list(self._statements(variables, normal.text))
+        found = self._statements(variables, normal.text)
         return read_statements(self.verdicts, unit, variables, body, normal, found)
 
     def _statements(self, variables: Sequence[AskedVariable], text: str) -> Iterator[Statement]:
@@ -78,7 +79,7 @@ class LetterParser:
                 places.append((found.start(), found.end(), must))
         if beginning := _BEGINNING.match(text):
             places.append((*beginning.span(), False))
-        taken: list[Span] = []
+        taken: set[Span] = set()
         for begin, at, must in sorted(places):
             span = self._option(text, at, options)
             if span is None:
@@ -87,14 +88,14 @@ class LetterParser:
                     yield Statement(begin, at, names, wrong=wrong)
                 continue
             if span not in taken:
-                taken.append(span)
+                taken.add(span)
                 spans = dict.fromkeys(names, span)
                 yield self.verdicts.statement(variables, text, spans, begin)
         for line in _LINE.finditer(text):
             bare = line[0].strip()
             if (
                 0 < len(bare) <= _LONGEST
-                and not any(line.start() <= s < line.end() for s, _ in taken)
+                and not any(line.start() <= start < line.end() for start, _ in taken)
                 and (word := sole_word(bare, options)) is not None
             ):
                 at = line.start() + line[0].casefold().rfind(word.casefold())
@@ -108,13 +109,12 @@ class LetterParser:
         """Return the span of the option that stands at a place, if nothing is joined to it."""
         while at < len(text) and text[at] in _OPEN:
             at += 1
-        if self.verdicts.as_published:
-            found = _pattern(options).match(text, at)
-            return found.span("option") if found else None
         found = _pattern(options).match(text, at)
         if found is None:
             return None
         span = found.span("option")
+        if self.verdicts.as_published:
+            return span
         if (word := delimited(text, *span, options)) is None:
             # It counts as a statement that cannot be read: 4+, 3.5.
             return span if found["option"].isdigit() else None

@@ -11,12 +11,20 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 import re2
 
 from judging.backends.base import Answer, AskedVariable
 from judging.parsers.base import ExpectedAnswer, Reading
-from judging.parsers.codes import PLAIN, Statement, Verdicts, read_statements, variables_of
+from judging.parsers.codes import (
+    MAX_STATEMENTS,
+    PLAIN,
+    Statement,
+    Verdicts,
+    read_statements,
+    variables_of,
+)
 from judging.parsers.ladder import body_of
 from judging.parsers.normal import Normal
 
@@ -51,13 +59,16 @@ class RegexParser:
         (unit,) = expected.units
         variables = variables_of(unit, self.variables)
         normal = self.verdicts.normal(body, _TAG.findall(self.pattern))
-        found = list(self._statements(variables, normal.text))
+        found = self._some(variables, normal.text)
         if not found:
             # The pattern may itself describe the dress: \*\*([A-D])\*\*.
             dressed = Normal(body.inside, range(body.start, body.end + 1))
-            if found := list(self._statements(variables, dressed.text)):
+            if found := self._some(variables, dressed.text):
                 normal = dressed
         return read_statements(self.verdicts, unit, variables, body, normal, found)
+
+    def _some(self, variables: Sequence[AskedVariable], text: str) -> list[Statement]:
+        return list(islice(self._statements(variables, text), MAX_STATEMENTS + 1))
 
     def _statements(self, variables: Sequence[AskedVariable], text: str) -> Iterator[Statement]:
         pattern = compile_pattern(self.pattern)

@@ -34,7 +34,7 @@ _FRACTION = re.compile(
 _WHOLE = re.compile(r"[.,]0+(?![\d])")
 _NUMBER_AHEAD = re.compile(r"\d+")
 _LEAD = re.compile(
-    r"(?:(?:the|my|final|overall)\s+)*(?:verdict|answer|label|score|rating|grade|result|option|choice|"
+    r"(?:(?:the|my|final|overall)\s+){0,5}(?:verdict|answer|label|score|rating|grade|result|option|choice|"
     r"decision|judge?ment|assessment|level|category|support)\s*(?:\bis\b\s*)?[:=]\s*[\"'“‘«(\[{]*\s*",
     re.IGNORECASE,
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from judging.backends.base import Answer, AskedVariable
 from judging.parsers.base import ExpectedAnswer, Reading
@@ -36,11 +37,7 @@ class TagsParser:
         (unit,) = expected.units
         variables = variables_of(unit, self.marks)
         normal = self.verdicts.normal(body, own)
-        found = [
-            statement
-            for variable in variables
-            for statement in self._statements(variable, normal.text)
-        ]
+        found = chain(*(self._statements(variable, normal.text) for variable in variables))
         return read_statements(self.verdicts, unit, variables, body, normal, found)
 
     def _statements(self, variable: AskedVariable, text: str) -> Iterator[Statement]:
