@@ -192,6 +192,7 @@ class _Search:
                 at += 1
                 self.broken = self.broken or self._holds_key(at)
             else:
+                self.mended += any(step in _MEND for step in found.part.steps)
                 yield found
                 at = found.part.end
 

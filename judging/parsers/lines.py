@@ -57,7 +57,8 @@ class LinesParser:
         self.verdicts.check_refusal(body.inside, bool(said))
         if strange := sorted(said.keys() - set(range(1, len(expected.units) + 1))):
             raise UnreadError(f"line {strange[0]} has a verdict on nothing that was asked")
-        if not self.verdicts.as_published and (found := EXPLICIT.search(normal.text, last)):
+        checked = bool(said) and not self.verdicts.as_published
+        if checked and (found := EXPLICIT.search(normal.text, last)):
             raise UnreadError(f"{found[0]!r} follows the verdicts and may change them", "ambiguous")
         read, steps = [], [*body.steps]
         for number, unit in enumerate(expected.units, start=1):

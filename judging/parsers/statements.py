@@ -110,7 +110,8 @@ def sole_word(text: str, words: Iterable[str]) -> str | None:
     known, end = tuple(words), len(bare.rstrip(_CLOSERS + _STOPS + " \t\r\n"))
     if number := _NUMBER_AHEAD.match(bare):
         found = delimited(bare, 0, number.end(), known)
-        return found.text if found is not None and found.end >= end else None
+        whole = found is not None and found.end >= end and found.text in known
+        return found.text if whole and found is not None else None
     folded = bare[:end].casefold()
     return bare[:end] if any(word.casefold() == folded for word in known) else None
 
