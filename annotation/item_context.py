@@ -11,6 +11,7 @@ from typing import Any
 
 from django.utils.translation import gettext, gettext_noop
 
+from annotation.answers.evidence import with_starts
 from annotation.protocols.base import (
     Conditions,
     Evidence,
@@ -150,7 +151,8 @@ def sheet_of(
     """
     stored = payload or {}
     units_of_payload = stored.get("units")
-    answers = units_of_payload if isinstance(units_of_payload, Mapping) else {}
+    sent = units_of_payload if isinstance(units_of_payload, Mapping) else {}
+    answers = with_starts(sent, schema, units, spec)
     rows = tuple(_rows(schema, spec, units, answers))
     questions = {asked.question for row in rows for asked in row.variables}
     title = questions.pop() if len(questions) == 1 else gettext(schema.protocol.title)

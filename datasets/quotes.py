@@ -10,11 +10,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
+
+from datasets.occurrences import Occurrence, choose, choose_next, occurrences
+from datasets.word_boundaries import UNSPACED
 
 _LIKE = {
     "'": "‘’‚‛`´′ʼ",
@@ -38,19 +42,34 @@ class Folded:
     origin: array[int]
     original: str
 
-    def find(self, part: str, begin: int = 0) -> tuple[int, int] | None:
-        """Return the first (start, end) of a folded `part` in the folded text, from `begin` on.
+    def places(self, part: str, begin: int = 0) -> Iterator[tuple[int, int]]:
+        """Yield each (start, end) of a folded `part` in the folded text, from `begin` on.
 
-        Both ends must be between whole characters of the original, so that no half of a ligature
-        and no letter without its accent is found.
+        Both ends are between whole characters of the original, so that no half of a ligature and no
+        letter without its accent is found.
         """
-        start = self.text.find(part, begin)
-        while start >= 0:
+        for start in occurrences(self.text, part, begin):
             end = start + len(part)
             if self._is_edge(start) and self._is_edge(end) and not self._is_marked(end):
-                return start, end
-            start = self.text.find(part, start + 1)
-        return None
+                yield start, end
+
+    def has(self, part: str, begin: int = 0) -> bool:
+        return next(self.places(part, begin), None) is not None
+
+    def choose(self, part: str, near: int | None = None) -> Occurrence | None:
+        """Return the occurrence of a folded `part` that is meant, in offsets of the original."""
+        return choose(self.original, self._spans(part), near)
+
+    def choose_next(self, part: str, at: int) -> Occurrence | None:
+        """Like `choose`, for the next occurrence from the offset `at` of the original on."""
+        return choose_next(self.original, self._spans(part, self.offset(at)), at)
+
+    def _spans(self, part: str, begin: int = 0) -> Iterator[tuple[int, int]]:
+        return (self.span(*place) for place in self.places(part, begin))
+
+    def offset(self, at: int) -> int:
+        """Translate an offset of the original into the folded text."""
+        return bisect_left(self.origin, at)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Translate folded offsets into offsets of the original."""
@@ -107,11 +126,7 @@ _WINDOWS = 4
 _SHORT = 200
 
 # In scripts without blanks, each character is a token.
-_TOKEN = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
-    r"|[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
-    r"\U00020000-\U0003ffff][\w\u0300-\u036f]*"
-)
+_TOKEN = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}][\w\u0300-\u036f]*")
 
 
 @dataclass(frozen=True)
@@ -138,13 +153,14 @@ def _text_tokens(text: str) -> tuple[Folded, Tokens]:
     return folded, tokens(folded.text)
 
 
-def closest(text: str, quote: str) -> tuple[int, int] | None:
+def closest(text: str, quote: str, near: int | None = None) -> tuple[int, int] | None:
     """Return the offsets of the part of `text` most like `quote`, or None below a ratio of `RATIO`.
 
     The ratio is difflib's, 2 M / T over characters. Words are aligned whole, except where a few
     words replace a few others; punctuation and case do not count. The rarer words vote for
     candidate windows, so the cost grows with the text and not with its product with the quote.
-    Short quotes, and quotes of more than `MOST_TOKENS` words, are not searched for.
+    Short quotes, and quotes of more than `MOST_TOKENS` words, are not searched for. Of equally
+    similar parts it is the one nearest to `near`, the given start, or else the first.
     """
     words = tokens(fold(quote, True).text).words
     if not LEAST_TOKENS <= len(words) <= MOST_TOKENS or len(quote) < LEAST_CHARACTERS:
@@ -153,14 +169,13 @@ def closest(text: str, quote: str) -> tuple[int, int] | None:
     shared = sum(_weight([word]) for word in words if word in there.at)
     if shared < RATIO / 2 * _weight(words):
         return None
-    best, place = RATIO, None
-    for first, last in _windows(words, there):
-        ratio = _ratio(words, there.words[first:last])
-        if ratio > best or (place is None and ratio >= RATIO):
-            best, place = ratio, (first, last)
-    if place is None:
+    found = [(_ratio(words, there.words[a:b]), a, b) for a, b in _windows(words, there)]
+    best = max((ratio for ratio, _, _ in found), default=0.0)
+    if best < RATIO:
         return None
-    return folded.span(there.ends[place[0]][0], there.ends[place[1] - 1][1])
+    ranges = [(there.ends[a][0], there.ends[b - 1][1]) for ratio, a, b in found if ratio == best]
+    spans = [folded.span(*each) for each in ranges]
+    return min(spans, key=lambda each: abs(each[0] - (near or 0)))
 
 
 def _windows(words: Sequence[str], there: Tokens) -> Iterator[tuple[int, int]]:
@@ -229,33 +244,42 @@ _BREAK = re.compile(r"(?= )|(?<=[.!?,;:)\]\"'])(?=\w)")
 
 @dataclass(frozen=True)
 class Piece:
-    """A part [begin, end) of the quote and its location in the text, or None."""
+    """A part [begin, end) of the quote and its location in the text, or None.
+
+    `equal` is the number of locations that fit as well, with this one.
+    """
 
     begin: int
     end: int
     place: tuple[int, int] | None
+    equal: int = field(default=1, compare=False)
 
 
-def pieces(text: str, quote: str) -> list[Piece]:
+def pieces(text: str, quote: str, near: int | None = None) -> list[Piece]:
     """Split `quote` into the longest parts that occur in `text`, from its beginning on.
 
     Case, blanks and typography do not count. A part has at least `LEAST_WORDS` words and
     `LEAST_CHARACTERS_JOINED` characters, since shorter ones occur by chance, and at least
     `WORDS_BESIDE_LOST` words if most of the quote was not found. The rest of the quote is returned
-    as pieces without a location.
+    as pieces without a location. `near` is the given start, and applies to the first piece; each
+    further piece is searched for after the one before it first.
     """
     there, quoted = fold(text, True), fold(quote, True)
     cuts = _cuts(quoted.text)
     found: list[Piece] = []
     at, behind, lost = 0, 0, 0
     while at < len(cuts) - 1 and lost < MOST_LOST:
-        longest = _longest(there, quoted.text, cuts, at, behind)
+        longest = _longest(there, quoted.text, cuts, at)
         if longest is None:
             at, lost = at + 1, lost + 1
             continue
-        upto, (start, behind) = _at_stop(there, quoted.text, cuts, at, longest)
-        begin, end = quoted.span(_skip(quoted.text, cuts[at]), cuts[upto])
-        found.append(Piece(begin, end, there.span(start, behind)))
+        upto = _at_stop(there, quoted.text, cuts, at, longest)
+        first = _skip(quoted.text, cuts[at])
+        part = quoted.text[first : cuts[upto]]
+        if one := _place(there, part, behind, near):
+            place = one.start, one.end
+            found.append(Piece(*quoted.span(first, cuts[upto]), place, one.equal))
+            behind, near = there.offset(one.start) + len(part), None
         at = upto
     if lost and 2 * sum(piece.end - piece.begin for piece in found) < len(quote):
         found = [piece for piece in found if _has_enough_words(quote[piece.begin : piece.end])]
@@ -269,49 +293,43 @@ def _cuts(folded: str) -> list[int]:
     return sorted({begin, end, *(each.start() for each in _BREAK.finditer(folded, begin, end))})
 
 
-def _longest(
-    there: Folded, quoted: str, cuts: list[int], at: int, behind: int
-) -> tuple[int, tuple[int, int]] | None:
-    """Return the cut and the location of the longest piece from `cuts[at]`, by binary search."""
+def _longest(there: Folded, quoted: str, cuts: list[int], at: int) -> int | None:
+    """Return the cut at which the longest piece from `cuts[at]` ends, by binary search."""
     begin = _skip(quoted, cuts[at])
     low = next((n for n in range(at + 1, len(cuts)) if _is_long(quoted[begin : cuts[n]])), None)
-    if low is None:
-        return None
-    place = _place(there, quoted[begin : cuts[low]], behind)
-    if place is None:
+    if low is None or not there.has(quoted[begin : cuts[low]]):
         return None
     high = len(cuts)
     while high - low > 1:
         middle = (low + high) // 2
-        longer = _place(there, quoted[begin : cuts[middle]], behind)
-        low, high, place = (low, middle, place) if longer is None else (middle, high, longer)
-    return low, place
+        longer = there.has(quoted[begin : cuts[middle]])
+        low, high = (middle, high) if longer else (low, middle)
+    return low
 
 
-def _at_stop(
-    there: Folded, quoted: str, cuts: list[int], at: int, longest: tuple[int, tuple[int, int]]
-) -> tuple[int, tuple[int, int]]:
+def _at_stop(there: Folded, quoted: str, cuts: list[int], at: int, upto: int) -> int:
     """Shorten the longest piece to a stop if the words after the stop fit the next piece better.
 
     The longest piece may include the next one's first words by chance. They belong to the next
     piece if it extends equally far with them.
     """
-    upto, (start, _) = longest
     begin = _skip(quoted, cuts[at])
     for cut in range(upto - 1, max(at, upto - 1 - MOST_SWALLOWED), -1):
         part = quoted[begin : cuts[cut]]
         if upto == len(cuts) - 1 or part[-1:] not in STOPS or not _is_long(part):
             continue
-        without = _longest(there, quoted, cuts, upto, start)
-        with_them = _longest(there, quoted, cuts, cut, start)
-        if with_them and with_them[0] >= (without[0] if without else upto + 1):
-            return cut, (start, start + len(part))
-    return longest
+        without = _longest(there, quoted, cuts, upto)
+        with_them = _longest(there, quoted, cuts, cut)
+        if with_them and with_them >= (without or upto + 1):
+            return cut
+    return upto
 
 
-def _place(there: Folded, part: str, behind: int) -> tuple[int, int] | None:
-    """Return the first location after the last piece, or else the first location in the text."""
-    return there.find(part, behind) or there.find(part)
+def _place(there: Folded, part: str, behind: int, near: int | None) -> Occurrence | None:
+    """Return the next location after the last piece, or else the one that is meant in the text."""
+    follows = 0 < behind < len(there.text)
+    after = there.choose_next(part, there.origin[behind]) if follows else None
+    return after or there.choose(part, near)
 
 
 def _is_long(part: str) -> bool:

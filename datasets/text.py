@@ -3,18 +3,19 @@
 Offsets count Unicode code points. Sentences follow simple rules that are good enough, in most
 scripts, to ask about one sentence at a time. `find_in_order` finds parts of a text in a given
 order. It searches for each part after the previous one, so that repeated words are found in the
-right location. It ignores only differences in blanks, typography, Unicode form and case.
+right location, and prefers words to parts of words. It ignores only differences in blanks,
+typography, Unicode form and case.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from datasets.occurrences import Occurrence, choose, choose_next, occurrences
 from datasets.quotes import closest, fold, pieces
 
 
@@ -139,41 +140,58 @@ class QuoteLocation:
     """The location of a quote: text[start:end] == quote.
 
     With method "none" it was not found: `start` and `end` are None, and `quote` is the one sought.
+    `equal` is the number of locations that fit as well, with this one, which is the first of them.
+    `whole` tells whether it is between word boundaries.
     """
 
     start: int | None
     end: int | None
     quote: str
     method: Method
+    equal: int = field(default=1, compare=False)
+    whole: bool = field(default=True, compare=False)
 
 
 def find_quote(text: str, quote: str, start: int | None = None) -> list[QuoteLocation]:
     """Return the locations of a quote in a text by the first of these methods that succeeds:
 
-    1. exact: at `start` if the quote is there, else its first occurrence;
+    1. exact: word for word;
     2. folded: ignoring blanks, typography and Unicode form, then also case;
     3. joined: as several parts of the text in sequence, one entry each;
     4. fuzzy: as a part that differs a little (see `quotes.closest`);
     5. joined in part: the parts that are found, and the rest with method "none".
 
-    A quote that is blank or not found gives one entry with method "none".
+    If a method finds several, the location is the one nearest to `start`. Without a start, one
+    between word boundaries comes before one inside a word. Of equal ones the first is returned,
+    with their number. A quote that is blank or not found gives one entry with method "none".
     """
     if not quote.strip():
         return [_not_found(quote)]
-    whole = _exact(text, quote, start) or _folded(text, quote)
+    whole = find_exact(text, quote, start) or _folded(text, quote, start)
     if whole:
         return [whole]
-    parts = pieces(text, quote)
+    parts = pieces(text, quote, start)
     if not all(part.place for part in parts):
-        near = closest(text, quote)
+        near = _fuzzy(text, quote, start)
         if near:
-            return [_at(text, near, "fuzzy")]
+            return [near]
     if not any(part.place for part in parts):
         return [_not_found(quote)]
     return [
-        _at(text, part.place, "joined") if part.place else _not_found(quote[part.begin : part.end])
+        _at(text, Occurrence(*part.place, part.equal), "joined")
+        if part.place
+        else _not_found(quote[part.begin : part.end])
         for part in parts
     ]
+
+
+def find_exact(text: str, quote: str, start: int | None = None) -> QuoteLocation | None:
+    """Return the location of a quote word for word, by the same rule as `find_quote`, or None."""
+    if start is not None and start >= 0 and quote and text.startswith(quote, start):
+        return QuoteLocation(start, start + len(quote), quote, "exact")
+    places = ((at, at + len(quote)) for at in occurrences(text, quote))
+    found = choose(text, places, start)
+    return _at(text, found, "exact") if found else None
 
 
 def number_of_words(text: str) -> int:
@@ -185,24 +203,28 @@ def number_of_words(text: str) -> int:
     return len(text.split())
 
 
-def _exact(text: str, quote: str, start: int | None) -> QuoteLocation | None:
-    given = start is not None and start >= 0 and text.startswith(quote, start)
-    begin = start if given and start is not None else text.find(quote)
-    return QuoteLocation(begin, begin + len(quote), quote, "exact") if begin >= 0 else None
-
-
-def _folded(text: str, quote: str) -> QuoteLocation | None:
+def _folded(text: str, quote: str, start: int | None) -> QuoteLocation | None:
+    # A given start is that of the whole quote, with the blanks that folding removes.
+    near = None if start is None else start + len(quote) - len(quote.lstrip())
     for case in (False, True):
-        there, quoted = fold(text, case), fold(quote, case).text.strip()
-        place = there.find(quoted) if quoted else None
-        if place:
-            return _at(text, there.span(*place), "folded")
+        quoted = fold(quote, case).text.strip()
+        found = fold(text, case).choose(quoted, near)
+        if found:
+            return _at(text, found, "folded")
     return None
 
 
-def _at(text: str, place: tuple[int, int], method: Method) -> QuoteLocation:
-    start, end = place
-    return QuoteLocation(start, end, text[start:end], method)
+def _fuzzy(text: str, quote: str, start: int | None) -> QuoteLocation | None:
+    place = closest(text, quote, start)
+    # The same words may occur again.
+    words = fold(text[slice(*place)], True).text.strip() if place else ""
+    found = fold(text, True).choose(words, start)
+    return _at(text, found, "fuzzy") if found else None
+
+
+def _at(text: str, place: Occurrence, method: Method) -> QuoteLocation:
+    start, end = place.start, place.end
+    return QuoteLocation(start, end, text[start:end], method, place.equal, place.whole)
 
 
 def _not_found(quote: str) -> QuoteLocation:
@@ -255,23 +277,17 @@ def _gap(words: str, before: int | None, after: int | None) -> Iterator[Gap]:
 
 
 def _next(text: str, words: str, at: int) -> QuoteLocation:
-    """Return the nearest location from `at` on; of two equal ones, that of the stricter method."""
-    exact = text.find(words, at) if words else -1
-    if exact >= 0 and not text[at:exact].strip():
-        return QuoteLocation(exact, exact + len(words), words, "exact")
-    places = [_folded_in_order(text, words, at, case) for case in (False, True)]
-    near = [QuoteLocation(*place, text[slice(*place)], "folded") for place in places if place]
-    if exact >= 0:
-        near.insert(0, QuoteLocation(exact, exact + len(words), words, "exact"))
-    return min(
-        near, key=lambda each: each.start or 0, default=QuoteLocation(None, None, words, "none")
-    )
-
-
-def _folded_in_order(text: str, words: str, at: int, case: bool) -> tuple[int, int] | None:
-    there, folded = fold(text, case), fold(words, case).text.strip()
-    place = there.find(folded, bisect_left(there.origin, at)) if folded else None
-    return there.span(*place) if place else None
+    """Return the next location from `at` on; of two equal ones, that of the stricter method."""
+    places = ((start, start + len(words)) for start in occurrences(text, words, at))
+    exact = choose_next(text, places, at)
+    if exact and not text[at : exact.start].strip():
+        return _at(text, exact, "exact")
+    near = [_at(text, exact, "exact")] if exact else []
+    for case in (False, True):
+        folded = fold(words, case).text.strip()
+        if found := fold(text, case).choose_next(folded, at):
+            near.append(_at(text, found, "folded"))
+    return min(near, key=lambda each: (not each.whole, each.start), default=_not_found(words))
 
 
 def _with_hidden(text: str, found: Sequence[QuoteLocation]) -> list[QuoteLocation]:

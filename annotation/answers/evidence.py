@@ -12,19 +12,20 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from annotation.models import Campaign, Item, Label, Rater, Span
 from annotation.presentation import present, texts_by_field
-from annotation.protocols.base import ItemSpec
-from annotation.protocols.points import Quote, noun_of
-from annotation.protocols.schema import EVIDENCE_KEY
+from annotation.protocols.base import Evidence, ItemSpec, UnitSpec
+from annotation.protocols.points import Quote, noun_of, read_quote
+from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from annotation.protocols.validation import Channel, Entry, Problem, RefusedError
 from annotation.registry import get_protocol
 from datasets.material import as_row
 from datasets.messages import Message
-from datasets.text import find_quote
+from datasets.text import QuoteLocation, find_exact, find_quote
 
 METHODS = ("exact", "folded", "joined", "fuzzy", "none")
 """The ways in which a quote was found, from the most to the least certain."""
@@ -45,13 +46,22 @@ Texts = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True)
 class LocatedQuote:
-    """A span of the text `field`, in code points. Both ends are None if the quote was not found."""
+    """A span of the text `field`, in code points. Both ends are None if the quote was not found.
+
+    `equal` is the number of locations that fit as well, with this one, and `given` the start that
+    was given. `is_there` tells whether the quote is there. `whole` is false if the span begins or
+    ends inside a word.
+    """
 
     field: str
     start: int | None
     end: int | None
     quote: str
     method: str
+    equal: int = field(default=1, compare=False)
+    given: int | None = field(default=None, compare=False)
+    is_there: bool = field(default=True, compare=False)
+    whole: bool = field(default=True, compare=False)
 
 
 Spans = dict[tuple[str, str], list[LocatedQuote]]
@@ -78,6 +88,86 @@ def locate(entries: list[Entry], spec: ItemSpec, channel: Channel) -> tuple[Span
     if problems and channel in ("page", "api"):
         raise RefusedError(problems)
     return spans, problems
+
+
+def remarks(spans: Spans) -> list[Problem]:
+    """Return a remark for each quote that occurs several times, or not at its given start.
+
+    Unlike a quote that was not found, it is accepted from everybody, and is no reason to ask a
+    judge again.
+    """
+    return [
+        Problem(name, variable, message)
+        for (name, variable), found in spans.items()
+        for each in found
+        if (message := _remark(each))
+    ]
+
+
+def _remark(quote: LocatedQuote) -> Message | None:
+    words, where = repr(_shortened(quote.quote)), noun_of(quote.field)
+    if quote.given is None:
+        several = "%(words)s occurs %(count)s times in the %(field)s; the first was used"
+        found = Message(several, words=words, count=quote.equal, field=where)
+        return found if quote.equal > 1 else None
+    if quote.equal > 1:
+        near = "%(words)s occurs twice at the same distance from %(given)s; the first was used"
+        return Message(near, words=words, given=quote.given)
+    if quote.is_there or quote.start is None:
+        return None
+    moved = "%(words)s is not at %(given)s of the %(field)s; the nearest, at %(start)s, was used"
+    return Message(moved, words=words, given=quote.given, field=where, start=quote.start)
+
+
+def with_starts(
+    answers: Mapping[str, Any], schema: Schema, units: Mapping[str, UnitSpec], spec: ItemSpec
+) -> dict[str, Any]:
+    """Return answers whose quotes have starts, for a page, which does not search for quotes.
+
+    `answers` and `units` are by name. A quote that is not exactly at its start is located as in
+    `locate`. One that is not found is returned as it is.
+    """
+    texts = texts_by_field(spec)
+    placed: dict[str, Any] = {}
+    for name, answer in answers.items():
+        placed[name] = answer
+        if name not in units or not isinstance(answer, Mapping):
+            continue
+        kind = units[name].kind
+        rule, listed = schema.evidence(kind), schema.listed(kind)
+        if rule and answer.get(EVIDENCE_KEY):
+            placed[name] = {**answer, EVIDENCE_KEY: _placed(answer[EVIDENCE_KEY], rule, texts)}
+        if listed and isinstance(points := answer.get(listed.name), list):
+            own = Evidence(listed.name, listed.field)
+            placed[name] = {**placed[name], listed.name: [_point(p, own, texts) for p in points]}
+    return placed
+
+
+def _point(point: Any, rule: Evidence, texts: Mapping[str, str]) -> Any:
+    if not isinstance(point, Mapping) or not point.get(EVIDENCE_KEY):
+        return point
+    return {**point, EVIDENCE_KEY: _placed(point[EVIDENCE_KEY], rule, texts)}
+
+
+def _placed(evidence: Any, rule: Evidence, texts: Mapping[str, str]) -> Any:
+    if not isinstance(evidence, list):
+        return evidence
+    return [part for each in evidence for part in _placed_parts(each, rule, texts)]
+
+
+def _placed_parts(sent: Any, rule: Evidence, texts: Mapping[str, str]) -> list[Any]:
+    quote = read_quote(sent, rule.variable, rule.field, lenient=True, with_field=rule.several)
+    fields = fields_for(quote.field, texts) if quote else []
+    if quote is None or not fields or any(_is_at_start(quote, texts[each]) for each in fields):
+        return [sent]
+    found = _find_best(quote, fields, texts)
+    if any(part.start is None for part in found):
+        return [sent]
+    return [rule.quote(part.quote, part.start, part.field) for part in found]
+
+
+def _is_at_start(quote: Quote, text: str) -> bool:
+    return quote.start is not None and text.startswith(quote.quote, quote.start)
 
 
 def _foreign_citations(entry: Entry, texts: Mapping[str, str]) -> list[Problem]:
@@ -110,39 +200,67 @@ def _find(
     entry: Entry, quote: Quote, texts: Mapping[str, str], strict: bool
 ) -> tuple[list[LocatedQuote], Problem | None]:
     field = quote.field or next(iter(texts), "")
-    fields = _fields_for(field, texts)
+    fields = fields_for(field, texts)
     if not fields:
         words = LocatedQuote(field, None, None, quote.quote, "none")
         unknown = Message("%(field)s is not a text of this item", field=repr(field))
         return [words], Problem(entry.name, EVIDENCE_KEY, unknown)
     if strict:
-        exact = (_exact(quote, each, texts[each]) for each in fields)
-        one = next((each for each in exact if each), None)
-        return ([one], None) if one else ([], _not_found(entry, quote, field))
+        exact = [[one] for each in fields if (one := _exact(quote, each, texts[each]))]
+        return (_best(exact), None) if exact else ([], _not_found(entry, quote, field))
     found = _find_best(quote, fields, texts)
     if any(f.start is None for f in found):
         return found, _not_found(entry, quote, field)
     return found, None
 
 
-def _fields_for(name: str, texts: Mapping[str, str]) -> list[str]:
+def fields_for(name: str, texts: Mapping[str, str]) -> list[str]:
     """Return the text of this name, or all texts of this kind, such as each `passage:ID`."""
     return [name] if name in texts else [each for each in texts if each.startswith(f"{name}:")]
 
 
 def _find_best(quote: Quote, fields: Sequence[str], texts: Mapping[str, str]) -> list[LocatedQuote]:
-    """Return the spans of a quote in the first text that contains it best."""
+    """Return the spans of a quote in the text that contains it best."""
     found: list[list[LocatedQuote]] = []
+    is_exact = False
     for each in fields:
-        parts = find_quote(texts[each], quote.quote, quote.start)
-        found.append([LocatedQuote(each, p.start, p.end, p.quote, p.method) for p in parts])
-        if found[-1][0].method == METHODS[0]:
-            break
-    best = min(found, key=_uncertainty)
+        if is_exact:
+            # No text can contain it better, but others may contain it as well.
+            again = find_exact(texts[each], quote.quote, quote.start)
+            parts = [again] if again else []
+        else:
+            parts = find_quote(texts[each], quote.quote, quote.start)
+        if parts:
+            found.append([_located(quote, each, texts[each], part) for part in parts])
+            is_exact = is_exact or parts[0].method == METHODS[0]
+    best = _best(found)
     if len(fields) > 1 and all(part.start is None for part in best):
         # Words that were not found do not favour any text.
         return [replace(part, field=quote.field) for part in best]
     return best
+
+
+def _located(quote: Quote, name: str, text: str, part: QuoteLocation) -> LocatedQuote:
+    given, start = quote.start, part.start
+    is_there = given is None or start is None or (given <= start and not text[given:start].strip())
+    return LocatedQuote(
+        name, start, part.end, part.quote, part.method, part.equal, given, is_there, part.whole
+    )
+
+
+def _best(found: Sequence[list[LocatedQuote]]) -> list[LocatedQuote]:
+    """Return the best of the spans in several texts: of equal ones the first, with their number."""
+    best = min(found, key=_rank)
+    equal = [each for each in found if _rank(each) == _rank(best)]
+    if len(best) > 1 or best[0].start is None:
+        return best
+    return [replace(best[0], equal=sum(each[0].equal for each in equal))]
+
+
+def _rank(parts: Sequence[LocatedQuote]) -> tuple[tuple[bool, int], int, bool]:
+    one = parts[0]
+    far = 0 if one.given is None else abs((one.start or 0) - one.given)
+    return _uncertainty(parts), far, not one.whole
 
 
 def _uncertainty(parts: Sequence[LocatedQuote]) -> tuple[bool, int]:
@@ -151,19 +269,20 @@ def _uncertainty(parts: Sequence[LocatedQuote]) -> tuple[bool, int]:
 
 
 def _exact(quote: Quote, field: str, text: str) -> LocatedQuote | None:
-    start = text.find(quote.quote) if quote.start is None else quote.start
-    end = start + len(quote.quote)
-    if start < 0 or text[start:end] != quote.quote:
+    found = find_exact(text, quote.quote, quote.start)
+    if not found or (quote.start is not None and found.start != quote.start):
         return None
-    return LocatedQuote(field, start, end, quote.quote, "exact")
+    return _located(quote, field, text, found)
 
 
 def _not_found(entry: Entry, quote: Quote, field: str) -> Problem:
-    words = quote.quote if len(quote.quote) <= 60 else quote.quote[:57] + "…"
-    lost = Message(
-        "%(words)s was not found in the %(field)s", words=repr(words), field=noun_of(field)
-    )
+    words = repr(_shortened(quote.quote))
+    lost = Message("%(words)s was not found in the %(field)s", words=words, field=noun_of(field))
     return Problem(entry.name, EVIDENCE_KEY, lost)
+
+
+def _shortened(words: str) -> str:
+    return words if len(words) <= 60 else words[:57] + "…"
 
 
 def locate_quote(quote: str, judged: str, others: Texts) -> str:

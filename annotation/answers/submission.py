@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from django.db import transaction
 
-from annotation.answers.evidence import locate
+from annotation.answers.evidence import locate, remarks
 from annotation.answers.storage import (
     CheckedAnswer,
     CheckFresh,
@@ -152,7 +152,7 @@ def _check_answer(
         cited = check_citations(asked_schema, spec, entries, channel)
     except RefusedError as error:
         return error, ([], {}, ())
-    return None, (entries, spans, (*warnings, *doubts, *cited))
+    return None, (entries, spans, (*warnings, *doubts, *remarks(spans), *cited))
 
 
 def fail(assignment: Assignment, reason: str, lease: uuid.UUID | None = None) -> None:

@@ -11,6 +11,7 @@ from annotation.label_rows import CheckedRow, LabelRow, SpanRow
 from annotation.protocols.schema import EVIDENCE_KEY
 from datasets.readers.jsonl import excerpt
 from datasets.rows import InputError, Place
+from datasets.word_boundaries import is_inside_word
 
 
 @dataclass
@@ -122,12 +123,29 @@ def split_by_scope(group: Group, scopes: Mapping[str, str]) -> Iterator[Group]:
     yield from parts.values()
 
 
-def fill_quotes(group: Group, texts: Mapping[str, str]) -> None:
-    """Add the words to spans that have only offsets. Raises InputError if there are none."""
+def fill_quotes(group: Group, texts: Mapping[str, str]) -> list[str]:
+    """Add the words to spans that have only offsets. Raises InputError if there are none.
+
+    Returns a remark for each span whose offsets cut a word.
+    """
+    remarks = []
     for n, (row, name) in enumerate((each.row, each.name) for each in group.rows):
-        if any(not span.text.strip() for span in row.spans or ()):
+        bare = [span for span in row.spans or () if not span.text.strip()]
+        if bare:
             spans = tuple(_with_words(span, texts, row.place) for span in row.spans or ())
             group.rows[n] = CheckedRow(replace(row, spans=spans), name)
+            remarks += [f"{row.place}: {cut}" for each in bare if (cut := _cut(each, texts))]
+    return remarks
+
+
+def _cut(span: SpanRow, texts: Mapping[str, str]) -> str | None:
+    text = texts[span.field or next(iter(texts))]
+    cuts = [at for at in (span.start, span.end) if at is not None and is_inside_word(text, at)]
+    if not cuts:
+        return None
+    cut = " and ".join(map(str, cuts))
+    words = f"{excerpt(text[span.start : span.end])} of {span.field or 'the text'}"
+    return f"the highlight {words} is cut inside a word, at {cut}; check what its offsets count"
 
 
 def _with_words(span: SpanRow, texts: Mapping[str, str], place: Place) -> SpanRow:

@@ -8,7 +8,7 @@ name of a person who answers on this site.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, islice
@@ -32,6 +32,7 @@ from annotation.imports.grouping import (
     split_by_scope,
 )
 from annotation.imports.index import KnownItems
+from annotation.imports.offsets import convert, marks_in, recognise
 from annotation.missing_reasons import Reasons, merge_reasons, reasons
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Span
 from annotation.people.consent import revoked_raters
@@ -41,6 +42,7 @@ from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import Problem, RefusedError
 from audit.recording import record
 from datasets.db.bulk import refresh_statistics
+from datasets.readers.fields import Tally
 from datasets.rows import InputError, Place, ReadNotes
 
 Answer = Mapping[str, Any]
@@ -123,7 +125,7 @@ def import_labels(
     with transaction.atomic():
         for path in paths:
             groups = read_groups(path, known, rater, format, notes)
-            _Importer(campaign, report, known).take(groups, progress)
+            _Importer(campaign, report, known, notes).take(path, groups, progress)
         if changed := sum(report.labels.values()) + report.missing:
             record("labels.imported", campaign.pk, campaign, labels=changed)
         if changed >= MANY_LABELS:
@@ -141,31 +143,54 @@ def import_labels(
 class _Importer:
     """Import the groups of one file, caching look-ups between groups."""
 
-    def __init__(self, campaign: Campaign, report: ImportReport, known: KnownItems) -> None:
-        self.campaign, self.report, self.known = campaign, report, known
+    def __init__(
+        self, campaign: Campaign, report: ImportReport, known: KnownItems, notes: ReadNotes
+    ) -> None:
+        self.campaign, self.report, self.known, self.notes = campaign, report, known, notes
         self.schema = schema(campaign)
         self.raters: dict[str, Rater] = {}
         self.firsts = FirstImports(campaign, self._note_written, self._import_again)
 
-    def take(self, groups: Iterable[Group], progress: Callable[[int], None]) -> None:
+    def take(self, path: Path, groups: list[Group], progress: Callable[[int], None]) -> None:
         ordered = sorted(groups, key=lambda g: (self.known.position(g.item), g.order))
+        units = recognise(lambda: self._with_texts(g for g in ordered if any(marks_in(g))))
+        if units:
+            found = f"the highlights are in their texts only if offsets count {units.name}"
+            self.notes.warnings.append(f"{path}: {found}; they were read in this way")
+        cuts = Tally(self.notes, "more highlights are cut inside a word")
         done = 0
-        by_item = ((key, list(of)) for key, of in groupby(ordered, key=lambda g: g.item))
-        while several := list(islice(by_item, ITEMS)):
-            items = [self.known.item(key) for key, _ in several]
-            preload(self.campaign, items)
+        for several in self._by_item(ordered):
+            items = [item for item, _ in several]
             self.firsts.look_up(items)
-            for item, (_, of_item) in zip(items, several, strict=True):
+            for item, of_item in several:
                 spec = present(item)
                 texts = texts_by_field(spec)
                 for group in of_item:
-                    fill_quotes(group, texts)
+                    if units:
+                        convert(group, texts, units)
+                    for cut in fill_quotes(group, texts):
+                        cuts.add(cut)
                     scopes = self.scopes.get((item.pk, group.rater, group.replicate), {})
                     for part in split_by_scope(group, scopes):
                         self._part(part, item, spec)
                     done += len(group.rows)
                     progress(done)
         self.firsts.flush()
+        cuts.finish()
+
+    def _by_item(self, ordered: Iterable[Group]) -> Iterator[list[tuple[Item, list[Group]]]]:
+        """Yield `ITEMS` items at a time with their groups, once their texts are loaded."""
+        keys = groupby(ordered, key=lambda group: group.item)
+        by_item = ((self.known.item(key), list(of)) for key, of in keys)
+        while several := list(islice(by_item, ITEMS)):
+            preload(self.campaign, [item for item, _ in several])
+            yield several
+
+    def _with_texts(self, ordered: Iterable[Group]) -> Iterator[tuple[Group, Mapping[str, str]]]:
+        for several in self._by_item(ordered):
+            for item, of_item in several:
+                texts = texts_by_field(present(item))
+                yield from ((group, texts) for group in of_item)
 
     def _part(self, group: Group, item: Item, spec: ItemSpec) -> None:
         if self.firsts.is_first(group, item):

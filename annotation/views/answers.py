@@ -20,6 +20,7 @@ from annotation.answers.drafts import (
     read_draft_state,
     save_draft,
 )
+from annotation.answers.evidence import with_starts
 from annotation.answers.payloads import from_form, unit_names
 from annotation.answers.submission import (
     Circumstances,
@@ -318,9 +319,13 @@ def answer_changed(what: list[str]) -> JsonResponse:
 
 def _conflict(sent: Submission) -> JsonResponse:
     saved = read_draft_state(sent.assignment)
+    theirs = sent.blinding.for_page(saved.payload)
+    if theirs:
+        units = with_starts(theirs["units"], sent.schema, sent.blinding.units, sent.spec)
+        theirs = {**theirs, "units": units}
     answer = {
         "mine": sent.blinding.for_page(sent.payload),
-        "theirs": sent.blinding.for_page(saved.payload),
+        "theirs": theirs,
         "version": saved.version,
         "revision": saved.revision,
         "saved_at": saved.saved_at,

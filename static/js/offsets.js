@@ -50,15 +50,16 @@ export function toUnits(text, codePoints) {
 }
 
 /**
- * Return a stored quote as a range of the text, or null if the text does not have it there.
+ * Return a stored quote as a range of the text, or null if the text does not have it at its start.
+ * Only the server searches for quotes, so that there is one rule for which occurrence is meant.
  * @param {string} text
  * @param {Partial<Quote> | null | undefined} stored
  * @returns {TextRange | null}
  */
 export function fromWire(text, stored) {
   const { quote, start } = stored ?? {};
-  if (typeof quote !== "string" || !quote) return null;
-  const at = Number.isInteger(start) ? toUnits(text, Number(start)) : text.indexOf(quote);
+  if (typeof quote !== "string" || !quote || !Number.isInteger(start)) return null;
+  const at = toUnits(text, Number(start));
   return at >= 0 && text.startsWith(quote, at) ? { start: at, end: at + quote.length } : null;
 }
 

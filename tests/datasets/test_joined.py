@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from datasets.occurrences import Occurrence
 from datasets.quotes import (
     Piece,
     _cuts,
@@ -83,19 +84,24 @@ def test_whitespace_before_a_piece_is_skipped() -> None:
 
 def test_a_match_after_the_last_piece_is_preferred_to_one_elsewhere() -> None:
     there = fold("ab cd ab", True)
-    assert _place(there, "ab", 0) == (0, 2)
-    assert _place(there, "ab", 1) == (6, 8)
-    assert _place(there, "cd", 4) == (3, 5)
-    assert _place(there, "x", 0) is None
+    assert _place(there, "ab", 0, None) == Occurrence(0, 2, equal=2)
+    assert _place(there, "ab", 1, None) == Occurrence(6, 8)
+    assert _place(there, "cd", 4, None) == Occurrence(3, 5)
+    assert _place(there, "x", 0, None) is None
+
+
+def test_the_first_piece_is_the_one_nearest_to_the_start() -> None:
+    there = fold("ab cd ab", True)
+    assert _place(there, "ab", 0, 5) == Occurrence(6, 8)
 
 
 def test_the_longest_stretch_is_found_from_each_cut() -> None:
     there, quoted = fold(TEXT, True), fold("One two three four red", True).text
     cuts = _cuts(quoted)
-    assert _longest(there, quoted, cuts, 0, 0) == (4, (0, 18))
-    assert _longest(there, quoted, cuts, 3, 0) is None
-    assert _longest(there, "one two three", _cuts("one two three"), 0, 0) == (3, (0, 13))
-    assert _longest(there, "six two three", _cuts("six two three"), 0, 0) is None
+    assert _longest(there, quoted, cuts, 0) == 4
+    assert _longest(there, quoted, cuts, 3) is None
+    assert _longest(there, "one two three", _cuts("one two three"), 0) == 3
+    assert _longest(there, "six two three", _cuts("six two three"), 0) is None
 
 
 @pytest.mark.every_case

@@ -46,9 +46,11 @@ def test_a_correct_start_selects_among_several_occurrences() -> None:
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("start", [-8, 0, 36, 10**9])
-def test_a_wrong_start_falls_back_to_the_first_occurrence(start: int) -> None:
-    assert only(TEXT, "lazy dog", start) == QuoteLocation(35, 43, "lazy dog", "exact")
+@pytest.mark.parametrize(
+    ("start", "right"), [(-8, 35), (0, 35), (36, 35), (130, 174), (180, 174), (10**9, 211)]
+)
+def test_a_wrong_start_gives_the_nearest_occurrence(start: int, right: int) -> None:
+    assert only(TEXT, "lazy dog", start) == QuoteLocation(right, right + 8, "lazy dog", "exact")
 
 
 @pytest.mark.every_case

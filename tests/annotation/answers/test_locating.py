@@ -11,8 +11,8 @@ from annotation.answers.evidence import (
     LocatedQuote,
     MisplacedEvidence,
     _exact,
-    _fields_for,
     _uncertainty,
+    fields_for,
     locate,
     locate_quote,
     locate_rationale,
@@ -106,10 +106,10 @@ def test_citations_and_quotes_of_points_must_be_texts_of_the_item() -> None:
 
 def test_a_field_name_means_one_text_or_all_texts_of_its_kind() -> None:
     texts = {"passage:p": "", "passage:r": "", "passages": "", "report": ""}
-    assert _fields_for("passage", texts) == ["passage:p", "passage:r"]
-    assert _fields_for("report", texts) == ["report"]
-    assert _fields_for("passage:r", texts) == ["passage:r"]
-    assert _fields_for("x", texts) == []
+    assert fields_for("passage", texts) == ["passage:p", "passage:r"]
+    assert fields_for("report", texts) == ["report"]
+    assert fields_for("passage:r", texts) == ["passage:r"]
+    assert fields_for("x", texts) == []
 
 
 def test_the_best_location_is_the_found_one_with_the_surest_method() -> None:
