@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 from annotation.imports.columns import read_columns
 from annotation.imports.grouping import group_rows
 from annotation.imports.labels import read_labels
-from annotation.label_rows import CheckedRow, LabelRow
+from annotation.label_rows import CheckedRow, LabelRow, SpanRow
 from annotation.protocols import PROTOCOLS
 from datasets.readers.jsonl import excerpt
 from datasets.rows import InputError
@@ -166,13 +167,25 @@ def file_evidence(rows: Iterable[LabelRow]) -> Evidence:
         place = _place(row)
         if place not in first or row.replicate < first[place].replicate:
             first[place] = row
-    return Evidence(
-        {
-            place: tuple(EvidenceSpan(span.field, span.start, span.end) for span in row.spans)
-            for place, row in first.items()
-            if row.spans
-        }
+    spans = {
+        place: tuple(EvidenceSpan(span.field, span.start, span.end) for span in row.spans)
+        for place, row in first.items()
+        if row.spans
+    }
+    misfits = Counter(
+        (row.variable, row.rater)
+        for row in first.values()
+        for span in row.spans or ()
+        if _is_misfit(span)
     )
+    return Evidence(spans, misfits=misfits)
+
+
+def _is_misfit(span: SpanRow) -> bool:
+    """Return whether a span with words has another length than these, in code points."""
+    if not span.text.strip() or span.start is None or span.end is None:
+        return False
+    return span.end - span.start != len(span.text)
 
 
 def _with_metas(

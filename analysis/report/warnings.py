@@ -40,11 +40,25 @@ def warnings(frame: Frame, variables: JSON) -> list[JSON]:
         found += [*_few_queries(labels), *_prevalence(labels), *_below_zero(name, block)]
         found += _far_off(name, block["agreement"], units)
         found += _floor(name, block)
+        found += _misfits(name, frame.evidence)
         for column in labels.columns("judge"):
             found += [*_missing(labels, column, units)]
             found += _fails_by_system(labels, column, units)
             found += _without_evidence(labels, column, frame.evidence)
     return [warning._asdict() for warning in found]
+
+
+def _misfits(name: str, evidence: Evidence) -> Iterator[Warning]:
+    """Warn of highlights whose offsets do not count code points."""
+    for (variable, rater), count in sorted(evidence.misfits.items()):
+        if variable == name:
+            verb = "highlight is" if count == 1 else "highlights are"
+            text = (
+                f"{count} {verb} longer or shorter than the quoted words, counted in code points. "
+                "If the offsets count UTF-16 units or bytes, the overlap of highlights is wrong: "
+                "import the file into a campaign, which recognises these."
+            )
+            yield Warning("offsets", name, rater, text)
 
 
 def _few_queries(labels: VariableFrame) -> Iterator[Warning]:

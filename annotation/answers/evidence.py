@@ -8,6 +8,7 @@ are checked, so this costs one query for a campaign answered on the page, where 
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -58,10 +59,10 @@ class LocatedQuote:
     end: int | None
     quote: str
     method: str
-    equal: int = field(default=1, compare=False)
-    given: int | None = field(default=None, compare=False)
-    is_there: bool = field(default=True, compare=False)
-    whole: bool = field(default=True, compare=False)
+    equal: int = dataclasses.field(default=1, compare=False)
+    given: int | None = dataclasses.field(default=None, compare=False)
+    is_there: bool = dataclasses.field(default=True, compare=False)
+    whole: bool = dataclasses.field(default=True, compare=False)
 
 
 Spans = dict[tuple[str, str], list[LocatedQuote]]

@@ -3,8 +3,8 @@
 JavaScript and Java count UTF-16 units, and some tools count the bytes of UTF-8. A file is read in
 such units only if all of it agrees: at least one highlight fits only there, and none fits only in
 code points. A highlight that comes with its words fits where the text has them. One without words
-fits where the text has an offset for both of its ends, which says little, so it counts only in a
-file in which no highlight has words that decide.
+fits where the text has an offset for both of its ends and, in other units than code points, no word
+is cut. That says less, so it counts only in a file in which no highlight has words that decide.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from itertools import accumulate
 from annotation.answers.evidence import fields_for
 from annotation.imports.grouping import Group
 from annotation.label_rows import CheckedRow, SpanRow
+from datasets.word_boundaries import is_whole
 
 Texts = Mapping[str, str]
 Width = Callable[[str], int]
@@ -87,7 +88,10 @@ class Mark:
         if self.words.strip():
             there = start is not None and text.startswith(self.words, start)
             return there and (end is None or end == (start or 0) + len(self.words))
-        return end is not None and end <= len(text) and bool(text[start:end].strip())
+        if end is None or end > len(text) or not text[start:end].strip():
+            return False
+        # Any offset is in some text, so others than code points must not cut a word either.
+        return units is None or is_whole(text, start or 0, end)
 
 
 def marks_in(group: Group) -> Iterator[Mark]:

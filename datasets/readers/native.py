@@ -26,6 +26,7 @@ from datasets.rows import (
     Report,
     Turn,
 )
+from datasets.text import find_exact
 
 SUMMARY = "the native format: JSON Lines, one query with all that belongs to it per line"
 
@@ -274,13 +275,20 @@ def _refuse_twice(what: str, value: str, place: Place) -> NoReturn:
 
 
 class _SpanCheck:
-    """Warns of key points whose spans are not in their passage, and counts unchecked ones."""
+    """Warns of spans that are not in their passage, or several times in their passage or report.
+
+    Key points whose passage is on another line are counted as unchecked.
+    """
 
     def __init__(self, notes: ReadNotes) -> None:
         self.notes, self.unchecked = notes, 0
         self.wrong = Tally(notes, "more key points have spans that are not in their passage")
+        self.repeated = Tally(notes, "more key points have spans that occur several times")
 
     def check(self, query: Query, place: Place) -> None:
+        for report in query.reports:
+            for own in report.key_points or ():
+                self._count(own, report.text, f"report {excerpt(report.id)}", place)
         if not query.key_points:
             return
         texts = {passage.id: passage.text for passage in query.passages}
@@ -291,9 +299,21 @@ class _SpanCheck:
             elif stray := next((s for s in point.spans or () if s not in text), None):
                 wrong = f"key point {excerpt(point.id)} has a span that is not in its passage"
                 self.wrong.add(f"{place}: {wrong}: {excerpt(stray)}")
+            else:
+                self._count(point, text, f"passage {excerpt(point.passage)}", place)
+
+    def _count(self, point: KeyPoint | AnswerPoint, text: str, where: str, place: Place) -> None:
+        for span in point.spans or ():
+            found = find_exact(text, span)
+            if found and found.equal > 1:
+                several = f"occurs {found.equal} times in {where}; the first is shown"
+                point_and_span = f"key point {excerpt(point.id)}: its span {excerpt(span)}"
+                self.repeated.add(f"{place}: {point_and_span} {several}")
+                return
 
     def finish(self) -> None:
         self.wrong.finish()
+        self.repeated.finish()
         if self.unchecked:
             self.notes.warnings.append(
                 f"the spans of {self.unchecked} key points were not checked: "

@@ -241,19 +241,21 @@ def _quotes_found(
     schema: Schema, text: Text, unit: UnitSpec, own: Mapping[str, Any]
 ) -> Iterator[QuoteLocation]:
     for quote in _quotes(schema, text.field, unit, own):
-        yield from find_quote(text.text, quote)
+        yield from find_quote(text.text, quote["quote"], quote.get("start"))
     listed = schema.listed(unit.kind)
     if listed is not None and listed.verbatim and listed.field == text.field:
         yield from find_in_order(text.text, [p["text"] for p in own.get(listed.name) or ()])
 
 
-def _quotes(schema: Schema, field: str, unit: UnitSpec, own: Mapping[str, Any]) -> Iterator[str]:
+def _quotes(
+    schema: Schema, field: str, unit: UnitSpec, own: Mapping[str, Any]
+) -> Iterator[Mapping[str, Any]]:
     rule, listed = schema.evidence(unit.kind), schema.listed(unit.kind)
     if rule is not None and rule.field == field:
-        yield from (each["quote"] for each in own.get(EVIDENCE_KEY) or ())
+        yield from own.get(EVIDENCE_KEY) or ()
     if listed is not None and listed.field == field:
         points = own.get(listed.name) or ()
-        yield from (each["quote"] for point in points for each in point[EVIDENCE_KEY])
+        yield from (each for point in points for each in point[EVIDENCE_KEY])
 
 
 def pieces(text: str, found: Iterable[QuoteLocation]) -> Pieces:
