@@ -239,3 +239,17 @@ def few(tmp_path: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_shows_warnings(few: dict[str, Any], name: str) -> None:
     assert "It rests on only 4 queries." in FORMATS[name].render(few)
+
+
+def test_highlights_of_another_length_than_their_words_give_a_warning(tmp_path: Path) -> None:
+    def line(rater: str, end: int, text: str) -> str:
+        span = {"field": "report", "start": 3, "end": end, "text": text}
+        row = {"item": "i", "unit": "u", "variable": "answerable", "value": "yes", "rater": rater}
+        return json.dumps({**row, "spans": [span]}) + "\n"
+
+    file = tmp_path / "labels.jsonl"
+    file.write_text(line("ann", 9, "dam 😀") + line("bo", 8, "dam 😀"), "utf-8")
+    report = labels_report([file], {}, ReportOptions(resamples=5))
+    (warning,) = (each for each in report["warnings"] if each["code"] == "offsets")
+    assert (warning["variable"], warning["rater"]) == ("answerable", "ann")
+    assert warning["text"].startswith("1 highlight is longer or shorter than the quoted words")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from annotation.answers.evidence import (
     locate,
     locate_quote,
     locate_rationale,
+    remarks,
 )
 from annotation.protocols.base import ItemSpec, Text, UnitSpec
 from annotation.protocols.points import Point, Quote
@@ -149,3 +151,48 @@ def test_misplaced_evidence_names_the_texts_that_it_is_from() -> None:
     assert two.texts_in_words == (
         "1 in a report of the same query and 2 in another passage of the same query"
     )
+
+
+FOR = Text("passage:a", "Use it only For cats or dogs.")
+FOREST = Text("passage:b", "A forest of cats.")
+
+
+def placed(texts: tuple[Text, ...], quote: Quote, channel: Any) -> tuple[Any, ...]:
+    entry = Entry("q", UNIT, {}, evidence=(quote,))
+    found, lost = locate([entry], ItemSpec("i", (UNIT,), texts), channel)
+    assert not lost
+    (span,) = found[KEY]
+    return span.field, span.start, [str(each.message) for each in remarks(found)]
+
+
+@pytest.mark.parametrize("channel", ["api", "judge", "import"])
+def test_a_word_in_a_later_text_comes_before_a_part_of_a_word_in_the_first(channel: Any) -> None:
+    quote = Quote("answerable", "passage", "or")
+    assert placed((FOREST, FOR), quote, channel) == ("passage:a", 21, [])
+
+
+@pytest.mark.parametrize("channel", ["api", "judge", "import"])
+def test_equal_occurrences_in_all_texts_are_counted(channel: Any) -> None:
+    quote = Quote("answerable", "passage", "cats")
+    said = ["'cats' occurs 2 times in the passage:b; the first was used"]
+    assert placed((FOREST, FOR), quote, channel) == ("passage:b", 12, said)
+
+
+def test_a_start_selects_among_texts() -> None:
+    quote = Quote("answerable", "passage", "cats", 16)
+    assert placed((FOREST, FOR), quote, "judge") == ("passage:a", 16, [])
+
+
+def test_a_quote_between_two_equal_occurrences_gets_a_remark() -> None:
+    text = Text("passage:a", "is, so is")
+    quote = Quote("answerable", "passage", "is", 3)
+    said = ["'is' is not at 3 of the passage:a; the nearest, at 0, was used"]
+    assert placed((text,), quote, "judge") == ("passage:a", 0, said)
+    even = Text("passage:a", "is, see is")
+    said = ["'is' occurs twice at the same distance from 4; the first was used"]
+    assert placed((even,), replace(quote, start=4), "judge") == ("passage:a", 0, said)
+
+
+def test_blanks_before_a_quote_do_not_make_its_start_wrong() -> None:
+    text = Text("passage:a", "Cats  or  dogs")
+    assert placed((text,), Quote("answerable", "passage", " or dogs", 5), "judge")[1:] == (6, [])

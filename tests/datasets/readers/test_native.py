@@ -367,6 +367,26 @@ def test_a_span_that_is_not_in_its_passage_causes_a_warning(file: Path) -> None:
     assert '"three"' in warning
 
 
+def test_a_span_that_occurs_several_times_causes_a_warning(file: Path) -> None:
+    passages = [{"id": "p1", "text": "Or cats or dogs or fish. Forest."}]
+    points = [{"id": "k", "text": "t", "passage": "p1", "spans": ["cats", "or"]}]
+    own = [{"id": "r1:a", "text": "t", "spans": ["It"]}]
+    reports = [{"id": "r1", "text": "It is. It was.", "key_points": own}]
+    row = {"id": "q", "text": "t", "passages": passages, "key_points": points, "reports": reports}
+    _, warnings = read(file, row)
+    assert [each.partition(": ")[2] for each in warnings] == [
+        'key point "r1:a": its span "It" occurs 2 times in report "r1"; the first is shown',
+        'key point "k": its span "or" occurs 2 times in passage "p1"; the first is shown',
+    ]
+
+
+def test_a_span_that_occurs_once_as_a_word_causes_no_warning(file: Path) -> None:
+    passages = [{"id": "p1", "text": "For cats or dogs."}]
+    points = [{"id": "k", "text": "t", "passage": "p1", "spans": ["or"]}]
+    row = {"id": "q", "text": "t", "passages": passages, "key_points": points}
+    assert read(file, row)[1] == []
+
+
 def test_a_report_with_an_empty_list_of_points_differs_from_one_without_a_list(
     file: Path,
 ) -> None:
