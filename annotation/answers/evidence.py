@@ -107,17 +107,28 @@ def remarks(spans: Spans) -> list[Problem]:
 
 def _remark(quote: LocatedQuote) -> Message | None:
     words, where = repr(_shortened(quote.quote)), noun_of(quote.field)
-    if quote.given is None:
-        several = "%(words)s occurs %(count)s times in the %(field)s; the first was used"
-        found = Message(several, words=words, count=quote.equal, field=where)
-        return found if quote.equal > 1 else None
-    if quote.equal > 1:
-        near = "%(words)s occurs twice at the same distance from %(given)s; the first was used"
-        return Message(near, words=words, given=quote.given)
-    if quote.is_there or quote.start is None:
+    if quote.equal > 1 and quote.given is None:
+        return Message(
+            "%(words)s occurs %(count)s times in the %(field)s; the first was used",
+            words=words,
+            count=quote.equal,
+            field=where,
+        )
+    if quote.equal > 1 and quote.given is not None:
+        return Message(
+            "%(words)s occurs twice at the same distance from %(given)s; the first was used",
+            words=words,
+            given=quote.given,
+        )
+    if quote.is_there or quote.given is None or quote.start is None:
         return None
-    moved = "%(words)s is not at %(given)s of the %(field)s; the nearest, at %(start)s, was used"
-    return Message(moved, words=words, given=quote.given, field=where, start=quote.start)
+    return Message(
+        "%(words)s is not at %(given)s of the %(field)s; the nearest, at %(start)s, was used",
+        words=words,
+        given=quote.given,
+        field=where,
+        start=quote.start,
+    )
 
 
 def with_starts(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from annotation.preparation.base import own_words
 from annotation.preparation.steps.merging import problems
 from annotation.preparation.steps.missed_points import make_items as missed_items
 from annotation.preparation.steps.passages import make_items, pieces
@@ -232,6 +233,13 @@ class TestKeyPoints:
         assert found.spans == ("A door in the bow", "had been left open")
         assert all(span in FERRY for span in found.spans)
         assert found.meta == {"prepared": {"key-points": PROVENANCE}}
+
+    def test_a_quote_is_taken_from_the_place_that_is_meant(self) -> None:
+        def taken(quote: str, start: int | None) -> tuple[str, ...]:
+            return own_words("FOr it. OR that, Or this.", [{"quote": quote, "start": start}])
+
+        assert taken("or", None) == ("OR",), "not the end of a word"
+        assert taken("or", 17) == ("Or",)
 
     def test_key_points_are_numbered_across_the_passages_of_a_query(self) -> None:
         def of(passage: str, *texts: str) -> Any:
