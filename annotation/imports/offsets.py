@@ -73,6 +73,10 @@ class Mark:
     end: int | None
     words: str
 
+    @property
+    def has_words(self) -> bool:
+        return bool(self.words.strip())
+
     def fits(self, texts: Sequence[str], units: Units | None) -> bool:
         """Return whether one of the texts has the highlight; `units` None are code points."""
         return any(self._fits(text, units) for text in texts)
@@ -85,7 +89,7 @@ class Mark:
             end = None if self.end is None else units.to_code_points(text, self.end)
             if start is None or (end is None and self.end is not None):
                 return False
-        if self.words.strip():
+        if self.has_words:
             there = start is not None and text.startswith(self.words, start)
             return there and (end is None or end == (start or 0) + len(self.words))
         if end is None or end > len(text) or not text[start:end].strip():
@@ -108,29 +112,31 @@ Walk = Callable[[], Iterable[tuple[Group, Texts]]]
 
 def recognise(walk: Walk) -> Units | None:
     """Return what the offsets of a file count, or None for code points."""
-    for with_words in (True, False):
-        found: Counter[Units] = Counter()
-        for mark, texts in _marks(walk, with_words):
-            if not mark.fits(texts, None):
-                found.update(units for units in OTHERS if mark.fits(texts, units))
-        # Only now, since most files count code points, and other offsets take long to find.
-        for units, _ in found.most_common():
+    found: dict[bool, Counter[Units]] = {True: Counter(), False: Counter()}
+    for mark, texts in _marks(walk):
+        if not mark.fits(texts, None):
+            found[mark.has_words].update(units for units in OTHERS if mark.fits(texts, units))
+    # Only now, since most files count code points, and other offsets take long to find.
+    for has_words, several in found.items():
+        for units, _ in several.most_common():
             if not any(
-                mark.fits(texts, None) and not mark.fits(texts, units)
-                for mark, texts in _marks(walk, with_words)
+                (mark.has_words or not has_words)
+                and mark.fits(texts, None)
+                and not mark.fits(texts, units)
+                for mark, texts in _marks(walk)
             ):
                 return units
-        if found:
+        if several:
             return None
     return None
 
 
-def _marks(walk: Walk, with_words: bool) -> Iterator[tuple[Mark, list[str]]]:
-    """Yield the highlights, with the texts that they may be in, if what they count matters."""
+def _marks(walk: Walk) -> Iterator[tuple[Mark, list[str]]]:
+    """Yield the highlights in texts in which it matters what their offsets count."""
     for group, texts in walk():
         for mark in marks_in(group):
             there = texts_of(mark.field, texts)
-            if bool(mark.words.strip()) == with_words and not all(map(str.isascii, there)):
+            if not all(map(str.isascii, there)):
                 yield mark, there
 
 

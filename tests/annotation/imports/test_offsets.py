@@ -18,6 +18,7 @@ from annotation.item_context import sheet_of
 from annotation.models import Assignment, Campaign, Item, Rater, Span
 from annotation.presentation import present, schema
 from annotation.protocols.base import name_units
+from datasets.rows import InputError
 from tests.annotation.answering import person
 from tests.cast import Line, campaign_of, load, write_lines
 from tests.page_cast import client_of, make_study
@@ -136,6 +137,12 @@ def test_one_highlight_that_fits_only_code_points_decides_against_utf16(take: An
 def test_words_decide_before_offsets_alone(take: Any) -> None:
     take(label("long", words("The", 2), bare(6, 12)))
     assert places() == [("long:q", 2, 5, "The"), ("long:q", 6, 12, "bridge")]
+
+
+def test_offsets_alone_do_not_decide_against_words(coverage: Campaign, tmp_path: Path) -> None:
+    lines = label("long", words("The", 2)), label("dam", bare(15, 18))
+    with pytest.raises(InputError, match="there are no words from 15 to 18"):
+        import_labels([write_lines(tmp_path / "l.jsonl", lines)], coverage)
 
 
 def test_an_offset_within_a_character_is_no_utf16_offset(take: Any) -> None:
