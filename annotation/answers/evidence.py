@@ -116,8 +116,9 @@ def _remark(quote: LocatedQuote) -> Message | None:
         )
     if quote.equal > 1 and quote.given is not None:
         return Message(
-            "%(words)s occurs twice at the same distance from %(given)s; the first was used",
+            "%(words)s occurs %(count)s times equally near to %(given)s; the first was used",
             words=words,
+            count=quote.equal,
             given=quote.given,
         )
     if quote.is_there or quote.given is None or quote.start is None:
@@ -243,7 +244,11 @@ def _find_best(quote: Quote, fields: Sequence[str], texts: Mapping[str, str]) ->
         else:
             parts = find_quote(texts[each], quote.quote, quote.start)
         if parts:
-            found.append([_located(quote, each, texts[each], part) for part in parts])
+            # The start is that of the first part; the others follow it.
+            starts = [quote.start, *[None] * (len(parts) - 1)]
+            found.append(
+                [_located(each, texts[each], *of) for of in zip(parts, starts, strict=True)]
+            )
             is_exact = is_exact or parts[0].method == METHODS[0]
     best = _best(found)
     if len(fields) > 1 and all(part.start is None for part in best):
@@ -252,8 +257,8 @@ def _find_best(quote: Quote, fields: Sequence[str], texts: Mapping[str, str]) ->
     return best
 
 
-def _located(quote: Quote, name: str, text: str, part: QuoteLocation) -> LocatedQuote:
-    given, start = quote.start, part.start
+def _located(name: str, text: str, part: QuoteLocation, given: int | None) -> LocatedQuote:
+    start = part.start
     is_there = given is None or start is None or (given <= start and not text[given:start].strip())
     return LocatedQuote(
         name, start, part.end, part.quote, part.method, part.equal, given, is_there, part.whole
@@ -284,7 +289,7 @@ def _exact(quote: Quote, field: str, text: str) -> LocatedQuote | None:
     found = find_exact(text, quote.quote, quote.start)
     if not found or (quote.start is not None and found.start != quote.start):
         return None
-    return _located(quote, field, text, found)
+    return _located(field, text, found, quote.start)
 
 
 def _not_found(entry: Entry, quote: Quote, field: str) -> Problem:

@@ -189,10 +189,19 @@ def test_a_quote_between_two_equal_occurrences_gets_a_remark() -> None:
     said = ["'is' is not at 3 of the passage:a; the nearest, at 0, was used"]
     assert placed((text,), quote, "judge") == ("passage:a", 0, said)
     even = Text("passage:a", "is, see is")
-    said = ["'is' occurs twice at the same distance from 4; the first was used"]
+    said = ["'is' occurs 2 times equally near to 4; the first was used"]
     assert placed((even,), replace(quote, start=4), "judge") == ("passage:a", 0, said)
 
 
 def test_blanks_before_a_quote_do_not_make_its_start_wrong() -> None:
     text = Text("passage:a", "Cats  or  dogs")
     assert placed((text,), Quote("answerable", "passage", " or dogs", 5), "judge")[1:] == (6, [])
+
+
+def test_the_start_of_a_quote_in_several_parts_is_that_of_the_first() -> None:
+    parts = "One two three four five.", "Red green blue black white."
+    text = Text("passage:a", f"{parts[0]} Between. {parts[1]}")
+    entry = Entry("q", UNIT, {}, evidence=(Quote("answerable", "passage", " ".join(parts), 0),))
+    found, lost = locate([entry], ItemSpec("i", (UNIT,), (text,)), "judge")
+    assert [each.start for each in found[KEY]] == [0, 34]
+    assert (lost, remarks(found)) == ([], [])

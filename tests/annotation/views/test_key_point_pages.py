@@ -69,6 +69,10 @@ class TestSuggestions:
             (3, "nowhere at all", ()),
         ]
 
+    def test_a_word_is_suggested_before_a_part_of_a_word(self) -> None:
+        text = Text("passage", "Use it only For cats or dogs.", suggested=("or",))
+        assert [s.places for s in suggestions(text)] == [((21, 23),)]
+
     def test_the_same_quote_is_suggested_once(self) -> None:
         text = Text("passage", "One two.", suggested=("two", "two"))
         assert [s.places for s in suggestions(text)] == [((4, 7),)]
