@@ -216,10 +216,11 @@ def _folded(text: str, quote: str, start: int | None) -> QuoteLocation | None:
 
 def _fuzzy(text: str, quote: str, start: int | None) -> QuoteLocation | None:
     place = closest(text, quote, start)
+    if place is None:
+        return None
     # The same words may occur again.
-    words = fold(text[slice(*place)], True).text.strip() if place else ""
-    found = fold(text, True).choose(words, start)
-    return _at(text, found, "fuzzy") if found else None
+    words = fold(text[slice(*place)], True).text.strip()
+    return _at(text, fold(text, True).choose(words, start) or Occurrence(*place), "fuzzy")
 
 
 def _at(text: str, place: Occurrence, method: Method) -> QuoteLocation:

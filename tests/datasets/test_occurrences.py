@@ -107,6 +107,12 @@ def test_the_rule_applies_within_fuzzy_matching(start: int | None, right: int) -
     assert found.equal == (3 if start is None else 1)
 
 
+def test_a_fuzzy_match_may_end_before_a_mark() -> None:
+    text = "The bridge was opened in nineteen hundred one\u05b0."
+    found = only(text, "The bridge was opend in nineteen hundred one")
+    assert (found.start, found.end, found.method) == (0, 45, "fuzzy")
+
+
 def test_the_rule_applies_to_the_first_of_several_parts() -> None:
     first, second = "One two three four five.", "Red green blue black white."
     text = f"{first} Between. {second} {first} Again. {second}"
