@@ -1,10 +1,11 @@
 """Whether an offset of a text is inside a word, or inside a character that people see as one.
 
-The rules are those of Unicode's text segmentation (UAX 29), with three differences. In scripts that
+The rules are those of Unicode's text segmentation (UAX 29), with four differences. In scripts that
 are written without blanks, such as Chinese, Japanese and Thai, words cannot be told without a
 dictionary, so no offset between two of their characters is inside a word. A full stop or a colon
-between letters ends a word, since people often forget the blank after it. A longer word after an
-apostrophe is a word of its own, as in French *l’homme*; English endings such as *’t* are not.
+between letters ends a word, since people often forget the blank after it, and an underscore at the
+end of a word is Markdown. A longer word after an apostrophe is a word of its own, as in French
+*l’homme*; English endings such as *’t* are not.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def _kind(character: str) -> str:
         return "digit"
     if _UNSPACED.match(character):
         return "unspaced"
-    return "word" if category[0] == "L" or category in ("Nl", "Pc") else "other"
+    return "word" if category[0] == "L" or category == "Nl" else "other"
 
 
 def _left(text: str, at: int) -> int:
@@ -116,6 +117,8 @@ def _is_infix(text: str, before: int, at: int, after: int) -> bool:
     if before < 0 or after < 0:
         return False
     a, sign, b = _kind(text[before]), text[at], _kind(text[after])
+    if sign == "_":
+        return {a, b} <= {"word", "digit"}
     if a == b == "digit":
         return sign in _IN_NUMBERS
     hebrew = sign == '"' and "\u05d0" <= text[before] <= "\u05ea"
