@@ -34,7 +34,8 @@ def test_an_offset_within_a_word_or_a_visible_character_is_inside(text: str) -> 
     [
         "|word", "word|", "a| b", "a |b", "a|\r\nb", "a\r\n|b", "a\r|\nb", "a|\u2028b",
         "end|.", "end.|Next", "end.|", "(|a", "“|a", "a|”", "dogs|' bowl", "'|tis", "|'tis",
-        "_|then_ x", "_then|_ x", "**|then**", "well|-known", "well-|known", "non\u2011|stop", "l'|homme", "aujourd’|hui",
+        "_|then_ x", "_then|_ x", "**|then**", "well|-known", "well-|known",
+        "non\u2011|stop", "l'|homme", "aujourd’|hui",
         "3|%", "$|5", "a|/b", "50|€", "x|=1", "0|–1", ".|5",
         "日|本", "日本|語", "AI|技術", "技術|AI", "です|。", "コン|ピュータ",
         "ภาษา|ไทย", "မြန်|မာ", "ភាសា|ខ្មែរ",
