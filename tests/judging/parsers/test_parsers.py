@@ -341,8 +341,8 @@ class TestFirstToken:
 @pytest.mark.parametrize(
     "text",
     ["1. a" + " " * 200_000 + "b", "1. " * 60_000, "[[" * 100_000, "(" * 200_000,
-     "answer " * 28_000, "```\n" * 50_000, "the final correct " * 10_000, "final score: 3\n" * 13_000,
-     "<b " * 60_000, "A\n" * 90_000],
+     "answer " * 28_000, "```\n" * 50_000, "the final correct " * 10_000,
+     "final score: 3\n" * 13_000, "<b " * 60_000, "A\n" * 90_000],
 )  # fmt: skip
 def test_a_text_designed_to_be_slow_is_read_quickly(text: str) -> None:
     lines = LinesParser("relevant")
