@@ -13,7 +13,7 @@ from annotation.campaigns.design import Design
 from datasets.options import options_of
 from docs._reference.words import ROOT, code, codes, meaning, page, plain, table
 from judging.params import PARAMS
-from tandem.program.verbs import BY_COMMAND
+from datasets.verbs import BY_COMMAND
 
 OPENING = """\
 For everyone who works at a terminal: every command of Tandem with every option, as the code

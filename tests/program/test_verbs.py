@@ -19,7 +19,7 @@ from docs._reference.commands import ours
 from tandem.program.completion import tree
 from tandem.program.main import main, overview
 from tandem.program.site import parser_of
-from tandem.program.verbs import BY_WORDS, NOUNS, TREE
+from datasets.verbs import BY_WORDS, NOUNS, TREE
 from tests.cast import ROOT, campaign_of
 from tests.program.labels import file_of, rows
 

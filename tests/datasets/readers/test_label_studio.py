@@ -65,8 +65,8 @@ def test_a_task_with_a_single_text_becomes_a_query_and_a_report() -> None:
 def test_annotations_are_counted_as_left_out() -> None:
     _, notes = read(FILE)
     assert notes.skipped == {
-        "annotations, which import_labels reads": 2,
-        "predictions, which import_labels reads": 1,
+        "annotations, which tandem labels import reads": 2,
+        "predictions, which tandem labels import reads": 1,
     }
 
 
