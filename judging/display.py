@@ -114,8 +114,8 @@ def describe_status(run: Any) -> RunStatus:
 def _describe_idle(run: Any) -> RunStatus:
     if file := first_batch_file(run):
         words = (
-            f"Its requests are in {file[0]}. Load the results with {verb_of('run_judge')} {file[1]}, "
-            "or stop the run to abandon them."
+            f"Its requests are in {file[0]}. Load the results with {verb_of('run_judge')} "
+            f"{file[1]}, or stop the run to abandon them."
         )
         return RunStatus("Out", "warn", words)
     if not run.queued:
