@@ -69,7 +69,7 @@ _INSIDE: tuple[tuple[bytes, FileKind], ...] = (
     (b"data.pkl", FileKind("a PyTorch file", _PICKLE)),
     (b".npy", FileKind("an archive of NumPy arrays", _ARRAYS)),
 )
-_PICKLED = re.compile(rb"\x80[\x02-\x05]|c(?:pandas|numpy|copy_reg|__builtin__|builtins)[\w.]*\n")
+_PICKLED = re.compile(rb"\x80[\x02-\x05]|c(?:pandas|numpy|copy_reg|__builtin__|builtins)[\w.]*\r?(?:\n|$)")
 
 TREC_RUN = FileKind(
     "a TREC run, which ranks passages and has no queries, texts or labels",
