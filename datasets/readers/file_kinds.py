@@ -14,6 +14,8 @@ from typing import Any, Literal
 from datasets.rows import InputError, Place
 from datasets.verbs import verb_of
 
+LONGEST = 1000
+"""As much of a line decides, so that a long one takes no time."""
 Door = Literal["batch", "labels"]
 """Where a file is taken: as a batch, or as labels."""
 
@@ -69,7 +71,9 @@ _INSIDE: tuple[tuple[bytes, FileKind], ...] = (
     (b"data.pkl", FileKind("a PyTorch file", _PICKLE)),
     (b".npy", FileKind("an archive of NumPy arrays", _ARRAYS)),
 )
-_PICKLED = re.compile(rb"\x80[\x02-\x05]|c(?:pandas|numpy|copy_reg|__builtin__|builtins)[\w.]*\r?(?:\n|$)")
+_PICKLED = re.compile(
+    rb"\x80[\x02-\x05]|c(?:pandas|numpy|copy_reg|__builtin__|builtins)[\w.]*\r?(?:\n|$)"
+)
 
 TREC_RUN = FileKind(
     "a TREC run, which ranks passages and has no queries, texts or labels",
@@ -115,7 +119,7 @@ _LINES: tuple[tuple[str, FileKind], ...] = (
     (r"\s*\{\s*'.*", FileKind("Python's notation, not JSON", "write each line with json.dumps")),
     (r"---\s*|[\w-]+:\s*", FileKind("YAML", "write it as JSON Lines")),
     (
-        r"[^{}\[\]]*\t[^{}\[\]]*|(?:[\w.\"'-]* ?[\w.\"'-]*[,;])+[\w.\"'-]* ?[\w.\"'-]*\s*",
+        r"[^{}\[\]]*\t[^{}\[\]]*|(?:[\w.\"'-]*(?: [\w.\"'-]+)?[,;])+[\w.\"'-]*(?: [\w.\"'-]+)?\s*",
         TABLE,
     ),
     (r"[^{}\[\]\"]*[^\W\d_][^{}\[\]\"]*", PLAIN),
@@ -123,6 +127,7 @@ _LINES: tuple[tuple[str, FileKind], ...] = (
 _PATTERNS = tuple((re.compile(pattern), kind) for pattern, kind in _LINES)
 
 _EXPORT = "write a labels file from it, with item, unit, variable, value and rater on each line"
+_STUDIO = f"{_LOAD}, create a campaign over it, and {_IMPORT}"
 _OBJECTS: tuple[tuple[frozenset[str], FileKind], ...] = tuple(
     (frozenset(keys.split()), kind)
     for keys, kind in (
@@ -149,6 +154,9 @@ _OBJECTS: tuple[tuple[frozenset[str], FileKind], ...] = tuple(
                 f"load them with `{verb_of('run_judge')} --batch-file`",
             ),
         ),
+        ("data annotations", FileKind("Label Studio's export", _STUDIO)),
+        ("data predictions", FileKind("Label Studio's export", _STUDIO)),
+        ("annotator annotation_id", FileKind("Label Studio's JSON_MIN", _STUDIO)),
         ("_input_hash _task_hash", FileKind("an export of Prodigy", _EXPORT)),
         ("id text", FileKind("a batch", _LOAD, "batch")),
     )
@@ -169,7 +177,8 @@ def kind_of_bytes(head: bytes) -> FileKind | None:
 
 def kind_of_line(line: str) -> FileKind | None:
     """Return what a text file is that is not JSON, by its first line."""
-    return next((kind for pattern, kind in _PATTERNS if pattern.fullmatch(line)), None)
+    start = line[:LONGEST]
+    return next((kind for pattern, kind in _PATTERNS if pattern.fullmatch(start)), None)
 
 
 def kind_of_object(record: Mapping[str, Any]) -> FileKind | None:

@@ -44,7 +44,7 @@ _FILE = re.compile(
     r"mp4|m4v|mov|avi|mkv|webm|mpe?g|pdf)(?:[?#]\S*)?",
     re.IGNORECASE,
 )
-_TAG = re.compile(r"<[^>]*>")
+_TAG = re.compile(r"<[^<>]*>")
 _MEDIA_TAG = re.compile(r"<(?:img|audio|video|embed|object|iframe|source)\b", re.IGNORECASE)
 _MEDIA_KEYS = frozenset(["image", "images", "img", "audio", "video", "picture", "photo", "pdf"])
 _MEDIA_RESULTS = re.compile(

@@ -7,6 +7,7 @@ import json
 import pickle
 import zipfile
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 from django.core.management.base import CommandError
@@ -58,7 +59,7 @@ NOWHERE = {
     "html": (b"<!DOCTYPE html>\n<html><body>Log in</body></html>", "a web page (HTML)", "download"),
     "html in capitals": (b"<HTML lang=en>\n", "a web page (HTML)", "download"),
     "xml": (b"<?xml version='1.0'?>\n<data/>\n", "XML", ""),
-    "interface": (b"<View>\n<Text name='t'/></View>", "a labelling interface of Label Studio", "tasks"),
+    "interface": (b"<View>\n<Text name='t'/></View>", "a labelling interface", "tasks"),
     "study": (b"[study]\nname = 'a'\n", "TOML", "tandem study apply"),
     "judge": (b"name = 'a'\nversion = 1\n", "TOML", "tandem judge create"),
     "yaml": (b"---\nitem: r\n", "YAML", "JSON Lines"),
@@ -166,6 +167,22 @@ def test_a_misspelt_column_is_still_a_misspelt_column(tmp_path: Path) -> None:
 )
 def test_broken_json_is_still_broken_json(broken: str) -> None:
     assert kind_of_line(broken) is None
+
+
+@pytest.mark.parametrize("piece", ["a", "a,", "a b,", "a\t", " ", "<", "[", "51 q1 d 1 "])
+def test_a_long_line_takes_no_time(piece: str) -> None:
+    began = perf_counter()
+    kind_of_line(piece * 1_000_000 + "{")
+    kind_of_line(piece * 100 + "{")
+    assert perf_counter() - began < 1
+
+
+def test_label_studios_export_is_named_where_a_report_has_no_campaign(tmp_path: Path) -> None:
+    task = {"id": 1, "data": {"text": "A."}, "annotations": [], "predictions": []}
+    error = refused_labels(file_of(tmp_path, lines(task)))
+    assert error.wrong == "this is Label Studio's export, not labels"
+    assert LOAD in error.remedy
+    assert IMPORT in error.remedy
 
 
 def test_the_report_of_a_file_names_a_batch_and_its_way(
