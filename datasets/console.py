@@ -103,7 +103,9 @@ def team_option(options: Mapping[str, Any]) -> Team:
 
 
 def one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    """Return a message on one line. A question at its end needs no full stop."""
+    line = " ".join(str(error).split())
+    return line.removesuffix(".") if line.endswith("?.") else line
 
 
 @contextmanager
