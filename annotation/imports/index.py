@@ -80,16 +80,13 @@ class KnownItems:
 
     def ignores(self, variable: str) -> bool:
         """Whether a label of a variable is to be left out, which is then counted."""
-        ignored = (
-            self.options is not None
-            and self.options.ignore_unasked
-            and variable not in self.variables
-        )
-        self.ignored[variable] += ignored
-        return ignored
+        if self.options is None or not self.options.ignore_unasked or variable in self.variables:
+            return False
+        self.ignored[variable] += 1
+        return True
 
     def note_ignored(self, notes: ReadNotes) -> None:
-        for variable, count in (+self.ignored).items():
+        for variable, count in self.ignored.items():
             notes.skip(f"labels of {excerpt(variable)}, which the campaign does not ask", count)
 
     @cached_property

@@ -44,6 +44,7 @@ from datasets.rows import InputError, Place, ReadNotes
 EVIDENCE = "-evidence"
 _CHOICES = ("choices", "rating", "number")
 _REGIONS = ("labels", "hypertextlabels")
+LONGEST_ADDRESS = 1000
 _ADDRESS = re.compile(r"[^\s<>,;:\"@]+@[^\s<>,;:\"@]+")
 _ESCAPED = {r"\n": "\n", r"\r": "\r", r"\t": "\t"}
 
@@ -232,7 +233,7 @@ class _Task:
 
     def _without_address(self, by: str) -> str:
         """Return a name in place of an e-mail address, which exports must not contain."""
-        address = _ADDRESS.search(by)
+        address = _ADDRESS.search(by[:LONGEST_ADDRESS])
         if address is None:
             return by
         if by not in self.known.raters_by_address:
@@ -309,7 +310,15 @@ class _Task:
         return any(whole[start:end] == text for whole in self._texts())
 
     def _texts(self) -> Iterator[str]:
-        return (value for value in self.data.raw.values() if isinstance(value, str))
+        return _strings_in(self.data.raw)
+
+
+def _strings_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _strings_in(each)
 
 
 def _offsets(value: Fields) -> tuple[int | None, int | None]:

@@ -104,10 +104,10 @@ class TestReferencesToAnotherCampaign:
         self, study: Study, rita: Script
     ) -> None:
         wrong = {**NEW, "batch": "harbor"}
-        (problem,) = assert_error(rita.post("campaigns/", wrong), 422)
+        (problem,) = assert_error(rita.post("campaigns/", wrong), 400)
         assert "did you mean 'harbour'?" in problem["wrong"]
         give_away(study.campaign.batch)
-        (problem,) = assert_error(rita.post("campaigns/", wrong), 422)
+        (problem,) = assert_error(rita.post("campaigns/", wrong), 400)
         assert "harbour" not in problem["wrong"]
 
     def test_the_page_does_not_offer_another_teams_campaign(self, browser: Client) -> None:
