@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from datasets.readers.file_kinds import kind_of_bytes, refuse_header, refuse_kind
 from datasets.readers.jsonl import MAX_LINE_BYTES
 from datasets.rows import InputError, Place
+from datasets.similar import did_you_mean
 
 _RUNS = frozenset("=+-@\t\r＝＋－＠﹢﹣﹦﹫")
 _QUIET = "\"'`\ufeff\u200b\u200c\u200d\u2060"
@@ -132,6 +134,8 @@ class _Text:
         place = Place(self.file, self.number)
         if len(raw) > MAX_LINE_BYTES:
             raise InputError(place, "the line is longer than 32 MiB", "check its quotes")
+        if self.number == 1:
+            refuse_kind(kind_of_bytes(raw), place)
         if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InputError(place, "the file is UTF-16", "save it as UTF-8")
         if b"\0" in raw:
@@ -145,8 +149,9 @@ class _Text:
 def _header(cells: list[str], columns: Sequence[str], place: Place) -> list[str]:
     for name in cells:
         if name not in columns:
+            refuse_header(cells, place)
             known = ", ".join(columns)
-            remedy = f"the columns are {known}"
+            remedy = did_you_mean(name, columns, f"the columns are {known}")
             if len(cells) == 1 and len(re.split(r"[;\t|]", name)) > 1:
                 remedy = "separate the columns by commas"
             raise InputError(place, f"unknown column {name!r}", remedy)

@@ -10,7 +10,8 @@ from annotation.imports import clapnq, crux
 from annotation.imports.clapnq import released_groups
 from annotation.imports.grouping import Group, check_assisted, check_groups, group_rows
 from annotation.imports.index import KnownItems
-from annotation.imports.label_studio import read_label_studio, rows_of_answers
+from annotation.imports.label_studio import read_label_studio
+from annotation.imports.label_studio_rows import rows_of_answers
 from annotation.imports.labels import StandIn, read_labels
 from annotation.imports.responses import ResponseRow, looks_like_responses, read_responses
 from annotation.label_rows import CheckedRow
@@ -49,7 +50,7 @@ def _groups(
         rater.used = True
         return released_groups(clapnq.read_clapnq(path), known, rater.name, notes)
     if format == "label-studio":
-        answers = read_label_studio(path, rater, notes)
+        answers = read_label_studio(path, rater, notes, known)
         return group_rows(known.check_rows(rows_of_answers(answers, known, notes)))
     if format == "responses":
         return check_groups(_join_responses(read_responses(path, rater), known))
@@ -108,13 +109,13 @@ def _join_responses(responses: Iterable[ResponseRow], known: KnownItems) -> list
                 wrong = f"{response.rater!r} has {unit} on line {first.line} too"
                 remedy = "keep one, or number replicates or revisions"
                 raise InputError(response.place, wrong, remedy)
-    return list(groups.values())
+    return [group for group in groups.values() if group.rows]
 
 
 def _add(group: Group, response: ResponseRow, known: KnownItems) -> None:
     known.check_protocol(response)
     rows = list(known.check_rows(known.rows_of(response)))
-    if not rows:
+    if not rows and not known.ignored.total():
         raise InputError(response.place, "the response contains no label", "take the line out")
     group.rows += rows
     kinds = known.kinds(known.item(response.item).pk)

@@ -10,12 +10,11 @@ from typing import Any
 
 from django.conf import settings
 
-from annotation.imports.files import read_groups
-from annotation.imports.importer import import_labels, taken_names
-from annotation.imports.index import KnownItems
+from annotation.imports.importer import import_labels
+from annotation.imports.index import ImportOptions, name_options
 from annotation.models import Campaign, Response, User
 from datasets.jobs import JobError, Options, Progress, Result
-from datasets.rows import InputError, Place, ReadNotes
+from datasets.rows import InputError
 
 IMPORT = "import"
 SUFFIXES = (".jsonl", ".json", ".csv")
@@ -23,9 +22,12 @@ MOST_WARNINGS = 20
 GONE = "the file is no longer there; choose it again"
 
 
-def question(campaign: Campaign, key: str, name: str, rater: str, user: User) -> dict[str, Any]:
+def question(
+    campaign: Campaign, key: str, name: str, rater: str, user: User, options: ImportOptions
+) -> dict[str, Any]:
     """Return the question of an import, for `datasets.jobs.ask`. Each person has their own."""
-    return {"campaign": campaign.pk, "file": key, "name": name, "rater": rater, "user": user.pk}
+    asked = {"campaign": campaign.pk, "file": key, "name": name, "rater": rater, "user": user.pk}
+    return {**asked, "leave_out": asdict(options)}
 
 
 def keep(chunks: Iterable[bytes], name: str) -> str:
@@ -64,8 +66,14 @@ def carry_out(options: Options, progress: Progress) -> Result:
     if not path.is_file():
         raise JobError(GONE)
     try:
-        _check_raters(path, campaign, rater)
-        report = import_labels([path], campaign, rater, None, lambda done: progress(done, 0))
+        report = import_labels(
+            [path],
+            campaign,
+            rater,
+            progress=lambda done: progress(done, 0),
+            options=ImportOptions(**options.get("leave_out", {})),
+            is_foreign=True,
+        )
     except InputError as error:
         return Result.of({"refused": _describe_error(error)})
     finally:
@@ -75,17 +83,6 @@ def carry_out(options: Options, progress: Progress) -> Result:
     return Result.of({**asdict(report), "warnings": shown, "more_warnings": more})
 
 
-def _check_raters(path: Path, campaign: Campaign, rater: str | None) -> None:
-    """Refuse labels under the name of a person or judge who answers on this site."""
-    groups = read_groups(path, KnownItems(campaign), rater, None, ReadNotes())
-    if taken := sorted(taken_names({group.rater for group in groups})):
-        raise InputError(
-            Place(str(path)),
-            f"rater {taken[0]!r} answers on this site, and nobody else may answer under that name",
-            "give the labels another rater",
-        )
-
-
 def _describe_error(error: InputError) -> str:
     where = f"Line {error.place.line}: " if error.place.line else ""
-    return f"{where}{error.wrong}; {error.remedy}."
+    return name_options(f"{where}{error.wrong}; {error.remedy}.", "page")

@@ -19,7 +19,7 @@ from annotation.label_rows import KNOWN, REASONS, LabelRow, SpanRow
 from annotation.protocols.points import is_storable
 from annotation.protocols.validation import coerce
 from annotation.spreadsheet import read_rows
-from datasets.readers.fields import Fields
+from datasets.readers.fields import Fields, known_fields
 from datasets.readers.jsonl import excerpt, records, records_in
 from datasets.rows import InputError, Place
 
@@ -120,14 +120,14 @@ def read_labels(path: Path, rater: StandIn | None = None) -> Iterator[LabelRow]:
     rater = rater or StandIn()
     for line, raw in _raw(path):
         place = Place(os.fspath(path), line)
-        yield _row(Fields(_intern_strings(raw), place, known=_KNOWN), place, rater)
+        yield _row(known_fields(_intern_strings(raw), place, _KNOWN, "labels"), place, rater)
 
 
 def rows_in(path: Path, block: bytes, first: int) -> Iterator[LabelRow]:
     """Yield the rows of lines from a JSON Lines file. `first` is the number of the first line."""
     for line, raw in records_in(block, os.fspath(path), first):
         place = Place(os.fspath(path), line)
-        yield _row(Fields(_intern_strings(raw), place, known=_KNOWN), place, StandIn())
+        yield _row(known_fields(_intern_strings(raw), place, _KNOWN, "labels"), place, StandIn())
 
 
 def _intern_strings(raw: dict[str, Any]) -> dict[str, Any]:
