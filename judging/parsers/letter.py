@@ -23,8 +23,10 @@ _NAMES = (
     r"risposta|resposta|答案|评分|評分|答え|回答)"
 )
 _ANNOUNCED = re.compile(
-    rf"(?<![^\W\u3040-\u9fff])(?:(?:the|my|our|final|correct|best|right|overall|most \w{1, 20})\s+){{0,5}}{_NAMES}"
-    r"(?:\s+(?:for|to)\s+this\s+\w+)?(?:\s*\([^()\n]{0,40}\))?"
+    r"(?<![^\W\u3040-\u9fff])"
+    r"(?:(?:the|my|our|final|correct|best|right|overall|most \w{1,20})\s+){0,5}"
+    + _NAMES
+    + r"(?:\s+(?:for|to)\s+this\s+\w+)?(?:\s*\([^()\n]{0,40}\))?"
     r"(?:\s*(?P<mark>[:=])\s*|\s+(?:is|was|would be|must be|should be|ist|est|es)\s*:?\s+|"
     r"\s*[是为為は]\s*:?\s*|\s+[-–—]\s+)"
     r"(?:(?:is|it is|it's|option|choice|answer|letter|a|an)\s+)?",

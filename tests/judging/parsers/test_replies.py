@@ -102,8 +102,8 @@ def value(name: str, text: str) -> str:
         (RUBRIC, "5\ufe0f\u20e3", "5", "invisible"),
         (RUBRIC, "我的评分是：4。答得很好。", "4", "width"),
         (RUBRIC, "Rating - 2", "2", "as-is"),
-        (ELIGIBLE, "<eligibility>none: it does what was asked, without issues</eligibility>", "none",
-         "as-is"),
+        (ELIGIBLE, "<eligibility>none: it does what was asked, without issues</eligibility>",
+         "none", "as-is"),
     ],
 )  # fmt: skip
 def test_a_verdict_in_another_dress_is_read_and_the_step_is_named(
