@@ -2,8 +2,8 @@
 
 Each file of `files` names its source, its scale, what it was validated on and its weaknesses, and
 has fixtures. No file has a published prompt word for word, since its words belong to its authors.
-`versions.json` has the SHA-256 of every version of each file, the current one last: a judge that was
-created from an earlier version keeps it.
+`versions.json` has the SHA-256 of every version of each file, the current one last: a judge that
+was created from an earlier version keeps it.
 """
 
 from __future__ import annotations
