@@ -30,7 +30,8 @@ from datasets.db.prepared import InList, Parameter, PreparedModels, PreparedUpda
 from datasets.db.prepared import Prepared as PreparedQuery
 from judging.answers.calls import Attempt, Call, Tally, store_calls
 from judging.answers.logprobs import score_answer, select_logprobs
-from judging.backends.base import Answer
+from judging.backends.base import Answer, FinalError
+from judging.backends.completeness import accepts_no_reason, complete, with_whole_prompt
 from judging.models import JudgeCall, JudgeRun, Strike
 from judging.parsers.base import Reading, Score, Step, UnreadError
 from judging.prompts.perturbations import restore_order
@@ -39,7 +40,10 @@ from judging.runs.ledger import brief_transaction
 
 ANSWERED = "answered"
 UNCHANGED_STEPS: tuple[Step, ...] = ("as-is",)
-FINAL: tuple[Reason, ...] = ("unreadable", "refused", "truncated", "filtered", "too-long")
+FINAL: tuple[Reason, ...] = (
+    "unreadable", "refused", "truncated", "filtered", "too-long", "error",
+)  # fmt: skip
+"""The missing reasons that are the state of a call: the server answered, but gave no answer."""
 
 
 @dataclass(frozen=True)
@@ -283,19 +287,19 @@ def find_stored_results(prepared: Sequence[Prepared]) -> list[Result]:
         return []
     calls = JudgeCall.objects.filter(assignment__in=tried, state__in=(ANSWERED, *FINAL))
     found: dict[int, Result] = {}
-    for call in calls.order_by("id"):
+    for call in calls.select_related("run__judge").order_by("id"):
         one, before = tried[call.assignment_id], found.get(call.assignment_id)
         # A repair belongs to the answer before it, although its request differs.
         if call.repair and before is not None:
             found[call.assignment_id] = _merge_repair(before, call)
         elif call.request_hash == one.request_hash:
-            found[call.assignment_id] = Result(one, (), _outcome_of(call), call.seconds)
+            found[call.assignment_id] = Result(one, (), _outcome_of(call, one), call.seconds)
     return list(found.values())
 
 
 def _merge_repair(before: Result, repair: JudgeCall) -> Result:
     """Combine an answer with its repair: the repair's outcome, or the answer before it."""
-    outcome, first = _outcome_of(repair), before.outcome
+    outcome, first = _outcome_of(repair, before.prepared), before.outcome
     if not isinstance(first, Answer):
         return replace(before, outcome=outcome, seconds=repair.seconds)
     if isinstance(outcome, Failure):
@@ -303,11 +307,18 @@ def _merge_repair(before: Result, repair: JudgeCall) -> Result:
     return replace(before, outcome=outcome, seconds=repair.seconds, first=first)
 
 
-def _outcome_of(call: JudgeCall) -> Answer | Failure:
+def _outcome_of(call: JudgeCall, prepared: Prepared) -> Answer | Failure:
+    """Return the outcome of a stored call. An answer of an older version may be incomplete."""
     reason = next((reason for reason in FINAL if reason == call.state), None)
     if reason:
         return Failure(reason)
-    return answer_of(call)
+    answer = answer_of(call)
+    try:
+        complete(answer, accept_no_reason=accepts_no_reason(call.run.judge.params))
+        with_whole_prompt(prepared.request, replace(answer, usage=call.usage))
+    except FinalError as error:
+        return Failure(error.reason)
+    return answer
 
 
 def answer_of(call: JudgeCall) -> Answer:
