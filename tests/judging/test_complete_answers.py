@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from django.urls import reverse
 
 from annotation.models import Assignment, Campaign, Label, User
 from judging.answers.results import Failure, find_stored_results
-from judging.backends.base import Answer, Request
+from judging.backends.base import Answer
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import build_preparer, write
 from judging.batch_api.results import load_results
@@ -59,12 +58,6 @@ def run(campaign: Campaign, rater: Judge) -> JudgeRun:
     work(made, lease, None, build_backend(rater), HASTY)
     made.refresh_from_db()
     return made
-
-
-def ending(*words: str) -> Callable[[Request], Answer]:
-    """Answers that end with these words in turn."""
-    left = list(words)
-    return lambda request: Answer(yes(request), left.pop(0))
 
 
 @pytest.mark.parametrize(
@@ -257,11 +250,7 @@ def test_a_try_shows_why_an_answer_is_none(
 
 
 def test_a_repair_that_did_not_end_well_leaves_the_first_answer(campaign: Campaign) -> None:
-    replies = iter([Answer("Perhaps.")] + [Answer("{}", "abort")])
-
-    def script(request: Request) -> Answer:
-        return next(replies)
-
+    script = [Answer("Perhaps."), Answer("{}", "abort")]
     rater = judge("mended", "openai", model="m", base_url="http://127.0.0.1:9")
     Judge.objects.filter(pk=rater.pk).update(params={"repair": 1})
     rater.refresh_from_db()
