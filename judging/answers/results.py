@@ -20,7 +20,7 @@ from annotation.answers.submission import (
     submit_many,
 )
 from annotation.answers.types import Detail
-from annotation.label_rows import GRADE, Reason
+from annotation.label_rows import GRADE, OWN_SENTENCES, Reason
 from annotation.models import Assignment
 from annotation.presentation import SWAPPED_CODES
 from annotation.protocols.base import Payload
@@ -211,7 +211,8 @@ def _with_notes(
 ) -> dict[tuple[str, str], Detail]:
     """Note on each label the judge's grade, and the steps by which its answer was read.
 
-    An answer that was read unchanged has no such note.
+    An answer that was read unchanged has no such note. Where a judge split a text itself, and not
+    as the units are split, each label also has the verdicts on all its own sentences.
     """
     steps = "" if reading.steps == UNCHANGED_STEPS else "+".join(reading.steps)
     for unit in prepared.request.facts.units:
@@ -220,10 +221,18 @@ def _with_notes(
             if not isinstance(entry, Mapping) or variable.name not in entry:
                 continue
             grade = reading.grades.get((unit.name, variable.name), "")
-            if noted := {key: word for key, word in (("reading", steps), (GRADE, grade)) if word}:
+            own = _own_sentences(reading, variable.name)
+            notes = (("reading", steps), (GRADE, grade), (OWN_SENTENCES, own))
+            if noted := {key: note for key, note in notes if note}:
                 known = details.get((name, variable.name), Detail())
                 details[name, variable.name] = Detail(known.score, {**(known.meta or {}), **noted})
     return details
+
+
+def _own_sentences(reading: Reading, variable: str) -> Mapping[str, int]:
+    """Return the counts of a judge's own sentences by code, if a unit has no label of its own."""
+    split = any(name == variable for _, name in reading.missing)
+    return reading.own.get(variable, {}) if split else {}
 
 
 def _meta(score: Score, swapped: Mapping[str, str]) -> dict[str, Any]:
