@@ -24,8 +24,8 @@ from analysis.data.frame import (
 from analysis.data.grades import grade_of, with_grades
 from analysis.data.labels import FloorCodes, LabelFact, LabelKey, scale_of
 from analysis.data.metadata import OF_META, dividing_strata, in_order, length_strata, text_of
-from analysis.data.probabilities import probabilities_of, with_probabilities
 from analysis.data.own_sentences import own_codes_of, with_own_sentences
+from analysis.data.probabilities import probabilities_of, with_probabilities
 from analysis.data.readings import reading_steps_of, with_readings
 from analysis.data.selection import (
     ALL_LABELS,

@@ -29,8 +29,8 @@ from ..data.labels import (
     scale_of,
 )
 from ..data.metadata import OF_META, meta_strata
-from ..data.probabilities import probabilities_of, with_probabilities
 from ..data.own_sentences import own_codes_of, with_own_sentences
+from ..data.probabilities import probabilities_of, with_probabilities
 from ..data.readings import KEY as STEPS
 from ..data.readings import reading_steps_of, with_readings
 from ..data.selection import ALL_LABELS, ReportOptions, available_values
@@ -192,7 +192,7 @@ def _is_misfit(span: SpanRow) -> bool:
 def _with_metas(
     frame: Frame, rows: Iterable[LabelRow], plain: Mapping[LabelKey, str] | None = None
 ) -> Frame:
-    """Add the metadata of judges' first labels: probabilities, reading steps, grades and verdicts on
+    """Add the metadata of judges' first labels: probabilities, steps, grades, and verdicts on
     a judge's own sentences.
 
     `plain` has the steps of labels that are not among the rows.
