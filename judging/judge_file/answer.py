@@ -19,7 +19,7 @@ from judging.parsers.base import Parser
 from judging.parsers.codes import Verdicts
 from judging.parsers.decisions import DecisionsParser
 from judging.parsers.first_token import FirstTokenParser
-from judging.parsers.json_path import JsonParser, read_path
+from judging.parsers.json_path import JsonParser, Path, read_path
 from judging.parsers.letter import LetterParser
 from judging.parsers.lines import LinesParser
 from judging.parsers.regex import RegexParser, compile_pattern
@@ -263,20 +263,25 @@ def _json(table: Table, protocol: Protocol) -> Parser:
         raise FileError(
             "path is missing; give one such as '$.score', or a table by variable", path=("path",)
         )
-    match = table.get("match", BY_POSITION)
-    if "match" in table and "each" not in table:
-        raise FileError("match is for an array: give its path as each", path=("match",))
-    if not isinstance(match, str):
-        raise FileError(f"match is {match!r}; {HOW_TO_MATCH}", path=("match",))
     try:
         each = read_path(str(table["each"])) if "each" in table else None
-        sentence = None if match == BY_POSITION else read_path(match)
         read = {name: read_path(str(path)) for name, path in named.items()}
     except ValueError as error:
         raise FileError(str(error), path=("path",)) from error
     for name in read:
         variables_named(name, protocol, ("path", name))
-    return JsonParser(read, each, _verdicts(table, protocol), sentence)
+    return JsonParser(read, each, _verdicts(table, protocol), _match(table))
+
+
+def _match(table: Table) -> Path | None:
+    """Return the path of an element's sentence; None for elements by position."""
+    match = table.get("match", BY_POSITION)
+    if "match" in table and "each" not in table:
+        raise FileError("match is for an array: give its path as each", path=("match",))
+    try:
+        return None if match == BY_POSITION else read_path(str(match))
+    except ValueError as error:
+        raise FileError(f"match is {match!r}; {HOW_TO_MATCH}", path=("match",)) from error
 
 
 def _first_token(table: Table, protocol: Protocol) -> Parser:

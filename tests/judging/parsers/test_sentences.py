@@ -230,7 +230,8 @@ def test_a_fixture_gives_the_texts_that_its_sentences_should_match() -> None:
 @pytest.mark.parametrize(
     ("table", "wrong"),
     [
-        ('match = "sentence"', "is not a path"),
+        ('match = "sentence"', "match is 'sentence'; give the path"),
+        ('match = "$.a b"', "match is '.* b'; give the path"),
         ("match = 3", "match is 3; give the path"),
         ("match = true", "match is True; give the path"),
     ],
@@ -238,7 +239,7 @@ def test_a_fixture_gives_the_texts_that_its_sentences_should_match() -> None:
 def test_a_match_is_a_path_or_the_position(table: str, wrong: str) -> None:
     with pytest.raises(FileError, match=wrong) as raised:
         read_file(f"{HEAD}{table}\n")
-    assert raised.value.line
+    assert raised.value.line == HEAD.count("\n") + 1
 
 
 def test_a_match_without_an_array_is_refused() -> None:
