@@ -166,7 +166,7 @@ def _prepare_closing(
                 lease=lease,
                 seconds=result.seconds,
                 details=_with_notes(prepared, reading, _details(prepared, answer, reading)),
-                missing=_missing(prepared, reading),
+                missing=missing_of(prepared, reading),
             )
             return _Closing(prepared.assignment, (ready, circumstances))
     return _Closing(prepared.assignment, None, next(iter(faults), "unreadable"))
@@ -245,7 +245,8 @@ def _meta(score: Score, swapped: Mapping[str, str]) -> dict[str, Any]:
     return meta
 
 
-def _missing(prepared: Prepared, reading: Reading) -> dict[str, dict[str, str]]:
+def missing_of(prepared: Prepared, reading: Reading) -> dict[str, dict[str, str]]:
+    """Return the missing reasons of single labels, by the units' real names and variable."""
     missing: dict[str, dict[str, str]] = {}
     for (name, variable), fault in reading.missing.items():
         missing.setdefault(prepared.names.get(name, name), {})[variable] = fault

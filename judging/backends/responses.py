@@ -17,7 +17,7 @@ from judging.backends.base import (
     Request,
     TransientError,
 )
-from judging.backends.completeness import complete
+from judging.backends.completeness import GOOD, complete
 from judging.backends.contents import STRUCTURE, sorted_object
 from judging.backends.transport import break_in, error_in, text_of, word_of
 from judging.backends.wire import Wire, reported_usage
@@ -78,9 +78,11 @@ class Responses(Wire):
         texts = [part for part in parts if part.get("type") == "output_text"]
         text, details = text_of(texts), body.get("incomplete_details")
         reason = word_of(details.get("reason")) if isinstance(details, dict) else ""
+        # Only the status says that a response is complete.
+        ended_by = reason if state == "incomplete" and reason not in GOOD else ""
         answer = Answer(
             text=text if text is not None else "\n".join(refusals),
-            finish_reason=reason or state,
+            finish_reason=ended_by or state,
             usage=_usage(body.get("usage")),
             model=word_of(body.get("model")),
             status=status,

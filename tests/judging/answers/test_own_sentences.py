@@ -8,16 +8,19 @@ from typing import Any
 
 import pytest
 from django.core.management.base import CommandError
+from django.urls import reverse
 
 from annotation.campaigns.design import Design
-from annotation.models import Assignment, Campaign, Label
+from annotation.models import Assignment, Campaign, Label, User
 from judging.backends.base import Request
+from judging.backends.scripted import Scripted
 from judging.judges import JudgeError
 from judging.models import Judge
+from judging.sandbox import try_judge
 from tests.cast import exported, run
 from tests.judging.cast import judge, run_scripted
 from tests.judging.parsers.test_sentences import HEAD
-from tests.page_cast import study_of
+from tests.page_cast import client_of, study_of
 
 pytestmark = pytest.mark.django_db
 
@@ -173,3 +176,20 @@ def test_a_judge_that_exists_keeps_its_file_and_reads_by_position(campaign: Camp
     made, _, _ = run_scripted(campaign, rater, script)
     assert (made.state, len(labels())) == ("done", 6)
     assert garage(HEAD, "another").file == HEAD, "a file that the site has may be used again"
+
+
+def test_a_try_names_the_sentences_that_the_judge_did_not_name(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elements = [{"sentence": sentence, "label": label} for sentence, label in JOINED]
+    both = [*elements, {"sentence": BUILT, "label": "supported"}]
+    backend = Scripted(lambda request: json.dumps({"grounding_quality": both}))
+    monkeypatch.setattr("judging.sandbox.build_backend", lambda judge: backend)
+    tried = try_judge(garage(), campaign, 1)
+    rita = client_of(User.objects.get(username="rita"))
+    data = {"campaign": campaign.pk, "item": 1}
+    page = rita.post(reverse("judge-try", args=[tried.judge.pk]), data, follow=True)
+    lost = {each.unit: each.missing for each in tried.entries}
+    assert {"support": "unmatched"} in lost.values()
+    assert {} in lost.values()
+    assert "support missing: unmatched" in page.content.decode()

@@ -107,6 +107,25 @@ def test_no_word_is_missing_unless_the_judge_accepts_it(name: str, word: object)
     assert wire.read(body(word), 200, accept_no_reason=True).text == "yes"
 
 
+@pytest.mark.parametrize(
+    ("state", "why", "reason"),
+    [
+        ("incomplete", "max_output_tokens", "truncated"),
+        ("incomplete", "content_filter", "filtered"),
+        ("incomplete", "", "truncated"),
+        ("incomplete", "stop", "truncated"),
+        ("incomplete", "a new word", "error"),
+        ("paused", "stop", "error"),
+        ("", "stop", "error"),
+    ],
+)
+def test_only_the_status_makes_a_response_complete(state: str, why: str, reason: str) -> None:
+    body = responses(state) | {"incomplete_details": {"reason": why}}
+    assert failure(Responses(), body).reason == reason
+    good = responses("completed") | {"incomplete_details": {"reason": why}}
+    assert read(Responses(), good).text == "yes"
+
+
 def test_a_judge_that_accepts_no_word_still_accepts_no_bad_one() -> None:
     for word in ("abort", "length", "repetition"):
         with pytest.raises(FinalError, match=word):
