@@ -57,14 +57,16 @@ def alpha(arrays: Mapping[str, Any], task: Task) -> Any:
 
 
 def cohen(arrays: Mapping[str, Any], task: Task) -> Any:
-    """Return Cohen's kappa of two raters (U, 2), with the task's weights."""
+    """Return Cohen's kappa of two raters (U, 2), with the task's weights of their numbers."""
     from statsmodels.stats.inter_rater import cohens_kappa
 
     codes = _raters(arrays, task)
     both = codes[(codes >= 0).all(axis=1)]
     table = np.zeros((task["k"], task["k"]))
     np.add.at(table, tuple(both.T), 1)
-    return cohens_kappa(table, wt=task["weights"], return_results=False)
+    kind = task["weights"]
+    values = arrays[f"{task['matrix']}/{OF_VALUES}"] if kind else None
+    return cohens_kappa(table, weights=values, wt=kind, return_results=False)
 
 
 def correlation(arrays: Mapping[str, Any], task: Task) -> Any:

@@ -431,7 +431,8 @@ def whole_scale(scale: Scale, used: Collection[tuple[bool, str]]) -> Scale:
     if not known and not added:
         added, rest = rest, set()
     categories = _ranked(scale.categories, added | rest)
-    return replace(scale, categories=categories, foreign=frozenset(rest))
+    declared = bool(scale.categories)
+    return replace(scale, categories=categories, foreign=frozenset(rest), declared=declared)
 
 
 def _ranked(declared: tuple[str, ...], others: set[str]) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import NamedTuple, Protocol
+from itertools import count
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ..statistics import Bools, Floats, Ints, Level
 
 LARGEST = 1e70
 """The largest number of a label: from about 1e77 on, products of squares are infinite."""
+Distances = Literal["numbers", "ranks"]
 NO_TEXTS = "a labels file has no texts in which the lexical rule could look for words"
 
 
@@ -78,20 +80,34 @@ def _lines(facts: list[LabelFact]) -> list[str]:
 class Scale:
     """A scale of measurement: categories in order of rank, escapes, and the level.
 
-    Only judges use `foreign` categories: they are wrong answers, and not part of k.
+    Only judges use `foreign` categories: they are wrong answers, and not part of k. If a scale is
+    not `declared`, its categories are the values that occur.
     """
 
     categories: tuple[str, ...]
     level: Level
     escapes: tuple[str, ...] = ()
     foreign: frozenset[str] = frozenset()
+    declared: bool = False
+
+    @property
+    def distances(self) -> Distances:
+        """What the distance of two categories is: that of their numbers if all own are numbers."""
+        own = (category for category in self.categories if category not in self.foreign)
+        return "ranks" if None in map(number_of, own) else "numbers"
 
     def values(self) -> Floats:
-        """Return the number of each category: itself if all are numbers, else its rank."""
-        numbers = [number_of(category) for category in self.categories]
-        if None in numbers:
+        """Return the value of each category, whose differences are the distances of categories.
+
+        On the scale that was declared, or else on the values that occur, this is the category's
+        number if all are numbers, and otherwise its rank. A foreign word among numbers comes after
+        the largest.
+        """
+        if self.distances == "ranks" or not self.categories:
             return np.arange(len(self.categories), dtype=float)
-        return np.array(numbers, dtype=float)
+        numbers = [number_of(category) for category in self.categories]
+        beyond = count(max((n for n in numbers if n is not None), default=0.0) + 1)
+        return np.array([next(beyond) if n is None else n for n in numbers], dtype=float)
 
     def own(self) -> Bools:
         """Return which categories come from the protocol or from people."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .nouns import slotted
 
 REFERENCES: Mapping[str, tuple[str, str]] = {
     "angelopoulos2023": (
@@ -174,3 +177,46 @@ _BY_START = {
 CITED: Mapping[str, str] = {start: REFERENCES[key][0] for start, key in _BY_START.items()} | {
     key: mark for key, (mark, _) in REFERENCES.items()
 }
+
+
+def cited_statistics(blocks: Any) -> list[str]:
+    """Return the distinct statistics of blocks by name, with their citations."""
+    names: dict[str, None] = {}
+    for block in blocks:
+        for method in methods_of(block, defined=True):
+            names[method.partition("; ")[0]] = None
+    return [
+        f"{slotted(name)} {mark}" if (mark := _cited(name)) else slotted(name) for name in names
+    ]
+
+
+def _cited(name: str) -> str:
+    start = next((start for start in CITED if name.lower().startswith(start.lower())), "")
+    return CITED.get(start, "")
+
+
+def methods_of(node: Any, defined: bool = False) -> Iterator[str]:
+    """Yield the methods of all nested estimates.
+
+    Strata repeat their parent's methods, and items of a score have none.
+    """
+    if isinstance(node, dict):
+        if "method" in node and "value" in node:
+            if node["value"] is not None or not defined:
+                yield node["method"]
+            return
+        for key, each in node.items():
+            if key not in ("strata", "items"):
+                yield from methods_of(each, defined)
+    elif isinstance(node, list):
+        for each in node:
+            yield from methods_of(each, defined)
+
+
+def joined(words: list[str]) -> str:
+    """Join words to a list in a sentence, separated by semicolons if they contain commas."""
+    comma = ";" if any("," in word for word in words) else ","
+    if len(words) < 2:
+        return "".join(words)
+    last = f"{comma} and " if comma == ";" else " and "
+    return f"{f'{comma} '.join(words[:-1])}{last}{words[-1]}"

@@ -7,15 +7,13 @@ nothing that was not computed. A method without a known citation is named withou
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
 
 from ..document import UNIT, UNITS, UNITS_HEAD, Section, count, in_noun
 from ..statistics import PEOPLE_ALONE, expanded_level
 from ..types import JSON
-from .citations import CITED, REFERENCES
-from .nouns import common_noun, slotted
-from .people_sections import floor_methods
+from .citations import CITED, REFERENCES, cited_statistics, joined, methods_of
+from .nouns import common_noun
+from .people_sections import among_people, floor_methods, scales
 from .sections import NOT_EXPOSED, describe_exposed
 
 ALT_TEST = "calderon2025"
@@ -99,81 +97,6 @@ def _planning(report: JSON) -> str:
     return (
         f"For plans of intervals {plans[0]['width']:g} wide, the width was assumed proportional to "
         f"t/root(n) over n queries, and its square equal to a + b/r with r raters per {UNIT}."
-    )
-
-
-def cited_statistics(blocks: Any) -> list[str]:
-    """Return the distinct statistics of blocks by name, with their citations."""
-    names: dict[str, None] = {}
-    for block in blocks:
-        for method in methods_of(block, defined=True):
-            names[method.partition("; ")[0]] = None
-    return [
-        f"{slotted(name)} {mark}" if (mark := _cited(name)) else slotted(name) for name in names
-    ]
-
-
-def _cited(name: str) -> str:
-    start = next((start for start in CITED if name.lower().startswith(start.lower())), "")
-    return CITED.get(start, "")
-
-
-def methods_of(node: Any, defined: bool = False) -> Iterator[str]:
-    """Yield the methods of all nested estimates.
-
-    Strata repeat their parent's methods, and items of a score have none.
-    """
-    if isinstance(node, dict):
-        if "method" in node and "value" in node:
-            if node["value"] is not None or not defined:
-                yield node["method"]
-            return
-        for key, each in node.items():
-            if key not in ("strata", "items"):
-                yield from methods_of(each, defined)
-    elif isinstance(node, list):
-        for each in node:
-            yield from methods_of(each, defined)
-
-
-def joined(words: list[str]) -> str:
-    """Join words to a list in a sentence, separated by semicolons if they contain commas."""
-    comma = ";" if any("," in word for word in words) else ","
-    if len(words) < 2:
-        return "".join(words)
-    last = f"{comma} and " if comma == ";" else " and "
-    return f"{f'{comma} '.join(words[:-1])}{last}{words[-1]}"
-
-
-def among_people(report: JSON) -> str:
-    """Name the coefficients of agreement among people, or the reason why there are none."""
-    variables = report["variables"]
-    alone = {n: _why_not_compared(v["agreement"]) for n, v in variables.items()}
-    sentences = []
-    for level in ("nominal", "ordinal", "interval"):
-        of = [n for n, v in variables.items() if v["measurement"] == level and not alone[n]]
-        if of:
-            found = cited_statistics(variables[n]["agreement"] for n in of)
-            sentences.append(
-                f"Agreement among people on {joined(of)} ({level}) is given as {joined(found)}."
-            )
-    if sentences:
-        sentences.append("A statistic that is undefined on these labels is reported as undefined.")
-    for why in dict.fromkeys(filter(None, alone.values())):
-        of = [n for n in variables if alone[n] == why]
-        sentences.append(f"There is no agreement among people on {joined(of)}: {why}.")
-    return " ".join(sentences)
-
-
-def _why_not_compared(agreement: JSON) -> str:
-    """Explain why people could not be compared; empty if they were."""
-    if agreement["units"] and cited_statistics([agreement]):
-        return ""
-    people = agreement["raters"]
-    if people < 2:
-        return "one person labelled" if people else "no person labelled"
-    return (
-        f"no two people labelled the same {UNIT}" if not agreement["units"] else "none is defined"
     )
 
 
@@ -276,6 +199,7 @@ def _parts(report: JSON) -> dict[str, str]:
     parts = {
         "Labels": _data(report),
         "Agreement among people": among_people(report),
+        "Scales": scales(report),
         "Judges": _judges(report),
         "Scores and systems": _scores(report),
         "Further statistics": describe_further(report),

@@ -1,12 +1,13 @@
-"""Sections on crowds, on the baseline, and on the sources of noise in a score."""
+"""Agreement among people in words; crowds, the baseline, the sources of noise in a score."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..document import UNITS, UNITS_HEAD, Block, Cell, Number, RaterName, Table, UnitCount
+from ..document import UNIT, UNITS, UNITS_HEAD, Block, Cell, Number, RaterName, Table, UnitCount
 from ..types import JSON
 from ..unit_counts import of_several
+from .citations import cited_statistics, joined
 from .nouns import slotted
 
 AIMS = {
@@ -293,3 +294,64 @@ def _of_floor(label: str, estimate: JSON, **filters: str) -> tuple[Cell, ...]:
 def numbers(block: JSON, names: dict[str, str]) -> tuple[Number, ...]:
     """Return the named estimates of a block as cells."""
     return tuple(Number.from_estimate(block[name]) for name in names)
+
+
+def among_people(report: JSON) -> str:
+    """Name the coefficients of agreement among people, or the reason why there are none."""
+    variables = report["variables"]
+    alone = {n: _why_not_compared(v["agreement"]) for n, v in variables.items()}
+    sentences = []
+    for level in ("nominal", "ordinal", "interval"):
+        of = [n for n, v in variables.items() if v["measurement"] == level and not alone[n]]
+        if of:
+            found = cited_statistics(variables[n]["agreement"] for n in of)
+            sentences.append(
+                f"Agreement among people on {joined(of)} ({level}) is given as {joined(found)}."
+            )
+    if sentences:
+        sentences.append("A statistic that is undefined on these labels is reported as undefined.")
+    for why in dict.fromkeys(filter(None, alone.values())):
+        of = [n for n in variables if alone[n] == why]
+        sentences.append(f"There is no agreement among people on {joined(of)}: {why}.")
+    return " ".join(sentences)
+
+
+DISTANCES = {
+    ("numbers", True): "their numbers on the declared scale",
+    ("numbers", False): "their numbers; no scale is declared, so the values that occur are it",
+    ("ranks", True): "their ranks on the declared scale",
+    ("ranks", False): "their ranks among the values that occur, since no scale is declared",
+}
+
+
+def scales(report: JSON) -> str:
+    """Say from what the weights of coefficients are computed, and which categories are unused."""
+    used = {name: of["scale"] for name, of in report["variables"].items() if "scale" in of}
+    parts = []
+    for (distances, declared), words in DISTANCES.items():
+        same = (distances, declared)
+        of = [n for n, each in used.items() if (each["distances"], each["declared"]) == same]
+        if of:
+            parts.append(
+                "The distances between categories in weighted kappas, Gwet's AC2, interval alpha "
+                f"and errors of {joined(of)} are differences of {words}."
+            )
+    unused = [f"{joined(of['unused'])} of {name}" for name, of in used.items() if of["unused"]]
+    if unused:
+        parts.append(
+            f"Nobody used {'; '.join(unused)}. Such categories count in Randolph's kappa and in "
+            "Gwet's coefficients."
+        )
+    return " ".join(parts)
+
+
+def _why_not_compared(agreement: JSON) -> str:
+    """Explain why people could not be compared; empty if they were."""
+    if agreement["units"] and cited_statistics([agreement]):
+        return ""
+    people = agreement["raters"]
+    if people < 2:
+        return "one person labelled" if people else "no person labelled"
+    return (
+        f"no two people labelled the same {UNIT}" if not agreement["units"] else "none is defined"
+    )

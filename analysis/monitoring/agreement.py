@@ -145,12 +145,13 @@ def with_others(
     codes: Ints,
     clusters: Ints,
     k: int,
-    is_ordered: bool,
+    values: Floats | None,
     out: Collection[int] = (),
 ) -> list[WithOthers]:
     """Compare each of `raters` (R,) with the others; `codes` (U, R) of k categories, -1 = none.
 
-    Raters in `out` are compared, but are not among the others.
+    `values` (K,) are the numbers of the categories if they have an order. Raters in `out` are
+    compared, but are not among the others.
     """
     counted = np.array([rater not in out for rater in raters], dtype=bool)
     every = counts_of(codes[:, counted], k)
@@ -158,11 +159,13 @@ def with_others(
     for column, rater in enumerate(raters):
         own = codes[:, column]
         rest = every - counts_of(own[:, None], k) if counted[column] else every
-        found.append(_one(rater, own, rest, clusters, k, is_ordered))
+        found.append(_one(rater, own, rest, clusters, k, values))
     return found
 
 
-def _one(rater: int, own: Ints, rest: Ints, clusters: Ints, k: int, is_ordered: bool) -> WithOthers:
+def _one(
+    rater: int, own: Ints, rest: Ints, clusters: Ints, k: int, values: Floats | None
+) -> WithOthers:
     both = np.flatnonzero((own >= 0) & (rest.sum(axis=1) > 0))
     shares = rest[both, own[both]] / rest[both].sum(axis=1)
     why = NOBODY if (own >= 0).any() else ALONE
@@ -173,22 +176,21 @@ def _one(rater: int, own: Ints, rest: Ints, clusters: Ints, k: int, is_ordered: 
     )
     table = np.zeros((k, k))
     np.add.at(table, own[both], rest[both])
-    kappa = _kappa(table, len(both), is_ordered, why)
+    kappa = _kappa(table, len(both), values, why)
     paired = rest[rest.sum(axis=1) >= 2].astype(float)
     # Each pair of two others counts in both orders, so that the table is symmetric.
     among = paired.T @ paired - np.diag(paired.sum(axis=0))
-    return WithOthers(
-        rater, len(both), percent, kappa, _kappa(among, len(paired), is_ordered, NO_OTHERS)
-    )
+    others = _kappa(among, len(paired), values, NO_OTHERS)
+    return WithOthers(rater, len(both), percent, kappa, others)
 
 
-def _kappa(table: Floats, units: int, is_ordered: bool, why: str) -> Estimate:
-    method = WEIGHTED if is_ordered else KAPPA
+def _kappa(table: Floats, units: int, values: Floats | None, why: str) -> Estimate:
+    method = KAPPA if values is None else WEIGHTED
     if not units:
         return undefined(why, 0, method)
     if len(table) > MAX_CATEGORIES:
         return undefined(TOO_MANY, units, method)
-    value = cohen_kappa(table, "quadratic" if is_ordered else None)
+    value = cohen_kappa(table, None if values is None else "quadratic", values)
     if not np.isfinite(value):
         return undefined(ONE_CATEGORY, units, method)
     return defined(float(value), None, units, method)

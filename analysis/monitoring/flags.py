@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from analysis.data.labels import scale_of
 from analysis.monitoring.agreement import (
     Newest,
     VariableLabels,
@@ -301,7 +302,9 @@ def _labelled_variables(campaign: Campaign, read: Newest) -> Iterable[Variable]:
 
 def _agreement(table: VariableLabels, variable: Variable, out: Collection[int]) -> list[WithOthers]:
     codes, k = table.recoded(variable.codes), max(1, len(variable.codes))
-    return with_others(table.raters, codes, table.queries, k, variable.level != "nominal", out)
+    is_ordered = variable.level != "nominal" and variable.codes
+    values = scale_of(variable).values() if is_ordered else None
+    return with_others(table.raters, codes, table.queries, k, values, out)
 
 
 @dataclass(frozen=True)

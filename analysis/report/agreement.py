@@ -39,12 +39,13 @@ def pair(
     """Return the coefficients `names` of two columns (U,): `percent` or one of Cohen's kappas."""
     apart = {name: no for name in names if (no := _undefined(sample, name, one, other))}
     others = [name for name in names if name not in apart]
-    k = sample.k
+    k, scale = sample.k, sample.frame.scale
+    values = scale.values() if scale.categories else None
     if sample.is_continuous:
         # A share depends only on whether two labels are equal, not on the number of values.
-        one, other, k = *_equal_or_not(one, other), 2
+        one, other, k, values = *_equal_or_not(one, other), 2, None
     made = pair_estimates(
-        one, other, sample.clusters, k, names=others, **sample.resampling_arguments
+        one, other, sample.clusters, k, values, names=others, **sample.resampling_arguments
     )
     return {name: (made | apart)[name] for name in names}
 
@@ -55,7 +56,7 @@ def numbers(sample: Sample, codes: Ints) -> Floats:
 
 
 def _undefined(sample: Sample, name: str, one: Ints, other: Ints) -> Estimate | None:
-    method = PAIR[name][1]
+    method = PAIR[name]
     if name in WEIGHTED and not sample.is_ordered:
         return undefined(NO_ORDER, 0, method)
     if name != "percent" and sample.is_continuous:
@@ -84,6 +85,25 @@ def distribution(frame: VariableFrame) -> JSON:
         },
         "labels_per_unit": {str(n): units for n, units in sorted(Counter(labels.tolist()).items())},
         "unanimous": int(((labels >= 2) & same).sum()),
+    }
+
+
+def scale_used(frame: VariableFrame) -> JSON:
+    """Return the convention of the distances of categories, and the categories that nobody used.
+
+    `distances` is null if the categories have no order.
+    """
+    scale = frame.scale
+    columns = [n for n, rater in enumerate(frame.raters) if rater.excluded is None]
+    used = set(np.unique(frame.codes[:, columns]).tolist())
+    return {
+        "declared": scale.declared,
+        "distances": None if scale.level == "nominal" else scale.distances,
+        "unused": [
+            category
+            for n, category in enumerate(scale.categories)
+            if n not in used and category not in scale.foreign
+        ],
     }
 
 

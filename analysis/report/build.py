@@ -22,7 +22,7 @@ from ..document import PLAIN
 from ..statistics import resamples_of
 from ..types import JSON, Progress, Steps, ignore_progress
 from ..version import VERSION
-from .agreement import agreement, distribution
+from .agreement import agreement, distribution, scale_used
 from .alt_test import sensitivity_and_power
 from .backgrounds import backgrounds
 from .between_judges import between_judges
@@ -185,6 +185,7 @@ def _variable(
     return {
         "measurement": frame.scale.level,
         "categories": _own_categories(frame),
+        "scale": scale_used(frame),
         "escapes": frame.escapes,
         "distribution": distribution(frame),
         **compared,

@@ -56,9 +56,9 @@ def reason_undefined(counts: Ints) -> str:
     if not counts.any():
         return "there are no labels"
     if len(paired) == 0:
-        return "no unit has two labels"
+        return NO_PAIR
     if np.count_nonzero(paired.any(axis=0)) < 2:
-        return "all labels are the same category"
+        return ALIKE
     return UNDEFINED
 
 
@@ -79,9 +79,9 @@ def correct_for_chance(agreement: Floats, chance: Value) -> Floats:
     return ratio(agreement - chance, 1 - np.asarray(chance))
 
 
-def positions(counts: Ints, values: Floats | None) -> Floats:
-    """Return the value of each category (default: its position), centred."""
-    scale = np.arange(counts.shape[1], dtype=float) if values is None else np.asarray(values, float)
+def positions(k: int, values: Floats | None) -> Floats:
+    """Return the value of each of k categories (default: its position), centred."""
+    scale = np.arange(k, dtype=float) if values is None else np.asarray(values, float)
     # Centred, so that differences of large values such as years are not lost to rounding.
     centred: Floats = scale - scale.mean()
     return centred
@@ -146,7 +146,7 @@ def krippendorff_alpha(
     if level == "nominal":
         within, overall = _unequal_pairs(paired), _unequal_pairs(totals)
     else:
-        scale = _midranks(totals) if level == "ordinal" else positions(counts, values)
+        scale = _midranks(totals) if level == "ordinal" else positions(counts.shape[1], values)
         size = paired.sum(axis=1)
         within = _squared_differences(size, scale @ paired.T, scale**2 @ paired.T)
         first, second = (totals * scale).sum(axis=-1), (totals * scale**2).sum(axis=-1)
@@ -191,7 +191,7 @@ def gwet_ac(
     check_level(level)
     k = counts.shape[1]
     weight = unit_weights(weights, len(counts))
-    similarity = np.eye(k) if level == "nominal" else _quadratic(positions(counts, values))
+    similarity = np.eye(k) if level == "nominal" else _quadratic(positions(k, values))
     size = counts.sum(axis=1)
     agreeing = (counts * (counts @ similarity - 1)).sum(axis=1)
     agreement = weighted_mean(ratio(agreeing, size * (size - 1)), weight)
@@ -248,15 +248,15 @@ def randolph_kappa(counts: Ints, k: int, weights: Floats | None = None) -> Value
     return unbatch(correct_for_chance(agreement, 1 / k))
 
 
-def cohen_kappa(table: Floats, weighting: str | None = None) -> Value:
+def cohen_kappa(table: Floats, weighting: str | None = None, values: Floats | None = None) -> Value:
     """Return 1 - sum(w o) / sum(w e) of two raters' confusions, (K, K) or (B, K, K).
 
     After Cohen 1960 and 1968. w is the disagreement of two categories: 1 if they differ, or the
-    distance of their positions (`weighting="linear"`), or the squared distance (`"quadratic"`). o
-    is the table, and e the table expected from its margins. Undefined if both raters use the same
-    single category.
+    distance of their `values` (K,) (`weighting="linear"`), or the squared distance (`"quadratic"`).
+    By default, a category's value is its position. o is the table, and e the table expected from
+    its margins. Undefined if both raters use the same single category.
     """
-    distance = _distances(table.shape[-1], weighting)
+    distance = _distances(positions(table.shape[-1], values), weighting)
     rows, columns = table.sum(axis=-1), table.sum(axis=-2)
     observed = np.einsum("...ij,ij->...", table, distance) * rows.sum(axis=-1)
     expected = np.einsum("...i,ij,...j->...", rows, distance, columns)
@@ -284,11 +284,11 @@ def _chance(counts: Ints, weight: Floats) -> Floats:
     return squares
 
 
-def _distances(k: int, weighting: str | None) -> Floats:
-    gaps: Floats = np.abs(np.subtract.outer(np.arange(k), np.arange(k))).astype(float)
+def _distances(scale: Floats, weighting: str | None) -> Floats:
+    gaps: Floats = np.abs(np.subtract.outer(scale, scale))
     match weighting:
         case None:
-            return (gaps > 0).astype(float)
+            return 1 - np.eye(len(scale))
         case "linear":
             return gaps
         case "quadratic":

@@ -9,6 +9,8 @@ from math import inf
 import numpy as np
 
 from .agreement import (
+    ALIKE,
+    NO_PAIR,
     cohen_kappa,
     counts_of,
     fleiss_kappa,
@@ -55,14 +57,12 @@ AGREEMENT = (
     "krippendorff_alpha",
     "gwet_ac",
 )
-PAIR: dict[str, tuple[OfTable, str]] = {
-    "percent": (accuracy, "share of equal labels"),
-    "cohen_kappa": (cohen_kappa, "Cohen's kappa"),
-    "cohen_kappa_linear": (lambda t: cohen_kappa(t, "linear"), "Cohen's kappa, linear weights"),
-    "cohen_kappa_quadratic": (
-        lambda t: cohen_kappa(t, "quadratic"),
-        "Cohen's kappa, quadratic weights",
-    ),
+#: The coefficients of two raters, with the descriptions of their methods.
+PAIR = {
+    "percent": "share of equal labels",
+    "cohen_kappa": "Cohen's kappa",
+    "cohen_kappa_linear": "Cohen's kappa, linear weights",
+    "cohen_kappa_quadratic": "Cohen's kappa, quadratic weights",
 }
 OVERALL: dict[str, tuple[OfTable, str]] = {
     "accuracy": (accuracy, "accuracy"),
@@ -223,6 +223,7 @@ def pair_estimates(
     other: Ints,
     clusters: Ints,
     k: int,
+    values: Floats | None = None,
     *,
     names: Sequence[str] = tuple(PAIR),
     draws: Draws = None,
@@ -231,14 +232,21 @@ def pair_estimates(
 ) -> dict[str, Estimate]:
     """Return two raters' share of equal labels and Cohen's kappa, plain, linear and quadratic.
 
-    Codes (U,) of k categories, -1 = missing; whole `clusters` (U,) are resampled. `names` selects
-    the coefficients.
+    Codes (U,) of k categories, -1 = missing; whole `clusters` (U,) are resampled. The weights of
+    kappa are distances of `values` (K,), the numbers of the categories (default: their positions).
+    `names` selects the coefficients.
     """
-    bootstrap = _of_pair(pair_tally(one, other, clusters, k), k, draws, seed, interval)
-    reason = _why_no_kappa(_square(bootstrap.tally.total, k))
-    return {
-        name: _of_table(bootstrap, *PAIR[name], reason, k).within(*_range(name)) for name in names
+    functions: dict[str, OfTable] = {
+        "percent": accuracy,
+        "cohen_kappa": cohen_kappa,
+        "cohen_kappa_linear": lambda t: cohen_kappa(t, "linear", values),
+        "cohen_kappa_quadratic": lambda t: cohen_kappa(t, "quadratic", values),
     }
+    reason = _why_no_kappa(one, other)
+    measures = {name: (functions[name], PAIR[name], reason) for name in names}
+    return table_estimates(
+        one, other, clusters, k, measures, draws=draws, seed=seed, interval=interval
+    )
 
 
 def table_estimates(
@@ -343,8 +351,10 @@ def _square(weights: Floats, k: int) -> Floats:
     return weights.reshape(*weights.shape[:-1], k, k)
 
 
-def _why_no_kappa(table: Floats) -> str:
-    if not table.any():
-        return "no unit has two labels"
-    used = np.count_nonzero(table.sum(axis=0) + table.sum(axis=1))
-    return "all labels are the same category" if used < 2 else UNDEFINED
+def _why_no_kappa(one: Ints, other: Ints) -> str:
+    both = (one >= 0) & (other >= 0)
+    if not both.any():
+        return NO_PAIR
+    first = one[both][0]
+    alike = (one[both] == first).all() and (other[both] == first).all()
+    return ALIKE if alike else UNDEFINED

@@ -130,7 +130,7 @@ class TwoWay:
     @cached_property
     def _numbers(self) -> Floats:
         """Return the centred number of each category, (K,)."""
-        return positions(np.zeros((1, self.k), np.int64), self.values)
+        return positions(self.k, self.values)
 
     @cached_property
     def _kinds(self) -> tuple[Ints, Ints]:
@@ -237,8 +237,8 @@ class TwoWay:
         return {
             "percent": ratio(np.trace(tables, axis1=1, axis2=2), tables.sum(axis=(1, 2))),
             "cohen_kappa": np.asarray(cohen_kappa(tables)),
-            "cohen_kappa_linear": np.asarray(cohen_kappa(tables, "linear")),
-            "cohen_kappa_quadratic": np.asarray(cohen_kappa(tables, "quadratic")),
+            "cohen_kappa_linear": np.asarray(cohen_kappa(tables, "linear", self._numbers)),
+            "cohen_kappa_quadratic": np.asarray(cohen_kappa(tables, "quadratic", self._numbers)),
         }
 
     def _together(self, n: Floats) -> Ints:

@@ -26,6 +26,11 @@ are 10,000 resamples below thirty queries and in snapshots, otherwise 2,000. n c
 informative queries, which have enough of the rarer labels. There is no interval below ten queries,
 if fewer than five of them are informative or differ from the rest, or if all resamples agree. The
 value is then shown alone, and its method says why.
+
+The distance of two categories is the same in all coefficients: the difference of their numbers, if
+all categories are numbers, and otherwise of their ranks on the declared scale. Without a declared
+scale, ranks are those among the values that occur. The methods of a report say which it is.
+
 [How far to trust an interval](../intervals.md) shows how often intervals contain the truth.
 [From the demonstration to a report](../tutorials/researcher.md) explains the numbers of an example.
 """

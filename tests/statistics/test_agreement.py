@@ -144,6 +144,43 @@ def test_weighted_cohen_kappa_matches_the_calculation_by_hand():
     assert cohen_kappa(table, "quadratic") == pytest.approx(0)
 
 
+# Ratings 1, 4 and 5 of two people on ten units. Margins: 4, 3, 3 and 3, 4, 3.
+RATED_1_4_5 = np.array([[3.0, 1, 0], [0, 2, 1], [0, 1, 2]])
+COUNTS_1_4_5 = RATED_1_4_5.ravel().astype(int)
+
+
+def test_the_weights_of_kappa_are_distances_of_the_numbers_of_categories():
+    numbers = np.array([1.0, 4, 5])
+    # Distances 3, 4 and 1. Observed: 3 + 1 + 1. Expected: (16 * 3 + 12 * 4 + 9 * 3 + 9 * 1 + 9 * 4
+    # + 12 * 1) / 10 = 18.
+    assert cohen_kappa(RATED_1_4_5, "linear", numbers) == pytest.approx(1 - 5 / 18)
+    # Squared: observed 9 + 1 + 1, expected (144 + 192 + 81 + 9 + 144 + 12) / 10 = 58.2.
+    assert cohen_kappa(RATED_1_4_5, "quadratic", numbers) == pytest.approx(1 - 11 / 58.2)
+    # By position, the distances would be 1, 2 and 1: observed 3, expected 13 when squared.
+    assert cohen_kappa(RATED_1_4_5, "quadratic") == pytest.approx(1 - 3 / 13)
+
+
+@pytest.mark.parametrize("weighting", ["linear", "quadratic"])
+def test_kappa_of_numbers_equals_kappa_on_the_whole_scale(weighting):
+    one, other = (np.repeat(np.array([1, 4, 5])[of], COUNTS_1_4_5) for of in np.divmod(range(9), 3))
+    whole = confusion(one, other, 6)[1:, 1:]
+    expected = inter_rater.cohens_kappa(whole, wt=weighting, return_results=False)
+    ours = cohen_kappa(RATED_1_4_5, weighting, np.array([1.0, 4, 5]))
+    assert ours == pytest.approx(expected)
+    # Unused categories, the origin and the unit of the scale do not matter.
+    assert cohen_kappa(RATED_1_4_5, weighting, np.array([10.0, 40, 50])) == pytest.approx(expected)
+    assert cohen_kappa(whole, weighting) == pytest.approx(expected)
+
+
+def test_weighted_coefficients_of_abstractors_are_as_published_with_irrcac():
+    table = np.array([[13.0, 0, 0], [0, 20, 7], [0, 4, 56]])
+    assert cohen_kappa(table) == pytest.approx(0.7964094, abs=1e-7)
+    assert cohen_kappa(table, "linear") == pytest.approx(0.843, abs=5e-4)
+    assert cohen_kappa(table, "quadratic") == pytest.approx(0.892, abs=5e-4)
+    codes = np.repeat(np.stack(np.divmod(range(9), 3), 1), table.ravel().astype(int), axis=0)
+    assert gwet_ac(counts_of(codes, 3), "ordinal") == pytest.approx(0.940, abs=5e-4)
+
+
 def test_an_unknown_weighting_is_refused():
     with pytest.raises(ValueError, match="cubic"):
         cohen_kappa(np.eye(2), "cubic")
@@ -179,6 +216,9 @@ def test_cohen_kappa_agrees_with_statsmodels(seed, weighting):
     table = confusion(codes[:, 0], codes[:, 1], K)
     theirs = inter_rater.cohens_kappa(table, wt=weighting, return_results=False)
     assert cohen_kappa(table, weighting) == pytest.approx(theirs)
+    if weighting:
+        theirs = inter_rater.cohens_kappa(table, NUMBERS, wt=weighting, return_results=False)
+        assert cohen_kappa(table, weighting, NUMBERS) == pytest.approx(theirs)
 
 
 NUMBERS = np.array([1.0, 2.5, 3.0, 7.0])

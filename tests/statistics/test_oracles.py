@@ -7,6 +7,8 @@ from scipy import stats
 from analysis.statistics import (
     alignment_estimates,
     calibration,
+    cohen_kappa,
+    confusion,
     mean_absolute_error,
     prediction_powered_mean,
     threshold_sweep,
@@ -98,3 +100,12 @@ def test_the_tuning_agrees_with_ppi_python_up_to_the_divisor_of_the_covariance()
     theirs = float(np.ravel(ppi.ppi_mean_pointestimate(human, judge, rest))[0])
     ours = prediction_powered_mean(human, judge, rest, lam).value
     assert ours == pytest.approx(theirs, abs=1e-8)
+
+
+@pytest.mark.parametrize("weights", ["linear", "quadratic"])
+def test_kappa_of_numbers_agrees_with_scikit_learn_on_the_whole_scale(weights):
+    one, other = (np.array([1, 4, 5, 4])[of] for of in labels(2))
+    theirs = metrics.cohen_kappa_score(one, other, labels=[1, 2, 3, 4, 5], weights=weights)
+    numbers = np.array([1.0, 4, 5])
+    table = confusion(*(np.searchsorted(numbers, of) for of in (one, other)), 3)
+    assert cohen_kappa(table, weights, numbers) == pytest.approx(theirs)

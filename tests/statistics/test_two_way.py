@@ -70,7 +70,8 @@ def test_if_each_rater_is_drawn_once_the_judge_is_compared_with_the_majority(eve
     made = TwoWay(CODES, QUERIES, 4, "ordinal", VALUES, drawn, 1, judge).of_judge()
     table = confusion(majority(CODES)[0], judge, 4, drawn.weights())
     np.testing.assert_allclose(made["cohen_kappa"], cohen_kappa(table))
-    np.testing.assert_allclose(made["cohen_kappa_quadratic"], cohen_kappa(table, "quadratic"))
+    quadratic = cohen_kappa(table, "quadratic", VALUES)
+    np.testing.assert_allclose(made["cohen_kappa_quadratic"], quadratic)
 
 
 def test_if_each_rater_is_drawn_once_ceiling_and_gap_match_resampling_queries(everybody):

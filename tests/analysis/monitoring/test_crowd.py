@@ -52,7 +52,7 @@ def compared(*columns: str, out: tuple[int, ...] = (), clusters: Any = None) -> 
     codes = codes_of(*columns)
     queries = np.arange(len(codes)) if clusters is None else clusters
     raters = list(range(1, codes.shape[1] + 1))
-    return with_others(raters, codes, queries, 2, is_ordered=False, out=out)
+    return with_others(raters, codes, queries, 2, values=None, out=out)
 
 
 class TestAgreement:
@@ -79,12 +79,16 @@ class TestAgreement:
 
     def test_ranks_far_apart_weigh_more(self) -> None:
         rows = np.array([[0, 0], [1, 2], [2, 2], [3, 0], [1, 1]])
-        ann, _ = with_others([1, 2], rows, np.arange(5), 4, is_ordered=True)
+        ann, _ = with_others([1, 2], rows, np.arange(5), 4, values=np.arange(4.0))
         table = np.zeros((4, 4))
         np.add.at(table, (rows[:, 0], rows[:, 1]), 1)
         expected = cohens_kappa(table, wt="quadratic", return_results=False)
         assert ann.kappa.value == pytest.approx(expected)
         assert "quadratic" in ann.kappa.method
+        far = np.array([0.0, 1, 2, 9])
+        ann, _ = with_others([1, 2], rows, np.arange(5), 4, values=far)
+        expected = cohens_kappa(table, far, wt="quadratic", return_results=False)
+        assert ann.kappa.value == pytest.approx(expected)
 
     def test_an_excluded_person_is_compared_with_others_but_never_the_reverse(self) -> None:
         ann, bo, cy = compared("yynn", "yynn", "nnyy", out=(3,))
@@ -110,7 +114,7 @@ class TestAgreement:
 
 def low_kappas(of: VariableLabels) -> list[Flag]:
     def among(out: Collection[int]) -> list[WithOthers]:
-        return with_others(of.raters, of.codes, of.queries, 2, is_ordered=False, out=out)
+        return with_others(of.raters, of.codes, of.queries, 2, values=None, out=out)
 
     return list(flag_low_kappa(of, among(()), NAMES, among))
 
@@ -189,7 +193,7 @@ class TestFlags:
     def test_sharing_units_only_with_a_careless_person_raises_no_flag(self) -> None:
         turned = MIXED.translate(str.maketrans("yn", "ny"))
         of = said(MIXED + "." * 48, "." * 24 + MIXED * 2, turned * 3, "." * 24 + MIXED * 2)
-        agreement = with_others(of.raters, of.codes, of.queries, 2, is_ordered=False)
+        agreement = with_others(of.raters, of.codes, of.queries, 2, values=None)
         far = [each.rater for each in agreement if _is_far_off(each)]
         assert [NAMES[rater] for rater in far] == ["ann", "cy"]
         assert [each.name for each in low_kappas(of)] == ["cy"]
