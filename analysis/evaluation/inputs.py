@@ -248,6 +248,21 @@ def evaluator_labels(frame: VariableFrame) -> Iterator[EvaluatorLabels]:
             yield EvaluatorLabels(rater.name, rater.kind, values[:, column], applicable)
 
 
+def asked_units(frame: VariableFrame, evaluator: EvaluatorLabels) -> Bools:
+    """Return the units (U,) that the evaluator was asked about, with or without an answer."""
+    joint = evaluator.kind == PEOPLE
+    columns = [
+        n
+        for n, rater in enumerate(frame.raters)
+        if rater.excluded is None
+        and (rater.kind == HUMAN if joint else rater.name == evaluator.rater)
+    ]
+    names = {frame.raters[n].name for n in columns}
+    asked = np.asarray((frame.codes[:, columns] >= 0).any(axis=1))
+    asked[[aside.unit for aside in frame.asides if aside.rater in names]] = True
+    return asked
+
+
 def _missing(frame: VariableFrame) -> dict[str, Bools]:
     found: dict[str, Bools] = {}
     for aside in frame.asides:

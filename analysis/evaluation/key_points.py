@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,8 +13,10 @@ from analysis.evaluation.inputs import (
     PEOPLE,
     YES_OR_NO,
     AskedContent,
+    EvaluatorLabels,
     Part,
     Rows,
+    asked_units,
     decided_codes,
     evaluator_labels,
     label_codes,
@@ -49,7 +52,7 @@ def point_parts(
 
     `of_answers` are labels of the reports' own points, for KPP and KPF. For KPF, each evaluator's
     KPR is combined with its own labels of these points. Without `of_answers`, KPP and KPF have no
-    value.
+    value. If an evaluator was asked about some points of a report, all others are unasked.
     """
     row, reports, rows = report_rows(queries)
     passages = {k.id: _sources(k) for query in queries for k in query.key_points}
@@ -57,10 +60,12 @@ def point_parts(
     nothing = AnswerPoints(_NO_LABELS, _NO_LABELS, len(reports), np.zeros(len(reports), bool))
     if entailed := frame.variables.get("entailed"):
         place = rows_of_units(entailed, row)
-        held = _retrieved(entailed, [reports[n] for n in place], passages)
+        due = [tuple(k.id for k in query.key_points) for query in rows.queries]
         for evaluator in evaluator_labels(entailed):
             by_rater, applicable = decided_codes(entailed, evaluator, {**YES_OR_NO, "neutral": NO})
-            of = Points(by_rater[applicable], held[applicable], place[applicable], len(reports))
+            labelled = _Labelled.of(entailed, evaluator, by_rater, applicable, place, due)
+            held = _retrieved(labelled, reports, passages)
+            of = Points(labelled.codes, held, labelled.row, len(reports), labelled.unasked)
             own = supported.get(evaluator.rater, nothing)
             yield Part("points", evaluator.rater, evaluator.kind, of, rows)
             yield Part("answer-points", evaluator.rater, evaluator.kind, own, rows)
@@ -90,11 +95,52 @@ def _supported(
         return
     place = rows_of_units(grounded, row)
     silent = np.array([report.key_points == () for report in reports], dtype=bool)
+    due = [tuple(k.id for k in report.key_points or ()) for report in reports]
     for evaluator in evaluator_labels(grounded):
         by_rater, applicable = decided_codes(grounded, evaluator, YES_OR_NO)
-        yield (
-            evaluator.rater,
-            AnswerPoints(by_rater[applicable], place[applicable], len(reports), silent),
+        labelled = _Labelled.of(grounded, evaluator, by_rater, applicable, place, due)
+        of = AnswerPoints(labelled.codes, labelled.row, len(reports), silent, labelled.unasked)
+        yield evaluator.rater, of
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    """The points (U,) of reports that an evaluator was asked about, and the `unasked` others."""
+
+    points: tuple[str, ...]
+    codes: Ints
+    row: Ints
+    unasked: Bools
+
+    @classmethod
+    def of(
+        cls,
+        frame: VariableFrame,
+        evaluator: EvaluatorLabels,
+        codes: Ints,
+        counted: Bools,
+        row: Ints,
+        due: Sequence[Sequence[str]],
+    ) -> _Labelled:
+        """Add to the `counted` units (U,) those of the points `due` in a row that were not asked.
+
+        Only rows with an asked unit have any, since the others were not sampled.
+        """
+        names = [unit for _, _, unit in frame.units.names]
+        asked = asked_units(frame, evaluator)
+        known = {(row[n], names[n]) for n in np.flatnonzero(asked).tolist()}
+        others = [
+            (at, point)
+            for at in np.unique(row[asked]).tolist()
+            for point in due[at]
+            if (at, point) not in known
+        ]
+        kept = np.flatnonzero(counted)
+        return cls(
+            (*(names[n] for n in kept.tolist()), *(point for _, point in others)),
+            np.append(codes[kept], np.full(len(others), MISSING, np.int64)),
+            np.append(row[kept], np.array([at for at, _ in others], np.int64)),
+            np.arange(len(kept) + len(others)) >= len(kept),
         )
 
 
@@ -113,12 +159,14 @@ def _merged(meta: object) -> Iterator[str]:
 
 
 def _retrieved(
-    frame: VariableFrame, reports: Sequence[Report], passages: Mapping[str, frozenset[str]]
+    labelled: _Labelled, reports: Sequence[Report], passages: Mapping[str, frozenset[str]]
 ) -> Ints:
-    """Return whether a passage of each unit's key point is in its report's context, (U,)."""
+    """Return whether a passage of each key point is in its report's context, (U,)."""
     made = [
-        MISSING if report.context is None else int(not passages[point].isdisjoint(report.context))
-        for (_, _, point), report in zip(frame.units.names, reports, strict=True)
+        MISSING if context is None else int(not passages[point].isdisjoint(context))
+        for point, context in zip(
+            labelled.points, (reports[n].context for n in labelled.row), strict=True
+        )
     ]
     return np.array(made, dtype=np.int64)
 

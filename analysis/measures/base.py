@@ -6,7 +6,7 @@ Labels (U,) are 1 = yes, 0 = no, -1 = missing, and `row` (U,) assigns each unit 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ from ..statistics import Bools, Bootstrap, Draws, Estimate, Floats, Ints, Tally,
 from ..statistics.arrays import ratio
 from ..statistics.cluster_means import mean_by_cluster
 from ..statistics.resampling import OfWeights
-from .options import CHOOSE, LEAVE_OUT, ZERO, Options
+from .options import BOUNDS, CHOOSE, CONDENSED, LEAVE_OUT, ZERO, Options
 
 T = TypeVar("T")
 QUALITY = ("low", "medium", "high")
@@ -82,8 +82,9 @@ class JudgedValues:
     """Values (N,), NaN = undefined, that depend on cells with and without ratings.
 
     `cells` are those within the cut. A row is `refused` (N,) if no rater was asked about one of the
-    cells that its value depends on. `why` replaces the usual reason. If bounds are computed, `no`
-    and `yes` (N,) are the values if all unasked cells were no, and if all of them were yes.
+    cells that its value depends on. `why` replaces the usual reason, and `noun` the usual name of
+    the cells. If bounds are computed, `no` and `yes` (N,) are the values if all unasked cells were
+    no, and if all of them were yes.
     """
 
     values: Floats
@@ -93,6 +94,7 @@ class JudgedValues:
     no: Floats | None = None
     yes: Floats | None = None
     why: str | None = None
+    noun: str = "cells within the cut"
 
     def select(self, kept: Bools) -> JudgedValues:
         """Return the same for some rows."""
@@ -104,6 +106,7 @@ class JudgedValues:
             None if self.no is None else self.no[kept],
             None if self.yes is None else self.yes[kept],
             self.why,
+            self.noun,
         )
 
     @property
@@ -119,7 +122,7 @@ class JudgedValues:
         choose = CHOOSE if self.no is None else OF_BOUNDS
         if self.cells.open.any():
             share = percent(self.cells.share(self.cells.open))
-            return f"{share} of the cells within the cut were never rated; {choose}"
+            return f"{share} of the {self.noun} were never rated; {choose}"
         share = percent(self.needs.share(self.needs.open))
         return (
             f"{share} of the cells by which the best order is found, or the questions that count, "
@@ -258,6 +261,71 @@ def share(labels: Ints, row: Ints, rows: int, missing: str = LEAVE_OUT) -> Float
     """
     counted = np.ones(len(labels), bool) if missing == ZERO else labels != MISSING
     return ratio(count(labels == YES, row, rows), count(counted, row, rows))
+
+
+def by_unrated(
+    labels: Ints,
+    unasked: Bools,
+    row: Ints,
+    rows: int,
+    options: Options,
+    noun: str,
+    value: Callable[[Ints, Bools], Floats],
+) -> MeasureValues:
+    """Compute a value of each row by the option `unrated`, (N,).
+
+    `unasked` (U,) are the units that no rater was asked about, called `noun` in the reason, and
+    their `labels` (U,) are missing. `value` computes the rows' values from the labels and the units
+    that count (U,). A row without any asked unit was not sampled and counts none.
+    """
+    asked = ~unasked
+    if asked.all():
+        return value(labels, asked)
+    sampled = (count(asked, row, rows) > 0)[row]
+    parts = (sampled, asked & (labels != MISSING), sampled & unasked)
+    cells = Cells(*(count(which, row, rows) for which in parts))
+    without = value(labels, asked)
+    if options.unrated == CONDENSED:
+        return JudgedValues(without, cells, noun=noun)
+    no, yes = (value(np.where(unasked, code, labels), sampled) for code in (NO, YES))
+    if options.unrated == ZERO:
+        return JudgedValues(no, cells, noun=noun)
+    refused = cells.open > 0
+    values = np.where(refused, np.nan, without)
+    found = JudgedValues(values, cells, refused, cells, noun=noun)
+    return replace(found, no=no, yes=yes) if options.unrated == BOUNDS else found
+
+
+def combined(
+    one: MeasureValues, other: MeasureValues, of: Callable[[Floats, Floats], Floats]
+) -> MeasureValues:
+    """Combine the values of two measures in each row, (N,). `of` must not fall with either."""
+    judged = [each for each in (one, other) if isinstance(each, JudgedValues)]
+    values = of(values_of(one), values_of(other))
+    if not judged:
+        return values
+    cells = Cells(*(sum(parts) for parts in zip(*(_parts(each) for each in judged), strict=True)))
+    known = [np.isfinite(values_of(each)) | _refused(each) for each in (one, other)]
+    refused = (_refused(one) | _refused(other)) & known[0] & known[1]
+    no, yes = (of(_end(one, name), _end(other, name)) for name in ("no", "yes"))
+    found = JudgedValues(values, cells, refused, cells, noun=judged[0].noun)
+    return found if judged[0].no is None else replace(found, no=no, yes=yes)
+
+
+def _parts(found: JudgedValues) -> tuple[Floats, Floats, Floats]:
+    assert found.cells is not None
+    return found.cells.total, found.cells.rated, found.cells.open
+
+
+def _end(found: MeasureValues, name: str) -> Floats:
+    """Return a bound of the values (N,), or the values themselves if they have none."""
+    end: Floats | None = getattr(found, name, None)
+    return values_of(found) if end is None else end
+
+
+def _refused(found: MeasureValues) -> Bools:
+    refused = found.refused if isinstance(found, JudgedValues) else None
+    return np.zeros(len(values_of(found)), bool) if refused is None else refused
 
 
 def every(labels: Ints, row: Ints, rows: int, missing: str = LEAVE_OUT) -> Floats:

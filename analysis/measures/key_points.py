@@ -7,7 +7,7 @@ whatever the answer says.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,7 +16,18 @@ import numpy as np
 from ..statistics import Bools, Bootstrap, Draws, Estimate, Floats, Ints, Tally, Value
 from ..statistics.arrays import ratio, unbatch
 from ..statistics.resampling import OfWeights
-from .base import MISSING, NO, YES, Measure, Pooled, count, share
+from .base import (
+    MISSING,
+    NO,
+    YES,
+    Measure,
+    MeasureValues,
+    Pooled,
+    by_unrated,
+    combined,
+    count,
+    share,
+)
 from .options import ZERO, Options
 
 KINDS = ("incomplete", "general", "missing")
@@ -68,13 +79,15 @@ class Points:
 
     `expressed` is 1 if the answer entails the point, 0 if it does not or leaves it open, -1 =
     missing. `retrieved` is 1 if a passage that the point comes from is in the answer's context, 0
-    if not, and -1 if the context is unknown. `row` is the answer.
+    if not, and -1 if the context is unknown. `row` is the answer. `unasked` (U,) are the points
+    that no rater was asked about, by default none.
     """
 
     expressed: Ints
     retrieved: Ints
     row: Ints
     rows: int
+    unasked: Bools | None = None
 
 
 @dataclass(frozen=True)
@@ -82,13 +95,15 @@ class AnswerPoints:
     """The points (U,) that N answers make themselves, compared with the context of each.
 
     `supported` is 1 if the context supports the point, 0 if not, -1 = missing. `row` is the answer.
-    `silent` (N,) are the answers that were analysed and make no point.
+    `silent` (N,) are the answers that were analysed and make no point. `unasked` (U,) are the
+    points that no rater was asked about, by default none.
     """
 
     supported: Ints
     row: Ints
     rows: int
     silent: Bools
+    unasked: Bools | None = None
 
 
 @dataclass(frozen=True)
@@ -240,15 +255,28 @@ def _cut(
     return Cut(threshold, int(kept.sum()), share, discovery, positive)
 
 
-def key_point_precision(points: AnswerPoints, options: Options) -> Floats:
+def _by_unrated(
+    points: Points | AnswerPoints, options: Options, value: Callable[[Ints, Bools], Floats]
+) -> MeasureValues:
+    labels = points.expressed if isinstance(points, Points) else points.supported
+    unasked = np.zeros(len(labels), bool) if points.unasked is None else points.unasked
+    return by_unrated(labels, unasked, points.row, points.rows, options, "key points", value)
+
+
+def key_point_precision(points: AnswerPoints, options: Options) -> MeasureValues:
     """Return KPP = points of the answer that its retrieved texts support / its points, (N,).
 
     Qi and others 2024, section 6.4: the share of the key points in the generated response that are
     present in the retrieved documents. NaN if no point has a label. For an answer known to make no
     point, the result is 0 with `unexpressed` zero, and otherwise NaN.
     """
-    values = share(points.supported, points.row, points.rows, options.missing)
-    return np.where(points.silent, 0.0, values) if options.unexpressed == ZERO else values
+
+    def value(supported: Ints, counted: Bools) -> Floats:
+        row = points.row[counted]
+        values = share(supported[counted], row, points.rows, options.missing)
+        return np.where(points.silent, 0.0, values) if options.unexpressed == ZERO else values
+
+    return _by_unrated(points, options, value)
 
 
 PRECISION = Measure(
@@ -258,17 +286,21 @@ PRECISION = Measure(
     "Qi and others, Long2RAG, 2024",
     key_point_precision,
     UNASKED,
-    ("unexpressed", "missing"),
+    ("unexpressed", "missing", "unrated"),
 )
 
 
-def key_point_recall(points: Points, options: Options) -> Floats:
+def key_point_recall(points: Points, options: Options) -> MeasureValues:
     """Return KPR = key points that the answer entails / key points of its query, (N,).
 
     After Qi and others 2024, section 4. A neutral label counts as a no. The system's value is the
     mean over its answers. NaN for a query without key points.
     """
-    return share(points.expressed, points.row, points.rows, options.missing)
+
+    def value(expressed: Ints, counted: Bools) -> Floats:
+        return share(expressed[counted], points.row[counted], points.rows, options.missing)
+
+    return _by_unrated(points, options, value)
 
 
 RECALL = Measure(
@@ -278,11 +310,11 @@ RECALL = Measure(
     "Qi and others, Long2RAG, 2024",
     key_point_recall,
     "no key point was labelled",
-    ("missing",),
+    ("missing", "unrated"),
 )
 
 
-def points_from_context(points: Points, options: Options) -> Floats:
+def points_from_context(points: Points, options: Options) -> MeasureValues:
     """Return expressed key points of the query that come from the context / expressed ones, (N,).
 
     This measure is Tandem's own. A point comes from the context if the context contains one of its
@@ -291,22 +323,23 @@ def points_from_context(points: Points, options: Options) -> Floats:
     `unexpressed` zero, and otherwise NaN. An answer without any label is NaN, unless
     `missing = zero`: then it counts as expressing no point.
     """
-    expressed = points.expressed == YES
-    known_labels = expressed & (points.retrieved != MISSING)
-    held = known_labels & (points.retrieved == YES)
-    values = ratio(
-        count(held, points.row, points.rows), count(known_labels, points.row, points.rows)
-    )
-    if options.unexpressed == ZERO:
-        silent = _known(points, options) & (count(expressed, points.row, points.rows) == 0)
-        values = np.where(silent, 0.0, values)
-    return values
 
+    def value(labels: Ints, counted: Bools) -> Floats:
+        expressed = counted & (labels == YES)
+        known_labels = expressed & (points.retrieved != MISSING)
+        held = known_labels & (points.retrieved == YES)
+        values = ratio(
+            count(held, points.row, points.rows), count(known_labels, points.row, points.rows)
+        )
+        if options.unexpressed == ZERO:
+            known = counted & ((labels != MISSING) | (options.missing == ZERO))
+            silent = (count(known, points.row, points.rows) > 0) & (
+                count(expressed, points.row, points.rows) == 0
+            )
+            values = np.where(silent, 0.0, values)
+        return values
 
-def _known(points: Points, options: Options) -> Bools:
-    """Return the answers for which it is known whether they express their points, (N,)."""
-    known = np.full(len(points.row), options.missing == ZERO) | (points.expressed != MISSING)
-    return count(known, points.row, points.rows) > 0
+    return _by_unrated(points, options, value)
 
 
 POINTS_FROM_CONTEXT = Measure(
@@ -316,11 +349,11 @@ POINTS_FROM_CONTEXT = Measure(
     "Tandem's own",
     points_from_context,
     "no answer expresses a key point with a known context",
-    ("unexpressed", "missing"),
+    ("unexpressed", "missing", "unrated"),
 )
 
 
-def key_point_f(points: Both, options: Options) -> Floats:
+def key_point_f(points: Both, options: Options) -> MeasureValues:
     """Return KPF = 2 KPP KPR / (KPP + KPR) of each answer, (N,); 0 if both are 0.
 
     The values that Qi and others 2024 print are not the harmonic means of their printed averages.
@@ -329,8 +362,12 @@ def key_point_f(points: Both, options: Options) -> Floats:
     """
     recall = key_point_recall(points.of_queries, options)
     precision = key_point_precision(points.of_answers, replace(options, unexpressed=ZERO))
-    total = precision + recall
-    return np.where(total == 0, 0.0, ratio(2 * precision * recall, total))
+    return combined(recall, precision, _harmonic)
+
+
+def _harmonic(one: Floats, other: Floats) -> Floats:
+    total = one + other
+    return np.where(total == 0, 0.0, ratio(2 * one * other, total))
 
 
 F_SCORE = Measure(
@@ -341,5 +378,5 @@ F_SCORE = Measure(
     key_point_f,
     "no answer has both KPR and KPP from the same evaluator: give the campaign in which points of "
     "answers are compared with their context",
-    ("missing",),
+    ("missing", "unrated"),
 )

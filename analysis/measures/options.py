@@ -35,10 +35,11 @@ class Options:
     )
     unrated: str = _choice(
         REFUSE,
-        "It is unknown whether a passage answers a sub-question if no rater was asked, and a "
-        "figure that depends on it is undefined. `bounds` gives two figures, with all of these "
-        "cells no and all of them yes. `condensed` leaves out each passage with such a cell, "
-        "both from the ranking and from the best order (Sakai 2007). `zero` counts them as a no, "
+        "It is unknown whether a passage answers a sub-question, or an answer makes a key point, "
+        "if no rater was asked, and a figure that depends on it is undefined. `bounds` gives two "
+        "figures, with all of these cells no and all of them yes. `condensed` leaves out each "
+        "passage with such a cell, both from the ranking and from the best order (Sakai 2007), "
+        "and each such key point. `zero` counts them as a no, "
         "as is common practice. No preset does so: in CRUX every cell within the scope was rated.",
         (REFUSE, BOUNDS, CONDENSED, ZERO),
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
 from analysis.measures import MEASURES
-from analysis.measures.base import estimate
+from analysis.measures.base import MeasureEstimate, estimate, values_of
 from analysis.measures.key_points import (
     AnswerPoints,
     Both,
@@ -45,14 +48,16 @@ def points(*answers: str, retrieved: str = "") -> Points:
 
 class TestRecall:
     def test_it_is_the_share_of_points_entailed(self) -> None:
-        assert key_point_recall(points("yynn", "ynn"), DEFAULT) == pytest.approx([1 / 2, 1 / 3])
+        assert values_of(key_point_recall(points("yynn", "ynn"), DEFAULT)) == pytest.approx(
+            [1 / 2, 1 / 3]
+        )
 
     def test_a_missing_label_is_left_out_or_counts_as_a_no(self) -> None:
-        assert key_point_recall(points("y?n"), DEFAULT) == pytest.approx([1 / 2])
-        assert key_point_recall(points("y?n"), AS_ZERO) == pytest.approx([1 / 3])
+        assert values_of(key_point_recall(points("y?n"), DEFAULT)) == pytest.approx([1 / 2])
+        assert values_of(key_point_recall(points("y?n"), AS_ZERO)) == pytest.approx([1 / 3])
 
     def test_it_is_undefined_without_key_points(self) -> None:
-        assert np.isnan(key_point_recall(points(""), DEFAULT))
+        assert np.isnan(values_of(key_point_recall(points(""), DEFAULT)))
 
 
 def of_answers(*answers: str | None) -> AnswerPoints:
@@ -68,16 +73,18 @@ def of_answers(*answers: str | None) -> AnswerPoints:
 
 class TestPrecision:
     def test_it_is_the_share_of_the_answers_own_points_that_its_context_supports(self) -> None:
-        assert key_point_precision(of_answers("yyn", "n"), DEFAULT) == pytest.approx([2 / 3, 0])
+        assert values_of(key_point_precision(of_answers("yyn", "n"), DEFAULT)) == pytest.approx(
+            [2 / 3, 0]
+        )
 
     def test_a_missing_label_is_left_out_or_counts_as_a_no(self) -> None:
-        assert key_point_precision(of_answers("y?n"), DEFAULT) == pytest.approx([1 / 2])
-        assert key_point_precision(of_answers("y?n"), AS_ZERO) == pytest.approx([1 / 3])
+        assert values_of(key_point_precision(of_answers("y?n"), DEFAULT)) == pytest.approx([1 / 2])
+        assert values_of(key_point_precision(of_answers("y?n"), AS_ZERO)) == pytest.approx([1 / 3])
 
     def test_the_precision_of_an_answer_without_points_is_undefined_or_0_by_option(self) -> None:
         found = of_answers("", None)
-        assert np.isnan(key_point_precision(found, DEFAULT)).all()
-        zero = key_point_precision(found, Options(unexpressed="zero"))
+        assert np.isnan(values_of(key_point_precision(found, DEFAULT))).all()
+        zero = values_of(key_point_precision(found, Options(unexpressed="zero")))
         assert zero.tolist() == pytest.approx([0.0, np.nan], nan_ok=True)
 
     def test_without_labels_it_is_null_and_the_reason_says_what_to_label(self) -> None:
@@ -89,50 +96,110 @@ class TestPrecision:
 
 class TestPointsFromContext:
     def test_it_is_the_share_of_expressed_points_that_were_retrieved(self) -> None:
-        found = points_from_context(points("yyyn", retrieved="yyny"), DEFAULT)
+        found = values_of(points_from_context(points("yyyn", retrieved="yyny"), DEFAULT))
         assert found == pytest.approx([2 / 3])
 
     def test_points_of_the_retrieved_documents_make_it_1_whatever_the_answer_claims(self) -> None:
         """So this is not the paper's precision."""
-        assert points_from_context(points("yn"), DEFAULT) == pytest.approx([1.0])
+        assert values_of(points_from_context(points("yn"), DEFAULT)) == pytest.approx([1.0])
 
     def test_an_answer_that_expresses_no_point_is_undefined_or_0_by_option(self) -> None:
-        assert np.isnan(points_from_context(points("nn"), DEFAULT))
-        assert points_from_context(points("nn"), Options(unexpressed="zero")) == [0.0]
+        assert np.isnan(values_of(points_from_context(points("nn"), DEFAULT)))
+        assert values_of(points_from_context(points("nn"), Options(unexpressed="zero"))) == [0.0]
 
     def test_without_a_known_context_it_is_undefined(self) -> None:
         unknown = points("yn", retrieved="??")
-        assert np.isnan(points_from_context(unknown, DEFAULT))
-        assert np.isnan(points_from_context(unknown, Options(unexpressed="zero")))
+        assert np.isnan(values_of(points_from_context(unknown, DEFAULT)))
+        assert np.isnan(values_of(points_from_context(unknown, Options(unexpressed="zero"))))
 
     def test_an_answer_without_any_label_is_undefined(self) -> None:
         silent = Options(unexpressed="zero")
-        found = points_from_context(points("??", "?n", "nn", "?y"), silent)
+        found = values_of(points_from_context(points("??", "?n", "nn", "?y"), silent))
         assert found.tolist() == pytest.approx([np.nan, 0.0, 0.0, 1.0], nan_ok=True)
         as_zero = Options(unexpressed="zero", missing="zero")
-        assert points_from_context(points("??", "?n"), as_zero).tolist() == [0.0, 0.0]
+        assert values_of(points_from_context(points("??", "?n"), as_zero)).tolist() == [0.0, 0.0]
+
+
+PARTLY = replace(of_answers("y?", "n"), unasked=np.array([False, True, False]))
+"""An answer with a point that is supported and one that nobody was asked about, and another."""
+
+
+def estimated(name: str, of: Any, **options: Any) -> tuple[Any, ...]:
+    """The value, the share of points with labels, the bounds if any, and the reason if any."""
+    chosen = Options(**options)
+    found = MEASURES[name].of(of, chosen)
+    made = estimate(MEASURES[name], found, np.arange(len(values_of(found))))
+    assert isinstance(made, MeasureEstimate)
+    return made.value, made.judged, made.bounds, made.reason
+
+
+class TestUnasked:
+    def test_a_point_that_nobody_was_asked_about_makes_the_figure_null(self) -> None:
+        reason = (
+            "33 % of the key points were never rated; choose unrated=bounds, unrated=condensed or "
+            "unrated=zero"
+        )
+        assert estimated("KPP", PARTLY) == (None, pytest.approx(2 / 3), None, reason)
+        asked = replace(points("y?", "n"), unasked=PARTLY.unasked)
+        assert estimated("KPR", asked) == (None, pytest.approx(2 / 3), None, reason)
+        assert estimated("Points-from-context", asked)[0] is None
+
+    def test_the_bounds_take_it_as_no_and_as_yes(self) -> None:
+        # Answers with 1/2 or 2/2, and 0.
+        value, _, bounds, reason = estimated("KPP", PARTLY, unrated="bounds")
+        assert (value, bounds) == (None, pytest.approx((1 / 4, 1 / 2)))
+        assert "all are yes" in reason
+
+    @pytest.mark.parametrize(("unrated", "expected"), [("condensed", 1 / 2), ("zero", 1 / 4)])
+    def test_it_is_left_out_or_a_no_by_option(self, unrated: str, expected: float) -> None:
+        assert estimated("KPP", PARTLY, unrated=unrated)[0] == pytest.approx(expected)
+
+    def test_a_failed_judgement_is_not_an_unasked_point(self) -> None:
+        both = replace(of_answers("y??"), unasked=np.array([False, False, True]))
+        assert estimated("KPP", both, unrated="zero")[0] == pytest.approx(1 / 2)
+        assert estimated("KPP", both, unrated="zero", missing="zero")[0] == pytest.approx(1 / 3)
+        assert estimated("KPP", both, unrated="condensed")[0] == 1
+        assert estimated("KPP", both)[1] == pytest.approx(1 / 3)
+
+    def test_an_answer_of_which_nothing_was_asked_was_not_sampled(self) -> None:
+        apart = replace(of_answers("yn", "??"), unasked=np.array([False, False, True, True]))
+        for unrated in ("refuse", "bounds", "condensed", "zero"):
+            assert estimated("KPP", apart, unrated=unrated)[0] == pytest.approx(1 / 2)
+
+    def test_f_follows_recall_and_precision(self) -> None:
+        both = Both(points("yn", "yy"), PARTLY)
+        value, _, bounds, _ = estimated("KPF", both, unrated="bounds")
+        # Recall 1/2 and 1; precision 1/2 or 1, and 0. F is 1/2 or 2/3, and 0.
+        assert (value, bounds) == (None, pytest.approx((1 / 4, 1 / 3)))
+        assert estimated("KPF", both, unrated="zero")[0] == pytest.approx(1 / 4)
+        assert estimated("KPF", both)[0] is None
 
 
 class TestF:
     def test_it_is_the_harmonic_mean_for_each_answer(self) -> None:
         # KPR 3/4, KPP 2/3: 2 * 1/2 / (17/12) = 12/17.
-        found = key_point_f(Both(points("yyyn"), of_answers("yyn")), DEFAULT)
+        found = values_of(key_point_f(Both(points("yyyn"), of_answers("yyn")), DEFAULT))
         assert found == pytest.approx([12 / 17])
 
     def test_it_is_0_if_recall_and_precision_are_0_or_the_answer_makes_no_point(self) -> None:
         of = Both(points("nn", "nn", "yn"), of_answers("n", "", "nn"))
-        assert key_point_f(of, DEFAULT) == pytest.approx([0.0, 0.0, 0.0])
+        assert values_of(key_point_f(of, DEFAULT)) == pytest.approx([0.0, 0.0, 0.0])
 
     def test_it_is_undefined_if_recall_or_precision_is(self) -> None:
         of = Both(points("??", "yn", "yn"), of_answers("y", None, "?"))
-        assert np.isnan(key_point_f(of, DEFAULT)).all()
+        assert np.isnan(values_of(key_point_f(of, DEFAULT))).all()
         # By the paper's convention what failed is a no; what was never asked is still unknown.
-        assert key_point_f(of, AS_ZERO).tolist() == pytest.approx([0.0, np.nan, 0.0], nan_ok=True)
+        assert values_of(key_point_f(of, AS_ZERO)).tolist() == pytest.approx(
+            [0.0, np.nan, 0.0], nan_ok=True
+        )
 
     def test_its_mean_is_not_the_harmonic_mean_of_the_means(self) -> None:
         recalled, own = points("yyyn", "ynnn"), of_answers("ynn", "y")
-        values = key_point_f(Both(recalled, own), DEFAULT)
-        p, r = key_point_precision(own, DEFAULT).mean(), key_point_recall(recalled, DEFAULT).mean()
+        values = values_of(key_point_f(Both(recalled, own), DEFAULT))
+        p, r = (
+            values_of(key_point_precision(own, DEFAULT)).mean(),
+            values_of(key_point_recall(recalled, DEFAULT)).mean(),
+        )
         assert values.mean() == pytest.approx((6 / 13 + 2 / 5) / 2)
         assert values.mean() != pytest.approx(2 * p * r / (p + r))
 

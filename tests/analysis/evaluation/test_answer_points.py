@@ -85,6 +85,27 @@ def test_precision_is_computed_from_the_points_that_answers_make(study: Path) ->
     assert "KPR" not in found
 
 
+def test_a_point_that_nobody_was_asked_about_follows_the_option_unrated(study: Path) -> None:
+    # Of four points of the query, one was asked about the answer of `whole`.
+    found = measures()["measures"]["KPR"]
+    assert reason(found, "whole").startswith("75 % of the key points were never rated")
+    bounds = measures("--option", "unrated=bounds")["measures"]["KPR"]["systems"]["whole"]
+    assert bounds["people"]["bounds"] == [1 / 4, 1]
+    for unrated, expected in (("zero", 1 / 4), ("condensed", 1)):
+        found = measures("--option", f"unrated={unrated}")["measures"]["KPR"]
+        assert value(found, "whole") == expected
+        assert value(found, "bm25") == 3 / 4
+
+
+def test_one_of_two_own_points_labelled_is_no_precision(study: Path) -> None:
+    own = ("--option", "points=answers")
+    campaign(study, "partly", "key-point-verification", SUPPORT[:1], *own)
+    found = measures(campaign="partly")["measures"]["KPP"]
+    assert reason(found, "bm25").startswith("67 % of the key points were never rated")
+    bounds = measures("--option", "unrated=bounds", campaign="partly")["measures"]["KPP"]
+    assert bounds["systems"]["bm25"]["people"]["bounds"] == pytest.approx([1 / 3, 1])
+
+
 def test_without_labels_of_answer_points_precision_and_f_are_null_with_a_reason(
     study: Path,
 ) -> None:
