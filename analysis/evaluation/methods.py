@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis.data.reference import HUMAN
 from analysis.document import Section, count
-from analysis.evaluation.inputs import JUDGE
+from analysis.evaluation.inputs import JOINT_EVALUATORS, JUDGE
 from analysis.formats.citations import CITED
 from analysis.formats.methods import references
 from analysis.measures.options import PRESETS
@@ -40,6 +40,7 @@ def methods(report: JSON) -> list[str]:
         _describe_data(report),
         _describe_measures(report),
         _describe_options(report),
+        describe_ties(report),
         _describe_evaluators(report),
         _describe_tests(report),
     )
@@ -113,6 +114,25 @@ def _describe_options(report: JSON) -> str:
     if points := report["points"]:
         beside += f" KPP and KPF rest on the labels of {points}, by the same evaluator as KPR."
     return f"Choices that the papers leave open follow {named}{but}.{stated}{beside}"
+
+
+def describe_ties(report: JSON) -> str:
+    """Say how much orders of tied passages change a measure, if they do."""
+    widest: dict[str, float] = {}
+    for name, of in report["measures"].items():
+        for row in of["systems"].values():
+            by = [row[name] for name in JOINT_EVALUATORS if row.get(name)]
+            for each in (*by, *row["raters"].values()):
+                if ties := each.get("ties"):
+                    widest[name] = max(widest.get(name, 0.0), ties[1] - ties[0])
+    if not widest:
+        return ""
+    sizes = ", ".join(f"{name} {size:.2g}" for name, size in widest.items())
+    return (
+        "Where passages have equal gains, the best order is not unique. As in ndeval, the passage "
+        "with the last identifier comes first; among ten orders of such passages, the value of a "
+        f"system differs by at most {sizes}."
+    )
 
 
 def _options_of_report(report: JSON) -> dict[str, bool]:

@@ -25,6 +25,7 @@ Bounds = tuple[float, float]
 SHARE: Bounds = (0.0, 1.0)
 AMOUNT: Bounds = (0.0, inf)
 OF_BOUNDS = "the bounds assume that all of them are no, and that all are yes"
+ROUNDING = 1e-12
 YES, NO, MISSING = 1, 0, -1
 
 
@@ -84,7 +85,8 @@ class JudgedValues:
     `cells` are those within the cut. A row is `refused` (N,) if no rater was asked about one of the
     cells that its value depends on. `why` replaces the usual reason, and `noun` the usual name of
     the cells. If bounds are computed, `no` and `yes` (N,) are the values if all unasked cells were
-    no, and if all of them were yes.
+    no, and if all of them were yes. `least` and `most` (N,) are the smallest and largest values
+    among orders of tied passages, if they matter.
     """
 
     values: Floats
@@ -95,6 +97,8 @@ class JudgedValues:
     yes: Floats | None = None
     why: str | None = None
     noun: str = "cells within the cut"
+    least: Floats | None = None
+    most: Floats | None = None
 
     def select(self, kept: Bools) -> JudgedValues:
         """Return the same for some rows."""
@@ -107,6 +111,8 @@ class JudgedValues:
             None if self.yes is None else self.yes[kept],
             self.why,
             self.noun,
+            None if self.least is None else self.least[kept],
+            None if self.most is None else self.most[kept],
         )
 
     @property
@@ -166,15 +172,18 @@ class MeasureEstimate(Estimate):
     """An estimate with `judged`, the share of the cells within the cut that were rated.
 
     `judged` is None without such cells. `bounds` are the values if all cells that no rater was
-    asked about were no, and if all of them were yes.
+    asked about were no, and if all of them were yes. `ties` are the smallest and largest values
+    among orders of tied passages, if these matter.
     """
 
     judged: float | None = None
     bounds: tuple[float | None, float | None] | None = None
+    ties: tuple[float, float] | None = None
 
     def as_json(self) -> dict[str, object]:
         bounds = {} if self.bounds is None else {"bounds": list(self.bounds)}
-        return {**super().as_json(), "judged": self.judged, **bounds}
+        ties = {} if self.ties is None else {"ties": list(self.ties)}
+        return {**super().as_json(), "judged": self.judged, **bounds, **ties}
 
 
 @dataclass(frozen=True)
@@ -231,7 +240,16 @@ def _judged_estimate(measure: Measure, found: JudgedValues, queries: Ints) -> Es
         bounds = (ends[0], ends[1])
     if found.cells is None:
         return made
-    return MeasureEstimate(**vars(made), judged=found.cells.share(found.cells.rated), bounds=bounds)
+    judged = found.cells.share(found.cells.rated)
+    return MeasureEstimate(**vars(made), judged=judged, bounds=bounds, ties=_ties(found, made))
+
+
+def _ties(found: JudgedValues, made: Estimate) -> tuple[float, float] | None:
+    """Return the means of the smallest and largest values among orders, if they differ."""
+    if made.value is None or found.least is None or found.most is None:
+        return None
+    least, most = (float(np.nanmean(each)) for each in (found.least, found.most))
+    return (least, most) if most - least > ROUNDING else None
 
 
 def _cut(made: Estimate, value: float, bounds: Bounds) -> Estimate:

@@ -14,6 +14,8 @@ from .ir_measures import alpha_ndcg_by_ir_measures, checked
 from .options import IR_MEASURES, Options
 from .retrieval import discounts, values_at_ranks
 
+ORDERS = 10
+"""Orders of passages with equal gains under which the best order is found."""
 UNKNOWN = (
     "cells of oracle passages that nobody rated hide which sub-questions count; choose "
     "unrated=condensed or unrated=zero"
@@ -85,12 +87,29 @@ def ranked_coverage(contexts: Contexts, options: Options) -> JudgedValues:
 
     The best order is approximated greedily, passage by passage, since the exact one is too costly
     to compute. Among passages with equal gains the one with the last identifier comes first, which
-    affects later gains. Both rules are those of ndeval. Questions with a failed judgement of any
-    passage are left out of both sums. An empty context has 0. NaN if no passage answers a counted
-    question. The best order makes the measure depend on the cells of all passages. If the option
-    selects ir_measures, its values are returned, and must agree with Tandem's.
+    affects later gains. Both rules are those of ndeval. If another order of such passages changes
+    the value, the smallest and the largest value among ten orders are given beside it. The greedy
+    order never gains more than the exact one, so that a value may exceed 1. Questions with a failed
+    judgement of any passage are left out of both sums. An empty context has 0. NaN if no passage
+    answers a counted question. The best order makes the measure depend on the cells of all
+    passages. If the option selects ir_measures, its values are returned, and must agree with
+    Tandem's.
     """
-    return of_cells(contexts, options, lambda data: alpha_ndcg(data, options), in_pools)
+    found = of_cells(contexts, options, lambda data: alpha_ndcg(data, options), in_pools)
+    if contexts.answers.is_open:
+        return found
+    least, most = _among_orders(contexts, found.values, options.alpha)
+    return replace(found, least=least, most=most)
+
+
+def _among_orders(contexts: Contexts, values: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """Return the smallest and largest value (Q,) among orders of passages with equal gains."""
+    contexts = replace(contexts, counted=questions_without_failures(contexts))
+    depth = np.maximum(contexts.depth, 1)
+    ideals = np.stack([_sum(_ideal(contexts, alpha, order), depth) for order in range(ORDERS)])
+    changed = ratio(ideals[0] * values, ideals)
+    lowest, highest = changed.min(axis=0), changed.max(axis=0)
+    return np.where(values == 0, 0.0, lowest), np.where(values == 0, 0.0, highest)
 
 
 def alpha_ndcg(contexts: Contexts, options: Options) -> Floats:
@@ -112,14 +131,25 @@ def _by_us(contexts: Contexts, options: Options) -> Floats:
     return np.where(contexts.present, values, np.nan)
 
 
-def _ideal(contexts: Contexts, alpha: float) -> Floats:
-    """Return the gains of the best orders of all passages, equal for all systems and cuts."""
+def _ideal(contexts: Contexts, alpha: float, order: int = 0) -> Floats:
+    """Return the gains of the best orders of all passages, equal for all systems and cuts.
+
+    Among passages with equal gains, that with the last identifier comes first in `order` 0, that
+    with the first in order 1, and a random one in others.
+    """
     found, counted = contexts.answers, contexts.counted
-    key = "gains", alpha, counted.tobytes()
+    key = "gains", alpha, counted.tobytes(), order
     if key not in found.bests:
         whole = found.yes & counted[:, None, :]
+        if order:
+            passages = np.arange(whole.shape[1])[::-1]
+            whole = whole[:, passages if order == 1 else _shuffled(passages, order)]
         found.bests[key] = ideal_gains(whole, alpha, whole.shape[1])
     return found.bests[key]
+
+
+def _shuffled(passages: Ints, seed: int) -> Ints:
+    return np.random.Generator(np.random.PCG64(seed)).permutation(passages)
 
 
 def _gains(yes: Bools, alpha: float) -> Floats:

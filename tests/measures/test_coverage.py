@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
 
+from analysis.evaluation.methods import describe_ties
 from analysis.measures import MEASURES
+from analysis.measures.base import MeasureEstimate, estimate
 from analysis.measures.contexts import (
     Contexts,
     as_context,
@@ -17,7 +20,15 @@ from analysis.measures.contexts import (
     required_subset,
     sampled_contexts,
 )
-from analysis.measures.coverage import alpha_ndcg, cov, den, ideal_gains, tokens
+from analysis.measures.coverage import (
+    ALPHA_NDCG,
+    alpha_ndcg,
+    cov,
+    den,
+    ideal_gains,
+    ranked_coverage,
+    tokens,
+)
 from analysis.measures.options import Options
 from analysis.measures.ratings import Ratings, answerable, answers
 from analysis.measures.thresholds import NOTHING, RatedReports, threshold_table
@@ -124,6 +135,52 @@ class TestAlphaNdcg:
         yes = answers(Ratings(values, np.ones((1, 3), bool), np.ones((1, 4), bool)), DEFAULT).yes
         assert ideal_gains(yes, 1.0, 3).tolist() == [[2.0, 2.0, 0.0]]
         assert ideal_gains(yes[:, [2, 0, 1]], 1.0, 3).tolist() == [[2.0, 1.0, 1.0]]
+
+    def test_the_figure_says_how_much_the_order_of_tied_passages_changes_it(self) -> None:
+        # The pool of the test above. The ranking a b gains 2 + 1 / log2(3). The best order gains
+        # 2 + 2 / log2(3) if a or c leads, and only 2 + 1 / log2(3) if b leads.
+        values = np.zeros((1, 3, 4))
+        for passage, questions in enumerate(([1, 2], [0, 1], [2, 3])):
+            values[0, passage, questions] = 5
+        rated = Ratings(values, np.ones((1, 3), bool), np.ones((1, 4), bool))
+        chosen = Options(alpha=1.0)
+        context = replace(
+            context_of(1, 0, options=chosen),
+            answers=answers(rated, chosen),
+            counted=np.ones((1, 4), bool),
+        )
+        made = estimate(ALPHA_NDCG, ranked_coverage(context, chosen), np.arange(1))
+        assert isinstance(made, MeasureEstimate)
+        gain, ideal = 2 + 1 / np.log2(3), 2 + 2 / np.log2(3)
+        assert made.value == pytest.approx(gain / ideal)
+        assert made.as_json()["ties"] == pytest.approx([gain / ideal, 1.0])
+        systems = {"bm25": {"people": made.as_json(), "texts": None, "raters": {}}}
+        said = describe_ties({"measures": {"alpha_nDCG": {"systems": systems}}})
+        assert said.endswith("the value of a system differs by at most alpha_nDCG 0.19.")
+
+    def test_without_ties_that_matter_there_is_nothing_to_say(self) -> None:
+        made = estimate(ALPHA_NDCG, ranked_coverage(context_of(P3, P1), DEFAULT), np.arange(1))
+        assert "ties" not in made.as_json()
+
+    def test_the_greedy_order_stays_close_to_the_exact_best_order(self) -> None:
+        rng = np.random.default_rng(0)
+        pools = rng.random((60, 5, 5)) < 0.4
+        orders = [list(order) for order in permutations(range(5))]
+        discount = 1 / np.log2(np.arange(2, 7))
+        shares = []
+        for pool in pools:
+            if not pool.any():
+                continue
+            ordered = pool[orders]
+            above = np.cumsum(ordered, axis=1) - ordered
+            exact = ((ordered * 0.5**above).sum(axis=2) @ discount).max()
+            for order in (orders[0], orders[-1], orders[40]):
+                greedy = float(ideal_gains(pool[None, order], 0.5, 5)[0] @ discount)
+                assert greedy <= exact + 1e-12
+                shares.append(greedy / exact)
+        # The guarantee of greedy choice is 1 - 1/e; by far the most orders are exact.
+        assert min(shares) > 0.95
+        assert np.mean(np.array(shares) > 1 - 1e-9) > 0.8
 
     def test_an_empty_context_gains_nothing(self) -> None:
         assert alpha_ndcg(context_of(), DEFAULT) == pytest.approx([0.0])

@@ -8,10 +8,12 @@ from analysis.statistics import (
     alignment_estimates,
     calibration,
     cohen_kappa,
-    confusion as table_of,
     mean_absolute_error,
     prediction_powered_mean,
     threshold_sweep,
+)
+from analysis.statistics import (
+    confusion as table_of,
 )
 from analysis.statistics.ppi import tuning
 from tests.statistics.cast import interval, number, random_codes
