@@ -160,11 +160,16 @@ def quality_block(report: dict[str, Any]) -> list[Block]:
     return [Block("Data quality", (table,), ABOUT_QUALITY)]
 
 
+SOFT_LABELS = "Soft labels (Dawid–Skene)"
+
+
 def soft_blocks(variable: JSON) -> list[Block]:
     """Return the block on soft labels, if there are any."""
     found = variable.get("soft_labels")
-    if not found or "reason" in found:
+    if not found or ("reason" in found and "converged" not in found):
         return []
+    if "reason" in found:
+        return [Block(SOFT_LABELS, (), f"There are none: {found['reason']}.")]
     rows: list[tuple[Cell, ...]] = [
         (RaterName(name, "human"), _labelled_by(name, of["labels"]), Number(of["error_rate"]))
         for name, of in found["raters"].items()
@@ -175,7 +180,7 @@ def soft_blocks(variable: JSON) -> list[Block]:
     tables = [Table(caption, ("Person", "Labels", "Errors"), shown)]
     if found["judges"]:
         tables.append(_soft_label_judges(found["judges"]))
-    return [Block("Soft labels (Dawid–Skene)", tuple(tables), _describe_soft_labels(found))]
+    return [Block(SOFT_LABELS, tuple(tables), _describe_soft_labels(found))]
 
 
 def _labelled_by(person: str, units: int) -> UnitCount:

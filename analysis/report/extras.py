@@ -25,6 +25,7 @@ from ..types import JSON
 
 FEWEST = 3
 TOO_FEW = f"fewer than {FEWEST} people labelled, so their errors cannot be estimated"
+NOT_SETTLED = "people's error rates and the labels did not settle within {:,} steps"
 FIXED = "soft labels taken as given"
 EXPECTED = f"mean probability of the judge's label, {FIXED}"
 
@@ -38,6 +39,9 @@ def soft_labels(sample: Sample) -> JSON:
     if reason or own.sum() < 2:
         return {"units": 0, "reason": reason or "there is only one category"}
     soft = dawid_skene(codes, sample.k)
+    if not soft.converged:
+        settled = {"iterations": soft.iterations, "converged": False}
+        return {"units": 0, **settled, "reason": NOT_SETTLED.format(soft.iterations)}
     reference, ties = majority(codes)
     labels = np.where((codes >= 0).sum(axis=1) > 0, soft.labels, -1)
     held = (reference >= 0) & (labels >= 0)

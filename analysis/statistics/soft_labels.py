@@ -38,15 +38,18 @@ class SoftLabels:
         return np.where(known, best, -1).astype(np.int64)
 
 
-def dawid_skene(codes: Ints, k: int, iterations: int = 200, tolerance: float = 1e-8) -> SoftLabels:
+def dawid_skene(
+    codes: Ints, k: int, iterations: int = 2_000, tolerance: float = 1e-8
+) -> SoftLabels:
     """Estimate labels and raters' errors together by EM (Dawid and Skene 1979).
 
     `codes` (U, R) are labels, -1 = missing. EM starts from each unit's shares of labels and
     alternates two steps. One estimates each rater's confusion: the share of each answer among the
     units of a category, weighted by the probability of that category. The other computes each
     unit's shares, proportional to prevalence * product over its labels of the rater's probability
-    of giving that label. EM stops when no share changes by more than `tolerance`. Raters count as
-    independent given the category. If they err together, the result is overconfident.
+    of giving that label. EM stops when no share changes by more than `tolerance`. Shares that have
+    not settled after `iterations` depend on where EM was stopped: report them as undefined. Raters
+    count as independent given the category. If they err together, the result is overconfident.
     """
     # Units with the same labels from the same raters always have equal shares, so one suffices.
     rows, kinds = kinds_of(codes)

@@ -109,5 +109,5 @@ def test_kappa_of_numbers_agrees_with_scikit_learn_on_the_whole_scale(weights):
     one, other = (np.array([1, 4, 5, 4])[of] for of in labels(2))
     theirs = metrics.cohen_kappa_score(one, other, labels=[1, 2, 3, 4, 5], weights=weights)
     numbers = np.array([1.0, 4, 5])
-    table = table_of(*(np.searchsorted(numbers, of) for of in (one, other)), 3)
+    table = table_of(np.searchsorted(numbers, one), np.searchsorted(numbers, other), 3)
     assert cohen_kappa(table, weights, numbers) == pytest.approx(theirs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,3 +66,29 @@ def test_units_with_a_tie_have_a_soft_label_too() -> None:
     rows = {"Ada": "yyynnn" * 6 + "y", "Bram": "yyynnn" * 6 + "n", "Chidi": "yyynnn" * 6 + "."}
     found = soft(rows)
     assert (found["units"], found["ties"], found["differ"]) == (37, 1, 0)
+
+
+def test_soft_labels_that_do_not_settle_are_null_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    early = partial(dawid_skene, iterations=2, tolerance=0)
+    monkeypatch.setattr("analysis.report.extras.dawid_skene", early)
+    found = soft(people(60))
+    reason = "people's error rates and the labels did not settle within 2 steps"
+    assert found == {"units": 0, "iterations": 2, "converged": False, "reason": reason}
+    (block,) = soft_blocks({"soft_labels": found})
+    assert block.tables == ()
+    assert reason in block.about
+
+
+def test_labels_that_settle_slowly_are_followed_to_the_end() -> None:
+    # Three people who are hardly better than chance.
+    draw = np.random.default_rng(5)
+    truth = draw.integers(0, 2, 200)
+    rows = {
+        name: "".join("yn"[v] for v in np.where(draw.random(200) < 0.6, truth, 1 - truth))
+        for name in ("Ada", "Bram", "Chidi")
+    }
+    found = soft(rows)
+    assert found["converged"]
+    assert found["iterations"] > 200
