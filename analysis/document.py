@@ -291,6 +291,12 @@ def slug(text: str) -> str:
     return re.sub(r"[^\w]+", "-", text.lower()).strip("-") or "section"
 
 
+def computed_by(report: JSON) -> str:
+    """Name the version of Tandem that computed a report, and its commit if it is known."""
+    commit = report.get("commit")
+    return f"Tandem {report['version']}" + (f" (commit {commit[:12]})" if commit else "")
+
+
 def count(number: int, one: str, many: str = "") -> str:
     """Format a count with its noun, and a comma before thousands: 1 tie, 1,200 ties."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -57,7 +57,10 @@ VARIABLES = {
         "Options of that program for this machine, after the judge's own.",
     ),
     "TANDEM_VLLM_WHEELS": ("none", "A folder or page with wheels, for python -m scripts.vllm."),
-    "TANDEM_COMMIT": ("the checkout's commit", "The commit that manifests of runs name."),
+    "TANDEM_COMMIT": (
+        "the checkout's commit",
+        "The commit that reports and manifests name.",
+    ),
     "TANDEM_PROXIES": ("0", "The number of your own proxies in front, which set X-Forwarded-*."),
     "TANDEM_PLAIN_HTTP": ("0", "1 to serve without TLS, only on your own machine."),
     "TANDEM_LOG_FORMAT": ("json", "The format of the log: json or text; text with DEBUG=1."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from csp.constants import NONCE, NONE, SELF
 
-from analysis.version import VERSION
+from analysis.version import COMMIT, VERSION
 from config import env as environment
 from config import rest
 from config.logging import logging_config
@@ -292,7 +292,7 @@ TANDEM_LINEAGE_READERS = {
     "rule": "annotation.derivation.service.read_again",
     "step": "judging.preparation.build.read_again",
 }
-TANDEM_COMMIT = environment.read("TANDEM_COMMIT")
+TANDEM_COMMIT = environment.read("TANDEM_COMMIT") or COMMIT
 TANDEM_MAX_UPLOAD_MB = environment.whole_number("TANDEM_MAX_UPLOAD_MB")
 TANDEM_JOB_PLACES = environment.whole_number("TANDEM_JOB_PLACES")
 TANDEM_JOB_MEMORY_MB = environment.whole_number("TANDEM_JOB_MEMORY_MB")

@@ -115,26 +115,10 @@ def is_sealed(manifest: Mapping[str, Any]) -> bool:
 def platform_facts() -> JSON:
     return {
         "version": settings.TANDEM_VERSION,
-        "commit": settings.TANDEM_COMMIT or commit_in(Path(settings.BASE_DIR)),
+        "commit": settings.TANDEM_COMMIT,
         "python": platform.python_version(),
         "requirements_sha256": _file_digest(Path(settings.BASE_DIR) / "requirements.lock"),
     }
-
-
-def commit_in(folder: Path) -> str | None:
-    """Return the commit checked out in a folder, or None if it is unknown."""
-    git = folder / ".git"
-    try:
-        head = (git / "HEAD").read_text("utf-8").strip()
-        if not head.startswith("ref: "):
-            return head or None
-        name = head.removeprefix("ref: ")
-        if (git / name).is_file():
-            return (git / name).read_text("utf-8").strip() or None
-        packed = (git / "packed-refs").read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return None
-    return next((line.split()[0] for line in packed if line.endswith(f" {name}")), None)
 
 
 def without_credentials(url: str) -> str:

@@ -19,6 +19,7 @@ from analysis.document import (
     RaterName,
     Section,
     Table,
+    computed_by,
     count,
 )
 from analysis.formats.markdown import sections_as_markdown
@@ -39,7 +40,8 @@ ABOUT_TRIALS = "Flips and attack are from the worst trial of each judge with tri
 ABOUT_ERRORS = (
     f"The correlation of two judges' errors among {UNITS} with the same label from people: 0 if "
     f"errors are independent, 1 if both err on the same {UNITS}. m judges with a mean correlation "
-    "r are worth m / (1 + (m - 1) r) independent judges."
+    "r are worth as many as m / (1 + (m - 1) r) judges whose errors are independent, if their "
+    "votes are averaged."
 )
 
 
@@ -54,7 +56,7 @@ def bench_document(found: JSON, noun: Noun = PLAIN) -> Document:
         )
     )
     moment = found["generated_at"].replace("T", " ").replace("+00:00", " UTC")
-    made = f"Tandem {found['version']}, {moment}"
+    made = f"{computed_by(found)}, {moment}"
     title = f"Judges of {found['campaign']}"
     return document_in_noun(Document(title, about, made, tuple(_sections(found))), noun)
 

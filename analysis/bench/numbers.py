@@ -59,7 +59,16 @@ def bench(
     options = replace(options, judges=tuple(sorted(judges)))
     report = computed_report(campaign, options, progress).report
     names = _names(report, judges)
-    copied = ("campaign", "protocol", "batch", "generated_at", "version", "seed", "resamples")
+    copied = (
+        "campaign",
+        "protocol",
+        "batch",
+        "generated_at",
+        "version",
+        "commit",
+        "seed",
+        "resamples",
+    )
     facts = _facts(campaign, names, report, options)
     return {
         **{name: report[name] for name in copied},

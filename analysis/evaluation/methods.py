@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis.data.reference import HUMAN
-from analysis.document import Section, count
+from analysis.document import Section, computed_by, count
 from analysis.evaluation.inputs import JOINT_EVALUATORS, JUDGE
 from analysis.formats.citations import CITED
 from analysis.formats.methods import references
@@ -59,7 +59,7 @@ def _describe_data(report: JSON) -> str:
     left += f" Fakes, whose answers come from a file: {', '.join(fakes)}." if fakes else ""
     return (
         f"{systems} on {queries} of {report['batch']} were measured from the labels of {people} "
-        f"and {judges} ({report['protocol']}), by Tandem {report['version']}.{left}"
+        f"and {judges} ({report['protocol']}), by {computed_by(report)}.{left}"
         f"{_describe_slices(report)}"
     )
 

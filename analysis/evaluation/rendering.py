@@ -17,6 +17,7 @@ from analysis.document import (
     RaterName,
     Section,
     Table,
+    computed_by,
     in_noun,
 )
 from analysis.evaluation.inputs import JOINT_EVALUATORS, JUDGE, MEAN_OF_PEOPLE, PEOPLE, TEXTS
@@ -288,7 +289,7 @@ def document(report: JSON, with_slices: bool = False) -> Document:
             "intervals are 95 %",
         )
     )
-    made = f"Tandem {report['version']}, {report['generated_at']}"
+    made = f"{computed_by(report)}, {report['generated_at']}"
     beside = (
         *(slice_sections(report) if with_slices else ()),
         *_thresholds(report),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..document import Document, Section, count
+from ..document import Document, Section, computed_by, count
 from ..report.words import replace_codes
 from ..types import JSON
 from .contents import (
@@ -127,7 +127,7 @@ def _counts_assisted(report: JSON) -> bool:
 
 
 def _describe_origin(report: JSON) -> str:
-    return f"Tandem {report['version']}, {computed_at(report)}"
+    return f"{computed_by(report)}, {computed_at(report)}"
 
 
 def computed_at(report: JSON) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ..document import UNIT, UNITS, UNITS_HEAD, Section, count, in_noun
+from ..document import UNIT, UNITS, Section, computed_by, count, in_noun
 from ..statistics import PEOPLE_ALONE, expanded_level
 from ..types import JSON
 from .citations import CITED, REFERENCES, cited_statistics, joined, methods_of
@@ -109,11 +109,9 @@ def describe_comparisons(report: JSON) -> list[str]:
     raters = {n: report["variables"][n]["agreement"]["raters"] for n in held}
     parts = []
     if most := [n for n in held if rules[n] == "majority" and raters[n] > 1]:
-        ties = sum(block["ties"] for n in most for block in held[n])
         parts.append(
             f"{who} was compared with the most frequent human label{_on_variables(most, held)}. "
-            f"{UNITS_HEAD} whose human labels tie ({ties} over all variables and judges) were "
-            "left out."
+            f"{_ties({n: held[n][0] for n in most})}"
         )
     if alone := [n for n in held if rules[n] == "majority" and raters[n] == 1]:
         parts.append(
@@ -131,6 +129,22 @@ def describe_comparisons(report: JSON) -> list[str]:
             f"Reported are {joined(given)}; {_describe_pairs(blocks, max(raters.values()))}."
         )
     return [*parts, *_describe_uncompared(report, who)]
+
+
+def _ties(blocks: dict[str, JSON]) -> str:
+    """Say on how many units people tie, by variable; a judge's block has all that people labelled.
+
+    People tie on the same units for every judge.
+    """
+    tied = {name: block for name, block in blocks.items() if block["ties"]}
+    if not tied:
+        return f"People tie on no {UNIT}."
+    counts = [
+        f"{block['ties']}{f' of {of}' if (of := block.get('people_units')) else ''} {UNITS}"
+        f"{f' of {name}' if len(blocks) > 1 else ''}"
+        for name, block in tied.items()
+    ]
+    return f"Left out are {joined(counts)}, where people tie."
 
 
 def _compared_blocks(variable: JSON) -> list[JSON]:
@@ -225,7 +239,7 @@ def _data(report: JSON) -> str:
         f"Of {report['inputs']['labels']:,} labels ({missing} more are missing; SHA-256 "
         f"{report['inputs']['sha256'][:12]}…) those of {people} and {judges} on "
         f"{count(report['queries'], 'query', 'queries')} were used. Numbers were computed by "
-        f"Tandem {report['version']}."
+        f"{computed_by(report)}."
     ]
     parts += _excluded(report["raters"])
     parts += _describe_selection(report["choices"])

@@ -48,6 +48,7 @@ def paper_tables(
         "study": study.name,
         "generated_at": timezone.now().isoformat(timespec="seconds"),
         "version": settings.TANDEM_VERSION,
+        "commit": settings.TANDEM_COMMIT,
         "seed": options.seed,
         "resamples": options.resamples,
         "published": published,

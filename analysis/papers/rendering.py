@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.document import Block, Cell, Document, Format, Number, Section, Table
+from analysis.document import Block, Cell, Document, Format, Number, Section, Table, computed_by
 from analysis.formats.build import computed_at
 from analysis.formats.html import as_json, page_html
 from analysis.formats.latex import sections_as_latex
@@ -37,7 +37,7 @@ def document(report: JSON) -> Document:
             *(["printed figures are the paper's"] if report["published"] else []),
         )
     )
-    origin = f"Tandem {report['version']}, {computed_at(report)}"
+    origin = f"{computed_by(report)}, {computed_at(report)}"
     return Document(report["study"], about, origin, tuple(sections))
 
 

@@ -16,6 +16,7 @@ from django.conf import settings
 
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
+from analysis.document import computed_by
 from analysis.evaluation.build import measures_report
 from analysis.formats.markdown import as_markdown
 from analysis.measures.options import PRESETS
@@ -180,6 +181,7 @@ class _Release:
             "study_sha256": self.file.sha256,
             "preset": self.file.preset or None,
             "version": settings.TANDEM_VERSION,
+            "commit": settings.TANDEM_COMMIT,
             "newest_answer": last or None,
             "licence": licence.text,
             "batches": self.batches,
@@ -223,7 +225,7 @@ def _readme(about: Any, facts: JSON) -> str:
     lines = [
         f"# {about.get('title') or about['name']}",
         "",
-        f"A release of the study {about['name']!r}, written by Tandem {facts['version']}.",
+        f"A release of the study {about['name']!r}, written by {computed_by(facts)}.",
         "",
         f"- `{layout.DATASHEET}`: who labelled, how it was chosen, what was asked, known limits.",
         f"- `{layout.CROISSANT}`: metadata for machines. `{layout.LICENCE}`: the licence.",

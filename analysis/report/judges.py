@@ -114,6 +114,7 @@ def judge(sample: Sample, column: int, beside: Floor, epsilons: tuple[float, ...
         "reference": people.rule,
         "units": int(((people.codes >= 0) & (codes >= 0)).sum()),
         "ties": int(people.ties.sum()),
+        "people_units": int(((people.codes >= 0) | people.ties).sum()),
         "missing": frame.aside(name, is_missing=True),
         "escapes": frame.aside(name, is_missing=False),
         "agreement": agreement_with(sample, people, codes),

@@ -190,7 +190,9 @@ def _alike(errors: JSON, judges: int, path: Path) -> Sentence:
     words, tone = band(mean["value"], ERROR_BANDS, NO_ERRORS)
     parts = [
         Part(f"their errors correlate by {number(mean)}", (*path, "mean_correlation")),
-        Part(f", so that {judges} judges are worth {number(worth)}", (*path, "effective_judges")),
+        Part(f", so that {judges} judges are worth as many as "),
+        Part(number(worth), (*path, "effective_judges")),
+        Part(" judges whose errors are independent, if their votes are averaged"),
     ]
     if judges > 2 and (two := _most_alike(errors)):
         # A mean hides two judges that make the same errors.

@@ -16,6 +16,7 @@ from analysis.document import (
     Number,
     Section,
     Table,
+    computed_by,
     count,
     rounded,
 )
@@ -62,7 +63,7 @@ def robustness_document(sheet: JSON, noun: Noun = PLAIN) -> Document:
         )
     )
     moment = sheet["generated_at"].replace("T", " ").replace("+00:00", " UTC")
-    made = f"Tandem {sheet['version']}, {moment}"
+    made = f"{computed_by(sheet)}, {moment}"
     title = f"{sheet['judge']} over {sheet['campaign']}"
     return document_in_noun(Document(title, about, made, tuple(_all(sheet))), noun)
 

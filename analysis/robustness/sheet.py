@@ -313,6 +313,7 @@ def sheet(
         "scripted": judge.backend == SCRIPTED,
         "generated_at": timezone.now().isoformat(timespec="seconds"),
         "version": settings.TANDEM_VERSION,
+        "commit": settings.TANDEM_COMMIT,
         "seed": how.seed,
         "resamples": resamples_of(campaign.items.values("query").distinct().count(), how.resamples),
         "trials": trials,

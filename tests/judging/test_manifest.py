@@ -11,11 +11,12 @@ import pytest
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from analysis.version import commit_in
 from annotation.models import Campaign
 from judging import manifest as manifests
 from judging.backends.base import Answer, Findings, Request
 from judging.backends.scripted import Script, Scripted
-from judging.manifest import begin, commit_in, is_sealed, manifest_of, without_credentials
+from judging.manifest import begin, is_sealed, manifest_of, without_credentials
 from judging.models import Judge, JudgeRun
 from judging.robustness.trials import ensure_trials
 from judging.runs import lifecycle
@@ -215,6 +216,19 @@ def test_the_commit_is_read_from_the_checkout(tmp_path: Path) -> None:
     git(tmp_path).joinpath(".git", "packed-refs").write_text("# x\ndef refs/heads/main\n", "utf-8")
     assert commit_in(tmp_path) == "def"
     assert commit_in(git(tmp_path, refs__heads__main="123\n")) == "123"
+
+
+def test_the_commit_of_a_second_working_tree_is_read_from_the_first(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    git(first, HEAD="ref: refs/heads/main\n", refs__heads__main="1\n", refs__heads__other="2\n")
+    own = first / ".git" / "worktrees" / "second"
+    own.mkdir(parents=True)
+    (own / "HEAD").write_text("ref: refs/heads/other\n", "utf-8")
+    (own / "commondir").write_text("../..\n", "utf-8")
+    (second / ".git").write_text(f"gitdir: {own}\n", "utf-8")
+    assert commit_in(second) == "2"
 
 
 def test_a_configured_commit_takes_precedence(settings: Any) -> None:

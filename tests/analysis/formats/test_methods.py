@@ -13,6 +13,7 @@ from analysis.formats import FORMATS
 from analysis.formats.citations import REFERENCES
 from analysis.formats.methods import methods, methods_section, references
 from analysis.labels_file.reports import labels_report
+from analysis.version import COMMIT, commit_in
 from docs._reference import example
 from tests.cast import write_lines
 
@@ -186,3 +187,36 @@ class TestFewPeople:
     def test_several_judges_are_described_in_one_sentence(self, tmp_path: Path) -> None:
         text = self.methods_of(tmp_path, {"Ada": "yn", "Bram": "yn", "M": "yn", "N": "nn"})
         assert "Each judge was compared with the most frequent human label." in text
+
+
+def test_the_methods_count_units_on_which_people_tie_and_not_units_by_judges(
+    tmp_path: Path,
+) -> None:
+    rows = []
+    for n in range(120):
+        said = {"Ada": "yes", "Bram": "no" if n < 35 else "yes", "J": "yes", "K": "no"}
+        for rater, value in said.items():
+            kind = "judge" if rater in "JK" else "human"
+            own = {"item": f"i{n}", "unit": "u", "query": f"q{n % 12}", "variable": "answerable"}
+            rows.append({**own, "rater": rater, "rater_kind": kind, "value": value})
+    path = write_lines(tmp_path / "labels.jsonl", rows)
+    report = labels_report([path], {}, ReportOptions(resamples=10))
+    text = " ".join(methods(report))
+    assert "Left out are 35 of 120 units, where people tie." in text
+    assert "70" not in text
+
+
+def test_the_methods_name_the_version_and_the_commit(report: dict[str, Any]) -> None:
+    known = {**report, "version": "1.2.3", "commit": "0123456789abcdef"}
+    assert "Numbers were computed by Tandem 1.2.3 (commit 0123456789ab)." in " ".join(
+        methods(known)
+    )
+    unknown = {**report, "version": "1.2.3", "commit": None}
+    assert "Numbers were computed by Tandem 1.2.3." in " ".join(methods(unknown))
+
+
+def test_a_report_names_the_commit_of_this_code(report: dict[str, Any]) -> None:
+    assert report["commit"] == COMMIT
+    assert commit_in(Path(__file__).resolve().parents[3]) == COMMIT
+    for name in ("md", "html", "latex"):
+        assert str(COMMIT)[:12] in FORMATS[name].render(report)
