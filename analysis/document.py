@@ -291,7 +291,7 @@ def slug(text: str) -> str:
     return re.sub(r"[^\w]+", "-", text.lower()).strip("-") or "section"
 
 
-def computed_by(report: JSON) -> str:
+def computed_by(report: Mapping[str, Any]) -> str:
     """Name the version of Tandem that computed a report, and its commit if it is known."""
     commit = report.get("commit")
     return f"Tandem {report['version']}" + (f" (commit {commit[:12]})" if commit else "")

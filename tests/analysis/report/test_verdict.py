@@ -88,6 +88,8 @@ def test_of_three_judges_the_two_that_err_alike_are_named() -> None:
     ]  # fmt: skip
     of = report_of(facts)["verdict"]["variables"]["answerable"]["among_judges"]
     assert "; most alike are one and three, 1.00" in of["errors"]["text"]
+    worth = of["errors"]["text"].partition("so that 3 judges are worth as many as ")[2]
+    assert " judges whose errors are independent, if their votes are averaged" in worth
 
 
 def test_without_people_the_verdict_says_that_nobody_labelled() -> None:
