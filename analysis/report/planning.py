@@ -21,20 +21,17 @@ from ..statistics import (
     Floats,
     Ints,
     Plan,
-    Tally,
+    agreement_estimates,
     cohen_kappa,
-    counts_of,
-    kinds_of,
-    krippendorff_alpha,
     mean_by_cluster,
     more_queries,
     more_raters,
 )
-from ..statistics.agreement import paired_counts
 from ..statistics.arrays import pack
 from ..statistics.coefficients import cells_of, pair_tally
-from ..statistics.informative import informative_among, informative_of_each
+from ..statistics.informative import informative_of_each
 from ..types import JSON
+from .agreement import own_codes
 from .crowd import is_crowd
 
 #: The number of random parts of the labels, over which widths are averaged.
@@ -188,21 +185,11 @@ def _keep_random(labels: Bools, raters: int, generator: np.random.Generator) -> 
 
 
 def _alpha(sample: Sample, codes: Ints, kept: Bools) -> Estimate:
-    scale = sample.frame.scale
-    own = scale.own()
-    counts = counts_of(np.where(kept, codes, -1), sample.k)[:, own]
-    rows, kinds = kinds_of(counts)
-    enter = counts.sum(axis=1) >= 2
-
-    def of(weights: Floats) -> Floats:
-        found = krippendorff_alpha(rows, scale.level, scale.values()[own], weights)
-        return np.asarray(found)
-
-    tally = Tally.of(kinds, len(rows), sample.clusters)
-    queries = _queries(sample.clusters[enter])
-    informative = informative_among(tally, paired_counts(rows))
-    bootstrap = Bootstrap(tally, **sample.resampling_arguments, informative=informative)
-    return bootstrap.estimate(of, 0, "", clusters=queries)
+    name = "krippendorff_alpha"
+    own, k, level, values = own_codes(sample, np.where(kept, codes, -1))
+    return agreement_estimates(
+        own, sample.clusters, k, level, values, names=(name,), **sample.resampling_arguments
+    )[name]
 
 
 def _kappa(sample: Sample, codes: Ints, judge: Ints, kept: Bools) -> Estimate:

@@ -13,8 +13,12 @@ from scipy import sparse
 from .arrays import Floats, Ints, Level, Value, check_level, ratio, unbatch, unit_weights
 from .estimate import Estimate, undefined
 from .resampling import UNDEFINED, Bootstrap, Draws, Interval
-from .tally import Tally
+from .tally import Tally, kinds_of
 
+Counts = Ints | Floats | sparse.csr_array
+"""The labels of each unit by category, (U, K)."""
+WIDE = 64
+"""With more categories, a table of counts is sparse."""
 METHOD = "Krippendorff's alpha, interval"
 NO_PAIR = "no unit has two labels"
 ALIKE = "all labels are the same category"
@@ -30,6 +34,22 @@ def counts_of(codes: Ints, k: int) -> Ints:
     units, raters = np.nonzero(codes >= 0)
     cells = units * k + codes[units, raters]
     return np.bincount(cells, minlength=len(codes) * k).reshape(len(codes), k).astype(np.int64)
+
+
+def kinds_by_counts(codes: Ints, k: int) -> tuple[Counts, Ints]:
+    """Return the counts of each kind of unit (P, K), and the kind of each unit of codes, (U,).
+
+    With many categories the table is nearly empty and therefore sparse: its work then grows with
+    the labels, and not with units times categories.
+    """
+    if k <= WIDE:
+        return kinds_of(counts_of(codes, k))
+    rows, kinds = kinds_of(np.sort(codes, axis=1))
+    if codes.size and codes.max() >= k:
+        raise ValueError(f"code {codes.max()} is not one of {k} categories; give a larger k")
+    unit, rater = np.nonzero(rows >= 0)
+    cells = (np.ones(len(unit)), (unit, rows[unit, rater]))
+    return sparse.csr_array(cells, shape=(len(rows), k)), kinds
 
 
 def confusion(a: Ints, b: Ints, k: int, weights: Floats | None = None) -> Floats:
@@ -50,28 +70,37 @@ def confusion(a: Ints, b: Ints, k: int, weights: Floats | None = None) -> Floats
     return table
 
 
-def reason_undefined(counts: Ints) -> str:
+def reason_undefined(counts: Counts) -> str:
     """Explain why a chance-corrected coefficient of these counts (U, K) is undefined."""
-    paired = counts[counts.sum(axis=1) >= 2]
-    if not counts.any():
+    used = paired_counts(counts).sum(axis=0)
+    if not counts.sum():
         return "there are no labels"
-    if len(paired) == 0:
+    if not used.any():
         return NO_PAIR
-    if np.count_nonzero(paired.any(axis=0)) < 2:
+    if np.count_nonzero(used) < 2:
         return ALIKE
     return UNDEFINED
 
 
-def paired_counts(counts: Ints) -> Floats:
+def paired_counts(counts: Counts) -> Counts:
     """Set the counts to 0 on units with fewer than two labels."""
-    kept: Floats = counts * (counts.sum(axis=1) >= 2)[:, None].astype(float)
-    return kept
+    kept = counts.sum(axis=1) >= 2
+    if isinstance(counts, np.ndarray):
+        return counts * kept[:, None].astype(float)
+    return sparse.csr_array(sparse.diags_array(kept.astype(float)) @ counts)
 
 
 def weighted_mean(per_unit: Floats, weight: Floats) -> Floats:
     """Return the mean over the units where the value is defined."""
     there = np.isfinite(per_unit)
-    return ratio(weight @ np.where(there, per_unit, 0.0), weight @ there.astype(float))
+    return _ratio_of_sums(weight, np.where(there, per_unit, 0.0), there.astype(float))
+
+
+def _ratio_of_sums(weight: Floats, part: Floats, whole: Floats) -> Floats:
+    """Return the weighted sum of `part` (U,) over that of `whole` (U,), for each resample."""
+    # Both sums in one pass, since reading the weights takes most of the time.
+    sums = weight @ np.stack([part, whole], axis=1)
+    return ratio(sums[..., 0], sums[..., 1])
 
 
 def correct_for_chance(agreement: Floats, chance: Value) -> Floats:
@@ -126,7 +155,7 @@ def _alpha(sums: Floats) -> Value:
 
 
 def krippendorff_alpha(
-    counts: Ints, level: Level, values: Floats | None = None, weights: Floats | None = None
+    counts: Counts, level: Level, values: Floats | None = None, weights: Floats | None = None
 ) -> Value:
     """Return 1 - Do/De (Krippendorff 2011), as one closed form for all three levels.
 
@@ -140,7 +169,7 @@ def krippendorff_alpha(
     """
     check_level(level)
     paired = paired_counts(counts)
-    weight = unit_weights(weights, len(counts))
+    weight = unit_weights(weights, counts.shape[0])
     totals: Floats = weight @ paired
     labels = totals.sum(axis=-1)
     if level == "nominal":
@@ -156,7 +185,7 @@ def krippendorff_alpha(
     return unbatch(1 - ratio((labels - 1) * observed, np.where(several, overall, 0.0)))
 
 
-def _unequal_pairs(counts: Floats) -> Floats:
+def _unequal_pairs(counts: Counts) -> Floats:
     pairs: Floats = counts.sum(axis=-1) ** 2 - (counts**2).sum(axis=-1)
     return pairs
 
@@ -174,7 +203,7 @@ def _midranks(totals: Floats) -> Floats:
 
 
 def gwet_ac(
-    counts: Ints, level: Level, values: Floats | None = None, weights: Floats | None = None
+    counts: Counts, level: Level, values: Floats | None = None, weights: Floats | None = None
 ) -> Value:
     """Return Gwet's AC1 for nominal categories, AC2 with quadratic weights for ordered ones.
 
@@ -190,61 +219,64 @@ def gwet_ac(
     """
     check_level(level)
     k = counts.shape[1]
-    weight = unit_weights(weights, len(counts))
-    similarity = np.eye(k) if level == "nominal" else _quadratic(positions(k, values))
+    weight = unit_weights(weights, counts.shape[0])
     size = counts.sum(axis=1)
-    agreeing = (counts * (counts @ similarity - 1)).sum(axis=1)
-    agreement = weighted_mean(ratio(agreeing, size * (size - 1)), weight)
+    agreeing, pairs = _pairs(counts)
+    similar = float(k)
+    if level != "nominal":
+        # Sums of the weights 1 - d^2 / span^2, without a table of K by K categories.
+        scale = positions(k, values)
+        square = float(np.ptp(scale)) ** 2 or 1.0
+        apart = _squared_differences(size, counts @ scale, counts @ scale**2)
+        agreeing = pairs - apart / square
+        whole = _squared_differences(np.array(float(k)), scale.sum(), (scale**2).sum())
+        similar = k * k - float(whole) / square
+    agreement = weighted_mean(ratio(agreeing, pairs), weight)
     labelled = np.minimum(size, 1)
-    shares: Floats = weight @ (counts / np.maximum(size, 1)[:, None])
+    shares: Floats = (weight / np.maximum(size, 1)) @ counts
     share = ratio(shares, np.asarray(weight @ labelled)[..., None])
     spread = (share * (1 - share)).sum(axis=-1)
-    return unbatch(correct_for_chance(agreement, ratio(similarity.sum() * spread, k * (k - 1))))
+    return unbatch(correct_for_chance(agreement, ratio(similar * spread, k * (k - 1))))
 
 
-def _quadratic(scale: Floats) -> Floats:
-    gaps = (scale[:, None] - scale) ** 2
-    return 1 - gaps / (gaps.max() or 1.0)
-
-
-def unit_agreement(counts: Ints) -> Floats:
+def unit_agreement(counts: Counts) -> Floats:
     """Return each unit's share of agreeing pairs of labels, (U,); NaN below two labels."""
     return ratio(*_pairs(counts))
 
 
-def percent_agreement(counts: Ints, weights: Floats | None = None) -> Value:
+def percent_agreement(counts: Counts, weights: Floats | None = None) -> Value:
     """Return the mean, over units with two or more labels, of the share of agreeing pairs."""
-    return unbatch(_mean_agreement(counts, unit_weights(weights, len(counts))))
+    return unbatch(_mean_agreement(counts, unit_weights(weights, counts.shape[0])))
 
 
-def percent_agreement_pooled(counts: Ints, weights: Floats | None = None) -> Value:
+def percent_agreement_pooled(counts: Counts, weights: Floats | None = None) -> Value:
     """Return the share of agreeing pairs of labels, with the pairs of all units pooled."""
-    return unbatch(_pooled_agreement(counts, unit_weights(weights, len(counts))))
+    return unbatch(_pooled_agreement(counts, unit_weights(weights, counts.shape[0])))
 
 
-def fleiss_kappa(counts: Ints, weights: Floats | None = None) -> Value:
+def fleiss_kappa(counts: Counts, weights: Floats | None = None) -> Value:
     """Return (P - Pe) / (1 - Pe) (Fleiss 1971).
 
     P is `percent_agreement`. Pe is the sum of the squared shares of the categories among all labels
     on units with two or more labels.
     """
-    weight = unit_weights(weights, len(counts))
+    weight = unit_weights(weights, counts.shape[0])
     return unbatch(correct_for_chance(_mean_agreement(counts, weight), _chance(counts, weight)))
 
 
-def fleiss_kappa_pooled(counts: Ints, weights: Floats | None = None) -> Value:
+def fleiss_kappa_pooled(counts: Counts, weights: Floats | None = None) -> Value:
     """Return Fleiss' kappa with the agreement of all pairs pooled.
 
     A unit with many labels counts more. Equals `fleiss_kappa` if all units have equally many
     labels.
     """
-    weight = unit_weights(weights, len(counts))
+    weight = unit_weights(weights, counts.shape[0])
     return unbatch(correct_for_chance(_pooled_agreement(counts, weight), _chance(counts, weight)))
 
 
-def randolph_kappa(counts: Ints, k: int, weights: Floats | None = None) -> Value:
+def randolph_kappa(counts: Counts, k: int, weights: Floats | None = None) -> Value:
     """Return (P - 1/k) / (1 - 1/k): chance is uniform over the k categories (Randolph 2005)."""
-    agreement = _mean_agreement(counts, unit_weights(weights, len(counts)))
+    agreement = _mean_agreement(counts, unit_weights(weights, counts.shape[0]))
     return unbatch(correct_for_chance(agreement, 1 / k))
 
 
@@ -263,21 +295,21 @@ def cohen_kappa(table: Floats, weighting: str | None = None, values: Floats | No
     return unbatch(1 - ratio(observed, expected))
 
 
-def _pairs(counts: Ints) -> tuple[Floats, Floats]:
+def _pairs(counts: Counts) -> tuple[Floats, Floats]:
     size = counts.sum(axis=1).astype(float)
-    return (counts * (counts - 1.0)).sum(axis=1), size * (size - 1)
+    return (counts**2).sum(axis=1) - size, size * (size - 1)
 
 
-def _mean_agreement(counts: Ints, weight: Floats) -> Floats:
+def _mean_agreement(counts: Counts, weight: Floats) -> Floats:
     return weighted_mean(unit_agreement(counts), weight)
 
 
-def _pooled_agreement(counts: Ints, weight: Floats) -> Floats:
+def _pooled_agreement(counts: Counts, weight: Floats) -> Floats:
     agreeing, pairs = _pairs(counts)
-    return ratio(weight @ agreeing, weight @ pairs)
+    return _ratio_of_sums(weight, agreeing, pairs)
 
 
-def _chance(counts: Ints, weight: Floats) -> Floats:
+def _chance(counts: Counts, weight: Floats) -> Floats:
     totals: Floats = weight @ paired_counts(counts)
     share = ratio(totals, totals.sum(axis=-1, keepdims=True))
     squares: Floats = (share**2).sum(axis=-1)

@@ -11,11 +11,13 @@ import numpy as np
 from .agreement import (
     ALIKE,
     NO_PAIR,
+    Counts,
     cohen_kappa,
     counts_of,
     fleiss_kappa,
     fleiss_kappa_pooled,
     gwet_ac,
+    kinds_by_counts,
     krippendorff_alpha,
     paired_counts,
     percent_agreement,
@@ -42,7 +44,7 @@ from .informative import (
 from .resampling import UNDEFINED, Bootstrap, Draws, Interval, OfWeights
 from .tally import Tally, kinds_of
 
-OfCounts = Callable[[Ints, Floats], Value]
+OfCounts = Callable[[Counts, Floats], Value]
 OfTable = Callable[[Floats], Value]
 #: A function of the table of two raters, the description of its method, and why it may be
 #: undefined.
@@ -120,12 +122,11 @@ def agreement_estimates(
     AC are computed at `level`, with `values` (K,) as the numbers of the categories. `names` selects
     the coefficients.
     """
-    counts = counts_of(codes, k)
-    rows, kinds = kinds_of(counts)
-    tally = Tally.of(kinds, len(rows), clusters)
+    rows, kinds = kinds_by_counts(codes, k)
+    tally = Tally.of(kinds, rows.shape[0], clusters)
     informative = informative_among(tally, paired_counts(rows))
     bootstrap = Bootstrap(tally, draws, seed, interval, informative)
-    enter = counts.sum(axis=1) >= 2
+    enter = (codes >= 0).sum(axis=1) >= 2
     n, queries = int(enter.sum()), len(unique_integers(clusters[enter])[0])
     reason = reason_undefined(rows)
 

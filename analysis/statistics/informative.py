@@ -25,6 +25,7 @@ commonest. Balanced labels on queries with one unit therefore lose nothing, eith
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
 from .arrays import Floats, Ints
 from .tally import Tally
@@ -47,13 +48,14 @@ def count_informative(tally: Tally, others: Floats, labels: Floats, least: int =
     return min(some + int(tally.times[only].sum()), tally.clusters)
 
 
-def informative_among(tally: Tally, counts: Ints | Floats) -> int:
+def informative_among(tally: Tally, counts: Ints | Floats | sparse.csr_array) -> int:
     """Count the informative clusters for several raters together.
 
     `counts` (P, K) has each kind's number of labels by category.
     """
     labels = np.asarray(counts.sum(axis=1), float)
-    others = labels - counts[:, int(np.argmax(tally.total @ counts))]
+    commonest = np.arange(counts.shape[1]) == np.argmax(tally.total @ counts)
+    others = labels - counts @ commonest.astype(float)
     return count_informative(tally, others, labels, SEVERAL)
 
 

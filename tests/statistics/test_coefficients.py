@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -224,3 +226,40 @@ def test_a_kappa_below_minus_one_is_not_cut():
     assert found.value is not None
     assert found.value < -1
     assert "cut" not in found.method
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
+def test_many_categories_give_the_same_figures_as_a_full_table(level, monkeypatch):
+    rng = np.random.default_rng(7)
+    labels = np.where(rng.random((60, 3)) < 0.2, -1, rng.integers(0, 90, (60, 3)))
+    labels[:20, 1] = labels[:20, 0]
+    values = np.sort(rng.normal(size=90))
+    drawn = Resamples.draw(QUERIES, 50, 1)
+    sparse = agreement_estimates(labels, QUERIES, 90, level, values, draws=drawn)
+    monkeypatch.setattr("analysis.statistics.agreement.WIDE", 90)
+    full = agreement_estimates(labels, QUERIES, 90, level, values, draws=drawn)
+    for name, made in full.items():
+        found = sparse[name]
+        assert (found.value, found.low, found.high) == pytest.approx(
+            (made.value, made.low, made.high)
+        )
+        assert (found.n, found.method, found.reason) == (made.n, made.method, made.reason)
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
+def test_many_categories_take_memory_for_labels_and_not_for_a_table(level):
+    units = 3000
+    codes = np.stack([np.arange(units), np.roll(np.arange(units), 1)], axis=1)
+    codes[: units // 2, 1] = codes[: units // 2, 0]
+    tracemalloc.start()
+    made = agreement_estimates(codes, np.arange(units), units, level, draws=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert made["percent"].value == pytest.approx(0.5)
+    # A table of units by categories, or of categories by categories, takes 72 MB.
+    assert peak < 20e6
+
+
+def test_a_code_beyond_many_categories_is_refused():
+    with pytest.raises(ValueError, match="code 99 is not one of 90 categories"):
+        agreement_estimates(np.array([[99, 1], [2, 2]]), np.arange(2), 90)
