@@ -13,6 +13,11 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Angelopoulos, A. N., Duchi, J. C. and Zrnic, T. (2023). PPI++: Efficient "
         "Prediction-Powered Inference. arXiv:2311.01453.",
     ),
+    "arvesen1970": (
+        "(Arvesen and Schmitz 1970)",
+        "Arvesen, J. N. and Schmitz, T. H. (1970). Robust procedures for variance component "
+        "problems using the jackknife. Biometrics 26(4), 677–686.",
+    ),
     "benjamini2001": (
         "(Benjamini and Yekutieli 2001)",
         "Benjamini, Y. and Yekutieli, D. (2001). The control of the false discovery rate in "

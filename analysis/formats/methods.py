@@ -346,6 +346,12 @@ def _scores(report: JSON) -> str:
                 f"signed-rank test {CITED['wilcoxon1945']}, two-sided, each adjusted over all "
                 f"pairs {CITED['holm1979']}."
             )
+        if any(each.get("low") is not None for each in _sources_of_noise(block)):
+            parts.append(
+                "The components of the variance of a score have intervals by the jackknife of "
+                f"their logarithms over queries {CITED['arvesen1970']}, which hold for these "
+                "systems and raters."
+            )
         if any("PPI++" in each for each in methods_of(block["estimate"], defined=True)):
             parts.append(
                 "People and judge together give the prediction-powered mean (PPI++) "
@@ -360,6 +366,12 @@ def _scores(report: JSON) -> str:
     if "written" in report:
         parts.append(f"Written answers were compared by ROUGE-L F1 {CITED['lin2004']}.")
     return " ".join(parts)
+
+
+def _sources_of_noise(score: JSON) -> list[JSON]:
+    found = score.get("components")
+    blocks = [found["humans"], *found["judges"].values()] if found else []
+    return [source for block in blocks for source in block["sources"]]
 
 
 def _intervals(report: JSON) -> str:

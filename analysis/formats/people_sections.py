@@ -71,9 +71,12 @@ def _sources(known: list[tuple[str | RaterName, JSON]]) -> Table:
 
 
 def _variance(of: JSON, name: str) -> Number:
-    found = next((each["variance"] for each in of["sources"] if each["source"] == name), None)
-    pooled = "part of the residual" if name in of["pooled"] else "not in this design"
-    return Number(found, reason="" if found is not None else pooled, digits=4)
+    found = next((each for each in of["sources"] if each["source"] == name), None)
+    if found is None:
+        pooled = "part of the residual" if name in of["pooled"] else "not in this design"
+        return Number(None, reason=pooled)
+    ends = found.get("low"), found.get("high")
+    return Number(found["variance"], *ends, found.get("method", ""), digits=4)
 
 
 def _decisions(people: JSON) -> Table:

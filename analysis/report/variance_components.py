@@ -52,7 +52,15 @@ def _as_json(found: Components, planned: list[Decision], width: float) -> JSON:
         "raters": found.raters,
         "per_item": found.per_item,
         "sources": [
-            {"source": source, "variance": value, "share": value / total if total else None}
+            {
+                "source": source,
+                "variance": value,
+                "share": value / total if total else None,
+                **{
+                    name: getattr(found.estimates[source], name)
+                    for name in ("low", "high", "method")
+                },
+            }
             for source, value in found.variances.items()
         ],
         "pooled": list(found.pooled),

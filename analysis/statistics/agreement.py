@@ -7,6 +7,8 @@ equal units. NaN = undefined.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 from scipy import sparse
 
@@ -15,7 +17,7 @@ from .estimate import Estimate, undefined
 from .resampling import UNDEFINED, Bootstrap, Draws, Interval
 from .tally import Tally, kinds_of
 
-Counts = Ints | Floats | sparse.csr_array
+Counts: TypeAlias = "Ints | Floats | sparse.csr_array"
 """The labels of each unit by category, (U, K)."""
 WIDE = 64
 """With more categories, a table of counts is sparse."""

@@ -55,12 +55,17 @@ class MixedModel:
 
 
 def fit_mixed_model(
-    y: Floats, group: Ints, fixed: Floats, random: Mapping[str, Floats]
+    y: Floats,
+    group: Ints,
+    fixed: Floats,
+    random: Mapping[str, Floats],
+    near: MixedModel | None = None,
 ) -> MixedModel:
     """Fit scores (N,) of groups numbered from 0, (N,), by fixed columns (N, P) and random ones.
 
     `random` maps each random source to its columns (N, L), for which each group has coefficients of
-    its own. Variances that would be negative are 0. Raises ValueError if there is no fit.
+    its own. Variances that would be negative are 0. `near` is a fit to begin from, of nearly the
+    same scores. Raises ValueError if there is no fit.
     """
     start = np.linalg.solve(fixed.T @ fixed, fixed.T @ y)
     left = y - fixed @ start
@@ -68,7 +73,10 @@ def fit_mixed_model(
     if size <= 1e-12 * float(np.abs(y).max()):
         raise ValueError("the fixed effects leave nothing")
     data = _rotated(left / size, group, fixed, random)
-    starts = [_State(data, np.full(len(random), share)) for share in STARTS]
+    first = [np.full(len(random), share) for share in STARTS]
+    if near is not None:
+        first = [np.array([near.variances[name] for name in random]) / near.residual]
+    starts = [_State(data, each) for each in first]
     if not starts[0].tells_apart:
         raise ValueError("the scores cannot tell its sources apart")
     best = min(_peaks(starts), key=lambda state: state.deviance)

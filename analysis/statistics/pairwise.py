@@ -405,7 +405,7 @@ def crowd_ceiling_estimates(
 
 
 def _informative(codes: Ints, clusters: Ints, k: int) -> int:
-    held = Tally.of_sums(paired_counts(counts_of(codes, k)), clusters)
+    held = Tally.of_sums(np.asarray(paired_counts(counts_of(codes, k))), clusters)
     return informative_among(held, np.eye(k))
 
 

@@ -213,3 +213,58 @@ def test_a_crowd_of_raters_has_too_many_effects_to_fit() -> None:
     found = variance_components(np.random.default_rng(0).normal(size=1200), query, system, rater)
     assert found.variances == {}
     assert found.reason == "3 systems by 40 raters are too many effects to fit"
+
+
+def test_each_component_has_an_interval_by_the_jackknife_of_its_logarithm() -> None:
+    places = crossed(20, 4, 3)
+    y = scores(places, DEVIATIONS, seed=3)
+    found = variance_components(y, *places)
+    assert set(found.estimates) == set(found.variances)
+    query = places[0]
+    for name, made in found.estimates.items():
+        logs = np.log(
+            [by_analysis_of_variance(y[query != n].reshape(19, 4, 3))[name] for n in range(20)]
+        )
+        error = np.sqrt(19 / 20 * ((logs - logs.mean()) ** 2).sum())
+        reach = np.exp(2.093024 * error)
+        assert (made.low, made.high) == pytest.approx(
+            (found.variances[name] / reach, found.variances[name] * reach), rel=1e-4
+        )
+        assert made.method == (
+            "variance component; 95 % jackknife of the log variance over 20 queries"
+        )
+
+
+def test_a_component_of_0_has_no_interval_and_says_why() -> None:
+    places = crossed(20, 4, 3)
+    found = variance_components(scores(places, DEVIATIONS | {"qs": 0.0}, seed=4), *places)
+    made = found.estimates["query:system"]
+    assert (made.low, made.high) == (None, None)
+    assert "no interval: the component is 0, or would be without some queries" in made.method
+
+
+def test_below_ten_queries_there_are_neither_components_nor_intervals() -> None:
+    places = crossed(9, 4, 3)
+    found = variance_components(scores(places, DEVIATIONS), *places)
+    assert (found.variances, found.estimates) == ({}, {})
+    assert found.reason == "9 queries are too few, 10 are needed"
+
+
+def test_many_queries_are_left_out_in_parts() -> None:
+    places = crossed(70, 3, 2)
+    made = variance_components(scores(places, DEVIATIONS), *places).estimates["residual"]
+    assert made.low is not None
+    assert made.method.endswith("over 70 queries in 30 parts")
+
+
+def test_the_intervals_contain_the_truth() -> None:
+    places, truth = crossed(12, 3, 2), {"query": 0.09, "query:system": 0.04, "residual": 0.01}
+    within: dict[str, list[bool]] = {name: [] for name in truth}
+    for seed in range(40):
+        found = variance_components(scores(places, DEVIATIONS, seed), *places).estimates
+        for name, value in truth.items():
+            low, high = found[name].low, found[name].high
+            if low is not None and high is not None:
+                within[name].append(low <= value <= high)
+    assert {name: len(each) >= 30 for name, each in within.items()} == dict.fromkeys(truth, True)
+    assert min(np.mean(each) for each in within.values()) >= 0.85
