@@ -27,6 +27,7 @@ from ..unit_counts import compared_units
 from .between_judges import between_judges_blocks
 from .guideline_sections import GUIDELINE
 from .judge_sections import ABOUT_AGAIN, consistency_table, judge_blocks
+from .missing_tables import missing_blocks
 from .nouns import block_in_noun, noun_of
 from .people_sections import MOST_ROWS
 from .score_sections import score_blocks
@@ -184,12 +185,15 @@ def judges_sections(report: JSON) -> Iterator[Section]:
             for name, variable in report["variables"].items()
             if judge in variable["judges"]
             for block in _named_blocks(
-                judge_blocks(
-                    variable["judges"][judge],
-                    variable["measurement"] != "nominal",
-                    judge,
-                    codes_of(variable),
-                ),
+                [
+                    *judge_blocks(
+                        variable["judges"][judge],
+                        variable["measurement"] != "nominal",
+                        judge,
+                        codes_of(variable),
+                    ),
+                    *missing_blocks(variable, judge),
+                ],
                 name,
                 report,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..document import DASH, Block, Cell, Number, RaterName, Table
 from ..report.verdict import reverse_difference
 from ..types import JSON
+from .missing_tables import missing_scores_blocks
 from .people_sections import (
     components_tables,
     ranking_table,
@@ -31,6 +32,7 @@ def score_blocks(report: JSON, name: str) -> list[Block]:
         "People and judges together": _estimates(block["estimate"]),
         "Sources of noise": components_tables(block),
     }
+    found += missing_scores_blocks(block)
     return found + [Block(title, tuple(tables)) for title, tables in others.items() if tables]
 
 

@@ -22,6 +22,7 @@ from ..figures.slices import divisions
 from ..report.words import codes_of
 from ..types import JSON
 from ..unit_counts import pairs_of_labels, shared_units, units_of_slice
+from .missing_tables import missing_blocks
 from .people_sections import (
     MOST_ROWS,
     background_blocks,
@@ -73,6 +74,7 @@ def people_blocks(report: JSON, name: str) -> list[Block]:
     several = UnitCount.of(block["units"], show="several")
     return [
         Block("Agreement", tuple(tables), CountedText.of(about, (units, several))),
+        *missing_blocks(variable),
         *_pairs(block, ordered),
         *([_answered(report, variable)] if "distribution" in variable else []),
         *background_blocks(variable),

@@ -31,6 +31,7 @@ from .extras import soft_labels
 from .families import own_family
 from .guidelines import guidelines
 from .judges import adjudicated, agreement_with, bounds, judges
+from .missing import missing_labels, missing_scores
 from .planning import planning, systems_planning
 from .systems import scores, scores_of_items
 from .two_way import over_raters
@@ -158,6 +159,7 @@ def _scores(
     for name, of in scores_of_items(frame).items():
         found[name]["planning"] = systems_planning(of, found[name]["systems"], options.width)
         found[name]["components"] = components(of, options, comparable)
+        found[name]["missing_scores"] = missing_scores(of)
     return found
 
 
@@ -189,6 +191,7 @@ def _variable(
         "scale": scale_used(frame),
         "escapes": frame.escapes,
         "distribution": distribution(frame),
+        "missing_labels": missing_labels(frame),
         **compared,
         **({"backgrounds": backgrounds(sample, whole.backgrounds)} if whole.backgrounds else {}),
         **steps.after(spans(frame, whole.evidence, options.resamples, options.seed)),
