@@ -121,7 +121,7 @@ def describe_ties(report: JSON) -> str:
     widest: dict[str, float] = {}
     for name, of in report["measures"].items():
         for row in of["systems"].values():
-            by = [row[name] for name in JOINT_EVALUATORS if row.get(name)]
+            by = [row[joint] for joint in JOINT_EVALUATORS if row.get(joint)]
             for each in (*by, *row["raters"].values()):
                 if ties := each.get("ties"):
                     widest[name] = max(widest.get(name, 0.0), ties[1] - ties[0])

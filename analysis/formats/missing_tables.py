@@ -58,7 +58,12 @@ def missing_scores_blocks(score: JSON) -> list[Block]:
     if not any(row["people"] or any(row["judges"].values()) for row in rows):
         return []
     judges = list(rows[0]["judges"])
-    header = ("System", "Items", "Without people's score", *(RaterName(j, "judge") for j in judges))
+    header: tuple[str | RaterName, ...] = (
+        "System",
+        "Items",
+        "Without people's score",
+        *(RaterName(judge, "judge") for judge in judges),
+    )
     cells: tuple[tuple[Cell, ...], ...] = tuple(
         (
             row["system"] or DASH,

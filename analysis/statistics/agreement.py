@@ -86,10 +86,14 @@ def reason_undefined(counts: Counts) -> str:
 
 def paired_counts(counts: Counts) -> Counts:
     """Set the counts to 0 on units with fewer than two labels."""
-    kept = counts.sum(axis=1) >= 2
+    return _scaled(counts, (counts.sum(axis=1) >= 2).astype(float))
+
+
+def _scaled(counts: Counts, by: Floats) -> Counts:
+    """Multiply the counts of each unit by a number, (U,)."""
     if isinstance(counts, np.ndarray):
-        return counts * kept[:, None].astype(float)
-    return sparse.csr_array(sparse.diags_array(kept.astype(float)) @ counts)
+        return counts * by[:, None]
+    return sparse.csr_array(sparse.diags_array(by) @ counts)
 
 
 def weighted_mean(per_unit: Floats, weight: Floats) -> Floats:
@@ -235,7 +239,7 @@ def gwet_ac(
         similar = k * k - float(whole) / square
     agreement = weighted_mean(ratio(agreeing, pairs), weight)
     labelled = np.minimum(size, 1)
-    shares: Floats = (weight / np.maximum(size, 1)) @ counts
+    shares: Floats = weight @ _scaled(counts, 1 / np.maximum(size, 1))
     share = ratio(shares, np.asarray(weight @ labelled)[..., None])
     spread = (share * (1 - share)).sum(axis=-1)
     return unbatch(correct_for_chance(agreement, ratio(similar * spread, k * (k - 1))))
