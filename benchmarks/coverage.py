@@ -18,6 +18,7 @@ from analysis.statistics import (
     mean_of_clusters,
     pair_estimates,
     prediction_powered_mean,
+    variance_components,
 )
 
 Figures = dict[str, Any]
@@ -28,6 +29,9 @@ INTERVALS: tuple[Interval, ...] = ("percentile", "bca")
 LEAST = {20: 0.91, 50: 0.93}
 """For 95 % intervals of coefficients, by the number of queries."""
 LEAST_OF_MEANS = 0.93
+LEAST_OF_COMPONENTS = 0.92
+COMPONENTS = {"query": 0.09, "query:system": 0.04, "query:rater": 0.0225, "residual": 0.01}
+"""The variances of simulated scores that come from queries."""
 SHARE = 0.4
 HALF = 0.5
 
@@ -40,17 +44,21 @@ class Runs:
     draws: int
     means: int
     corrected: int
+    components: int
     truth: int
     """The number of queries from which a coefficient's true value is taken."""
 
 
-FULL = Runs(coefficients=2_000, draws=1_000, means=5_000, corrected=2_000, truth=60_000)
-QUICK = Runs(coefficients=2, draws=20, means=10, corrected=5, truth=500)
+FULL = Runs(
+    coefficients=2_000, draws=1_000, means=5_000, corrected=2_000, components=300, truth=60_000
+)
+QUICK = Runs(coefficients=2, draws=20, means=10, corrected=5, components=2, truth=500)
 
 
 def measure_coverage(runs: Runs) -> Figures:
     """Return the share of intervals that contain the true value, each with its bar."""
-    return {"runs": vars(runs), "intervals": [*_coefficients(runs), *_means(runs)]}
+    found = (*_coefficients(runs), *_means(runs), *_of_components(runs))
+    return {"runs": vars(runs), "intervals": list(found)}
 
 
 def _coefficients(runs: Runs) -> Iterator[Figures]:
@@ -74,6 +82,33 @@ def _means(runs: Runs) -> Iterator[Figures]:
     held, fooled = corrected_coverage(runs.corrected)
     yield {"of": "mean corrected for a lenient judge", "share": held, "least": LEAST_OF_MEANS}
     yield {"of": "mean of the lenient judge alone", "share": fooled, "least": None}
+
+
+def _of_components(runs: Runs) -> Iterator[Figures]:
+    for queries in (10, *LEAST):
+        for name, share in coverage_of_components(runs.components, queries).items():
+            of = f"variance component {name}, jackknife, {queries} queries"
+            yield {"of": of, "share": share, "least": LEAST_OF_COMPONENTS}
+
+
+def coverage_of_components(runs: int, queries: int) -> dict[str, float]:
+    """Return the coverage of the intervals of variance components, among those that exist.
+
+    Three raters score four systems on each query.
+    """
+    shape = queries, 4, 3
+    places = [place.ravel().astype(np.int64) for place in np.indices(shape)]
+    held: dict[str, list[bool]] = {name: [] for name in COMPONENTS}
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        y = rng.normal(0, 0.3, (1, 4, 1)) + rng.normal(0, 0.2, (1, 1, 3))
+        y = y + rng.normal(0, 0.3, (queries, 1, 1)) + rng.normal(0, 0.2, (queries, 4, 1))
+        y = y + rng.normal(0, 0.15, (queries, 1, 3)) + rng.normal(0, 0.1, shape)
+        made = variance_components(y.ravel(), *places).estimates
+        for name, variance in COMPONENTS.items():
+            if made[name].low is not None:
+                held[name].append(contains_value(made[name], variance))
+    return {name: float(np.mean(of)) for name, of in held.items()}
 
 
 def chances(rng: np.random.Generator, queries: int, mean: float, icc: float) -> Floats:

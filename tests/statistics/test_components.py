@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.statistics import Components, Floats, Ints, decisions, variance_components
+from benchmarks.coverage import coverage_of_components
 
 MOST_OF_QUERY = 60
 
@@ -258,13 +259,4 @@ def test_many_queries_are_left_out_in_parts() -> None:
 
 
 def test_the_intervals_contain_the_truth() -> None:
-    places, truth = crossed(12, 3, 2), {"query": 0.09, "query:system": 0.04, "residual": 0.01}
-    within: dict[str, list[bool]] = {name: [] for name in truth}
-    for seed in range(40):
-        found = variance_components(scores(places, DEVIATIONS, seed), *places).estimates
-        for name, value in truth.items():
-            low, high = found[name].low, found[name].high
-            if low is not None and high is not None:
-                within[name].append(low <= value <= high)
-    assert {name: len(each) >= 30 for name, each in within.items()} == dict.fromkeys(truth, True)
-    assert min(np.mean(each) for each in within.values()) >= 0.85
+    assert min(coverage_of_components(40, 12).values()) >= 0.85
