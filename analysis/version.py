@@ -42,3 +42,5 @@ def commit_in(folder: Path) -> str | None:
 VERSION = _read()
 COMMIT = os.environ.get("TANDEM_COMMIT") or commit_in(_FOLDER)
 """The commit when the process started, or None if it is unknown."""
+ORIGIN = {"version": VERSION, "commit": COMMIT}
+"""What a report says about the code that computed it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..document import DASH, UNITS_HEAD, Block, Cell, RaterName, Table
+from ..document import DASH, Block, Cell, RaterName, Table
 from ..types import JSON
 
 MISSING = "What is missing"
@@ -28,7 +28,7 @@ def missing_blocks(variable: JSON, judge: str | None = None) -> list[Block]:
     header: tuple[str | RaterName, ...] = (
         "Rater",
         *(("System",) if several else ()),
-        UNITS_HEAD,
+        "In all",
         "Labels",
         "Escapes",
         "Missing",

@@ -21,7 +21,7 @@ from ..data.splits import STRATUM, evaluation_items, item_mask, splits_as_json
 from ..document import PLAIN
 from ..statistics import resamples_of
 from ..types import JSON, Progress, Steps, ignore_progress
-from ..version import COMMIT, VERSION
+from ..version import ORIGIN
 from .agreement import agreement, distribution, scale_used
 from .alt_test import sensitivity_and_power
 from .backgrounds import backgrounds
@@ -84,8 +84,7 @@ def frame_report(
         **head,
         "verdict": verdict(raters, variables, found, chosen),
         "generated_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "version": VERSION,
-        "commit": COMMIT,
+        **ORIGIN,
         "seed": options.seed,
         "resamples": resamples_of(frame.queries, options.resamples),
         "choices": options.as_json(),

@@ -38,8 +38,8 @@ PLACES = {
 """Objects whose keys are data, with the word that replaces each key."""
 
 KEYS = (
-    "campaign", "protocol", "batch", "generated_at", "version", "seed", "resamples", "preset",
-    "options", "options.OPTION.value", "options.OPTION.reason", "passages", "points", "strata",
+    "campaign", "protocol", "batch", "generated_at", "version", "commit", "seed", "resamples",
+    "preset", "options", "options.OPTION.value", "options.OPTION.reason", "passages", "points", "strata",
     "strata.STRATUM.campaign", "strata.STRATUM.variable", "strata.STRATUM.queries",
     "strata.STRATUM.decided", "strata.STRATUM.words", "strata.STRATUM.words.CODE",
     "queries", "warnings",

@@ -53,7 +53,7 @@ EVERYWHERE = {
     "trials": {600},
     "bins": {10},
     "resamples": {10_000},
-    "iterations": {200},
+    "iterations": {2_000},
     "tolerance": {1e-8},
     "shift": {0.0},
 }
