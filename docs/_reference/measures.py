@@ -39,7 +39,8 @@ PLACES = {
 
 KEYS = (
     "campaign", "protocol", "batch", "generated_at", "version", "commit", "seed", "resamples",
-    "preset", "options", "options.OPTION.value", "options.OPTION.reason", "passages", "points", "strata",
+    "preset", "options", "options.OPTION.value", "options.OPTION.reason", "passages", "points",
+    "strata",
     "strata.STRATUM.campaign", "strata.STRATUM.variable", "strata.STRATUM.queries",
     "strata.STRATUM.decided", "strata.STRATUM.words", "strata.STRATUM.words.CODE",
     "queries", "warnings",
