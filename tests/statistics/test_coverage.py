@@ -51,7 +51,7 @@ def test_the_bias_of_a_lenient_judge_is_corrected():
 
 def test_the_simulation_reports_coverage_and_threshold_for_each_interval():
     figures = measure_coverage(QUICK)
-    assert len(figures["intervals"]) == 2 * 2 * 2 * len(ICCS) + 2 * 2 * len(ICCS) + 2
+    assert len(figures["intervals"]) == 2 * 2 * 2 * len(ICCS) + 2 * 2 * len(ICCS) + 2 + 3 * 4
     assert all(0 <= each["share"] <= 1 for each in figures["intervals"])
     one = {"of": "alpha", "share": 0.91, "least": 0.91}
     said = lines({"intervals": [one, {**one, "share": 0.9}, {**one, "least": None}]}).splitlines()
