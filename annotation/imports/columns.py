@@ -25,9 +25,13 @@ import pyarrow.json as pa_json
 from numpy.typing import NDArray
 
 from annotation.imports.labels import KINDS, MAX_COUNT, MAX_RATER, read_labels, rows_in
+from annotation.imports.wide import Wide
 from annotation.label_rows import KNOWN, REASONS, LabelRow
 from annotation.spreadsheet import unescape_formula
 from datasets.readers.jsonl import MAX_LINE_BYTES
+from datasets.readers.spelling import is_blank
+from datasets.readers.tables import INDEX_NAMES, form_of
+from datasets.rows import ReadNotes
 
 BLOCK = 4 * 1024 * 1024
 TEXTS = (
@@ -280,24 +284,44 @@ class LabelColumns:
         return len(self.score)
 
 
-def read_columns(paths: Iterable[Path], metas: Sequence[str] = ()) -> LabelColumns:
+def read_columns(
+    paths: Iterable[Path],
+    metas: Sequence[str] = (),
+    notes: ReadNotes | None = None,
+    wide: Wide | None = None,
+) -> LabelColumns:
     """Return the labels of files, with the members of meta in `metas`.
 
-    Raises InputError like `read_labels`, at the same line.
+    Raises InputError like `read_labels`, at the same line, with the same remarks in `notes`.
     """
     columns = _Columns(metas)
     for path in paths:
         before = columns.lines
         try:
-            blocks = csv_blocks(path) if path.suffix.lower() == ".csv" else json_blocks(path)
-            for block in blocks:
+            for block in _blocks(path, wide):
                 columns.add_block(block)
         except (OSError, DoubtError):
             before = columns.lines
         if columns.lines == before:
             # Nothing was read: the file is missing, is empty, or cannot be split into blocks.
-            columns.add_rows(read_labels(path))
+            columns.add_rows(read_labels(path, None, notes, wide))
     return columns.done()
+
+
+def _blocks(path: Path, wide: Wide | None) -> Iterator[Block]:
+    """Return a file's blocks. Raises DoubtError for tables that only the line reader reads."""
+    form = form_of(path)
+    if (wide and wide.variable) or form not in ("jsonl", "delimited"):
+        raise DoubtError
+    if form == "delimited":
+        return csv_blocks(path)
+    with path.open("rb") as file:
+        first = file.readline(MAX_LINE_BYTES)
+    # The line reader has to see the whole table if its first line is not a label of a known form.
+    labels = all(f'"{name}"'.encode() in first for name in ("rater", "variable"))
+    if not labels or any(f'"{name}'.encode() in first for name in INDEX_NAMES):
+        raise DoubtError
+    return json_blocks(path)
 
 
 class _Columns:
@@ -472,8 +496,8 @@ def _is_moment(text: str) -> bool:
 
 
 CHECKS: dict[str, Callable[[str], bool]] = {
-    "variable": lambda text: bool(text.strip()),
-    "rater": lambda text: bool(text.strip()) and len(text) <= MAX_RATER,
+    **dict.fromkeys(("item", "unit", "variable", "value"), lambda text: not is_blank(text)),
+    "rater": lambda text: not is_blank(text) and len(text) <= MAX_RATER,
     "assisted_by": lambda text: 0 < len(text) <= MAX_RATER,
     "missing": lambda text: text in REASONS,
     "rater_kind": lambda text: text in KINDS,

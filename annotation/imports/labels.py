@@ -1,6 +1,6 @@
-"""Read a labels file, JSON Lines or CSV, checking each line by itself.
+"""Read a labels file in any form of a table, checking each line by itself.
 
-JSON in the cells of a CSV file is checked as strictly as the lines of a JSON Lines file.
+JSON in the cells of a table is checked as strictly as the lines of a JSON Lines file.
 """
 
 from __future__ import annotations
@@ -11,17 +11,21 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from sys import intern
 from typing import Any
 
+from annotation.imports.wide import Wide, is_wide, long_rows
 from annotation.label_rows import KNOWN, REASONS, LabelRow, SpanRow
 from annotation.protocols.points import is_storable
 from annotation.protocols.validation import coerce
-from annotation.spreadsheet import read_rows
+from annotation.spreadsheet import unescape_formula
 from datasets.readers.fields import Fields
-from datasets.readers.jsonl import excerpt, records, records_in
-from datasets.rows import InputError, Place
+from datasets.readers.jsonl import excerpt, records_in
+from datasets.readers.spelling import is_blank
+from datasets.readers.tables import Form, Table, open_table
+from datasets.rows import InputError, Place, ReadNotes
 
 MAX_DIGITS = 30
 
@@ -83,6 +87,8 @@ _KNOWN = dict.fromkeys(KNOWN)
 _TEXTS = ("missing", "campaign", "protocol", "kind", "batch", "query", "system", "setting")
 _NUMBERS = ("replicate", "revision", "seconds", "score")
 _OBJECTS = ("spans", "meta")
+_NAMES = ("item", "unit", "rater", "variable", *_TEXTS[1:], "grade")
+"""Columns of names, which spreadsheets and data frames write as numbers if they look like some."""
 _REPEATED = (
     "campaign",
     "protocol",
@@ -115,12 +121,66 @@ class StandIn:
     used: bool = False
 
 
-def read_labels(path: Path, rater: StandIn | None = None) -> Iterator[LabelRow]:
-    """Yield the rows of a labels file. `rater` is used for lines without one. Raises InputError."""
+def read_labels(
+    path: Path,
+    rater: StandIn | None = None,
+    notes: ReadNotes | None = None,
+    wide: Wide | None = None,
+) -> Iterator[LabelRow]:
+    """Yield the rows of a labels file. Raises InputError.
+
+    `rater` is used for lines without one, and `wide` says how a table with one column for each
+    rater is read. Remarks about the table go to `notes`.
+    """
     rater = rater or StandIn()
-    for line, raw in _raw(path):
+    notes = notes if notes is not None else ReadNotes()
+    for line, raw in label_rows(open_table(path, notes), wide or Wide(), notes):
         place = Place(os.fspath(path), line)
         yield _row(Fields(_intern_strings(raw), place, known=_KNOWN), place, rater)
+
+
+def label_rows(table: Table, wide: Wide, notes: ReadNotes) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the rows of a table as those of JSON Lines, with their numbers. Raises InputError."""
+    for name, of in table.scales.items():
+        if notes.scales.setdefault(name, of) != of:
+            wrong = f"declares another scale of {excerpt(name)} than before"
+            raise InputError(table.head, wrong, "declare one scale for all files")
+    if is_wide(table, wide):
+        rows = long_rows(table, wide, notes)
+    else:
+        _check_columns(table)
+        rows = _ordered(table, notes)
+    for line, raw in rows:
+        yield line, _typed(raw, table.form, Place(table.head.file, line))
+
+
+def _ordered(table: Table, notes: ReadNotes) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Note the scales of variables if the values are ordered categories, once all rows are read.
+
+    Of several variables each has only the categories that occur.
+    """
+    order = table.orders.get("value")
+    if order is None:
+        yield from table.rows
+        return
+    used: dict[str, set[str]] = {}
+    for line, row in table.rows:
+        values = used.setdefault(str(row.get("variable")), set())
+        if (value := row.get("value")) is not None:
+            values.add(coerce(value) or str(value))
+        yield line, row
+    for variable, values in used.items():
+        codes = order if len(used) == 1 else [code for code in order if code in values]
+        notes.scales.setdefault(variable, codes)
+
+
+def _check_columns(table: Table) -> None:
+    for name in table.columns or ():
+        if name not in KNOWN:
+            close = get_close_matches(name.lower(), KNOWN, 1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            remedy = f"{hint}the columns are {', '.join(KNOWN)}"
+            raise InputError(table.head, f"unknown column {name!r}", remedy)
 
 
 def rows_in(path: Path, block: bytes, first: int) -> Iterator[LabelRow]:
@@ -138,25 +198,27 @@ def _intern_strings(raw: dict[str, Any]) -> dict[str, Any]:
     return raw
 
 
-def _raw(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    if path.suffix.lower() == ".csv":
-        for line, cells in read_rows(path, KNOWN):
-            yield line, _typed(cells, Place(os.fspath(path), line))
-    else:
-        yield from records(path)
-
-
-def _typed(cells: dict[str, str], place: Place) -> dict[str, Any]:
-    """Convert CSV cells to the values that JSON Lines would have."""
-    typed: dict[str, Any] = dict(cells)
+def _typed(row: dict[str, Any], form: Form, place: Place) -> dict[str, Any]:
+    """Convert the cells of a table to the values that JSON Lines would have."""
+    if form == "jsonl":
+        return row
+    typed = row
+    if form == "delimited":
+        typed = {name: unescape_formula(cell) for name, cell in row.items()}
     for name in (*_NUMBERS, *_OBJECTS):
-        if name in cells:
+        if isinstance(typed.get(name), str):
             try:
-                typed[name] = strict_json(cells[name])
+                typed[name] = strict_json(typed[name])
             except (ValueError, RecursionError):
                 raise InputError(
-                    place, f"{name} is {excerpt(cells[name])}", "write it as JSON"
+                    place, f"{name} is {excerpt(typed[name])}", "write it as JSON"
                 ) from None
+    for name in _NAMES:
+        if not isinstance(value := typed.get(name), str | None):
+            typed[name] = coerce(value) or value
+    if form == "xlsx" and isinstance(value := typed.get("value"), bool):
+        # As the spreadsheet writes it in CSV.
+        typed["value"] = str(value).upper()
     return typed
 
 
@@ -200,7 +262,7 @@ def _row(fields: Fields, place: Place, rater: StandIn) -> LabelRow:
 
 def _key(fields: Fields, name: str) -> str:
     key = coerce(fields.raw.get(name))
-    return key if key else fields.filled(name)
+    return key if key and not is_blank(key) else fields.filled(name)
 
 
 def _value(fields: Fields) -> str | None:
@@ -209,7 +271,7 @@ def _value(fields: Fields) -> str | None:
         return None
     broken = isinstance(value, float) and math.isfinite(value) and not value.is_integer()
     code = repr(value) if broken else coerce(value)
-    if not code:
+    if not code or is_blank(code):
         raise InputError(fields.place, "value is not a code", "write it as text or a number")
     return code
 
@@ -240,7 +302,7 @@ def rater_of(fields: Fields, rater: StandIn) -> str:
     own = read_text(fields, "rater", MAX_RATER)
     name = own or rater.name or fields.filled("rater")
     rater.used = rater.used or not own
-    if not name.strip() or len(name) > MAX_RATER:
+    if is_blank(name) or len(name) > MAX_RATER:
         wrong = f"the rater is blank or longer than {MAX_RATER} characters"
         raise InputError(fields.place, wrong, "give a name")
     return name

@@ -154,4 +154,3 @@ def _passages(missing: list[str]) -> str:
     if len(missing) == 1:
         return f"the passage {excerpt(missing[0])}, which is"
     return f"{len(missing)} passages, {excerpt(missing[0])} the first, which are"
-

@@ -13,11 +13,12 @@ from itertools import combinations
 
 from datasets.readers.jsonl import excerpt
 
-MISSING_WORDS = frozenset(
+_MISSING = (
     "nan na n/a #n/a #na #null! #value! #ref! #div/0! #name? #num! <na> nat none null nil missing "
-    "undefined - -- --- – — . .. ? / \\n".split()
+    "undefined - -- --- – — . .. ? / \\n"
 )
-"""Words for *missing*, without regard to case: pandas's, R's and those of spreadsheets and people."""
+MISSING_WORDS = frozenset(_MISSING.split())
+"""Words for *missing*, in lower case: those of pandas, R, databases, spreadsheets and people."""
 DIGITS = 12
 """Numbers that are equal to so many digits differ only by the arithmetic of floats."""
 
@@ -72,7 +73,7 @@ def folded(text: str) -> str:
 
 def is_blank(text: str) -> bool:
     """Return whether a text has only blanks, no-break and invisible ones among them, or nothing."""
-    return not _without_surplus_blanks(text)
+    return not text.strip() or not (text.isascii() or _without_surplus_blanks(text))
 
 
 def means_missing(text: str) -> bool:
