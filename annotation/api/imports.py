@@ -45,6 +45,11 @@ class NewLabelsSerializer(Strict):
     rater = serializers.CharField(
         required=False, max_length=150, help_text="the rater of lines that name none"
     )
+    wide = serializers.CharField(
+        required=False,
+        max_length=150,
+        help_text="the variable of lines that have a key for each rater",
+    )
 
 
 class ImportSerializer(serializers.Serializer[Any]):
@@ -85,7 +90,7 @@ class Imports(Resource):
         check_blind(get_account(request), campaign)
         body = validate(NewLabelsSerializer, request.data)
         try:
-            report = import_rows(body["labels"], campaign, body.get("rater"))
+            report = import_rows(body["labels"], campaign, body.get("rater"), body.get("wide"))
         except InputError as error:
             found = problem(str(error), f"labels.{(error.place.line or 1) - 1}")
             raise RefusedBodyError("no label was imported", [found]) from error

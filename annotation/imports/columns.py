@@ -85,11 +85,6 @@ class Block:
     lines: bytes
     parse: Callable[[bytes], pa.Table]
 
-    def rows(self) -> Iterator[LabelRow]:
-        if self.parse is _from_csv:
-            return read_labels(self.path)
-        return rows_in(self.path, self.lines, self.first)
-
 
 def json_blocks(path: Path) -> Iterator[Block]:
     first = 1
@@ -343,7 +338,9 @@ class _Columns:
             metas = metas_of(table, list(self.metas))
             rich = _rich(table, RICH if metas is None else ("spans", "grade"))
         except DoubtError:
-            self.add_rows(block.rows())
+            if block.parse is _from_csv:
+                raise
+            self.add_rows(rows_in(block.path, block.lines, block.first))
             return
         if rich:
             lines = block.lines.split(b"\n")

@@ -8,6 +8,7 @@ name of a person who answers on this site.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -43,6 +44,7 @@ from annotation.protocols.validation import Problem, RefusedError
 from audit.recording import record
 from datasets.db.bulk import refresh_statistics
 from datasets.readers.fields import Tally
+from datasets.readers.spelling import similar, similar_names
 from datasets.rows import InputError, Place, ReadNotes
 
 Answer = Mapping[str, Any]
@@ -118,13 +120,18 @@ def import_labels(
     rater: str | None = None,
     format: str | None = None,
     progress: Callable[[int], None] = lambda done: None,
+    wide: str | None = None,
 ) -> ImportReport:
-    """Import label files into a campaign, in one transaction. Raises InputError."""
+    """Import label files into a campaign, in one transaction. Raises InputError.
+
+    `wide` is the variable of tables with one column for each rater.
+    """
     notes, report = ReadNotes(), ImportReport()
-    known = KnownItems(campaign)
+    known, names = KnownItems(campaign), set[str]()
     with transaction.atomic():
         for path in paths:
-            groups = read_groups(path, known, rater, format, notes)
+            groups = read_groups(path, known, rater, format, notes, wide)
+            names.update(group.rater for group in groups)
             _Importer(campaign, report, known, notes).take(path, groups, progress)
         if changed := sum(report.labels.values()) + report.missing:
             record("labels.imported", campaign.pk, campaign, labels=changed)
@@ -135,9 +142,26 @@ def import_labels(
         if report.labels
         else []
     )
-    report.warnings = doubts + notes.warnings + report.warnings
+    alike = _similar_raters(campaign, names)
+    report.warnings = [*alike, *doubts, *notes.warnings, *report.warnings]
     report.skipped = notes.skipped
     return report
+
+
+def _similar_raters(campaign: Campaign, names: Iterable[str]) -> list[str]:
+    """Return warnings about imported raters whose names nearly equal those of the campaign's."""
+    in_campaign = Rater.objects.filter(assignments__item__campaign=campaign)
+    there = in_campaign.order_by("name").values_list("name", flat=True).distinct()
+    every = dict.fromkeys([*there, *names])
+    groups = [group for group in similar(every) if not set(group).isdisjoint(names)]
+    labels = Label.objects.filter(
+        response__current=True,
+        response__assignment__item__campaign=campaign,
+        response__assignment__rater__name__in=[name for group in groups for name in group],
+    )
+    given = Counter(labels.values_list("response__assignment__rater__name", flat=True))
+    counts = {name: given[name] for group in groups for name in group}
+    return list(similar_names("rater", counts))
 
 
 class _Importer:
@@ -384,35 +408,39 @@ NAME = "labels"
 
 
 def import_rows(
-    rows: Sequence[dict[str, Any]], campaign: Campaign, rater: str | None = None
+    rows: Sequence[dict[str, Any]],
+    campaign: Campaign,
+    rater: str | None = None,
+    wide: str | None = None,
 ) -> ImportReport:
     """Import rows of the labels format, in one transaction.
 
-    Raises InputError with the row's number as the line.
+    `wide` is as in `import_labels`. Raises InputError with the row's number as the line.
     """
-    _check_raters(rows, rater)
     with TemporaryDirectory(prefix="tandem-labels-") as folder:
         path = Path(folder, f"{NAME}.jsonl")
         with path.open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         try:
-            report = import_labels([path], campaign, rater, "labels")
+            check_raters(
+                read_groups(path, KnownItems(campaign), rater, "labels", ReadNotes(), wide)
+            )
+            report = import_labels([path], campaign, rater, "labels", wide=wide)
         except InputError as error:
             raise InputError(Place(NAME, error.place.line), error.wrong, error.remedy) from error
         report.warnings = [each.replace(str(path), NAME) for each in report.warnings]
     return report
 
 
-def _check_raters(rows: Sequence[dict[str, Any]], stand_in: str | None) -> None:
-    raters = [row.get("rater") or stand_in for row in rows]
-    taken = taken_names({name for name in raters if isinstance(name, str)})
-    for line, name in enumerate(raters, start=1):
-        if name in taken:
-            raise InputError(
-                Place(NAME, line),
-                f"rater {name!r} answers on this site, and nobody else may answer under that name",
-                "give the labels another rater",
-            )
+def check_raters(groups: Iterable[Group]) -> None:
+    """Raise InputError for labels under the name of a person or judge who answers on this site."""
+    places = {group.rater: group.place for group in reversed(list(groups))}
+    if taken := sorted(taken_names(places)):
+        raise InputError(
+            places[taken[0]],
+            f"rater {taken[0]!r} answers on this site, and nobody else may answer under that name",
+            "give the labels another rater",
+        )
 
 
 def taken_names(names: Iterable[str]) -> set[str]:

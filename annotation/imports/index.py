@@ -15,6 +15,7 @@ from annotation.presentation import schema
 from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import coerce
 from datasets.readers.jsonl import excerpt
+from datasets.readers.spelling import means_missing
 from datasets.rows import InputError
 
 
@@ -157,8 +158,10 @@ class KnownItems:
     def _check_code(self, row: LabelRow, kind: str) -> None:
         variable = self.schema.variable(row.variable, kind)
         if variable and row.value is not None and row.value not in variable.answers:
-            codes = ", ".join(variable.answers)
-            self._refuse(row, f"{row.variable} is {excerpt(row.value)}", f"give one of {codes}")
+            remedy = f"give one of {', '.join(variable.answers)}"
+            if means_missing(row.value):
+                remedy += ", or for no label leave it out, or give a reason under missing"
+            self._refuse(row, f"{row.variable} is {excerpt(row.value)}", remedy)
 
     def _refuse(self, row: LabelRow | ResponseRow, wrong: str, remedy: str) -> None:
         raise InputError(row.place, f"campaign {self.campaign.name!r}: {wrong}", remedy)

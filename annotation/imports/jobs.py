@@ -11,21 +11,24 @@ from typing import Any
 from django.conf import settings
 
 from annotation.imports.files import read_groups
-from annotation.imports.importer import import_labels, taken_names
+from annotation.imports.importer import check_raters, import_labels
 from annotation.imports.index import KnownItems
 from annotation.models import Campaign, Response, User
 from datasets.jobs import JobError, Options, Progress, Result
-from datasets.rows import InputError, Place, ReadNotes
+from datasets.rows import InputError, ReadNotes
 
 IMPORT = "import"
-SUFFIXES = (".jsonl", ".json", ".csv")
+SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".xlsx")
 MOST_WARNINGS = 20
 GONE = "the file is no longer there; choose it again"
 
 
-def question(campaign: Campaign, key: str, name: str, rater: str, user: User) -> dict[str, Any]:
+def question(
+    campaign: Campaign, key: str, name: str, rater: str, wide: str, user: User
+) -> dict[str, Any]:
     """Return the question of an import, for `datasets.jobs.ask`. Each person has their own."""
-    return {"campaign": campaign.pk, "file": key, "name": name, "rater": rater, "user": user.pk}
+    asked = {"campaign": campaign.pk, "file": key, "name": name, "rater": rater, "wide": wide}
+    return {**asked, "user": user.pk}
 
 
 def keep(chunks: Iterable[bytes], name: str) -> str:
@@ -64,8 +67,9 @@ def carry_out(options: Options, progress: Progress) -> Result:
     if not path.is_file():
         raise JobError(GONE)
     try:
-        _check_raters(path, campaign, rater)
-        report = import_labels([path], campaign, rater, None, lambda done: progress(done, 0))
+        wide = options.get("wide") or None
+        check_raters(read_groups(path, KnownItems(campaign), rater, None, ReadNotes(), wide))
+        report = import_labels([path], campaign, rater, None, lambda done: progress(done, 0), wide)
     except InputError as error:
         return Result.of({"refused": _describe_error(error)})
     finally:
@@ -73,17 +77,6 @@ def carry_out(options: Options, progress: Progress) -> Result:
     more = max(0, len(report.warnings) - MOST_WARNINGS)
     shown = [text.replace(str(path), options["name"]) for text in report.warnings[:MOST_WARNINGS]]
     return Result.of({**asdict(report), "warnings": shown, "more_warnings": more})
-
-
-def _check_raters(path: Path, campaign: Campaign, rater: str | None) -> None:
-    """Refuse labels under the name of a person or judge who answers on this site."""
-    groups = read_groups(path, KnownItems(campaign), rater, None, ReadNotes())
-    if taken := sorted(taken_names({group.rater for group in groups})):
-        raise InputError(
-            Place(str(path)),
-            f"rater {taken[0]!r} answers on this site, and nobody else may answer under that name",
-            "give the labels another rater",
-        )
 
 
 def _describe_error(error: InputError) -> str:

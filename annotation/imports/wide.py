@@ -15,7 +15,7 @@ from typing import Any
 
 from annotation.label_rows import KNOWN
 from datasets.readers.jsonl import excerpt
-from datasets.readers.spelling import folded
+from datasets.readers.spelling import base_form
 from datasets.readers.tables import Row, Table
 from datasets.rows import InputError, ReadNotes
 
@@ -40,6 +40,7 @@ GRADE = " (grade)"
 
 _COLUMN = re.compile(r"(?P<variable>.+?): (?P<rater>.+?)(?: #(?P<replicate>\d{1,5}))?")
 _KIND = re.compile(r"(?P<kind>human|judge|reference):(?P<rater>.+)")
+_DECIMALS = re.compile(r"-?[0-9]+\.0")
 NAMED = 8
 _SAME = 0.75
 """Names that are so similar to a column's are typing errors."""
@@ -137,7 +138,8 @@ def long_rows(table: Table, wide: Wide, notes: ReadNotes) -> Iterator[Row]:
     grades = {
         (each.variable, each.rater, each.replicate): each.name for each in columns if each.is_grade
     }
-    for number, (line, row) in enumerate(table.rows, 1):
+    rows = _without_decimals(list(table.rows), [each.name for each in columns])
+    for number, (line, row) in enumerate(rows, 1):
         facts = {name: _text(row[name]) for name in FACTS if row.get(name) is not None}
         unit = facts.get("unit") or facts.get("item") or str(number)
         for each in columns:
@@ -153,6 +155,20 @@ def long_rows(table: Table, wide: Wide, notes: ReadNotes) -> Iterator[Row]:
             if grade is not None and row.get(grade) is not None:
                 found["grade"] = row[grade]
             yield line, found
+
+
+def _without_decimals(rows: list[Row], names: Sequence[str]) -> list[Row]:
+    """Return the rows with `3` for `3.0` in columns of texts that are all written so.
+
+    A data frame writes a column of whole numbers so if one of its cells is empty.
+    """
+    for name in names:
+        cells = [row for _, row in rows if row.get(name) is not None]
+        texts = [row[name] for row in cells]
+        if all(isinstance(text, str) and _DECIMALS.fullmatch(text) for text in texts):
+            for row in cells:
+                row[name] = row[name].removesuffix(".0")
+    return rows
 
 
 def _again(first: Sequence[Row], rest: Iterator[Row]) -> Iterator[Row]:
@@ -219,8 +235,11 @@ def _check(table: Table, rows: Sequence[Row]) -> None:
             wrong = f"unknown column {each.name!r}"
             remedy = f"did you mean {close!r}? the columns are {', '.join(KNOWN)}"
             raise InputError(table.head, wrong, remedy)
-    said = {each.name: {folded(str(v)) for _, row in rows if (v := row.get(each.name)) is not None}
-            for each in raters}  # fmt: skip
+    said: dict[str, set[str]] = {each.name: set() for each in raters}
+    for _, row in rows:
+        for name in said.keys() & row.keys():
+            if row[name] is not None:
+                said[name].add(base_form(str(row[name])))
     for each in raters:
         others = set[str]().union(*(of for name, of in said.items() if name != each.name))
         shares = not said[each.name] or each.is_grade or not others.isdisjoint(said[each.name])

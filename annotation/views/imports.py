@@ -27,13 +27,20 @@ BLIND = "You have an open item in this campaign; answer it before you import lab
 class ImportForm(forms.Form):
     file = forms.FileField(
         label="Labels file",
-        help_text="JSON Lines or CSV: item, unit, variable, value, rater. Files of Label Studio, "
-        "CRUX and CLAPnq are recognised.",
+        help_text="JSON, CSV, Parquet or a spreadsheet (xlsx), with item, unit, variable, value, "
+        "rater, or with one column for each rater. Files of Label Studio, CRUX and CLAPnq are "
+        "recognised.",
     )
     rater = forms.CharField(
         required=False,
         max_length=LONGEST_RATER,
         help_text="Only for lines that name none.",
+    )
+    wide = forms.CharField(
+        required=False,
+        label="Variable",
+        max_length=LONGEST_RATER,
+        help_text="Only for a table with one column for each rater.",
     )
 
 
@@ -52,7 +59,8 @@ def import_file(request: HttpRequest, pk: int) -> HttpResponse:
         return _page(request, campaign, {"form": form}, 422)
     file: UploadedFile[Any] = form.cleaned_data["file"]
     name, rater = str(file.name or "labels"), form.cleaned_data["rater"]
-    asked = question(campaign, keep(file.chunks(), name), name, rater, user)
+    wide = form.cleaned_data["wide"]
+    asked = question(campaign, keep(file.chunks(), name), name, rater, wide, user)
     address = reverse("campaign-import", args=[pk])
     try:
         job = ask(IMPORT, asked, user, address, again=True).job

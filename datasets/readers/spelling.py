@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from datasets.readers.jsonl import excerpt
@@ -81,6 +81,11 @@ def means_missing(text: str) -> bool:
     return folded(text) in MISSING_WORDS
 
 
+def base_form(text: str) -> str:
+    """Return the form that similar values share: `folded`, with numbers written alike."""
+    return _apply(_OF_NUMBERS, text)
+
+
 def similar(texts: Iterable[str]) -> list[list[str]]:
     """Return the groups of two or more distinct texts that differ only as `difference` can say.
 
@@ -89,7 +94,7 @@ def similar(texts: Iterable[str]) -> list[list[str]]:
     """
     groups: dict[str, list[str]] = defaultdict(list)
     for text in dict.fromkeys(texts):
-        groups[_apply(_OF_NUMBERS, text)].append(text)
+        groups[base_form(text)].append(text)
     return [group for group in groups.values() if len(group) > 1]
 
 
@@ -121,3 +126,22 @@ def visible(text: str) -> str:
     """Quote a text for a message. Blanks, and accents that are characters of their own, show."""
     parts = (f"\\u{ord(c):04x}" if unicodedata.combining(c) else c for c in text)
     return excerpt("".join(parts))
+
+
+def listed(group: Sequence[str], counts: Mapping[str, int]) -> str:
+    """Return similar texts for a message, each with its number of labels."""
+    parts = [f"{visible(each)} ({_labels(counts[each])})" for each in group]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def _labels(count: int) -> str:
+    return f"{count} label{'s' * (count != 1)}"
+
+
+def similar_names(what: str, counts: Mapping[str, int]) -> Iterator[str]:
+    """Yield a warning for each group of similar names; `what` is their noun, such as `rater`."""
+    for group in similar(counts):
+        yield (
+            f"The {what}s {listed(group, counts)} differ only in {difference(group)}, and count "
+            f"as {len(group)} {what}s. If they are one, write it alike everywhere."
+        )

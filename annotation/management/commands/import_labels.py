@@ -21,13 +21,23 @@ class Command(BaseCommand):
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
         parser.add_argument("--campaign", required=True)
         parser.add_argument("--rater", help="the rater, if the file names none")
+        parser.add_argument(
+            "--wide",
+            metavar="VARIABLE",
+            help="the files have one column for each rater, with labels of VARIABLE",
+        )
         parser.add_argument("--format", choices=FORMATS, help="recognised if left out")
 
     def run(self, **options: Any) -> None:
         campaign = campaign_called(options["campaign"])
         with self.progress("labels") as tick:
             report = import_labels(
-                options["paths"], campaign, options["rater"], options["format"], tick
+                options["paths"],
+                campaign,
+                options["rater"],
+                options["format"],
+                tick,
+                options["wide"],
             )
         self.tell(report)
 
