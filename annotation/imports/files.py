@@ -18,9 +18,9 @@ from annotation.label_rows import CheckedRow
 from annotation.models import Campaign
 from datasets.models import Question
 from datasets.readers.clapnq import recognises as looks_like_clapnq
-from datasets.readers.jsonl import excerpt, objects
+from datasets.readers.jsonl import excerpt
 from datasets.readers.label_studio import recognises as looks_like_label_studio
-from datasets.readers.tables import JSON, form_of
+from datasets.readers.tables import first_object, form_of
 from datasets.rows import InputError, Place, ReadNotes
 
 NAMED = 3
@@ -91,9 +91,9 @@ def _without_effect(path: Path, rater: str, names: list[str]) -> str:
 
 
 def _recognise(path: Path) -> str:
-    if form_of(path) not in JSON:
+    if form_of(path) in ("delimited", "xlsx"):
         return "labels"
-    _, first = next(iter(objects(path)))
+    first = first_object(path)
     if crux.looks_like_crux(first):
         return "crux"
     if looks_like_clapnq(path, first):

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from datasets.readers import clapnq, crux, garage, label_studio, native
-from datasets.readers.jsonl import excerpt, objects
+from datasets.readers.jsonl import excerpt
+from datasets.readers.tables import first_object
 from datasets.rows import InputError, Located, Place, ReadNotes
 
 __all__ = ["READERS", "Reader", "read", "recognise"]
@@ -76,5 +77,4 @@ def read(
 def _first(path: Path) -> Mapping[str, Any] | None:
     if path.is_dir() or path.suffix == crux.RUN:
         return None
-    _, record = next(objects(path))
-    return record
+    return first_object(path)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from datasets.readers.jsonl import MAX_LINE_BYTES
+from datasets.readers.jsonl import MAX_LINE_BYTES, UTF16_BOMS
 from datasets.rows import InputError, Place
 
 SCALE = "#scale "
@@ -123,7 +123,7 @@ class _Text:
         place = Place(self.file, self.number)
         if len(raw) > MAX_LINE_BYTES:
             raise InputError(place, "the line is longer than 32 MiB", "check its quotes")
-        if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        if raw.startswith(UTF16_BOMS):
             raise InputError(place, "the file is UTF-16", "save it as UTF-8")
         if b"\0" in raw:
             raise InputError(place, "holds a NUL character", "take it out")

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from datasets.readers.columnar import MAGIC, read_columnar
 from datasets.readers.delimited import Grid, is_delimited, read_grid
-from datasets.readers.jsonl import CHUNK, excerpt, objects
+from datasets.readers.jsonl import CHUNK, UTF16_BOMS, excerpt, objects
 from datasets.readers.spelling import is_blank
 from datasets.readers.workbook import read_workbook
 from datasets.rows import InputError, Place, ReadNotes
@@ -57,7 +57,8 @@ _OTHERS = {
 class Table:
     """A table that was opened: its columns, None for JSON, their place, its rows, declared scales.
 
-    A row's number is its line, in JSON the line on which it begins, in Parquet its number from 1.
+    A row's number is its line, or the line on which an object begins. Rows of Parquet, and objects
+    that share a line, are counted.
     `scales` has what the file declares of variables: text such as `1,2,3:ordinal`, or codes.
     `orders` has the codes of columns with ordered categories, in their order.
     """
@@ -73,7 +74,7 @@ class Table:
 def form_of(path: Path) -> Form:
     """Return the form of a file by its content. Raises InputError for a form that is not read.
 
-    A file that cannot be opened counts as JSON Lines, whose reader says why.
+    A file that cannot be opened, or is UTF-16, counts as JSON Lines, whose reader says why.
     """
     try:
         with path.open("rb") as file:
@@ -87,6 +88,8 @@ def form_of(path: Path) -> Form:
     for magic, (wrong, remedy) in _OTHERS.items():
         if start.startswith(magic):
             raise InputError(Place(os.fspath(path)), wrong, remedy)
+    if start.startswith(UTF16_BOMS):
+        return "jsonl"
     text = start.decode("utf-8-sig", "replace")
     if (opening := text.lstrip()[:1]) in ("[", "{"):
         return "json" if opening == "[" else "jsonl"
@@ -121,7 +124,7 @@ def object_rows(path: Path) -> Iterator[Row]:
     """
     form = form_of(path)
     if form in JSON:
-        yield from objects(path)
+        yield from _numbered(objects(path))
     elif form == "parquet":
         yield from read_columnar(path).rows
     else:
@@ -131,7 +134,7 @@ def object_rows(path: Path) -> Iterator[Row]:
 
 
 def _of_objects(form: Form, path: Path, notes: ReadNotes) -> Table:
-    rows = objects(path)
+    rows = _numbered(objects(path))
     first = next(rows, None)
     declared: dict[str, dict[str, Any]] = {}
     if first is not None and first[1] and first[1].keys() <= {SCALES, ORDERS}:
@@ -148,6 +151,14 @@ def _of_objects(form: Form, path: Path, notes: ReadNotes) -> Table:
     scales, orders = declared.get(SCALES, {}), declared.get(ORDERS, {})
     kept = _without_index(given, columns, file, notes)
     return Table(form, None, kept, Place(file), scales, orders)
+
+
+def _numbered(rows: Iterator[Row]) -> Iterator[Row]:
+    """Give objects on one line numbers of their own, so that each row has its place."""
+    last = 0
+    for line, row in rows:
+        last = max(line, last + 1)
+        yield last, row
 
 
 def _followed(first: Row | None, rows: Iterator[Row]) -> Iterator[Row]:
