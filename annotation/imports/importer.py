@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, islice
@@ -127,11 +127,10 @@ def import_labels(
     `wide` is the variable of tables with one column for each rater.
     """
     notes, report = ReadNotes(), ImportReport()
-    known, names = KnownItems(campaign), set[str]()
+    known = KnownItems(campaign)
     with transaction.atomic():
         for path in paths:
             groups = read_groups(path, known, rater, format, notes, wide)
-            names.update(group.rater for group in groups)
             _Importer(campaign, report, known, notes).take(path, groups, progress)
         if changed := sum(report.labels.values()) + report.missing:
             record("labels.imported", campaign.pk, campaign, labels=changed)
@@ -142,13 +141,13 @@ def import_labels(
         if report.labels
         else []
     )
-    alike = _similar_raters(campaign, names)
+    alike = _similar_raters(campaign, report.labels) if report.labels else []
     report.warnings = [*alike, *doubts, *notes.warnings, *report.warnings]
     report.skipped = notes.skipped
     return report
 
 
-def _similar_raters(campaign: Campaign, names: Iterable[str]) -> list[str]:
+def _similar_raters(campaign: Campaign, names: Collection[str]) -> list[str]:
     """Return warnings about imported raters whose names nearly equal those of the campaign's."""
     in_campaign = Rater.objects.filter(assignments__item__campaign=campaign)
     there = in_campaign.order_by("name").values_list("name", flat=True).distinct()

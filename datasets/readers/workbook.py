@@ -31,7 +31,7 @@ MAX_COLUMNS = 2_000
 CHUNK = MIB
 
 _FORMULA = re.compile(rb"<(?:\w+:)?f[ />]")
-_ESCAPE = re.compile("_x(00[01][0-9A-Fa-f]|005F)_")
+_ESCAPE = re.compile("_x(00[01][0-9A-Fa-f]|005F|FFF[EF])_")
 
 
 def read_workbook(path: Path, notes: ReadNotes) -> Grid:
