@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from analysis.data.selection import ReportOptions, read_stratum
 from analysis.formats import FORMATS
@@ -69,7 +69,7 @@ def levels_of(given: list[str]) -> dict[str, Level]:
         name, _, level = each.rpartition("=")
         if not name or level not in LEVELS:
             raise OptionError(f"--level {each!r} is not VARIABLE=nominal|ordinal|interval.")
-        levels[name] = cast(Level, level)
+        levels[name] = level
     return levels
 
 

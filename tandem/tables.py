@@ -130,10 +130,10 @@ def _write(path: Path, table: Table) -> int:
 def _orders(table: Table) -> dict[str, list[str]]:
     """Return the texts of the columns with ordered categories, of pandas or in Arrow's form."""
     if hasattr(table, "dtypes") and hasattr(table, "itertuples"):
-        kinds = zip(table.columns, table.dtypes, strict=True)
+        kinds = list(zip(table.columns, table.dtypes, strict=True))
         ordered = {name: of.categories for name, of in kinds if getattr(of, "ordered", False)}
     elif hasattr(table, "schema") and hasattr(table, "combine_chunks"):
-        kinds = ((field.name, field.type) for field in table.schema)
+        kinds = [(field.name, field.type) for field in table.schema]
         names = [name for name, of in kinds if getattr(of, "ordered", False)]
         chunks = {name: table[name].unify_dictionaries().chunks for name in names}
         ordered = {name: of[0].dictionary.to_pylist() for name, of in chunks.items() if of}

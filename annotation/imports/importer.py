@@ -416,6 +416,7 @@ def import_rows(
 
     `wide` is as in `import_labels`. Raises InputError with the row's number as the line.
     """
+    _check_raters(rows, rater)
     with TemporaryDirectory(prefix="tandem-labels-") as folder:
         path = Path(folder, f"{NAME}.jsonl")
         with path.open("w", encoding="utf-8") as file:
@@ -431,15 +432,26 @@ def import_rows(
     return report
 
 
+def _check_raters(rows: Sequence[dict[str, Any]], stand_in: str | None) -> None:
+    raters = [row.get("rater") or stand_in for row in rows]
+    named = [(name, Place(NAME, n)) for n, name in enumerate(raters, 1) if isinstance(name, str)]
+    _refuse_taken(named)
+
+
 def check_raters(groups: Iterable[Group]) -> None:
     """Raise InputError for labels under the name of a person or judge who answers on this site."""
-    places = {group.rater: group.place for group in reversed(list(groups))}
-    if taken := sorted(taken_names(places)):
-        raise InputError(
-            places[taken[0]],
-            f"rater {taken[0]!r} answers on this site, and nobody else may answer under that name",
-            "give the labels another rater",
-        )
+    _refuse_taken([(group.rater, group.place) for group in groups])
+
+
+def _refuse_taken(raters: Sequence[tuple[str, Place]]) -> None:
+    taken = taken_names({name for name, _ in raters})
+    for name, place in raters:
+        if name in taken:
+            raise InputError(
+                place,
+                f"rater {name!r} answers on this site, and nobody else may answer under that name",
+                "give the labels another rater",
+            )
 
 
 def taken_names(names: Iterable[str]) -> set[str]:
