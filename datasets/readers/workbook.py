@@ -97,8 +97,15 @@ def _guarded(
     except (InputError, MemoryError, GeneratorExit):
         raise
     except Exception as error:
-        why = excerpt(" ".join(str(error).split()) or type(error).__name__)
+        why = excerpt(_reason(error))
         raise InputError(place, f"is a broken workbook ({why})", "save it again") from None
+
+
+def _reason(error: BaseException) -> str:
+    """Return the first cause of an error; later ones repeat it with the file's whole path."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _rows(path: Path, place: Place, notes: ReadNotes) -> Iterator[tuple[int, list[Any]]]:

@@ -92,9 +92,7 @@ def test_escaped_characters_are_read(tmp_path: Path) -> None:
         ("b.csv.gz", b"\x1f\x8b\x08", "is compressed (gzip); unpack it"),
     ],
 )
-def test_other_binary_files_are_named(
-    tmp_path: Path, name: str, content: bytes, said: str
-) -> None:
+def test_other_binary_files_are_named(tmp_path: Path, name: str, content: bytes, said: str) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
