@@ -111,6 +111,8 @@ def _plain(name: str, value: Any, place: Place) -> Any:
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, str):
+        if "\0" in value:
+            raise InputError(place, f"NUL character in {name or 'a text'}", "remove it")
         return _object(name, value, place) if name in OBJECTS else value
     if isinstance(value, float):
         return None if math.isnan(value) else value

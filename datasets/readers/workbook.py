@@ -174,5 +174,8 @@ def _value(cell: Any, stored: Any, place: Place) -> Any:
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, str):
+        if "_x0000_" in value:
+            wrong = f"cell {cell.coordinate} has a NUL character"
+            raise InputError(place, wrong, "remove it")
         return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), value)
     return value if isinstance(value, int | float | None) else str(value)
