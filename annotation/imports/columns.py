@@ -50,6 +50,7 @@ from datasets.rows import ReadNotes
 
 BLOCK = 4 * 1024 * 1024
 _MARK = b"\xef\xbb\xbf"
+_OF_COLUMNS = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*[\[{]')
 _REFUSED = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 # JSON allows fewer forms of numbers than pyarrow.
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -230,7 +231,8 @@ def _blocks(path: Path, wide: Wide | None) -> Iterator[Block]:
         first = file.readline(MAX_LINE_BYTES)
     # The line reader has to see the whole table if its first line is not a label of a known form.
     labels = all(f'"{name}"'.encode() in first for name in ("rater", "variable"))
-    if not labels or any(f'"{name}'.encode() in first for name in INDEX_NAMES):
+    indexed = any(f'"{name}'.encode() in first for name in INDEX_NAMES)
+    if not labels or indexed or _OF_COLUMNS.match(first):
         raise DoubtError
     return json_blocks(path)
 

@@ -25,6 +25,7 @@ from datasets.readers.fields import Fields
 from datasets.readers.jsonl import excerpt, records_in
 from datasets.readers.spelling import is_blank
 from datasets.readers.tables import Form, Table, open_table
+from datasets.readers.workbook import Moment
 from datasets.rows import InputError, Place, ReadNotes
 
 MAX_DIGITS = 30
@@ -216,10 +217,18 @@ def _typed(row: dict[str, Any], form: Form, place: Place) -> dict[str, Any]:
     for name in _NAMES:
         if not isinstance(value := typed.get(name), str | None):
             typed[name] = coerce(value) or value
-    if form == "xlsx" and isinstance(value := typed.get("value"), bool):
-        # As the spreadsheet writes it in CSV.
-        typed["value"] = str(value).upper()
-    return typed
+    return _of_sheet(typed, place) if form == "xlsx" else typed
+
+
+def _of_sheet(row: dict[str, Any], place: Place) -> dict[str, Any]:
+    """Refuse a date that a spreadsheet made of a code, and write truths as it does in CSV."""
+    for name in ("value", *_NAMES):
+        if isinstance(found := row.get(name), Moment):
+            wrong = f"{name} is the date {found}, which a spreadsheet may have made of 1-2 or 3/4"
+            raise InputError(place, wrong, "format the column as text, and write the cell again")
+    if isinstance(value := row.get("value"), bool):
+        return {**row, "value": str(value).upper()}
+    return row
 
 
 def _row(fields: Fields, place: Place, rater: StandIn) -> LabelRow:

@@ -145,12 +145,24 @@ def _of_objects(form: Form, path: Path, notes: ReadNotes) -> Table:
                 raise InputError(Place(os.fspath(path), line), f"{name} is not an object", remedy)
             declared[name] = of
         first = next(rows, None)
+    if first is not None:
+        _refuse_columns(first[1], Place(os.fspath(path), first[0]))
     columns = list(first[1]) if first else []
     given = _followed(first, rows)
     file = os.fspath(path)
     scales, orders = declared.get(SCALES, {}), declared.get(ORDERS, {})
     kept = _without_index(given, columns, file, notes)
     return Table(form, None, kept, Place(file), scales, orders)
+
+
+def _refuse_columns(row: Mapping[str, Any], place: Place) -> None:
+    """Raise InputError for one object of columns, as pandas writes a table by default."""
+    columns = list(row.values())
+    if len(columns) < 2 or not all(isinstance(each, dict | list) for each in columns):
+        return
+    if len({type(each) for each in columns}) == 1 and len(set(map(len, columns))) == 1:
+        wrong = "is one object of columns"
+        raise InputError(place, wrong, 'write one object for each row, in pandas orient="records"')
 
 
 def _numbered(rows: Iterator[Row]) -> Iterator[Row]:

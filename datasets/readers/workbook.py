@@ -34,6 +34,12 @@ _FORMULA = re.compile(rb"<(?:\w+:)?f[ />]")
 _ESCAPE = re.compile("_x(00[01][0-9A-Fa-f]|005F|FFF[EF])_")
 
 
+class Moment(str):
+    """The ISO text of a date or time. A spreadsheet makes one of a text such as 1-2."""
+
+    __slots__ = ()
+
+
 def read_workbook(path: Path, notes: ReadNotes) -> Grid:
     """Return the cells of the first sheet that has any. Raises InputError.
 
@@ -170,9 +176,9 @@ def _value(cell: Any, stored: Any, place: Place) -> Any:
             wrong = f"cell {cell.coordinate} is a formula without a stored result"
             raise InputError(place, wrong, "save it with a spreadsheet program, or as values")
     if isinstance(value, datetime) and value.time() == time():
-        return value.date().isoformat()
+        return Moment(value.date().isoformat())
     if isinstance(value, date | time):
-        return value.isoformat()
+        return Moment(value.isoformat())
     if isinstance(value, str):
         if "_x0000_" in value:
             wrong = f"cell {cell.coordinate} has a NUL character"

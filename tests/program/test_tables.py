@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import tandem
+from datasets.rows import InputError
 from tandem.program.main import main
 from tests.program.labels import rows
 from tests.table_forms import FORMS, in_form
@@ -173,6 +174,40 @@ class TestAWideTable:
         frame = pd.DataFrame({"item": ["a", "a"], "ada": ["x", "y"], "bea": ["x", "y"]})
         with pytest.raises(tandem.TableError, match="row 2: 'ada' has this label on line 1 too"):
             tandem.report(frame)
+
+
+class TestMisreadings:
+    """What a program made of a table is refused, instead of being read as labels."""
+
+    def test_a_date_that_a_spreadsheet_made_of_a_code_is_refused(self, tmp_path: Path) -> None:
+        for column in ("ada", "item"):
+            table = wide()
+            table[column] = pd.to_datetime(["2026-02-01"] * 24)
+            with pytest.raises(InputError, match=r"line 2: (value|item) is the date 2026-02-01"):
+                tandem.report(in_form("xlsx", table, tmp_path), wide="v")
+
+    def test_a_date_as_text_is_a_text(self, tmp_path: Path) -> None:
+        table = wide().assign(item=[f"2026-02-{n + 1:02}" for n in range(24)])
+        assert by_library(in_form("xlsx", table, tmp_path)) == by_library(long_of(table))
+
+    def test_truths_of_a_spreadsheet_are_words_as_in_its_csv(self, tmp_path: Path) -> None:
+        table = wide().assign(ada=[n % 2 == 0 for n in range(24)], bea=[True] * 24)
+        found = by_library(in_form("xlsx", table[["item", "ada", "bea"]], tmp_path))
+        assert found["variables"]["label"]["categories"] == ["FALSE", "TRUE"]
+
+    @pytest.mark.parametrize("orient", ["columns", "index", "split", "list"])
+    def test_a_table_by_columns_is_named(self, tmp_path: Path, orient: str) -> None:
+        path = tmp_path / "l.json"
+        if orient == "list":
+            path.write_text(json.dumps(LONG[["item", "unit", "rater"]].to_dict("list")), "utf-8")
+        else:
+            LONG.to_json(path, orient=orient)  # type: ignore[call-overload]
+        with pytest.raises(InputError) as caught:
+            tandem.report(path)
+        if orient in ("columns", "list"):
+            assert "line 1: is one object of columns; write one object for each" in str(
+                caught.value
+            )
 
 
 class TestOrder:

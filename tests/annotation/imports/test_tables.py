@@ -20,7 +20,7 @@ from tests.page_cast import Study, client_of, make_study
 from tests.table_forms import FORMS, in_form
 
 pytestmark = pytest.mark.django_db
-CODES = {"crowd": ["yes", "no", "no"], "Zoë": ["no", None, "invalid"]}
+CODES: dict[str, list[str | None]] = {"crowd": ["yes", "no", "no"], "Zoë": ["no", None, "invalid"]}
 
 
 @once
