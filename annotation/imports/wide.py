@@ -45,13 +45,20 @@ NAMED = 8
 _SAME = 0.75
 """Names that are so similar to a column's are typing errors."""
 # In tables with one label in each row, and beside raters, columns have such names.
-_OTHER_COLUMNS = (
-    "id ids item_id unit_id doc doc_id document text question question_id answer response prompt "
-    "passage context annotator annotators annotator_id worker worker_id workerid coder user "
-    "user_id label labels rating ratings score scores code codes category class judgment judgement "
-    "gold gold_label majority consensus adjudicated final truth ground_truth agreement comment "
-    "comments note notes reason explanation date time timestamp name task task_id"
+_ID_COLUMNS = (
+    "id ids index item_id unit_id doc doc_id document document_id text_id question_id qid query_id "
+    "task task_id row row_id"
 )
+_TEXT_COLUMNS = (
+    "text question answer response prompt passage context comment comments note notes reason "
+    "explanation date time timestamp"
+)
+_OTHER_COLUMNS = (
+    "annotator annotators annotator_id worker worker_id workerid coder user user_id label labels "
+    "rating ratings score scores code codes category class judgment judgement gold gold_label "
+    "majority consensus adjudicated final truth ground_truth agreement name"
+)
+_IDS, _TEXTS = frozenset(_ID_COLUMNS.split()), frozenset(_TEXT_COLUMNS.split())
 _OTHERS = frozenset(_OTHER_COLUMNS.split())
 
 
@@ -112,6 +119,7 @@ def is_wide(table: Table, wide: Wide) -> bool:
     rows = list(table.rows)
     table.rows = iter(rows)
     table.columns = tuple(dict.fromkeys([*columns, *(name for _, row in rows for name in row)]))
+    _check_names(table)
     if not wide.variable:
         _check(table, rows)
     return True
@@ -225,6 +233,17 @@ def _text(value: Any) -> Any:
     whole = isinstance(value, float) and value.is_integer()
     is_name = isinstance(value, int) and not isinstance(value, bool)
     return str(int(value)) if whole or is_name else value
+
+
+def _check_names(table: Table) -> None:
+    """Raise InputError for a column that is certainly not a rater's."""
+    for name in _raters(table.columns or ()):
+        plain = name.lower().replace(" ", "_")
+        if plain in _IDS or plain in _TEXTS:
+            is_id = plain in _IDS
+            remedy = "call it unit, item or query" if is_id else "remove it, as nothing reads it"
+            wrong = f"column {name!r} is not a rater's"
+            raise InputError(table.head, wrong, remedy)
 
 
 def _check(table: Table, rows: Sequence[Row]) -> None:

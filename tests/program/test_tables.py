@@ -155,6 +155,20 @@ class TestAWideTable:
             tandem.report(frame)
         assert said in str(caught.value)
 
+    @pytest.mark.parametrize("wide", [None, "mood"])
+    @pytest.mark.parametrize(
+        ("column", "said"),
+        [("id", "call it unit, item or query"), ("Question ID", "call it unit, item or query"),
+         ("text", "remove it, as nothing reads it"), ("Comment", "remove it, as nothing reads it")],
+    )  # fmt: skip
+    def test_an_id_or_a_text_is_never_a_rater(
+        self, wide: str | None, column: str, said: str
+    ) -> None:
+        frame = pd.DataFrame({column: ["a", "b"], "ada": ["x", "y"], "bea": ["x", "z"]})
+        with pytest.raises(tandem.TableError) as caught:
+            tandem.report(frame, wide=wide)
+        assert f"column {column!r} is not a rater's; {said}" in str(caught.value)
+
     def test_it_is_read_if_the_variable_is_named(self) -> None:
         frame = pd.DataFrame({"item": ["a", "b"], "ada": ["x", "y"], "gold": ["x", "z"]})
         found = tandem.report(frame, wide="mood", resamples=5).json
