@@ -36,7 +36,7 @@ DESCRIPTION = """
 People and LLM judges label the same items, side by side.
 
 Every request sends a token in a header: `Authorization: Token tandem_…`. The page of tokens and
-`manage.py create_token NAME` create one for an account. A token may do what its account may do on
+`tandem token create NAME` create one for an account. A token may do what its account may do on
 the pages, restricted to the token's scopes, which each operation names. Cookies are ignored. An
 account may send 600 requests a minute; further ones are answered by 429 with `Retry-After`.
 

@@ -7,7 +7,6 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError
@@ -18,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from datasets.models import Team
 from datasets.rows import InputError
+from datasets.similar import did_you_mean
 from datasets.teams import TeamError, team_named
 
 Tick = Callable[[int], None]
@@ -86,8 +86,7 @@ def describe_database_error(error: Exception) -> str:
 
 def unknown_name_error(what: str, name: str, known: Iterable[str], remedy: str) -> CommandError:
     """Return an error for an unknown name, with a similar name or advice."""
-    close = get_close_matches(name, list(known), 1)
-    hint = f"did you mean {close[0]!r}?" if close else f"{remedy}."
+    hint = did_you_mean(name, known, f"{remedy}.")
     return CommandError(f"There is no {what} {name!r}; {hint}")
 
 
@@ -104,7 +103,9 @@ def team_option(options: Mapping[str, Any]) -> Team:
 
 
 def one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    """Return a message on one line. A question at its end needs no full stop."""
+    line = " ".join(str(error).split())
+    return line.removesuffix(".") if line.endswith("?.") else line
 
 
 @contextmanager

@@ -29,13 +29,14 @@ from datasets.models import KeptAnswer, Upload
 from datasets.priority import give_way
 from datasets.uploads import quarantine
 from datasets.uploads.worker import AT_WORK, refuse
+from datasets.verbs import verb_of
 
 logger = logging.getLogger("tandem.uploads")
 
 WAIT_SECONDS = 1000
 PROCESS_ENDED = (
     "the process that worked on the files ended, probably for lack of memory; "
-    "try again, or load them with manage.py load_batch"
+    f"try again, or load them with {verb_of('load_batch')}"
 )
 RETENTION = timedelta(hours=24)
 INCOMING_SECONDS = 3 * 3600

@@ -20,6 +20,7 @@ from django.utils.functional import SimpleLazyObject
 
 from datasets.access import ADMIN, RESEARCHER
 from datasets.models import Batch, Owned, Share, Team, TeamMember, only_team
+from datasets.similar import did_you_mean
 
 Role, Right = TeamMember.Role, Share.Right
 MANAGING = (Role.OWNER, Role.MANAGER)
@@ -162,7 +163,9 @@ def team_for(user: Any, name: str | None = None, like: Team | None = None) -> Te
     if name:
         team = found.filter(name=name).first()
         if team is None:
-            raise TeamError(f"{name!r} is not a team that you manage; see the list of teams")
+            known = found.values_list("name", flat=True)
+            hint = did_you_mean(name, known, "see the list of teams")
+            raise TeamError(f"{name!r} is not a team that you manage; {hint}")
         return team
     own = list(found[:2])
     if len(own) == 1:
@@ -193,7 +196,9 @@ def team_named(name: str | None) -> Team:
     if name:
         team = Team.objects.filter(name=name).first()
         if team is None:
-            raise TeamError(f"there is no team {name!r}; there are {_names()}")
+            known = Team.objects.values_list("name", flat=True)
+            hint = did_you_mean(name, known, f"there are {_names()}")
+            raise TeamError(f"there is no team {name!r}; {hint}")
         return team
     if there_are_several():
         raise TeamError(f"say for which team, by --team: {_names()}")

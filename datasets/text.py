@@ -61,9 +61,9 @@ def number_in(text: str) -> int:
 
 
 def as_sentence(message: object) -> str:
-    """Return a message, such as an error, with a capital and a full stop."""
+    """Return a message, such as an error, with a capital and a full stop, or its question mark."""
     text = str(message)
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('?') else '.'}"
 
 
 def sentences(text: str) -> list[tuple[int, int]]:

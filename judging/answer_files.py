@@ -14,6 +14,7 @@ from pathlib import Path
 from annotation.imports.labels import StandIn, read_labels
 from annotation.label_rows import LabelRow
 from datasets.rows import InputError
+from datasets.verbs import verb_of
 from judging.backends.scripted import COMPLETION, Line, pack
 from judging.models import Judge
 
@@ -53,7 +54,9 @@ def read_answers(path: Path, write: Write | None = None) -> dict[str, str]:
         )
     packed, digest = pack(map(_line, rows) if write is None else _completions(path, rows, write))
     if len(packed) > MAX_PACKED:
-        raise AnswerFileError(f"{path}: is too large to replay; load it with import_labels")
+        raise AnswerFileError(
+            f"{path}: is too large to replay; load it with {verb_of('import_labels')}"
+        )
     return {ANSWERS: packed, DIGEST: digest}
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
+from datasets.verbs import verb_of
 from judging.backends.base import Request
 from judging.list_prices import listed_price
 from judging.models import JudgeCall, JudgeRun, Price
@@ -270,7 +271,7 @@ class Budget:
         if self.most_cost is not None and self.rates() is None:
             return (
                 "the run is limited in US dollars, but its model has no price; enter one with "
-                "create_price"
+                f"{verb_of('create_price')}"
             )
         return ""
 

@@ -12,6 +12,7 @@ from django.db.models import Count, QuerySet
 from django.db.models.functions import Now
 
 from annotation.prerequisites import ready_for_judges
+from datasets.verbs import verb_of
 from judging import lanes, manifest
 from judging.backends.logprobs import STORED_KEY
 from judging.costs import with_last_cost
@@ -113,8 +114,8 @@ def describe_status(run: Any) -> RunStatus:
 def _describe_idle(run: Any) -> RunStatus:
     if file := first_batch_file(run):
         words = (
-            f"Its requests are in {file[0]}. Load the results with run_judge {file[1]}, or stop "
-            "the run to abandon them."
+            f"Its requests are in {file[0]}. Load the results with {verb_of('run_judge')} "
+            f"{file[1]}, or stop the run to abandon them."
         )
         return RunStatus("Out", "warn", words)
     if not run.queued:

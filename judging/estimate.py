@@ -23,6 +23,7 @@ from annotation.protocols.base import Protocol
 from datasets.jobs.guard import for_workers
 from datasets.models import Batch
 from datasets.teams import managed_by
+from datasets.verbs import verb_of
 from judging.answers import cache
 from judging.answers.results import ANSWERED
 from judging.backends.base import Request, SetupError
@@ -295,7 +296,7 @@ def _describe_assumptions(judge: Judge, learned: CallAverages) -> Iterator[str]:
 
 def _with_cost(figures: Estimate, rates: Rates | None, judge: Judge) -> Estimate:
     if rates is None:
-        why = f"the cost is unknown, since {judge.model} has no price (create_price)"
+        why = f"the cost is unknown, since {judge.model} has no price ({verb_of('create_price')})"
         return replace(figures, cost_unknown=why)
     counts = figures.prompt_tokens, figures.cached_tokens, figures.completion_tokens
     return replace(figures, cost=rates.cost_of_tokens(*counts))

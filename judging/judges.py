@@ -33,6 +33,7 @@ from judging.judge_file.completions import completion_for
 from judging.judge_file.document import JudgeFile, Lines, read_file
 from judging.judge_file.template import FileError
 from judging.lanes import build_backend
+from judging.library import is_earlier_version
 from judging.models import Judge, Key
 from judging.params import ParamError, Value, add_omitted, check_params
 from judging.prompts.template import PromptError, read_prompt, sha256_of
@@ -465,6 +466,8 @@ def _existing_judge(rater: Rater, definition: Judge) -> Judge:
     different = [
         name for name in DEFINITION_FIELDS if getattr(existing, name) != getattr(definition, name)
     ]
+    if "file" in different and is_earlier_version(existing.file, definition.file):
+        different.remove("file")
     if different:
         what = different[0].replace("_", " ")
         raise JudgeError(

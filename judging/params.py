@@ -6,9 +6,9 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
+from datasets.similar import did_you_mean, most_similar
 from judging.backends.contents import (
     OMITTED,
     ContentsError,
@@ -104,9 +104,9 @@ def read_params(pairs: Iterable[str]) -> dict[str, Value]:
             omitted += _value("omit", name)
             continue
         if not equals or name not in PARAMS:
-            close = get_close_matches(name, PARAMS, 1)
-            if equals and close:
-                raise ParamError(f"{name!r} is not a param; did you mean {close[0]!r}?")
+            if equals and most_similar(name, PARAMS):
+                hint = did_you_mean(name, PARAMS, "")
+                raise ParamError(f"{name!r} is not a param; {hint}")
             names = ", ".join(PARAMS)
             raise ParamError(f"param {pair!r} is not K=V with K one of {names}; correct it")
         if name in params:

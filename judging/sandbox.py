@@ -25,6 +25,7 @@ from annotation.presentation import stored_units
 from annotation.protocols.validation import Problem, RefusedError
 from datasets.jobs.guard import for_workers
 from datasets.messages import Message
+from datasets.verbs import verb_of
 from judging.answers.results import payload_of
 from judging.backends.base import Answer, Backend, BackendError, TransientError
 from judging.costs import cost_of_call
@@ -126,7 +127,7 @@ def try_judge(judge: Judge, campaign: Campaign, number: int | None = None) -> Tr
     if judge.backend == "vllm":
         raise NothingToTryError(
             "Tandem would have to start the server of this judge first, which takes minutes; use "
-            "run_judge --limit 1 on the command line"
+            f"{verb_of('run_judge')} --limit 1 on the command line"
         )
     check_file(campaign, judge)
     item, names = _item(campaign, judge, number)

@@ -5,7 +5,6 @@ Every number is an `Estimate`. `json` is always the complete block, as `report` 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +20,7 @@ from analysis.document import count
 from analysis.report.alt_test import alternative
 from analysis.report.floor import floor
 from analysis.types import JSON
+from datasets.similar import did_you_mean
 
 DIGITS = 3
 FIELDS = ("value", "low", "high", "n", "method")
@@ -337,6 +337,5 @@ def chosen_name(what: str, name: str, existing: Collection[str]) -> str:
 def _check_known(what: str, name: str, existing: Collection[str]) -> str:
     if name in existing:
         return name
-    close = difflib.get_close_matches(name, existing, 1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(existing) or 'none'}"
+    hint = did_you_mean(name, existing, f"there are {', '.join(existing) or 'none'}")
     raise KeyError(f"there is no {what} {name!r}; {hint}")

@@ -21,6 +21,7 @@ from datasets.api.throttling import PerReport
 from datasets.jobs import results
 from datasets.option_fields import serializer_fields
 from datasets.options import options_of, values_of
+from datasets.verbs import verb_of
 
 RESAMPLING = options_of(ReportOptions)[:2]
 AN_ESTIMATE: dict[str, Any] = {
@@ -74,8 +75,8 @@ class CampaignBench(Resource):
         "Each judge with labels in the campaign: agreement with people, difference to people, the "
         "baseline, missing labels, robustness, cost and time; and the correlation of the judges' "
         "errors with the number of independent judges that they amount to. The same object as "
-        "`bench_judges --no-run --format json`. 202 with a job if computing it takes more than 20 "
-        "seconds, as for the report.",
+        f"`{verb_of('bench_judges')} --no-run --format json`. 202 with a job if computing "
+        "it takes more than 20 seconds, as for the report.",
         {200: BenchSerializer, 202: JobSerializer},
         tag="studies",
         example={

@@ -11,7 +11,6 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, NoReturn
@@ -28,6 +27,7 @@ from annotation.management.base import read_given_rate, read_given_shares
 from datasets.derivation import DerivationError
 from datasets.readers.jsonl import excerpt
 from datasets.rows import InputError, Place
+from datasets.similar import did_you_mean
 from judging.judge_file.document import Lines
 
 FILE_NAME = "study.toml"
@@ -195,8 +195,7 @@ class _Reader:
         known = ("study", *KINDS)
         for name, table in self.document.items():
             if name not in known:
-                close = get_close_matches(name, known, 1)
-                remedy = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+                remedy = did_you_mean(name, known, f"there are {', '.join(known)}")
                 first = next(iter(table), "") if isinstance(table, Mapping) else name
                 where = f"{name}.{first}" if self.lines.of(name) is None else name
                 raise self.wrong(where, "", f"{name!r} is not a table of a study file", remedy)
@@ -373,8 +372,7 @@ class _Reader:
             if need in found:
                 continue
             names = [key.name for key in found if key.kind == need.kind]
-            close = get_close_matches(need.name, names, 1)
-            remedy = f"did you mean {close[0]!r}?" if close else f"add [{need.kind}.{need.name}]"
+            remedy = did_you_mean(need.name, names, f"add [{need.kind}.{need.name}]")
             where = self._where(part, need)
             raise self.wrong(
                 _table(part.key), where, f"there is no {need.kind} {need.name!r} here", remedy

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from argparse import Action, _StoreTrueAction
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand
+
+from datasets.similar import did_you_mean
 
 Options = dict[str, Any]
 Refuse = Callable[[str, str, str], NoReturn]
@@ -86,8 +87,7 @@ def check_keys(table: Mapping[str, Any], known: Iterable[str], refuse: Refuse) -
     names = list(known)
     for key in table:
         if key not in names:
-            close = get_close_matches(key, names, 1)
-            remedy = f"did you mean {close[0]!r}?" if close else f"keys are {', '.join(names)}"
+            remedy = did_you_mean(key, names, f"keys are {', '.join(names)}")
             refuse(key, f"{key!r} is not a key of this table", remedy)
 
 
@@ -138,8 +138,7 @@ def _read_single(action: Action, key: str, given: Any, refuse: Refuse) -> Any:
         refuse(key, f"{key} is {given!r}, which the command does not take", "correct it")
     if action.choices is not None and value not in action.choices:
         choices = list(map(str, action.choices))
-        close = get_close_matches(str(value), choices, 1)
-        remedy = f"did you mean {close[0]!r}?" if close else f"give one of {', '.join(choices)}"
+        remedy = did_you_mean(str(value), choices, f"give one of {', '.join(choices)}")
         refuse(key, f"{key} is {value!r}", remedy)
     return value
 

@@ -20,6 +20,7 @@ from annotation.people.consent import check_intake
 from annotation.people.membership import find_readable
 from datasets.api.errors import BlindError, RefusedBodyError, problem
 from datasets.models import Batch
+from datasets.similar import did_you_mean
 from datasets.teams import visible_batches
 
 GONE = "the time for this item ran out, and another person has it now; take the next one"
@@ -79,5 +80,7 @@ def my_assignment_to_answer(request: Request, uid: uuid.UUID) -> Assignment:
 def batch_named(user: User, name: str) -> Batch:
     batch = visible_batches(user).filter(name=name).first()
     if batch is None:
-        raise ValidationError({"batch": "is not a loaded batch; see the list of batches"})
+        known = visible_batches(user).values_list("name", flat=True)
+        hint = did_you_mean(name, known, "see the list of batches")
+        raise ValidationError({"batch": f"is not a loaded batch; {hint}"})
     return batch

@@ -47,6 +47,7 @@ from datasets.api.concurrency import IF_MATCH, check_etag, etag_of, idempotent
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.permissions import ANY, MANAGE
 from datasets.teams import TeamError, team_for
+from datasets.verbs import verb_of
 
 
 def as_campaigns(user: User, campaigns: list[Campaign]) -> list[Any]:
@@ -122,8 +123,8 @@ class Campaigns(List):
     @describe_endpoint(
         "Create a campaign",
         "Creates a campaign and its items from a batch, all or nothing, with the checks of "
-        "`create_campaign`. Creating the same campaign again changes nothing (200). Another "
-        "design under an existing name is refused (422).",
+        f"`{verb_of('create_campaign')}`. Creating the same campaign again changes nothing (200). "
+        "Another design under an existing name is refused (422).",
         {201: CampaignSerializer, 200: CampaignSerializer},
         tag="campaigns",
         request=NewCampaignSerializer,

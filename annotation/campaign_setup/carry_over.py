@@ -49,11 +49,7 @@ def find_continued(name: str, campaign: Campaign, by: User | None) -> Campaign |
     if not name:
         return None
     check_named("continues", name, by)
-    old = Campaign.objects.filter(name=name).first()
-    if old is None:
-        raise DesignError(
-            f"there is no campaign {name!r} to continue; correct the name", "continues"
-        )
+    old = Campaign.objects.get(name=name)
     if old.protocol != campaign.protocol:
         raise DesignError(
             f"campaign {name!r} is {old.protocol}, and cannot be continued by {campaign.protocol}; "

@@ -40,6 +40,7 @@ from audit.recording import record
 from datasets import models
 from datasets.db.bulk import bulk_write, refresh_statistics
 from datasets.teams import visible_to_team
+from datasets.verbs import verb_of
 
 _QUERY_DRAW = (
     "campaign_id",
@@ -234,7 +235,9 @@ def _check_unchanged(
     if settings_differ(existing, settings):
         wrong = f"campaign {existing.name!r} exists with other settings, such as its deadline or "
         "guideline"
-        raise DesignError(f"{wrong}; change it on its page, or by set_campaign", "name")
+        raise DesignError(
+            f"{wrong}; change it on its page, or by {verb_of('set_campaign')}", "name"
+        )
     return _count_created(existing, unchanged=True)
 
 

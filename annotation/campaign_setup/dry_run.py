@@ -40,6 +40,7 @@ from annotation.presentation import schema
 from annotation.registry import get_protocol
 from datasets.jobs.guard import for_workers
 from datasets.models import Batch, Team
+from datasets.verbs import verb_of
 
 CHOSEN_ALONE = (
     "The items were chosen, not sampled: figures will describe them alone, not the batch."
@@ -339,7 +340,9 @@ def _items(
         found.append(_Item(each.spec.key, each.query_key, asked, 0, characters))
         progress(number)
         if most is not None and number > most:
-            raise DesignError(f"it has more than {most} items; use create_campaign --dry-run")
+            raise DesignError(
+                f"it has more than {most} items; use {verb_of('create_campaign')} --dry-run"
+            )
     return found
 
 

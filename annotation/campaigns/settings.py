@@ -28,6 +28,8 @@ from annotation.people.pay import PayError, read_rate
 from annotation.people.shares import ShareError, check_shares, current_shares, set_shares
 from annotation.provenance import guideline_digest
 from audit.recording import record
+from datasets.similar import did_you_mean
+from datasets.verbs import verb_of
 
 END_OF_DAY = time(23, 59, 59)
 ASKED, WHOLE = "asked", "whole"
@@ -172,7 +174,8 @@ def _check_practice(campaign: Campaign, name: str) -> None:
         )
     if not other.items.filter(use=Item.Use.PRACTICE).exists():
         raise DesignError(
-            f"campaign {name!r} has no practice items; give it some by set_known", "practice_of"
+            f"campaign {name!r} has no practice items; give it some by {verb_of('set_known')}",
+            "practice_of",
         )
 
 
@@ -282,12 +285,16 @@ def _store_guideline_version(campaign: Campaign, text: str, user: User | None) -
 
 
 def check_named(field: str, name: str, by: User | None) -> None:
-    """Check that `by` may read the campaign that a field names, if any. Raises DesignError."""
-    if name and by is not None and not readable(by).filter(name=name).exists():
+    """Check that the campaign that a field names, if any, is one that `by` may read.
+
+    A command may read all. Raises DesignError, which is the same for a campaign that does not exist
+    and for one that `by` may not read.
+    """
+    campaigns = Campaign.objects.all() if by is None else readable(by)
+    if name and not campaigns.filter(name=name).exists():
         where = "practice" if field == "practice_of" else f"option {field}"
-        raise DesignError(
-            f"{where} names campaign {name!r}, which does not exist; correct the name", field
-        )
+        hint = did_you_mean(name, campaigns.values_list("name", flat=True), "correct the name")
+        raise DesignError(f"{where} names campaign {name!r}, which does not exist; {hint}", field)
 
 
 def check_practice(campaign: Campaign, settings: CampaignSettings, by: User | None) -> None:

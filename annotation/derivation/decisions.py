@@ -15,6 +15,7 @@ from typing import Literal
 from annotation.derivation.labels import LabelledUnit, Votes
 from annotation.models import Assignment, Campaign, Rater
 from datasets.derivation import DerivationError, NotDecidedError
+from datasets.similar import did_you_mean
 
 ADJUDICATED, MAJORITY, UNANIMOUS = "adjudicated", "majority", "unanimous"
 MODES = (ADJUDICATED, MAJORITY, UNANIMOUS)
@@ -201,7 +202,6 @@ def find_rater(mode: str, campaigns: list[Campaign]) -> Rater | None:
     if found is None:
         names = sorted(there.exclude(kind="trial").values_list("name", flat=True))
         known = ", ".join((*MODES, *names[:8]))
-        raise DerivationError(
-            f"there is no rater {mode!r} here; choose one of {known}", "decided_by"
-        )
+        hint = did_you_mean(mode, (*MODES, *names), f"choose one of {known}")
+        raise DerivationError(f"there is no rater {mode!r} here; {hint}", "decided_by")
     return found

@@ -6,7 +6,6 @@ import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -41,6 +40,7 @@ from datasets.derivation import (
 from datasets.jobs.guard import for_workers
 from datasets.material import as_rows
 from datasets.models import Batch, LeftOut, Lineage
+from datasets.similar import did_you_mean
 
 QUERIES_AT_ONCE = 200
 OBJECTS_A_SEARCH = 200_000
@@ -139,8 +139,7 @@ def rule_called(name: str) -> Rule:
     """Return a rule. Raises DerivationError for an unknown name."""
     if name in RULES:
         return RULES[name]
-    close = get_close_matches(name, RULES, 1)
-    hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(RULES)}"
+    hint = did_you_mean(name, RULES, f"choose one of {', '.join(RULES)}")
     raise DerivationError(f"there is no rule {name!r}; {hint}", "rule")
 
 
@@ -174,8 +173,7 @@ def _campaign(rule: Rule, order: DerivationRequest, name: str) -> Campaign:
     campaign = there.select_related("batch").filter(name=name).first()
     if campaign is None:
         known = list(there.filter(batch=order.batch).values_list("name", flat=True))
-        close = get_close_matches(name, known, 1)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known) or 'none'}"
+        hint = did_you_mean(name, known, f"there are {', '.join(known) or 'none'}")
         raise DerivationError(f"there is no campaign {name!r} of this batch; {hint}", "from")
     if campaign.batch_id != order.batch.pk:
         raise DerivationError(

@@ -10,7 +10,8 @@ from annotation.imports import clapnq, crux
 from annotation.imports.clapnq import released_groups
 from annotation.imports.grouping import Group, check_assisted, check_groups, group_rows
 from annotation.imports.index import KnownItems
-from annotation.imports.label_studio import read_label_studio, rows_of_answers
+from annotation.imports.label_studio import read_label_studio
+from annotation.imports.label_studio_rows import rows_of_answers
 from annotation.imports.labels import StandIn, read_labels
 from annotation.imports.responses import ResponseRow, looks_like_responses, read_responses
 from annotation.imports.wide import Wide
@@ -32,14 +33,10 @@ def read_groups(
     rater: str | None,
     format: str | None,
     notes: ReadNotes,
-    wide: str | None = None,
 ) -> list[Group]:
-    """Return the groups of a file. `format` is recognised if it is None. Raises InputError.
-
-    `wide` is the variable of a table with one column for each rater. It need not be named if the
-    campaign asks only one.
-    """
+    """Return the groups of a file. `format` is recognised if it is None. Raises InputError."""
     stand_in = StandIn(rater)
+    wide = known.options.wide if known.options else ""
     format = format or ("labels" if wide else _recognise(path))
     if format == "labels":
         groups = _labels(path, known, stand_in, notes, wide)
@@ -64,16 +61,17 @@ def _groups(
         rater.used = True
         return released_groups(clapnq.read_clapnq(path), known, rater.name, notes)
     if format == "label-studio":
-        answers = read_label_studio(path, rater, notes)
+        answers = read_label_studio(path, rater, notes, known)
         return group_rows(known.check_rows(rows_of_answers(answers, known, notes)))
     return check_groups(_join_responses(read_responses(path, rater), known))
 
 
 def _labels(
-    path: Path, known: KnownItems, rater: StandIn, notes: ReadNotes, wide: str | None
+    path: Path, known: KnownItems, rater: StandIn, notes: ReadNotes, wide: str
 ) -> list[Group]:
+    """Return the groups of labels. A campaign with one variable need not name that of a table."""
     variables = list(dict.fromkeys(v.name for v in known.schema.variables))
-    form = Wide(wide, variables[0] if len(variables) == 1 else None)
+    form = Wide(wide or None, variables[0] if len(variables) == 1 else None)
     doubts = _Contradictions(known)
     rows = read_labels(path, rater, notes, form)
     groups = group_rows(doubts.counted(known.check_rows(rows)))
@@ -130,13 +128,13 @@ def _join_responses(responses: Iterable[ResponseRow], known: KnownItems) -> list
                 wrong = f"{response.rater!r} has {unit} on line {first.line} too"
                 remedy = "keep one, or number replicates or revisions"
                 raise InputError(response.place, wrong, remedy)
-    return list(groups.values())
+    return [group for group in groups.values() if group.rows]
 
 
 def _add(group: Group, response: ResponseRow, known: KnownItems) -> None:
     known.check_protocol(response)
     rows = list(known.check_rows(known.rows_of(response)))
-    if not rows:
+    if not rows and not known.ignored.total():
         raise InputError(response.place, "the response contains no label", "take the line out")
     group.rows += rows
     kinds = known.kinds(known.item(response.item).pk)

@@ -32,7 +32,7 @@ from annotation.imports.grouping import (
     moment,
     split_by_scope,
 )
-from annotation.imports.index import KnownItems
+from annotation.imports.index import ImportOptions, KnownItems
 from annotation.imports.offsets import convert, marks_in, recognise
 from annotation.missing_reasons import Reasons, merge_reasons, reasons
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Span
@@ -120,17 +120,21 @@ def import_labels(
     rater: str | None = None,
     format: str | None = None,
     progress: Callable[[int], None] = lambda done: None,
-    wide: str | None = None,
+    options: ImportOptions | None = None,
+    is_foreign: bool = False,
 ) -> ImportReport:
     """Import label files into a campaign, in one transaction. Raises InputError.
 
-    `wide` is the variable of tables with one column for each rater.
+    Files that come through a page or a script are `is_foreign`: they may not have labels under the
+    name of a person or judge who answers on this site.
     """
     notes, report = ReadNotes(), ImportReport()
-    known = KnownItems(campaign)
+    known = KnownItems(campaign, options=options or ImportOptions())
     with transaction.atomic():
         for path in paths:
-            groups = read_groups(path, known, rater, format, notes, wide)
+            groups = read_groups(path, known, rater, format, notes)
+            if is_foreign:
+                _check_raters(groups)
             _Importer(campaign, report, known, notes).take(path, groups, progress)
         if changed := sum(report.labels.values()) + report.missing:
             record("labels.imported", campaign.pk, campaign, labels=changed)
@@ -141,6 +145,7 @@ def import_labels(
         if report.labels
         else []
     )
+    known.note_ignored(notes)
     alike = _similar_raters(campaign, report.labels) if report.labels else []
     report.warnings = [*alike, *doubts, *notes.warnings, *report.warnings]
     report.skipped = notes.skipped
@@ -410,48 +415,39 @@ def import_rows(
     rows: Sequence[dict[str, Any]],
     campaign: Campaign,
     rater: str | None = None,
-    wide: str | None = None,
+    format: str = "labels",
+    options: ImportOptions | None = None,
 ) -> ImportReport:
-    """Import rows of the labels format, in one transaction.
+    """Import the objects of a file, such as rows of the labels format, in one transaction.
 
-    `wide` is as in `import_labels`. Raises InputError with the row's number as the line.
+    Raises InputError with the object's number as the line.
     """
-    _check_raters(rows, rater)
     with TemporaryDirectory(prefix="tandem-labels-") as folder:
         path = Path(folder, f"{NAME}.jsonl")
         with path.open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         try:
-            check_raters(
-                read_groups(path, KnownItems(campaign), rater, "labels", ReadNotes(), wide)
+            report = import_labels(
+                [path], campaign, rater, format, options=options, is_foreign=True
             )
-            report = import_labels([path], campaign, rater, "labels", wide=wide)
         except InputError as error:
             raise InputError(Place(NAME, error.place.line), error.wrong, error.remedy) from error
         report.warnings = [each.replace(str(path), NAME) for each in report.warnings]
     return report
 
 
-def _check_raters(rows: Sequence[dict[str, Any]], stand_in: str | None) -> None:
-    raters = [row.get("rater") or stand_in for row in rows]
-    named = [(name, Place(NAME, n)) for n, name in enumerate(raters, 1) if isinstance(name, str)]
-    _refuse_taken(named)
-
-
-def check_raters(groups: Iterable[Group]) -> None:
-    """Raise InputError for labels under the name of a person or judge who answers on this site."""
-    _refuse_taken([(group.rater, group.place) for group in groups])
-
-
-def _refuse_taken(raters: Sequence[tuple[str, Place]]) -> None:
-    taken = taken_names({name for name, _ in raters})
-    for name, place in raters:
-        if name in taken:
-            raise InputError(
-                place,
-                f"rater {name!r} answers on this site, and nobody else may answer under that name",
-                "give the labels another rater",
-            )
+def _check_raters(groups: Sequence[Group]) -> None:
+    """Refuse labels under the name of a person or judge who answers on this site."""
+    taken = taken_names({group.rater for group in groups})
+    wrong = [group.place for group in groups if group.rater in taken]
+    if wrong:
+        place = min(wrong, key=lambda place: place.line or 0)
+        name = next(group.rater for group in groups if group.place == place)
+        raise InputError(
+            place,
+            f"rater {name!r} answers on this site, and nobody else may answer under that name",
+            "give the labels another rater",
+        )
 
 
 def taken_names(names: Iterable[str]) -> set[str]:

@@ -2,31 +2,102 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from sys import intern
 from typing import Any
 
 from annotation.imports.responses import ResponseRow, quote_rows
 from annotation.label_rows import CheckedRow, LabelRow
-from annotation.models import Campaign, Item, Unit
+from annotation.models import Campaign, Item, Rater, Unit
 from annotation.presentation import schema
 from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import coerce
+from datasets.options import options_of
 from datasets.readers.jsonl import excerpt
 from datasets.readers.spelling import means_missing
-from datasets.rows import InputError
+from datasets.rows import InputError, ReadNotes
+from datasets.similar import did_you_mean
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """What an import of labels may leave out, and how it reads a table."""
+
+    ignore_unasked: bool = field(
+        default=False,
+        metadata={
+            "help": "leave out labels of variables, and of Label Studio's controls, that the "
+            "campaign does not ask; the result counts them",
+            "label": "Leave out what the campaign does not ask",
+            "hint": "Labels of other variables, and of other controls of Label Studio. The result "
+            "counts them.",
+        },
+    )
+    wide: str = field(
+        default="",
+        metadata={
+            "help": "the files have one column for each rater, with labels of VARIABLE",
+            "label": "Variable",
+            "hint": "Only for a table with one column for each rater.",
+            "metavar": "VARIABLE",
+        },
+    )
+
+
+def name_options(message: str, face: str) -> str:
+    """Return a message in which options are named as a page or the API names them."""
+    for option in options_of(ImportOptions):
+        name = f"“{option.label}”" if face == "page" else option.name
+        message = message.replace(option.flag, name)
+    return message
 
 
 class KnownItems:
     """The items and units of a campaign. Unknown keys and codes raise InputError with the line."""
 
-    def __init__(self, campaign: Campaign, only: Collection[str] | None = None) -> None:
-        """Read all items, or those whose keys are in `only`."""
+    options: ImportOptions | None = None
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        only: Collection[str] | None = None,
+        options: ImportOptions | None = None,
+    ) -> None:
+        """Read all items, or those whose keys are in `only`. `options` are those of an import."""
         self.campaign = campaign
         self.only = only
+        self.options = options
         self.schema = schema(campaign)
+
+    @cached_property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the variables that the campaign asks."""
+        return tuple(dict.fromkeys(v.name for v in self.schema.variables))
+
+    @cached_property
+    def raters_by_address(self) -> frozenset[str]:
+        """The raters of the campaign that an earlier version named by an e-mail address."""
+        named = Rater.objects.filter(name__contains="@", assignments__item__campaign=self.campaign)
+        return frozenset(named.values_list("name", flat=True))
+
+    @cached_property
+    def ignored(self) -> Counter[str]:
+        """The numbers of labels that were left out, by the variable that is not asked."""
+        return Counter()
+
+    def ignores(self, variable: str) -> bool:
+        """Whether a label of a variable is to be left out, which is then counted."""
+        if self.options is None or not self.options.ignore_unasked or variable in self.variables:
+            return False
+        self.ignored[variable] += 1
+        return True
+
+    def note_ignored(self, notes: ReadNotes) -> None:
+        for variable, count in self.ignored.items():
+            notes.skip(f"labels of {excerpt(variable)}, which the campaign does not ask", count)
 
     @cached_property
     def items(self) -> dict[str, Item]:
@@ -47,6 +118,14 @@ class KnownItems:
             unit = intern(kind), key, key if name == key else name
             units.setdefault(item, []).append(unit)
         return units
+
+    @property
+    def how_to_ignore(self) -> str:
+        """The rest of a message about a variable that is not asked; empty without the option."""
+        if self.options is None:
+            return ""
+        (option,) = (o for o in options_of(ImportOptions) if o.field == "ignore_unasked")
+        return f" (to leave other variables out, give {option.flag})"
 
     def item(self, key: str) -> Item:
         return self.items[key]
@@ -74,7 +153,8 @@ class KnownItems:
     def check_rows(self, rows: Iterable[LabelRow]) -> Iterator[CheckedRow]:
         for row in rows:
             self.check_protocol(row)
-            yield CheckedRow(row, self._unit(row))
+            if not self.ignores(row.variable):
+                yield CheckedRow(row, self._unit(row))
 
     def check_protocol(self, row: LabelRow | ResponseRow) -> None:
         own = self.campaign.protocol
@@ -134,8 +214,10 @@ class KnownItems:
             self._refuse(row, f"item {excerpt(row.item)} is not in it", "check the key")
         kinds = {v.kind for v in self.schema.variables if v.name == row.variable}
         if not kinds:
-            known = ", ".join(dict.fromkeys(v.name for v in self.schema.variables))
-            self._refuse(row, f"variable {excerpt(row.variable)} is not asked", f"it asks {known}")
+            wrong = f"variable {excerpt(row.variable)} is not asked"
+            asked = f"it asks {', '.join(self.variables)}"
+            remedy = did_you_mean(row.variable, self.variables, asked)
+            self._refuse(row, wrong, f"{remedy}{self.how_to_ignore}")
         found = [
             (kind, name)
             for kind, key, name in self.units.get(self.items[row.item].pk, ())

@@ -10,12 +10,11 @@ from typing import Any
 
 from django.conf import settings
 
-from annotation.imports.files import read_groups
-from annotation.imports.importer import check_raters, import_labels
-from annotation.imports.index import KnownItems
+from annotation.imports.importer import import_labels
+from annotation.imports.index import ImportOptions, name_options
 from annotation.models import Campaign, Response, User
 from datasets.jobs import JobError, Options, Progress, Result
-from datasets.rows import InputError, ReadNotes
+from datasets.rows import InputError
 
 IMPORT = "import"
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".xlsx")
@@ -24,11 +23,11 @@ GONE = "the file is no longer there; choose it again"
 
 
 def question(
-    campaign: Campaign, key: str, name: str, rater: str, wide: str, user: User
+    campaign: Campaign, key: str, name: str, rater: str, user: User, options: ImportOptions
 ) -> dict[str, Any]:
     """Return the question of an import, for `datasets.jobs.ask`. Each person has their own."""
-    asked = {"campaign": campaign.pk, "file": key, "name": name, "rater": rater, "wide": wide}
-    return {**asked, "user": user.pk}
+    asked = {"campaign": campaign.pk, "file": key, "name": name, "rater": rater, "user": user.pk}
+    return {**asked, "leave_out": asdict(options)}
 
 
 def keep(chunks: Iterable[bytes], name: str) -> str:
@@ -67,9 +66,14 @@ def carry_out(options: Options, progress: Progress) -> Result:
     if not path.is_file():
         raise JobError(GONE)
     try:
-        wide = options.get("wide") or None
-        check_raters(read_groups(path, KnownItems(campaign), rater, None, ReadNotes(), wide))
-        report = import_labels([path], campaign, rater, None, lambda done: progress(done, 0), wide)
+        report = import_labels(
+            [path],
+            campaign,
+            rater,
+            progress=lambda done: progress(done, 0),
+            options=ImportOptions(**options.get("leave_out", {})),
+            is_foreign=True,
+        )
     except InputError as error:
         return Result.of({"refused": _describe_error(error)})
     finally:
@@ -81,4 +85,4 @@ def carry_out(options: Options, progress: Progress) -> Result:
 
 def _describe_error(error: InputError) -> str:
     where = f"Line {error.place.line}: " if error.place.line else ""
-    return f"{where}{error.wrong}; {error.remedy}."
+    return name_options(f"{where}{error.wrong}; {error.remedy}.", "page")

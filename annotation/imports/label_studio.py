@@ -2,14 +2,16 @@
 
 Annotations are from people, and predictions from judges. A task from our own export names its unit,
 under `data` and `tandem`. Any other task is the only unit of its query, whose id is the task's id
-as in the reader of batches. Its controls must have the names of variables.
+as in the reader of batches. Its controls must have the names of variables. In JSON_MIN, keys with
+the names of variables are controls, and all others are data.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +25,28 @@ from annotation.imports.labels import (
     read_moment,
     read_whole_number,
 )
-from annotation.label_rows import REASONS, LabelRow, SpanRow
-from annotation.protocols.base import Variable
+from annotation.label_rows import SpanRow
+from annotation.models import pseudonym_of_address
 from datasets.readers.fields import Fields
 from datasets.readers.jsonl import excerpt, objects
-from datasets.readers.label_studio import task_id
+from datasets.readers.label_studio import (
+    FLAT_OWN,
+    JUDGES,
+    PEOPLES,
+    answers_under,
+    is_flat,
+    media_keys,
+    skip_drafts,
+    task_id,
+)
 from datasets.rows import InputError, Place, ReadNotes
 
 EVIDENCE = "-evidence"
+_CHOICES = ("choices", "rating", "number")
 _REGIONS = ("labels", "hypertextlabels")
+LONGEST_ADDRESS = 1000
+_ADDRESS = re.compile(r"[^\s<>,;:\"@]+@[^\s<>,;:\"@]+")
+_ESCAPED = {r"\n": "\n", r"\r": "\r", r"\t": "\t"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +69,11 @@ class Highlight:
 
 @dataclass(frozen=True, slots=True)
 class StudioAnswer:
-    """One rater's answer to one task. `item`, `unit` and `kind` are None if the file lacks them."""
+    """One rater's answer to one task. `item`, `unit` and `kind` are None if the file lacks them.
+
+    `empty` if the file has no result, and `media` is the key of an image or a recording in the
+    task's data, or empty.
+    """
 
     task: str
     item: str | None
@@ -67,6 +86,8 @@ class StudioAnswer:
     choices: tuple[Choice, ...] = ()
     highlights: tuple[Highlight, ...] = ()
     declined: bool = False
+    empty: bool = False
+    media: str = ""
     missing: Mapping[str, Any] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
     revision: int | None = None
@@ -75,31 +96,94 @@ class StudioAnswer:
     assisted_by: str | None = None
 
 
-def read_label_studio(path: Path, rater: StandIn, notes: ReadNotes) -> Iterator[StudioAnswer]:
+def read_label_studio(
+    path: Path, rater: StandIn, notes: ReadNotes, known: KnownItems
+) -> Iterator[StudioAnswer]:
     """Yield every annotation and prediction of a file. `rater` is used if one names no rater.
 
-    Results of types other than choices, ratings, numbers and labels of text are counted as skipped.
+    A person is named by number or name. An e-mail address is replaced by a pseudonym, which is the
+    same in all files of a campaign. Results of types other than choices, ratings, numbers and
+    labels of text are counted as skipped, as are answers of which the file has only the id.
     Raises InputError.
     """
+    had: Counter[tuple[str, str]] = Counter()
     for number, (line, record) in enumerate(objects(path), start=1):
-        task = _Task(Fields(record, Place(str(path), line)), str(number), rater, notes)
-        yield from task.answers()
+        flat = is_flat(record)
+        whole = _unflattened(record, known.variables) if flat else record
+        # Only JSON_MIN has a task in several objects.
+        counts = had if flat else Counter()
+        place = Place(str(path), line)
+        yield from _Task(Fields(whole, place), str(number), rater, notes, known, counts).answers()
+
+
+def _unflattened(record: Mapping[str, Any], variables: Iterable[str]) -> dict[str, Any]:
+    """Return an annotation of JSON_MIN as a task of the JSON export."""
+    names = {*variables, *(f"{name}{EVIDENCE}" for name in variables)}
+    data: dict[str, Any] = {}
+    results: list[dict[str, Any]] = []
+    for key, value in record.items():
+        if key in FLAT_OWN or value is None:
+            continue
+        regions = value if _are_regions(value) else ()
+        if regions or key in names:
+            results += _results_of(key, value, regions)
+        else:
+            data[key] = value
+    own = {"completed_by": record.get("annotator"), "result": results}
+    facts = {key: record[key] for key in ("created_at", "lead_time") if key in record}
+    return {"id": record.get("id"), "data": data, "annotations": [own | facts]}
+
+
+def _are_regions(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(v, dict) and {"start", "end"} <= v.keys() for v in value)
+    )
+
+
+def _results_of(
+    control: str, value: Any, regions: Iterable[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    named = {"from_name": control, "to_name": ""}
+    for region in regions:
+        kind = next((kind for kind in _REGIONS if kind in region), "labels")
+        yield {**named, "type": kind, "value": region}
+    if regions:
+        return
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield {**named, "type": "number", "value": {"number": value}}
+        return
+    if isinstance(value, dict) and "choices" in value:
+        value = value["choices"]
+    choices = value if isinstance(value, list) else [value]
+    yield {**named, "type": "choices", "value": {"choices": choices}}
 
 
 class _Task:
-    """One task. Answers are counted by rater, so that a second answer is a replicate."""
+    """One task. Answers are counted by rater in `had`, so that a second answer is a replicate."""
 
-    def __init__(self, fields: Fields, number: str, rater: StandIn, notes: ReadNotes) -> None:
-        self.fields, self.rater, self.notes = fields, rater, notes
+    def __init__(
+        self,
+        fields: Fields,
+        number: str,
+        rater: StandIn,
+        notes: ReadNotes,
+        known: KnownItems,
+        had: Counter[tuple[str, str]],
+    ) -> None:
+        self.fields, self.rater, self.notes, self.known = fields, rater, notes, known
         self.data = Fields(fields.object("data") or {}, fields.place, "data")
         self.name = task_id(fields.raw) or number
-        self.had: Counter[str] = Counter()
+        self.media = next(iter(media_keys(self.data.raw)), "")
+        self.had = had
 
     def answers(self) -> Iterator[StudioAnswer]:
-        for each in self.fields.objects("annotations", "annotation"):
+        for each in answers_under(self.fields, PEOPLES, self.notes):
             yield self._answer(each, "human")
-        for each in self.fields.objects("predictions", "prediction"):
+        for each in answers_under(self.fields, JUDGES, self.notes):
             yield self._answer(each, "judge")
+        skip_drafts(self.fields, self.notes)
 
     def _answer(self, fields: Fields, kind: str) -> StudioAnswer:
         own = Fields(fields.object("tandem") or {}, fields.place, fields.of)
@@ -109,8 +193,9 @@ class _Task:
                 fields.place, f"rater_kind is {excerpt(kind)}", f"give {', '.join(KINDS)}"
             )
         numbered = read_whole_number(own, "replicate", MAX_COUNT)
-        replicate = self.had[name] if numbered is None else numbered
-        self.had[name] += 1
+        replicate = self.had[self.name, name] if numbered is None else numbered
+        self.had[self.name, name] += 1
+        self._skip_others(fields)
         highlights = (*self._highlights(fields), *_unanchored(own))
         timed = (own, "seconds") if "seconds" in own.raw else (fields, "lead_time")
         return StudioAnswer(
@@ -125,6 +210,8 @@ class _Task:
             choices=tuple(self._choices(fields)),
             highlights=highlights,
             declined=bool(fields.boolean("was_cancelled")),
+            empty=not fields.raw.get("result"),
+            media=self.media,
             missing=own.object("missing") or {},
             meta=own.object("meta") or {},
             revision=read_whole_number(own, "revision", MAX_COUNT, 1),
@@ -137,9 +224,28 @@ class _Task:
         by = fields.raw.get("model_version" if kind == "judge" else "completed_by")
         if isinstance(by, dict):
             # A number distinguishes people as well as an address, and does not identify them.
-            by = by.get("id", by.get("username"))
-        named = own.optional_string("rater") or (None if by in (None, "") else str(by))
+            facts = (by.get(key) for key in ("id", "email", "username"))
+            by = next((fact for fact in facts if fact not in (None, "")), None)
+        named = own.optional_string("rater")
+        if not named and by not in (None, ""):
+            named = self._without_address(str(by))
         return rater_of(Fields({"rater": named}, fields.place, fields.of), self.rater)
+
+    def _without_address(self, by: str) -> str:
+        """Return a name in place of an e-mail address, which exports must not contain."""
+        address = _ADDRESS.search(by[:LONGEST_ADDRESS])
+        if address is None:
+            return by
+        if by not in self.known.raters_by_address:
+            return pseudonym_of_address(address[0], self.known.campaign.pk)
+        # Another name would be a second person, whose labels are all there twice.
+        warning = (
+            f"rater {by!r} has labels from an earlier import under this address, which exports "
+            "contain; new ones are added to them"
+        )
+        if warning not in self.notes.warnings:
+            self.notes.warnings.append(warning)
+        return by
 
     def _results(self, fields: Fields) -> Iterator[tuple[Fields, Fields]]:
         for result in fields.objects("result", "result"):
@@ -147,40 +253,104 @@ class _Task:
             if value is not None:
                 yield result, Fields(value, result.place, f"the value of {result.of}")
 
+    def _skip_others(self, fields: Fields) -> None:
+        """Count the results of types that are not read, some of which have no value."""
+        for result in fields.objects("result", "result"):
+            kind = result.optional_string("type") or "none"
+            if kind not in (*_CHOICES, *_REGIONS):
+                self.notes.skip(f"results of type {kind}")
+
     def _choices(self, fields: Fields) -> Iterator[Choice]:
         for result, value in self._results(fields):
             kind = result.optional_string("type") or ""
-            if kind in _REGIONS:
+            if kind not in _CHOICES:
                 continue
-            if kind not in ("choices", "rating", "number"):
-                self.notes.skip(f"results of type {kind or 'none'}")
+            control = result.filled("from_name")
+            if self.known.ignores(control):
                 continue
             score = result.number("score", -float("inf"), float("inf"))
-            yield Choice(result.filled("from_name"), _chosen_code(kind, value), score)
+            is_asked = control in self.known.variables
+            yield Choice(control, _chosen_code(kind, value, is_asked), score)
 
     def _highlights(self, fields: Fields) -> Iterator[Highlight]:
         for result, value in self._results(fields):
             if result.raw.get("type") in _REGIONS:
                 labels = value.strings(str(result.raw["type"])) or value.strings("labels") or ("",)
                 place = self.data.raw.get("item") and result.optional_string("to_name")
-                start, end = (
-                    read_whole_number(value, "start", MAX_OFFSET),
-                    read_whole_number(value, "end", MAX_OFFSET),
-                )
-                span = SpanRow(place or "", start, end, value.optional_string("text") or "")
+                start, end = _offsets(value)
+                text = self._words(value.optional_string("text") or "", start, end)
+                if isinstance(value.raw.get("start"), str) and not self._fits(text, start, end):
+                    start = end = None
+                if not text and start is None:
+                    self.notes.skip("highlights without a place in the text")
+                    continue
+                span = SpanRow(place or "", start, end, text)
                 for label in labels:
                     yield Highlight(result.filled("from_name"), label, span)
 
+    def _words(self, text: str, start: int | None, end: int | None) -> str:
+        """Return the words of a highlight as they are in the task's text.
 
-def _chosen_code(kind: str, value: Fields) -> str:
+        Label Studio writes a line break in them as a backslash and an n, and several blanks as one.
+        """
+        if not text or self._fits(text, start, end):
+            return text
+        plain = _unescaped(text)
+        for whole in self._texts():
+            if start is not None and end is not None:
+                words = whole[start:end]
+                if words.split() and words.split() == plain.split():
+                    return words
+        is_verbatim = any(text in whole for whole in self._texts())
+        return plain if not is_verbatim and any(plain in t for t in self._texts()) else text
+
+    def _fits(self, text: str, start: int | None, end: int | None) -> bool:
+        if start is None or end is None:
+            return False
+        return any(whole[start:end] == text for whole in self._texts())
+
+    def _texts(self) -> Iterator[str]:
+        return _strings_in(self.data.raw)
+
+
+def _strings_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _strings_in(each)
+
+
+def _offsets(value: Fields) -> tuple[int | None, int | None]:
+    """Return where a region begins and ends. In HTML, `start` and `end` are places in its tree, and
+    the offsets are beside them.
+    """
+    if isinstance(value.raw.get("start"), str):
+        value = Fields(value.object("globalOffsets") or {}, value.place, value.of)
+    return (
+        read_whole_number(value, "start", MAX_OFFSET),
+        read_whole_number(value, "end", MAX_OFFSET),
+    )
+
+
+def _unescaped(text: str) -> str:
+    for written, meant in _ESCAPED.items():
+        text = text.replace(written, meant)
+    return text
+
+
+def _chosen_code(kind: str, value: Fields, is_asked: bool) -> str:
+    """Return what was chosen. A control that the campaign asks has one choice."""
     if kind != "choices":
         number = value.number(kind, -float("inf"), float("inf"))
-        return f"{number:g}" if number is not None else value.filled(kind)
+        if number is None:
+            return value.filled(kind)
+        return str(int(number)) if number.is_integer() else repr(number)
     chosen = value.strings("choices") or ()
-    if len(chosen) != 1:
+    if is_asked and len(chosen) != 1:
         wrong = f"{value.of} has {len(chosen)} choices"
         raise InputError(value.place, wrong, "give one; a variable has one code")
-    return chosen[0]
+    return ", ".join(chosen)
 
 
 def _unanchored(own: Fields) -> Iterator[Highlight]:
@@ -189,136 +359,3 @@ def _unanchored(own: Fields) -> Iterator[Highlight]:
         for quote in Fields(own.object("unanchored"), own.place).objects(variable, "quote"):
             span = SpanRow(quote.optional_string("field") or "", None, None, quote.filled("text"))
             yield Highlight(variable + EVIDENCE, variable, span)
-
-
-Units = list[tuple[str, str, str]]
-"""Item, kind and key."""
-
-
-def rows_of_answers(
-    answers: Iterable[StudioAnswer], known: KnownItems, notes: ReadNotes
-) -> Iterator[LabelRow]:
-    """Yield the labels of all answers. Raises InputError if a task is not a campaign's unit."""
-    finder = _Finder(known)
-    for answer in answers:
-        row = LabelRow(
-            *finder.unit_of(answer),
-            variable="",
-            rater=answer.rater,
-            rater_kind=answer.rater_kind,
-            replicate=answer.replicate,
-            revision=answer.revision,
-            created_at=answer.created_at,
-            seconds=answer.seconds,
-            assisted_by=answer.assisted_by,
-            place=answer.place,
-        )
-        yield from _Rows(answer, row, known, notes).all()
-
-
-class _Finder:
-    """Finds the unit of a task."""
-
-    def __init__(self, known: KnownItems) -> None:
-        self.known = known
-        self.of_query: dict[str, list[str]] = defaultdict(list)
-        for key, item in known.items.items():
-            self.of_query[item.query.key].append(key)
-
-    def unit_of(self, answer: StudioAnswer) -> tuple[str, str]:
-        """Return the keys of the item and the unit."""
-        if answer.item is not None and answer.unit is not None:
-            return answer.item, answer.unit
-        asked = {choice.control for choice in answer.choices}
-        found = [(item, key) for item, kind, key in self._units(answer) if self._asks(kind, asked)]
-        if len(found) != 1:
-            self._refuse(answer, len(found))
-        return found[0]
-
-    def _units(self, answer: StudioAnswer) -> Iterator[tuple[str, str, str]]:
-        for item in self.of_query.get(answer.task, ()):
-            for kind, key, _ in self.known.units.get(self.known.item(item).pk, ()):
-                yield item, kind, key
-
-    def _asks(self, kind: str, asked: set[str]) -> bool:
-        names = {variable.name for variable in self.known.schema.variables_of(kind)}
-        return bool(names & asked) if asked else bool(names)
-
-    def _refuse(self, answer: StudioAnswer, count: int) -> None:
-        name = self.known.campaign.name
-        wrong = f"task {excerpt(answer.task)} could be any of {count} units of campaign {name!r}"
-        remedy = 'name "item" and "unit" in its data, as `export --what label-studio` does'
-        if not count:
-            wrong = f"task {excerpt(answer.task)} is not a unit of campaign {name!r}"
-            remedy = f"check its id and its controls, or {remedy}"
-        raise InputError(answer.place, wrong, remedy)
-
-
-class _Rows:
-    """The labels of one answer. `row` has the values that they share."""
-
-    def __init__(
-        self, answer: StudioAnswer, row: LabelRow, known: KnownItems, notes: ReadNotes
-    ) -> None:
-        self.answer, self.notes, self.known = answer, notes, known
-        units = known.units.get(known.items[row.item].pk, ()) if row.item in known.items else ()
-        kinds = [kind for kind, key, _ in units if key == row.unit]
-        self.kind = answer.kind or (kinds[0] if len(kinds) == 1 else None)
-        self.row = replace(row, kind=self.kind)
-
-    def all(self) -> Iterator[LabelRow]:
-        spans = self._spans()
-        for choice in self.answer.choices:
-            yield replace(
-                self.row,
-                variable=choice.control,
-                value=self._code(choice),
-                score=choice.score,
-                spans=tuple(spans.pop(choice.control, ())) or None,
-                meta=self.answer.meta.get(choice.control),
-            )
-        if lost := sum(map(len, spans.values())):
-            self.notes.skip("highlights that belong to no label", lost)
-        yield from self._missing()
-
-    def _missing(self) -> Iterator[LabelRow]:
-        """Yield missing labels with their reasons. A skipped task is declined."""
-        reasons = dict(self.answer.missing)
-        if self.answer.declined and not reasons and not self.answer.choices:
-            asked = self.known.schema.variables_of(self.kind) if self.kind else ()
-            reasons = {variable.name: "declined" for variable in asked if not variable.asked_if}
-        for name, reason in reasons.items():
-            if reason not in REASONS:
-                wrong = f"missing is {excerpt(str(reason))}"
-                raise InputError(self.answer.place, wrong, f"give one of {', '.join(REASONS)}")
-            yield replace(self.row, variable=name, missing=reason)
-
-    def _spans(self) -> dict[str, list[SpanRow]]:
-        found: dict[str, list[SpanRow]] = defaultdict(list)
-        for highlight in self.answer.highlights:
-            found[self._meant(highlight)].append(highlight.span)
-        return found
-
-    def _meant(self, highlight: Highlight) -> str:
-        """Return the variable of a highlight: by its label, its control, or the evidence rule."""
-        rule = self.known.schema.protocol.evidence
-        for name in (highlight.label, highlight.control.removesuffix(EVIDENCE)):
-            if self.known.schema.variable(name, self.kind):
-                return name
-        return rule.variable if rule else ""
-
-    def _code(self, choice: Choice) -> str:
-        """Return a choice as a code, which may be given by the words that pages show."""
-        variable = self.known.schema.variable(choice.control, self.kind)
-        if variable is None or choice.value in variable.answers:
-            return choice.value
-        return _in_words(variable).get(_plain(choice.value), choice.value)
-
-
-def _in_words(variable: Variable) -> dict[str, str]:
-    own = {_plain(code): code for code in variable.answers}
-    return own | {_plain(words): code for code, words in variable.words.items()}
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.lower().replace("-", " ").replace("_", " ").split())

@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from pathlib import Path
 from sys import intern
 from typing import Any
@@ -21,12 +20,14 @@ from annotation.label_rows import KNOWN, REASONS, LabelRow, SpanRow
 from annotation.protocols.points import is_storable
 from annotation.protocols.validation import coerce
 from annotation.spreadsheet import unescape_formula
-from datasets.readers.fields import Fields
+from datasets.readers.fields import Fields, known_fields
+from datasets.readers.file_kinds import refuse_header
 from datasets.readers.jsonl import excerpt, records_in
 from datasets.readers.spelling import is_blank
 from datasets.readers.tables import Form, Table, open_table
 from datasets.readers.workbook import Moment
 from datasets.rows import InputError, Place, ReadNotes
+from datasets.similar import did_you_mean
 
 MAX_DIGITS = 30
 
@@ -137,7 +138,7 @@ def read_labels(
     notes = notes if notes is not None else ReadNotes()
     for line, raw in label_rows(open_table(path, notes), wide or Wide(), notes):
         place = Place(os.fspath(path), line)
-        yield _row(Fields(_intern_strings(raw), place, known=_KNOWN), place, rater)
+        yield _row(known_fields(_intern_strings(raw), place, _KNOWN, "labels"), place, rater)
 
 
 def label_rows(table: Table, wide: Wide, notes: ReadNotes) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -146,6 +147,7 @@ def label_rows(table: Table, wide: Wide, notes: ReadNotes) -> Iterator[tuple[int
         if notes.scales.setdefault(name, of) != of:
             wrong = f"declares another scale of {excerpt(name)} than before"
             raise InputError(table.head, wrong, "declare one scale for all files")
+    _refuse_others(table)
     if is_wide(table, wide):
         rows = long_rows(table, wide, notes)
     else:
@@ -178,17 +180,22 @@ def _ordered(table: Table, notes: ReadNotes) -> Iterator[tuple[int, dict[str, An
 def _check_columns(table: Table) -> None:
     for name in table.columns or ():
         if name not in KNOWN:
-            close = get_close_matches(name.lower(), KNOWN, 1)
-            hint = f"did you mean {close[0]!r}? " if close else ""
-            remedy = f"{hint}the columns are {', '.join(KNOWN)}"
+            remedy = did_you_mean(name, KNOWN, f"the columns are {', '.join(KNOWN)}")
             raise InputError(table.head, f"unknown column {name!r}", remedy)
+
+
+def _refuse_others(table: Table) -> None:
+    """Raise InputError if a table's header shows that it is something else."""
+    if table.form == "delimited" and table.columns:
+        for separator in (",", "\t"):
+            refuse_header([separator.join(table.columns)], table.head)
 
 
 def rows_in(path: Path, block: bytes, first: int) -> Iterator[LabelRow]:
     """Yield the rows of lines from a JSON Lines file. `first` is the number of the first line."""
     for line, raw in records_in(block, os.fspath(path), first):
         place = Place(os.fspath(path), line)
-        yield _row(Fields(_intern_strings(raw), place, known=_KNOWN), place, StandIn())
+        yield _row(known_fields(_intern_strings(raw), place, _KNOWN, "labels"), place, StandIn())
 
 
 def _intern_strings(raw: dict[str, Any]) -> dict[str, Any]:

@@ -14,10 +14,11 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from annotation.label_rows import KNOWN
+from datasets.readers.file_kinds import refuse_object
 from datasets.readers.jsonl import excerpt
 from datasets.readers.spelling import base_form
 from datasets.readers.tables import Row, Table
-from datasets.rows import InputError, ReadNotes
+from datasets.rows import InputError, Place, ReadNotes
 
 FACTS = (
     "campaign",
@@ -114,6 +115,8 @@ def is_wide(table: Table, wide: Wide) -> bool:
             wrong = "no column is a rater's: it has the columns of one label in each row"
             raise InputError(table.head, wrong, "leave --wide out")
         return False
+    if first is not None:
+        refuse_object(first[1], Place(table.head.file, first[0]), "labels")
     if not wide.variable and any(name in KNOWN and name not in FACTS for name in columns):
         return False
     rows = list(table.rows)

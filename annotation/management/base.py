@@ -13,7 +13,7 @@ from django.core.management.base import CommandError, OutputWrapper
 
 from annotation.campaigns.design import DesignError
 from annotation.campaigns.settings import GUIDELINES_SHOWN, CampaignSettings, read_deadline
-from annotation.models import Campaign, User
+from annotation.models import Campaign, Rater, User
 from annotation.people.background import BackgroundError, Question, read_toml
 from annotation.people.pay import PayError, read_rate
 from annotation.people.shares import ShareError, read_shares
@@ -21,13 +21,16 @@ from datasets.access import READERS
 from datasets.atomic_files import new_file, new_folder
 from datasets.console import unknown_name_error
 from datasets.models import Batch
+from datasets.verbs import verb_of
 
 
 def campaign_called(name: str) -> Campaign:
     campaign = Campaign.objects.select_related("batch").filter(name=name).first()
     if campaign is None:
         known = Campaign.objects.values_list("name", flat=True)
-        raise unknown_name_error("campaign", name, known, "create it with create_campaign")
+        raise unknown_name_error(
+            "campaign", name, known, f"create it with {verb_of('create_campaign')}"
+        )
     return campaign
 
 
@@ -35,8 +38,26 @@ def batch_called(name: str) -> Batch:
     batch = Batch.objects.filter(name=name).first()
     if batch is None:
         known = Batch.objects.values_list("name", flat=True)
-        raise unknown_name_error("batch", name, known, "load it with load_batch")
+        raise unknown_name_error("batch", name, known, f"load it with {verb_of('load_batch')}")
     return batch
+
+
+def any_account_called(name: str, remedy: str, **of: Any) -> User:
+    """Return an account, restricted by `of`. `remedy` is the advice if no name is similar."""
+    user = User.objects.filter(username=name, **of).first()
+    if user is None:
+        known = User.objects.filter(is_guest=False).values_list("username", flat=True)
+        raise unknown_name_error("account", name, known, remedy)
+    return user
+
+
+def rater_called(name: str, what: str, remedy: str, **of: Any) -> Rater:
+    """Return a rater, restricted by `of`. `what` is the word for it."""
+    raters = Rater.objects.filter(**of)
+    rater = raters.filter(name=name).first()
+    if rater is None:
+        raise unknown_name_error(what, name, raters.values_list("name", flat=True), remedy)
+    return rater
 
 
 def account_called(name: str) -> User:

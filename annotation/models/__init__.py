@@ -48,6 +48,7 @@ from annotation.models.people import (
     User,
     join_only_team,
     new_pseudonym,
+    pseudonym_of_address,
     rater_of,
 )
 from annotation.models.shares import Allotment, PersonShare
@@ -95,5 +96,6 @@ __all__ = [
     "User",
     "join_only_team",
     "new_pseudonym",
+    "pseudonym_of_address",
     "rater_of",
 ]

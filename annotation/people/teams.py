@@ -20,6 +20,7 @@ from annotation.people.membership import WORKING
 from audit.models import Event
 from audit.recording import record
 from datasets.models import Batch, Owned, Share, Team, TeamMember
+from datasets.similar import did_you_mean
 from datasets.teams import (
     NotManagedError,
     TeamError,
@@ -153,14 +154,20 @@ def trim_roles(user: User) -> None:
         TeamMember.objects.filter(user=user).update(role=Role.MEMBER)
 
 
-def thing_named(kind: str, name: str) -> Owned:
-    """Return a batch, campaign, judge or key by its name. Raises TeamError."""
+def thing_named(kind: str, name: str, hints: bool = False) -> Owned:
+    """Return a batch, campaign, judge or key by its name. Raises TeamError.
+
+    With `hints`, the error names the most similar one of any team, which only a command may do.
+    """
     known = kinds()
     if kind not in known:
         raise TeamError(f"{kind!r} is not one of {', '.join(sorted(known))}; correct it")
-    found: Owned | None = known[kind]._default_manager.filter(**{known[kind].NAME: name}).first()
+    there, own = known[kind]._default_manager, known[kind].NAME
+    found: Owned | None = there.filter(**{own: name}).first()
     if found is None:
-        raise TeamError(f"there is no {kind} {name!r}; correct the name")
+        names = there.values_list(own, flat=True) if hints else ()
+        hint = did_you_mean(name, names, "correct the name")
+        raise TeamError(f"there is no {kind} {name!r}; {hint}")
     return found
 
 
@@ -273,7 +280,7 @@ def tell_after_upgrade(plan: Any = None, verbosity: int = 1, **more: Any) -> Non
         out = more.get("stdout") or sys.stdout
         out.write(
             f"Teams: {number} batches, campaigns and judges were given to "
-            f"{teams} team{'' if teams == 1 else 's'}; manage.py team history lists them.\n"
+            f"{teams} team{'' if teams == 1 else 's'}; tandem team history lists them.\n"
         )
 
 

@@ -22,6 +22,7 @@ from annotation.prerequisites.base import PrerequisiteRule, WaitRule, prerequisi
 from annotation.protocols.base import Protocol
 from datasets.messages import Message
 from datasets.models import Batch
+from datasets.similar import did_you_mean
 
 RULES: dict[str, PrerequisiteRule] = {
     "grounded-answer": grounded_answer.RULES,
@@ -174,7 +175,9 @@ def _check_strata(protocol: Protocol, design: Design, by: User | None) -> None:
         raise DesignError(
             "option strata is for a shared sample with a prerequisite; leave it out", "strata"
         )
-    if not readable_judges(by).filter(name=design.strata).exists():
+    judges = set(readable_judges(by).values_list("name", flat=True))
+    if design.strata not in judges:
+        hint = did_you_mean(design.strata, judges, "correct the name")
         raise DesignError(
-            f"option strata names judge {design.strata!r}, which does not exist", "strata"
+            f"option strata names judge {design.strata!r}, which does not exist; {hint}", "strata"
         )

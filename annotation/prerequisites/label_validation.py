@@ -17,6 +17,8 @@ from annotation.protocols.base import Protocol
 from annotation.protocols.schema import schema_of
 from datasets.messages import Message
 from datasets.models import Batch
+from datasets.similar import did_you_mean
+from datasets.verbs import verb_of
 
 
 def parse_validates(option: str) -> tuple[str, str]:
@@ -86,10 +88,14 @@ def check_validates(
             "validates",
         )
     judge, source = parse_validates(design.validates)
-    if not readable_judges(by).filter(name=judge).exists():
-        advice = "create it with create_judge, or import its labels into a campaign first"
+    judges = set(readable_judges(by).values_list("name", flat=True))
+    if judge not in judges:
+        advice = (
+            f"create it with {verb_of('create_judge')}, or import its labels into a campaign first"
+        )
+        hint = did_you_mean(judge, judges, advice)
         raise DesignError(
-            f"option validates names judge {judge!r}, which does not exist; {advice}", "validates"
+            f"option validates names judge {judge!r}, which does not exist; {hint}", "validates"
         )
     if design.prerequisite and protocol.sampled and design.sampling != "all":
         reason = "the judge may not have been asked the units sampled for people; use sampling=all"

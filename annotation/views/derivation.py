@@ -34,6 +34,7 @@ from datasets.jobs import results
 from datasets.models import Batch, Lineage
 from datasets.option_fields import form_fields
 from datasets.teams import check_managed, visible_batch
+from datasets.text import as_sentence
 
 PAGE = 100
 PREVIEW = "preview"
@@ -191,7 +192,7 @@ def _address(request: HttpRequest) -> str:
 def _refusal(
     request: HttpRequest, form: DeriveForm, context: dict[str, Any], why: str, field: str = ""
 ) -> HttpResponse:
-    form.add_error(field if field in form.fields else None, f"{why[:1].upper()}{why[1:]}.")
+    form.add_error(field if field in form.fields else None, as_sentence(why))
     return render(request, "batches/derive.html", context, status=409)
 
 

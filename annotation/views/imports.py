@@ -13,12 +13,15 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from annotation.access import get_account, is_blind, managed_campaign
+from annotation.imports.index import ImportOptions
 from annotation.imports.jobs import IMPORT, keep, question
 from annotation.models import Campaign
 from datasets.access import READERS, role_required, takes_files
 from datasets.jobs import TooManyError, ask, queue, results
 from datasets.jobs import pages as jobs
 from datasets.models import Job
+from datasets.option_fields import form_fields
+from datasets.options import options_of, values_of
 
 LONGEST_RATER = 150
 BLIND = "You have an open item in this campaign; answer it before you import labels."
@@ -36,12 +39,14 @@ class ImportForm(forms.Form):
         max_length=LONGEST_RATER,
         help_text="Only for lines that name none.",
     )
-    wide = forms.CharField(
-        required=False,
-        label="Variable",
-        max_length=LONGEST_RATER,
-        help_text="Only for a table with one column for each rater.",
-    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields.update(form_fields(options_of(ImportOptions)))
+
+    def left_out(self) -> list[forms.BoundField]:
+        """Return the fields of the options that the import declares."""
+        return [self[option.name] for option in options_of(ImportOptions)]
 
 
 @takes_files
@@ -59,8 +64,8 @@ def import_file(request: HttpRequest, pk: int) -> HttpResponse:
         return _page(request, campaign, {"form": form}, 422)
     file: UploadedFile[Any] = form.cleaned_data["file"]
     name, rater = str(file.name or "labels"), form.cleaned_data["rater"]
-    wide = form.cleaned_data["wide"]
-    asked = question(campaign, keep(file.chunks(), name), name, rater, wide, user)
+    options = ImportOptions(**values_of(options_of(ImportOptions), form.cleaned_data))
+    asked = question(campaign, keep(file.chunks(), name), name, rater, user, options)
     address = reverse("campaign-import", args=[pk])
     try:
         job = ask(IMPORT, asked, user, address, again=True).job

@@ -39,6 +39,7 @@ from annotation.people.membership import readable
 from annotation.people.shares import ShareError, current_shares, read_shares, written_shares
 from datasets.rows import InputError
 from datasets.text import as_sentence
+from datasets.verbs import verb_of
 
 SHOWN = (
     (ASKED, "The parts about the variables that this campaign asks"),
@@ -271,7 +272,9 @@ class GoldForm(forms.Form):
     def clean_file(self) -> UploadedFile[Any]:
         file: UploadedFile[Any] = self.cleaned_data["file"]
         if (file.size or 0) > MAX_GOLD_FILE:
-            raise forms.ValidationError("This file exceeds 7 MB; use set_known on the server.")
+            raise forms.ValidationError(
+                f"This file exceeds 7 MB; use {verb_of('set_known')} on the server."
+            )
         return file
 
 

@@ -8,6 +8,8 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from knox.auth import TokenAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 
+from datasets.verbs import verb_of
+
 
 class TokenInHeader(TokenAuthentication):
     """`Authorization: Token …`, created by `manage.py create_token` and stored as a hash."""
@@ -29,5 +31,5 @@ class TokenScheme(OpenApiAuthenticationExtension):
             "in": "header",
             "name": "Authorization",
             "description": "`Token tandem_…`, including the word `Token`. "
-            "`manage.py create_token NAME` creates one.",
+            f"`{verb_of('create_token')} NAME` creates one.",
         }

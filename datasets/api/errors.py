@@ -13,6 +13,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from rest_framework import exceptions
 
+from datasets.verbs import verb_of
+
 Problem = dict[str, str | None]
 Body = dict[str, Any]
 
@@ -20,7 +22,7 @@ SENTENCES: Mapping[type[Exception], str] = {
     exceptions.ValidationError: "the request does not match its description; correct what "
     "`problems` names",
     exceptions.NotAuthenticated: "send a token, as in `Authorization: Token tandem_…`; "
-    "create one on the page of tokens or by `manage.py create_token`",
+    f"create one on the page of tokens or by `{verb_of('create_token')}`",
     exceptions.AuthenticationFailed: "the token is not valid: it is mistyped, has expired or "
     "was revoked, as by a new password or role of its account; create a new one",
     exceptions.PermissionDenied: "your role may not do this; ask an admin of this site",

@@ -13,6 +13,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from datasets.api.errors import ScopeError
+from datasets.verbs import verb_of
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView
@@ -55,7 +56,7 @@ class HasScope(BasePermission):
         if required and not set(required) & set(scopes_of(request.auth)):
             raise ScopeError(
                 f"this token lacks the scope {' or '.join(required)}; create one with it on the "
-                "page of tokens or by `create_token --scope`"
+                f"page of tokens or by `{verb_of('create_token')} --scope`"
             )
         return True
 

@@ -48,6 +48,7 @@ from datasets.uploads.receiving import (
     receive,
     uploads_of,
 )
+from datasets.verbs import verb_of
 
 LONGEST_NAME = Batch._meta.get_field("name").max_length
 A_PREVIEW = {
@@ -186,10 +187,10 @@ class Uploads(List):
 
     @describe_endpoint(
         "Send files for a batch",
-        "The files are read and checked in the background, as by `load_batch`, and nothing is "
-        "loaded yet: read the upload until its `state` is `ready`, look at `preview`, then keep or "
-        "discard it. An upload without a decision is deleted after a day. At most six uploads an "
-        "hour, three without a decision, and TANDEM_MAX_UPLOAD_MB together.",
+        f"The files are read and checked in the background, as by `{verb_of('load_batch')}`, and "
+        "nothing is loaded yet: read the upload until its `state` is `ready`, look at `preview`, "
+        "then keep or discard it. An upload without a decision is deleted after a day. At most six "
+        "uploads an hour, three without a decision, and TANDEM_MAX_UPLOAD_MB together.",
         {202: UploadSerializer},
         tag="batches",
         example={**AN_UPLOAD, "state": "reading", "preview": None},

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from datasets.readers import clapnq, crux, garage, label_studio, native
+from datasets.readers.file_kinds import refuse_object
 from datasets.readers.jsonl import excerpt
 from datasets.readers.tables import first_object
 from datasets.rows import InputError, Located, Place, ReadNotes
+from datasets.similar import did_you_mean
 
 __all__ = ["READERS", "Reader", "read", "recognise"]
 
@@ -48,6 +50,9 @@ def recognise(paths: Sequence[Path]) -> str:
     for name, reader in READERS.items():
         if any(reader.recognises(path, first) for path, first in firsts):
             return name
+    for path, first in firsts:
+        if first is not None:
+            refuse_object(first, Place(str(path), 1), "batch")
     path, first = firsts[0]
     raise InputError(
         Place(str(path), None if first is None else 1),
@@ -69,7 +74,7 @@ def read(
         raise InputError(
             Place(str(paths[0])),
             f"there is no format {excerpt(name)}",
-            f"choose one of {', '.join(READERS)}",
+            did_you_mean(name, READERS, f"choose one of {', '.join(READERS)}"),
         )
     return READERS[name].read(paths, notes if notes is not None else ReadNotes())
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from datasets.readers.fields import Fields
+from datasets.readers.file_kinds import TREC_RUN
 from datasets.readers.jsonl import excerpt, lines
 from datasets.readers.native import read_ranking_ids
 from datasets.readers.tables import object_rows
@@ -77,6 +78,9 @@ def sort_files(paths: Sequence[Path], notes: ReadNotes) -> Files:
                     raise InputError(Place(str(each), 1), wrong, remedy)
                 notes.warnings.append(f"{each}: {wrong}; it was left out")
     if not files.reports:
+        if not files.passages and not any(path.is_dir() for path in paths):
+            remedy = f"name CRUX's labelling file, too, such as oracle.jsonl, or {TREC_RUN.remedy}"
+            raise InputError(Place(str(paths[0])), f"the file is {TREC_RUN.name}", remedy)
         raise InputError(
             Place(str(paths[0])),
             "none of the files contains CRUX reports",

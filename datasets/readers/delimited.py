@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from datasets.readers.file_kinds import TABLE, kind_of_bytes, kind_of_line, refuse_kind
 from datasets.readers.jsonl import MAX_LINE_BYTES, UTF16_BOMS
 from datasets.rows import InputError, Place
 
@@ -47,8 +48,11 @@ def separator_of(header: str) -> str:
 def is_delimited(start: str) -> bool:
     """Return whether a file's first lines look like those of a table with separated cells."""
     first = next((line for line in start.splitlines() if line.strip()), "")
-    special = first.startswith(SCALE) or _SEPARATOR.fullmatch(first) is not None
-    return special or separator_of(first) in _QUOTED.sub("", first)
+    if first.startswith(SCALE) or _SEPARATOR.fullmatch(first):
+        return True
+    kind = kind_of_line(first)
+    is_table = kind in (None, TABLE) or (kind is not None and kind.door == "labels")
+    return is_table and separator_of(first) in _QUOTED.sub("", first)
 
 
 def read_grid(path: Path) -> Grid:
@@ -123,6 +127,8 @@ class _Text:
         place = Place(self.file, self.number)
         if len(raw) > MAX_LINE_BYTES:
             raise InputError(place, "the line is longer than 32 MiB", "check its quotes")
+        if self.number == 1:
+            refuse_kind(kind_of_bytes(raw), place)
         if raw.startswith(UTF16_BOMS):
             raise InputError(place, "the file is UTF-16", "save it as UTF-8")
         if b"\0" in raw:

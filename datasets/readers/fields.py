@@ -6,15 +6,16 @@ they are, including blanks around them.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NoReturn
 
+from datasets.readers.file_kinds import Door, refuse_object
 from datasets.readers.jsonl import describe_type, excerpt
 from datasets.readers.spelling import is_blank
 from datasets.rows import InputError, Place, ReadNotes
+from datasets.similar import did_you_mean
 
 MAX_ID = 255
 
@@ -202,6 +203,18 @@ class Fields:
         raise InputError(self.place, wrong, remedy)
 
 
+def known_fields(raw: Any, place: Place, known: Collection[str], door: Door) -> Fields:
+    """Return the members of a file's object, which may have no other keys than `known`.
+
+    Raises InputError, which says what the file is if it belongs elsewhere.
+    """
+    try:
+        return Fields(raw, place, known=known)
+    except InputError:
+        refuse_object(raw, place, door)
+        raise
+
+
 def part_id(of: str, part: str, place: Place) -> str:
     """Return an identifier for a part that has none in its file. Raises InputError if too long."""
     return Fields({"id": f"{of}:{part}"}, place).id()
@@ -226,15 +239,9 @@ def _is_iso(value: str) -> bool:
 
 
 def _suggestion(key: str, known: Collection[str]) -> str:
-    close = difflib.get_close_matches(key.lower()[:MAX_ID], known, n=1)
-    if close:
-        return f'did you mean "{close[0]}"?'
     keys = ", ".join(known)
-    return (
-        f"remove it or put it under meta; the keys here are {keys}"
-        if "meta" in known
-        else (f"remove it; the keys here are {keys}")
-    )
+    where = " or put it under meta" if "meta" in known else ""
+    return did_you_mean(key, known, f"remove it{where}; the keys here are {keys}", excerpt)
 
 
 IN_FULL = 50

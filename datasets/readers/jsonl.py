@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeAlias
 
+from datasets.readers.file_kinds import kind_of_bytes, kind_of_line, refuse_kind
 from datasets.rows import InputError, Place
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
@@ -41,6 +42,10 @@ class LineError(Exception):
     def __init__(self, wrong: str, remedy: str) -> None:
         self.wrong, self.remedy = wrong, remedy
         super().__init__(wrong)
+
+
+class BrokenJsonError(LineError):
+    """A piece of text is not JSON at all."""
 
 
 def excerpt(value: str, limit: int = EXCERPT) -> str:
@@ -100,6 +105,8 @@ def _record(text: str, place: Place) -> dict[str, Any]:
     try:
         return _parsed(text)
     except LineError as refused:
+        if place.line == 1 and isinstance(refused, BrokenJsonError):
+            refuse_kind(kind_of_line(text), place)
         raise InputError(place, refused.wrong, refused.remedy) from None
 
 
@@ -118,6 +125,8 @@ def _raw_lines(handle: BinaryIO, file: str, number: int = 0) -> Iterator[tuple[i
 
 
 def _decoded(raw: bytes, place: Place) -> str:
+    if place.line == 1:
+        refuse_kind(kind_of_bytes(raw), place)
     if place.line == 1 and raw.startswith(UTF16_BOMS):
         raise InputError(place, "the file is UTF-16", "save it as UTF-8")
     nul = raw.find(b"\0")
@@ -143,7 +152,8 @@ def _parsed(text: str) -> dict[str, Any]:
         refuse_depth()
     except json.JSONDecodeError as error:
         remedy = "write one whole JSON object on each line"
-        raise LineError(describe_json_error(error, f" at column {error.pos + 1}"), remedy) from None
+        wrong = describe_json_error(error, f" at column {error.pos + 1}")
+        raise BrokenJsonError(wrong, remedy) from None
     return check_object(value, text, "the line")
 
 
@@ -331,6 +341,8 @@ class _Source:
         if start is None:
             self.refuse("the list is not closed", "use the whole file")
         if start != "{":
+            if number == 1 and start.isalpha():
+                refuse_kind(kind_of_line(self.text.partition("\n")[0]), Place(self.file))
             what = describe_type(_KINDS[start]) if start in _KINDS else "nothing"
             self.refuse(f"entry {number} is {what}, not an object", "write a list of objects")
 

@@ -7,7 +7,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, NoReturn
 
-from datasets.readers.fields import Fields, Tally, first_repeated
+from datasets.readers.fields import Fields, Tally, first_repeated, known_fields
 from datasets.readers.jsonl import excerpt
 from datasets.readers.tables import object_rows
 from datasets.rows import (
@@ -93,7 +93,7 @@ def read(paths: Sequence[Path], notes: ReadNotes) -> Iterator[Located]:
     for path in paths:
         for number, record in object_rows(path):
             place = Place(str(path), number)
-            query = query_of(Fields(record, place, known=QUERY))
+            query = query_of(known_fields(record, place, QUERY, "batch"))
             spans.check(query, place)
             yield Located(query, place)
     spans.finish()

@@ -17,22 +17,18 @@ from typing import Any, Literal
 
 from datasets.readers.columnar import MAGIC, read_columnar
 from datasets.readers.delimited import Grid, is_delimited, read_grid
+from datasets.readers.file_kinds import WORKBOOKS, kind_of_bytes, refuse_kind
 from datasets.readers.jsonl import CHUNK, UTF16_BOMS, excerpt, objects
 from datasets.readers.spelling import is_blank
 from datasets.readers.workbook import read_workbook
 from datasets.rows import InputError, Place, ReadNotes
+from datasets.verbs import verb_of
 
 Form = Literal["jsonl", "json", "delimited", "parquet", "xlsx"]
 Row = tuple[int, dict[str, Any]]
 
-NAMES: Mapping[Form, str] = {
-    "jsonl": "JSON Lines",
-    "json": "a JSON array",
-    "delimited": "a table with separated cells (CSV)",
-    "parquet": "Parquet",
-    "xlsx": "a workbook (xlsx)",
-}
 JSON: frozenset[Form] = frozenset(("jsonl", "json"))
+IMPORT = "import_labels"
 SCALES, ORDERS = "scales", "orders"
 """The keys of a first object that declares the scales of variables, and the orders of columns."""
 UNNAMED = "Unnamed: "
@@ -43,14 +39,6 @@ INDEX_NAMES = ("index", UNNAMED, "__index_level_")
 """How the name of a column begins that may be an index."""
 _INDEX = re.compile(rf"({UNNAMED}|__index_level_)\d+(\.\d+)*(__)?|index")
 _WHOLE = re.compile(r"-?\d+(\.0*)?", re.ASCII)
-_OTHERS = {
-    b"\x1f\x8b": ("is compressed (gzip)", "unpack it"),
-    b"\xd0\xcf\x11\xe0": (
-        "is a workbook with a password, or of an old spreadsheet (xls)",
-        "save it as xlsx without a password",
-    ),
-    b"%PDF": ("is a PDF", "give the table that it shows"),
-}
 
 
 @dataclass
@@ -83,11 +71,10 @@ def form_of(path: Path) -> Form:
         return "jsonl"
     if start.startswith(MAGIC):
         return "parquet"
-    if start.startswith(b"PK\x03\x04"):
+    kind = kind_of_bytes(start)
+    if kind in WORKBOOKS:
         return "xlsx"
-    for magic, (wrong, remedy) in _OTHERS.items():
-        if start.startswith(magic):
-            raise InputError(Place(os.fspath(path)), wrong, remedy)
+    refuse_kind(kind, Place(os.fspath(path)))
     if start.startswith(UTF16_BOMS):
         return "jsonl"
     text = start.decode("utf-8-sig", "replace")
@@ -123,14 +110,18 @@ def object_rows(path: Path) -> Iterator[Row]:
     Raises InputError for other forms, whose cells hold no lists.
     """
     form = form_of(path)
-    if form in JSON:
-        yield from _numbered(objects(path))
-    elif form == "parquet":
+    if form == "parquet":
         yield from read_columnar(path).rows
-    else:
-        wrong = f"is {NAMES[form]}, and a batch has lists within its queries"
-        remedy = "give JSON Lines, a JSON array or Parquet; labels go to tandem labels import"
+    elif form == "xlsx":
+        wrong = "the file is an Excel workbook, and a batch has lists within its queries"
+        remedy = (
+            "give JSON Lines, a JSON array or Parquet; labels, as a workbook or CSV, go to "
+            f"`{verb_of(IMPORT)}`"
+        )
         raise InputError(Place(os.fspath(path)), wrong, remedy)
+    else:
+        # Of a table with separated cells this says what it is.
+        yield from _numbered(objects(path))
 
 
 def _of_objects(form: Form, path: Path, notes: ReadNotes) -> Table:

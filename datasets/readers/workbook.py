@@ -72,12 +72,9 @@ def _check(path: Path, place: Place) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
-            kind = archive.read("mimetype", None)[:80] if _small(parts, "mimetype") else b""
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError):
         raise InputError(place, "is a broken ZIP archive or workbook", "save it again") from None
     names = {part.filename for part in parts}
-    if b"opendocument" in kind:
-        raise InputError(place, "is an OpenDocument table", "save it as xlsx or CSV")
     if "xl/workbook.bin" in names:
         raise InputError(place, "is a binary workbook (xlsb)", "save it as xlsx or CSV")
     if "[Content_Types].xml" not in names or not any(n.startswith("xl/") for n in names):
@@ -91,10 +88,6 @@ def _check(path: Path, place: Place) -> None:
         raise InputError(place, wrong, "save the sheet as CSV")
 
 
-def _small(parts: list[zipfile.ZipInfo], name: str) -> bool:
-    return any(p.filename == name and p.file_size < 200 and not p.flag_bits & 1 for p in parts)
-
-
 def _guarded(
     rows: Iterator[tuple[int, list[Any]]], place: Place
 ) -> Iterator[tuple[int, list[Any]]]:
@@ -104,7 +97,8 @@ def _guarded(
         raise
     except Exception as error:
         why = excerpt(_reason(error))
-        raise InputError(place, f"is a broken workbook ({why})", "save it again") from None
+        wrong = f"the file is an Excel workbook that cannot be read ({why})"
+        raise InputError(place, wrong, "save it again, or as CSV") from None
 
 
 def _reason(error: BaseException) -> str:

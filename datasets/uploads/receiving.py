@@ -25,6 +25,7 @@ from datasets.readers.jsonl import excerpt
 from datasets.rows import InputError, Place
 from datasets.teams import TeamError, team_for
 from datasets.uploads import launcher, quarantine
+from datasets.verbs import verb_of
 
 AN_HOUR, MAX_PER_HOUR = timedelta(hours=1), 6
 MAX_UNDECIDED = 3
@@ -42,7 +43,7 @@ class TooOftenError(Exception):
         minutes = -(-seconds // 60)
         super().__init__(
             f"the limit is {MAX_PER_HOUR} uploads per hour; try again in {minutes} minutes, "
-            "or load the files with manage.py load_batch"
+            f"or load the files with {verb_of('load_batch')}"
         )
 
 

@@ -26,6 +26,7 @@ from datasets.models import Batch, Upload
 from datasets.readers import read, recognise
 from datasets.rows import InputError, Place, Query, ReadNotes
 from datasets.uploads import quarantine
+from datasets.verbs import verb_of
 
 State = Upload.State
 AT_WORK = (State.READING, State.KEEPING)
@@ -35,7 +36,7 @@ MAX_QUERIES = 500_000
 BEAT_SECONDS = 1.0
 WARNINGS_KEPT = 500
 TOO_BIG = "the files need more memory or time than an upload may use"
-TOO_BIG_REMEDY = "split them, or load them with manage.py load_batch"
+TOO_BIG_REMEDY = f"split them, or load them with {verb_of('load_batch')}"
 
 
 @dataclass
@@ -65,7 +66,7 @@ def inspect(
             found.first.append(_shorten_query(query))
         if counts["queries"] > MAX_QUERIES:
             wrong = f"has more than {MAX_QUERIES:,} queries"
-            raise InputError(Place(str(paths[0])), wrong, "load it with manage.py load_batch")
+            raise InputError(Place(str(paths[0])), wrong, f"load it with {verb_of('load_batch')}")
     check_content(paths, counts["queries"], digest)
     counts["passages"] = len(passages)
     found.digest, found.counts = digest.hexdigest(), dict(counts)

@@ -34,6 +34,7 @@ from datasets.api.permissions import JUDGE, READ
 from datasets.api.throttling import PerReport
 from datasets.jobs import results
 from datasets.models import Job
+from datasets.verbs import verb_of
 from judging import library
 from judging.access import managed_judge, visible_judge, visible_judges
 from judging.api import serializers as examples
@@ -86,7 +87,8 @@ class Judges(List):
         "Define a judge",
         "Creates a model with its prompt, or its judge file, and its parameters, which never "
         "change afterwards, after the same checks as on the page. No request is sent to its "
-        "server. `create_judge` creates judges whose server Tandem starts itself (vLLM).",
+        f"server. `{verb_of('create_judge')}` creates judges whose server Tandem starts itself "
+        "(vLLM).",
         {201: WholeJudgeSerializer},
         tag="judges",
         request=NewJudgeSerializer,

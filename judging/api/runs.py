@@ -29,6 +29,7 @@ from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_
 from datasets.api.permissions import JUDGE, READ
 from datasets.jobs import results
 from datasets.teams import check_managed
+from datasets.verbs import verb_of
 from judging.access import (
     managed_run,
     note_call_look,
@@ -174,8 +175,8 @@ class Manifest(Resource):
     @describe_endpoint(
         "Read a run's manifest",
         "Everything that defines the run, its results in numbers, and a digest: the same "
-        "object as `judge_manifest` prints. 202 with a job if it takes more than 20 seconds, as "
-        "for the report.",
+        f"object as `{verb_of('judge_manifest')}` prints. 202 with a job if it takes more than 20 "
+        "seconds, as for the report.",
         {200: ManifestSerializer, 202: JobSerializer},
         tag="judges",
         example={"form": 2, "run": 1, "judge": {"name": "small-judge"}, "sha256": "9f2c…"},

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self
 
 from datasets.rows import InputError, Place
+from datasets.verbs import verb_of
 from judging.backends.base import Answer, BackendError
 
 PREFIX = "run"
@@ -96,8 +97,11 @@ def build_index(path: Path, growing: bool = False) -> Index:
     with open_file(path) as file:
         for offset, place, line in _lines(path, file, growing):
             if (named := parse_custom_id(line.get("custom_id"))) is None:
-                wrong = f"the custom_id {str(line.get('custom_id'))[:80]!r} is not from run_judge"
-                raise InputError(place, wrong, "give the results of a file that run_judge wrote")
+                name = str(line.get("custom_id"))[:80]
+                wrong = f"the custom_id {name!r} is not from {verb_of('run_judge')}"
+                raise InputError(
+                    place, wrong, f"give the results of a file that {verb_of('run_judge')} wrote"
+                )
             if lines and run != named[0]:
                 wrong = f"belongs to run {named[0]}, but the lines before belong to run {run}"
                 raise InputError(place, wrong, "give one file for each run")

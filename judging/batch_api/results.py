@@ -21,6 +21,7 @@ from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign
 from datasets.console import Tick
 from datasets.rows import InputError, Place
+from datasets.verbs import verb_of
 from judging import manifest
 from judging.answers.calls import Call, storable
 from judging.answers.results import ANSWERED, FINAL, Failure, Result, find_stored_results, record
@@ -136,7 +137,8 @@ def _check_digests(run: JudgeRun, index: Index, are_owed: bool) -> None:
             sent = body_sha256(sends.body(preparer.prepare(row).request))
             if index.digests[row.uid] != sent:
                 wrong = "answers a request other than the one that Tandem would send"
-                remedy = "remove the line, and start the runner in the folder that run_judge wrote"
+                remedy = "remove the line, and start the runner in the folder that "
+                remedy += f"{verb_of('run_judge')} wrote"
                 raise InputError(index.place(row.uid), wrong, remedy)
 
 
@@ -283,13 +285,13 @@ def _chunks(uids: list[uuid.UUID], size: int) -> Iterator[list[uuid.UUID]]:
 
 
 NEXT_STEPS = (
-    "Send them to vllm run-batch or a batch service, and give the file of results to run_judge "
-    "with --batch-file."
+    f"Send them to vllm run-batch or a batch service, and give the file of results to "
+    f"{verb_of('run_judge')} with --batch-file."
 )
 
 LEFT_OUT = (
-    "requests during which workers died are not included; run_judge without --batch-file and "
-    "--offline asks them one by one."
+    f"requests during which workers died are not included; {verb_of('run_judge')} without "
+    "--batch-file and --offline asks them one by one."
 )
 REST = "load their file too, or abandon them with --stop"
 

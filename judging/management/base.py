@@ -8,6 +8,7 @@ from annotation.management.base import account_called, batch_called
 from annotation.models import Campaign, Rater, rater_of
 from annotation.preparation.base import Step
 from datasets.models import Batch
+from datasets.verbs import verb_of
 from judging.preparation.review import AuthorError, find_author
 from judging.preparation.status import campaign_name
 
@@ -18,7 +19,9 @@ def work_called(step: Step, batch: Batch, judge: str) -> tuple[Campaign, Rater]:
     """Return a step's campaign over a batch, and its author."""
     campaign = Campaign.objects.filter(name=campaign_name(batch, step)).first()
     if campaign is None:
-        raise CommandError(f"{step.name} of {batch} has not started; run prepare_batch first.")
+        raise CommandError(
+            f"{step.name} of {batch} has not started; run {verb_of('prepare_batch')} first."
+        )
     try:
         return campaign, find_author(campaign, judge)
     except AuthorError as error:

@@ -81,9 +81,10 @@ class JsonParser:
                 self.verdicts.check_refusal(answer.text, has_verdict=False)
             raise
         self.verdicts.check_refusal(answer.text, has_verdict=True)
-        parts = self._parts(found.value, len(expected.units))
+        value, needed = self._form_of(found.value) or (found.value, ())
+        parts = self._parts(value, len(expected.units))
         words: list[str] = []
-        steps: list[Step] = list(found.part.steps)
+        steps: list[Step] = [*found.part.steps, *needed]
         read = [
             (unit, self._verdicts(unit, part, words, steps))
             for unit, part in zip(expected.units, parts, strict=True)
@@ -101,6 +102,19 @@ class JsonParser:
         return [first for first in firsts if first]
 
     def _fits(self, value: Any) -> bool:
+        return self._form_of(value) is not None
+
+    def _form_of(self, value: Any) -> tuple[Any, tuple[Step, ...]] | None:
+        """Return the value of the form that was asked for, and the steps by which it is found."""
+        if self._has_paths(value) or self.verdicts.as_published:
+            return (value, ()) if self._has_paths(value) else None
+        plain = with_plain_keys(value)
+        if self._has_paths(plain):
+            return plain, ("keys",)
+        inside = [each for each in nested(value) if self._has_paths(each)]
+        return (inside[0], ("wrapper",)) if len(inside) == 1 else None
+
+    def _has_paths(self, value: Any) -> bool:
         """Whether a value contains the paths. Text in braces need not be an answer."""
         heads = [self.each] if self.each is not None else list(self.paths.values())
         return any(next(values_at(value, path), None) is not None for path in heads)
@@ -133,6 +147,23 @@ class JsonParser:
             verdicts[variable.name] = self.verdicts.verdict(variable, captured)
             words += captured
         return verdicts
+
+
+def with_plain_keys(value: Any) -> Any:
+    """Return a value with its keys in lower case, and underscores for blanks and hyphens."""
+    if isinstance(value, dict):
+        plain = {re.sub(r"[\s-]+", "_", key.strip()).casefold(): v for key, v in value.items()}
+        return {k: with_plain_keys(v) for k, v in plain.items()} if len(plain) == len(value) else {}
+    return [with_plain_keys(each) for each in value] if isinstance(value, list) else value
+
+
+def nested(value: Any, depth: int = 2) -> Iterator[Any]:
+    """Yield the objects and arrays within a value, down to a depth."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for each in inner:
+        if isinstance(each, dict | list) and depth:
+            yield each
+            yield from nested(each, depth - 1)
 
 
 def _word(value: Any, table: Mapping[str, str]) -> tuple[str, tuple[Step, ...]]:

@@ -12,6 +12,8 @@ Each step that was needed is named, so that a report can count it:
 - `comments`: comments within the JSON are left out.
 - `python`: the answer is written as Python writes a dict.
 - `boolean`: true and false are read as 1 and 0, or as yes and no.
+- `keys`: keys that differ in case, blanks or hyphens are read as the ones that were asked for.
+- `wrapper`: the answer is the only one within another object or array.
 
 Each brace that holds a key of the answer must be readable, and if two different objects fit, the
 answer is ambiguous. Corrections replace single characters, so offsets in the corrected text are
@@ -281,6 +283,23 @@ def _without_comments(text: str, start: int) -> str:
     return blank(text, spans)
 
 
+def _with_plain_punctuation(text: str, start: int) -> str:
+    """Replace full-width digits and punctuation outside strings."""
+    if text.isascii():
+        return text
+    letters = list(text)
+    closing = ""
+    for at in range(start, len(text)):
+        letter = text[at]
+        if closing:
+            closing = "" if letter in closing and text[at - 1] != "\\" else closing
+        elif letter in '"“„':
+            closing = '"' if letter == '"' else "”"
+        else:
+            letters[at] = letter.translate(_WIDE)
+    return "".join(letters)
+
+
 def _from_python(text: str, start: int) -> str:
     """Replace what Python's dicts write otherwise than JSON: quotation marks and constants.
 
@@ -380,12 +399,14 @@ _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
 _CONSTANT = re.compile(r"\b(?:True|False|None)\b")
 _PYTHON = re.compile(r"'|\b(?:True|False|None)\b")
 _COMMENT = re.compile(r"//[^\n]*|/\*[\s\S]{0,2000}?\*/|#[^\n]*")
+_WIDE = str.maketrans("：，｛｝［］０１２３４５６７８９", ":,{}[]0123456789")
 _TRAILING_COMMA = re.compile(r",\s*[}\]]")
 _MEND: dict[Step, Callable[[str, int], str]] = {
     "trailing-comma": _without_trailing_commas,
     "smart-quotes": _with_plain_quotes,
     "comments": _without_comments,
     "python": _from_python,
+    "width": _with_plain_punctuation,
 }
 _MENDS: tuple[tuple[Step, ...], ...] = (
     ("trailing-comma",),
@@ -395,6 +416,8 @@ _MENDS: tuple[tuple[Step, ...], ...] = (
     ("smart-quotes", "trailing-comma"),
     ("comments", "trailing-comma"),
     ("python", "trailing-comma"),
+    ("width",),
+    ("width", "smart-quotes"),
     ("smart-quotes", "comments", "trailing-comma"),
 )
 _DECODER = json.JSONDecoder(object_pairs_hook=_unambiguous)

@@ -23,9 +23,12 @@ _NAMES = (
     r"risposta|resposta|答案|评分|評分|答え|回答)"
 )
 _ANNOUNCED = re.compile(
-    rf"(?<!\w)(?:(?:the|my|our|final|correct|best|right|overall|most \w{1, 20})\s+){{0,5}}{_NAMES}"
-    r"(?:\s+(?:for|to)\s+this\s+\w+)?(?:\s*\([^()\n]{0,40}\))?"
-    r"(?:\s*(?P<mark>[:=])\s*|\s+(?:is|was|would be|must be|should be|ist|est|es)\s*:?\s+)"
+    r"(?<![^\W\u3040-\u9fff])"
+    r"(?:(?:the|my|our|final|correct|best|right|overall|most \w{1,20})\s+){0,5}"
+    + _NAMES
+    + r"(?:\s+(?:for|to)\s+this\s+\w+)?(?:\s*\([^()\n]{0,40}\))?"
+    r"(?:\s*(?P<mark>[:=])\s*|\s+(?:is|was|would be|must be|should be|ist|est|es)\s*:?\s+|"
+    r"\s*[是为為は]\s*:?\s*|\s+[-–—]\s+)"
     r"(?:(?:is|it is|it's|option|choice|answer|letter|a|an)\s+)?",
     re.IGNORECASE,
 )
@@ -36,11 +39,17 @@ _CHOSEN = re.compile(
     r"(?:(?:rating|score|grade)\s+of\s+)?(?:(?:option|answer|choice)\s+)?:?\s*",
     re.IGNORECASE,
 )
+# Words that announce an option, but stand before other things, too.
+_SO = re.compile(
+    r"(?<!\w)(?:therefore|thus|hence|so|conclusion|final|note|nota|punteggio|puntuación|"
+    r"calificación|wertung)\s*[:=]\s*",
+    re.IGNORECASE,
+)
 _BEGINNING = re.compile(r"\s*(?:(?:the\s+)?(?:option|answer|choice|letter)\s+)?", re.IGNORECASE)
 _LINE = re.compile(r"^.*$", re.MULTILINE)
 _OPEN = "\"'“‘«([{ \t"
 _AFTER = re.compile(
-    r"[\"'”’»)\]}]*(?:\s*$|\s*\n|[.,;:!。，、](?:\s|$)|\s+[-–—(]|\s+(?:because|since|as)\b)|"
+    r"[\"'”’»)\]}]*(?:\s*$|\s*\n|[.,;:!。，、](?:\s|$|[\u3040-\u9fff])|\s+[-–—(]|\s+(?:because|since|as)\b)|"
     r"[\"'”’»]?[)\]]\s"
 )
 _LONGEST = 60
@@ -71,11 +80,11 @@ class LetterParser:
         names = tuple(variable.name for variable in variables)
         options = tuple(self.verdicts.table(variables[0]))
         places: list[tuple[int, int, bool]] = []
-        for pattern in (_ANNOUNCED, _CHOSEN, *self._markers()):
+        for pattern in (_ANNOUNCED, _CHOSEN, _SO, *self._markers()):
             for found in pattern.finditer(text):
                 groups = found.groupdict()
                 # *The answer is supported by …* is prose, and so is *Result* above a text.
-                must = pattern not in (_ANNOUNCED, _CHOSEN) or bool(groups.get("mark"))
+                must = pattern not in (_ANNOUNCED, _CHOSEN, _SO) or bool(groups.get("mark"))
                 places.append((found.start(), found.end(), must))
         if beginning := _BEGINNING.match(text):
             places.append((*beginning.span(), False))

@@ -3,10 +3,11 @@
 Only verdicts are read from it. Quotes, reasons and written answers stay as they are in the
 completion, and each place in the normal text leads back to its place there. The steps, in order:
 
-- `invisible`: zero-width and bidirectional marks, and soft hyphens, are left out.
+- `invisible`: zero-width and bidirectional marks, soft hyphens and keycaps are left out.
+- `struck-out`: words that are struck out are left out, since their author withdrew them.
 - `width`: full-width forms, the digits of other scripts, mathematical letters and unusual blanks
   are replaced by plain ones. Superscripts are not digits.
-- `html`: entities and tags that only format are left out. Struck-out text stays marked.
+- `html`: entities and tags that only format or name the answer are left out.
 - `latex`: `\\boxed{…}`, `\\text{…}`, `$…$` and the like are opened.
 - `markdown`: emphasis, code marks, headings, quotes, bullets and escapes are left out.
 
@@ -26,10 +27,13 @@ from functools import lru_cache
 from judging.parsers.base import Step
 
 Span = tuple[int, int]
-NORMAL_STEPS: tuple[Step, ...] = ("invisible", "width", "html", "latex", "markdown")
+NORMAL_STEPS: tuple[Step, ...] = ("invisible", "struck-out", "width", "html", "latex", "markdown")
 
 _INVISIBLE = re.compile(
-    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]+"
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe0e\ufe0f\u20e3\ufeff]+"
+)
+_STRUCK = re.compile(
+    r"~~(?=\S)[^~\n]{1,300}~~|<(?P<tag>s|del|strike)>[^<>]{0,300}</(?P=tag)>", re.IGNORECASE
 )
 _UNUSUAL = re.compile(r"[^\x00-\x7f]")
 _ENTITY = re.compile(r"&(?:#\d{1,6}|#x[0-9a-f]{1,6}|[a-z]{2,8}\d?);", re.IGNORECASE)
@@ -46,7 +50,7 @@ _LATEX = (
         r"\{(?P<kept>[^{}]{0,300})\}"
     ),
     re.compile(r"(?<![\\\w$])\${1,2}(?P<kept>[^\s$](?:[^$\n]{0,100}[^\s$])?)\${1,2}(?![\w$])"),
-    re.compile(r"\\(?:[,;!]|quad\b|(?:left|right)\b)"),
+    re.compile(r"\\(?:[ ,;!]|quad\b|(?:left|right)\b)"),
 )
 _NO_NUMBER = r"(?=[^\W\d]|[\[<(\"'*]|\d{1,4}[.):]\s)"
 _MARKDOWN = (
@@ -99,6 +103,8 @@ def normalise(text: str, start: int, end: int, own: Sequence[str] = ()) -> Norma
     draft = _Draft(text[start:end], list(range(start, end + 1)))
     marks = _own_marks(tuple(own))
     draft.replace("invisible", _INVISIBLE, lambda found: "")
+    if "~~" in draft.text or "<" in draft.text:
+        draft.replace("struck-out", _STRUCK, lambda found: "")
     if not draft.text.isascii():
         draft.replace("width", _UNUSUAL, _plain)
     if "&" in draft.text:
@@ -182,6 +188,8 @@ def _own_marks(own: tuple[str, ...]) -> re.Pattern[str] | None:
 @lru_cache(maxsize=4096)
 def _plain_letter(letter: str) -> str | None:
     """Return the plain form of a character, or None if it has none."""
+    if letter in "【】":
+        return "[" if letter == "【" else "]"
     category = unicodedata.category(letter)
     if category == "Zs":
         return " "

@@ -38,6 +38,7 @@ _LEAD = re.compile(
     r"decision|judge?ment|assessment|level|category|support)\s*(?:\bis\b\s*)?[:=]\s*[\"'“‘«(\[{]*\s*",
     re.IGNORECASE,
 )
+_OPTION = re.compile(r"(?:answer|option|assistant|response|choice)\s+(?=\w[\W_]*$)", re.IGNORECASE)
 _OPENERS, _STOPS = " \t\r\n\"'“‘«([{", ".,;:!。，、！"
 _CLOSERS = "\"'”’»)]}"
 _POINTS = "分点點점"
@@ -62,7 +63,7 @@ class Word:
 def marker_pattern(marker: str) -> re.Pattern[str]:
     """Compile the words that announce a verdict, in any case and spelling: Final-Score =."""
     tokens = re.findall(r"[^\W_]+|[^\w\s]", marker)
-    kinds = ["[:=]" if token == ":" else re.escape(token) for token in tokens]
+    kinds = ["[:=|]" if token == ":" else re.escape(token) for token in tokens]
     begin = r"(?<![^\W_])" if tokens and tokens[0].isalnum() else ""
     end = r"(?![^\W_])" if tokens and tokens[-1].isalnum() else ""
     return re.compile(begin + r"[\s_-]*".join(kinds) + end, re.IGNORECASE)
@@ -105,7 +106,7 @@ def sole_word(text: str, words: Iterable[str]) -> str | None:
     precede it.
     """
     bare = text.strip().lstrip(_OPENERS)
-    if lead := _LEAD.match(bare):
+    if lead := _LEAD.match(bare) or _OPTION.match(bare):
         bare = bare[lead.end() :].lstrip(_OPENERS)
     known, end = tuple(words), len(bare.rstrip(_CLOSERS + _STOPS + " \t\r\n"))
     if number := _NUMBER_AHEAD.match(bare):

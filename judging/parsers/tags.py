@@ -12,7 +12,7 @@ from itertools import chain
 
 from judging.backends.base import Answer, AskedVariable
 from judging.parsers.base import ExpectedAnswer, Reading
-from judging.parsers.codes import PLAIN, Statement, Verdicts, read_statements, variables_of
+from judging.parsers.codes import PLAIN, CodeMap, Statement, Verdicts, read_statements, variables_of
 from judging.parsers.ladder import body_of
 from judging.parsers.statements import sole_word
 
@@ -40,6 +40,14 @@ class TagsParser:
         found = chain(*(self._statements(variable, normal.text) for variable in variables))
         return read_statements(self.verdicts, unit, variables, body, normal, found)
 
+    def _said(self, inside: str, table: CodeMap) -> str | None:
+        """Return the word between two marks, which may be followed by the option's own text."""
+        head, mark, text = inside.partition(":")
+        own = self.verdicts.texts.get(head.strip().casefold())
+        if mark and own and text.strip(" .").casefold() == own.casefold():
+            return head
+        return sole_word(inside, table)
+
     def _statements(self, variable: AskedVariable, text: str) -> Iterator[Statement]:
         """Yield a statement for each opening mark, whether it can be read or not."""
         opening, closing = self.marks[variable.name]
@@ -57,7 +65,7 @@ class TagsParser:
                     yield Statement(mark.start(), begin, (variable.name,), wrong=wrong)
                 continue
             at, inside = end.end(), text[begin : end.start()]
-            said = inside if self.verdicts.as_published else sole_word(inside, table)
+            said = inside if self.verdicts.as_published else self._said(inside, table)
             word = None if said is None else self.verdicts.word(variable, said)
             wrong = "" if word else f"{inside[:80]!r} is not a verdict on {variable.name}"
             words = {variable.name: word} if word else {}

@@ -40,7 +40,7 @@ EXPLICIT = _any(
     r"wait correct(?:ion|ing) revised on_second_thoughts? hold_on hmm+ oops whoops scratch_that",
     r"i_meant i_(?:now_)?(?:change|revise|withdraw|retract) re-?consider\w* my_mistake",
     r"let_me_(?:re|correct|change|fix)\w* final_(?:answer|verdict|score|rating)",
-    r"(?:answer|verdict|score|rating)_should",
+    r"(?:answer|verdict|score|rating)_should should_(?:read|be|say|have_been) misread",
     "warte korrektur espera corrección attendez correzione",
     also="更正|等等|訂正|いや",
 )

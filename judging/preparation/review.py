@@ -21,6 +21,7 @@ from annotation.protocols.base import ItemSpec, UnitSpec
 from annotation.protocols.validation import Channel, RefusedError
 from audit.recording import record
 from datasets.rows import InputError, Place
+from datasets.verbs import verb_of
 from judging.models import JudgeCall, Review
 from judging.prompts.repair import Units, find_problems
 
@@ -124,7 +125,7 @@ def find_author(campaign: Campaign, name: str = "") -> Rater:
     if name:
         raise AuthorError(f"{name} has written nothing for {campaign}; name another")
     if not found:
-        raise AuthorError(f"no answers for {campaign} yet; run prepare_batch first")
+        raise AuthorError(f"no answers for {campaign} yet; run {verb_of('prepare_batch')} first")
     names = ", ".join(rater.name for rater in found)
     raise AuthorError(f"{campaign} has several authors: {names}; name one with --judge")
 

@@ -17,6 +17,7 @@ from annotation.people.membership import add_member, readable
 from annotation.preparation.base import Step
 from annotation.registry import STEPS
 from datasets.models import Batch
+from datasets.verbs import verb_of
 from judging.models import JudgeRun, Review
 from judging.preparation.review import count_unanswered
 
@@ -32,7 +33,9 @@ def campaign_for(batch: Batch, step: Step, by: User | None = None) -> Campaign:
     members may read and review it.
     """
     if not step.protocol:
-        raise DesignError(f"step {step.name} asks nobody; build the batch with build_batch")
+        raise DesignError(
+            f"step {step.name} asks nobody; build the batch with {verb_of('build_batch')}"
+        )
     with transaction.atomic():
         design = design_of(1, 1.0, 1.0, step.options)
         created = create_campaign(campaign_name(batch, step), step.protocol, batch, design)

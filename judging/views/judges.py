@@ -89,7 +89,7 @@ def new_judge(request: HttpRequest) -> HttpResponse:
     try:
         judge, made = define(form.definition(), form.team(), form.user)
     except JudgeError as error:
-        form.add_error(None, f"{str(error)[:1].upper()}{str(error)[1:]}.")
+        form.add_error(None, as_sentence(error))
         return _form_page(request, form, 422)
     if not made:
         form.add_error("name", "A judge has this name already; choose another.")

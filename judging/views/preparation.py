@@ -24,7 +24,7 @@ from datasets.jobs import pages as jobs
 from datasets.jobs import results
 from datasets.models import Batch
 from datasets.teams import check_managed, visible_batch
-from datasets.text import number_in
+from datasets.text import as_sentence, number_in
 from judging.access import (
     blind_page,
     check_reviewer,
@@ -88,7 +88,7 @@ def begin(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     try:
         campaign = campaign_for(batch, chosen, user)
     except DesignError as error:
-        return _page(request, batch, f"{str(error)[:1].upper()}{str(error)[1:]}.", 409)
+        return _page(request, batch, as_sentence(error), 409)
     return redirect(
         f"{reverse('judge-start', args=[judge.pk])}?{urlencode({'campaign': campaign.pk})}"
     )
@@ -316,7 +316,7 @@ def _build_result(
     except results.GoneError:
         return redirect(page)
     if "refused" in found:
-        message = f"{found['refused'][:1].upper()}{found['refused'][1:]}."
+        message = as_sentence(found["refused"])
         return _build_error(request, batch, form, authors, message)
     return redirect("batch", found["batch"])
 

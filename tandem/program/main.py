@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 
-from tandem.program.verbs import (
+from datasets.similar import most_similar
+from datasets.verbs import (
     BY_COMMAND,
     BY_WORDS,
     COMPLETION,
@@ -102,7 +102,7 @@ def run_verb(verb: Verb, arguments: list[str]) -> int:
 
 def _as_django(words: list[str]) -> int | None:
     """Run the words like manage.py. Return None if it has no such command either."""
-    if get_close_matches(words[0], first_words(), 1):
+    if most_similar(words[0], first_words()):
         return None
     from tandem.program.site import run_django
 

@@ -255,7 +255,7 @@ class TestPages:
         Job.objects.update(created_at="2020-01-01T00:00:00Z")
         shown = self.text(rita, address)
         assert "No worker has started on it" in shown
-        assert "manage.py work" in shown
+        assert "tandem work" in shown
         started: list[bool] = []
         monkeypatch.setattr("datasets.jobs.launcher.start_here", lambda: started.append(True))
         rita.post(f"/jobs/{Job.objects.get().key}/order/", {"order": "start", "next": address})

@@ -11,7 +11,9 @@ from django.test import Client
 from django.utils import timezone
 from knox.models import AuthToken
 
+from annotation.imports.grouping import Group
 from annotation.imports.importer import _check_raters, _is_imported, _unanswered, taken_names
+from annotation.label_rows import CheckedRow, LabelRow
 from annotation.models import (
     LETTERS,
     Assignment,
@@ -23,7 +25,7 @@ from annotation.models import (
     new_pseudonym,
     rater_of,
 )
-from datasets.rows import InputError
+from datasets.rows import InputError, Place
 from judging.models import FrozenError, JudgeCall, JudgeRun
 from tests.page_cast import Study, client_of, make_study, page
 
@@ -181,11 +183,16 @@ class TestTakenNames:
 
     def test_a_row_in_a_taken_name_is_refused_with_its_line(self, study: Study) -> None:
         name = rater_of(study.ada).name
-        rows: list[dict[str, Any]] = [{"rater": "free"}, {}, {"rater": 3}, {"rater": name}]
-        _check_raters(rows[:3], "free")
-        for wrong, stand_in, line in ((rows, "free", 4), (rows[:2], name, 2)):
+
+        def groups(*raters: str) -> list[Group]:
+            rows = [LabelRow("i", "u", "v", rater, "yes", place=Place("labels", line))
+                    for line, rater in enumerate(raters, 1)]  # fmt: skip
+            return [Group(r.rater, "i", 0, None, [CheckedRow(r, "u")]) for r in reversed(rows)]
+
+        _check_raters(groups("free", "free"))
+        for raters, line in ((("free", "free", "3", name), 4), ((name, name), 1)):
             with pytest.raises(InputError, match="answers on this site") as error:
-                _check_raters(wrong, stand_in)
+                _check_raters(groups(*raters))
             assert (error.value.place.file, error.value.place.line) == ("labels", line)
 
     def test_only_an_equal_older_revision_counts_as_already_imported(self, study: Study) -> None:

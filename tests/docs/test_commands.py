@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, get_commands, load_command_class
 from django.core.management.base import CommandParser
 
-from tandem.program.verbs import BY_WORDS, COMPLETION
+from datasets.verbs import BY_WORDS, COMPLETION
 from tests.cast import ROOT
 from tests.docs.markdown import inline, shell_lines, written
 

@@ -92,7 +92,7 @@ def test_without_earlier_answers_each_has_the_maximum_length(campaign: Campaign)
 def test_without_a_price_the_cost_is_unknown_with_the_reason(campaign: Campaign) -> None:
     found = estimate(model(), campaign, on=TODAY)
     assert found.cost is None
-    assert "the cost is unknown, since m has no price (create_price)" in found.sentence
+    assert "the cost is unknown, since m has no price (tandem judge price)" in found.sentence
 
 
 def test_the_price_of_the_day_applies(campaign: Campaign) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from judging import library
 from judging.backends.base import Answer
 from judging.judge_file.document import read_file
 from judging.judge_file.fixtures import asked_unit, failures
+from judging.judges import JudgeError
 from judging.models import Judge
 from judging.parsers.base import ExpectedAnswer, UnreadError
 from tests.cast import ROOT
@@ -105,3 +107,25 @@ def test_each_file_that_reads_text_has_fixtures_of_replies_as_models_write_them(
     assert sum(bool(each.fault) for each in file.fixtures) >= 8
     assert len({each.step for each in file.fixtures}) >= 4
     assert not file.shortcomings
+
+
+def test_every_version_of_a_file_is_recorded_so_that_its_judges_are_known() -> None:
+    """Whoever changes a file adds its new SHA-256 to `versions.json`, and removes none."""
+    current = {name: file.sha256 for name, file in library.files().items()}
+    assert {name: known[-1] for name, known in library.versions().items()} == current
+
+
+@pytest.mark.django_db
+def test_a_judge_of_an_earlier_version_of_a_file_is_kept() -> None:
+    file = library.files()["graded-relevance"]
+    made = judge("graded", "openai", model="m", file=file.text)
+    earlier = file.text + "# an earlier version\n"
+    Judge.objects.filter(pk=made.pk).update(file=earlier)
+    with pytest.raises(JudgeError, match="exists with another file"):
+        judge("graded", "openai", model="m", file=file.text)
+    digest = sha256(earlier.encode()).hexdigest()
+    library.versions()["graded-relevance"].insert(0, digest)
+    try:
+        assert judge("graded", "openai", model="m", file=file.text).file == earlier
+    finally:
+        library.versions()["graded-relevance"].remove(digest)

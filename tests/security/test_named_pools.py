@@ -88,6 +88,28 @@ class TestReferencesToAnotherCampaign:
         answer = rita.post("campaigns/rehearsal/", naming(named, CLOSED)).content.decode()
         assert "does not exist" not in answer
 
+    @pytest.mark.every_case
+    @each_reference
+    def test_a_similar_name_is_suggested_only_to_those_who_may_read_it(
+        self, study: Study, rita: Script, named: dict[str, Any]
+    ) -> None:
+        for name in ("Pilt", "PILOT", "Pilot2"):
+            (problem,) = assert_error(rita.post("campaigns/", naming(named, name)), 422)
+            assert CLOSED not in problem["wrong"].replace(f"'{name}'", "")
+        add_member(study.campaign, study.rita, "researcher")
+        (problem,) = assert_error(rita.post("campaigns/", naming(named, "Pilt")), 422)
+        assert f"did you mean '{CLOSED}'?" in problem["wrong"]
+
+    def test_a_similar_batch_is_suggested_only_to_those_who_may_see_it(
+        self, study: Study, rita: Script
+    ) -> None:
+        wrong = {**NEW, "batch": "harbor"}
+        (problem,) = assert_error(rita.post("campaigns/", wrong), 400)
+        assert "did you mean 'harbour'?" in problem["wrong"]
+        give_away(study.campaign.batch)
+        (problem,) = assert_error(rita.post("campaigns/", wrong), 400)
+        assert "harbour" not in problem["wrong"]
+
     def test_the_page_does_not_offer_another_teams_campaign(self, browser: Client) -> None:
         form = {"protocol": "report-coverage", "batch": "harbour", "name": "Mine", "seed": "3",
                 "raters_per_item": "2", "overlap": "1", "human_share": "1", "items": "fixed",

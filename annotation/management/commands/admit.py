@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.gold.scoring import MAX_ADMISSION_REASON, admit
-from annotation.management.base import campaign_called
+from annotation.management.base import campaign_called, rater_called
 from annotation.models import Rater
 from datasets.console import Command as BaseCommand
 
@@ -25,11 +25,12 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         campaign = campaign_called(options["campaign"])
-        rater = Rater.objects.filter(name=options["rater"], kind=Rater.Kind.HUMAN).first()
-        if rater is None:
-            raise CommandError(
-                f"There is no person {options['rater']!r}; give a rater's name from the labels."
-            )
+        rater = rater_called(
+            options["rater"],
+            "person",
+            "give a rater's name from the labels",
+            kind=Rater.Kind.HUMAN,
+        )
         reason = options["reason"].strip()
         if not 0 < len(reason) <= MAX_ADMISSION_REASON:
             raise CommandError(f"Give a reason of up to {MAX_ADMISSION_REASON} characters.")

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.management.base import campaign_called
+from annotation.management.base import any_account_called, campaign_called, rater_called
 from annotation.models import Campaign, Membership, Rater, User
 from annotation.people import membership
 from annotation.people.accounts import CampaignRater, campaign_raters
@@ -109,17 +109,11 @@ def _settings(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
 
 
 def _account(name: str) -> User:
-    user = User.objects.filter(username=name).first()
-    if user is None:
-        raise CommandError(f"There is no account {name!r}; create it, or invite the person.")
-    return user
+    return any_account_called(name, "create it, or invite the person")
 
 
 def _rater(name: str) -> Rater:
-    rater = Rater.objects.filter(name=name).first()
-    if rater is None:
-        raise CommandError(f"There is no rater {name!r}; raters go by the names of exports.")
-    return rater
+    return rater_called(name, "rater", "raters go by the names of exports")
 
 
 def _facts(campaign: Campaign) -> Iterator[str]:

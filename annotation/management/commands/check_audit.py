@@ -11,6 +11,7 @@ from audit.models import Seal
 from audit.seals import count_unsealed, find_broken_seals, is_seal
 from datasets.console import FAULTS_FOUND
 from datasets.console import Command as BaseCommand
+from datasets.verbs import verb_of
 
 
 class Command(BaseCommand):
@@ -23,8 +24,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--head",
             metavar="DIGEST",
-            help="a digest that seal_audit printed and that you stored outside the site; if "
-            "the trail was rewritten, no seal has this digest",
+            help=f"a digest that {verb_of('seal_audit')} printed and that you stored outside the "
+            "site; if the trail was rewritten, no seal has this digest",
         )
 
     def run(self, **options: Any) -> None:

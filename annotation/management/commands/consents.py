@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.assignments.withdrawal import revoke_consent
-from annotation.management.base import campaign_called
+from annotation.management.base import campaign_called, rater_called
 from annotation.models import Campaign, Rater
 from annotation.people.consent import consent_lines
 from annotation.people.membership import PeopleError
@@ -45,9 +45,7 @@ class Command(BaseCommand):
             self.say(f"Nobody has agreed to anything in campaign {campaign.name!r}: {what}.")
 
     def revoke(self, campaign: Campaign, name: str) -> None:
-        rater = Rater.objects.filter(name=name, kind=Rater.Kind.HUMAN).first()
-        if rater is None:
-            raise CommandError(f"There is no person {name!r}; give the pseudonym of exports.")
+        rater = rater_called(name, "person", "give the pseudonym of exports", kind=Rater.Kind.HUMAN)
         try:
             number = revoke_consent(campaign, rater)
         except PeopleError as error:

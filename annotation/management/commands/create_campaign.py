@@ -13,7 +13,7 @@ from annotation.campaign_setup.creation import create_campaign
 from annotation.campaign_setup.dry_run import AssumptionError, Assumptions, sentences, simulate
 from annotation.campaigns.design import Design, DesignError, design_of
 from annotation.campaigns.settings import CampaignSettings
-from annotation.management.base import add_settings_arguments, read_settings
+from annotation.management.base import add_settings_arguments, batch_called, read_settings
 from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand
 from datasets.console import add_team_option, team_option
@@ -78,9 +78,7 @@ class Command(BaseCommand):
         )
 
     def run(self, **options: Any) -> None:
-        batch = Batch.objects.filter(name=options["batch"]).first()
-        if batch is None:
-            raise CommandError(f"There is no batch {options['batch']!r}; load it with load_batch.")
+        batch = batch_called(options["batch"])
         try:
             design = design_of(
                 options["raters_per_item"],

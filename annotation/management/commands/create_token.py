@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from annotation.management.base import any_account_called
 from annotation.models import User
 from datasets.api.permissions import SCOPES
 from datasets.api_tokens import (
@@ -20,6 +21,7 @@ from datasets.api_tokens import (
 )
 from datasets.console import Command as BaseCommand
 from datasets.models import Grant
+from datasets.verbs import verb_of
 
 
 class Command(BaseCommand):
@@ -53,10 +55,7 @@ class Command(BaseCommand):
         )
 
     def run(self, **options: Any) -> None:
-        user = User.objects.filter(username=options["user"]).first()
-        if user is None:
-            name = options["user"]
-            raise CommandError(f"There is no account {name!r}; create it with create_account.")
+        user = any_account_called(options["user"], f"create it with {verb_of('create_account')}")
         if options["list"]:
             for grant in tokens_of(user):
                 self.say(_line(grant))

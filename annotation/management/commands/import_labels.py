@@ -8,8 +8,10 @@ from typing import Any
 
 from annotation.imports.files import FORMATS
 from annotation.imports.importer import ImportReport, import_labels
+from annotation.imports.index import ImportOptions
 from annotation.management.base import campaign_called
 from datasets.console import Command as BaseCommand
+from datasets.options import add_arguments, options_of, values_of
 
 SHOWN = 20
 
@@ -21,12 +23,8 @@ class Command(BaseCommand):
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
         parser.add_argument("--campaign", required=True)
         parser.add_argument("--rater", help="the rater, if the file names none")
-        parser.add_argument(
-            "--wide",
-            metavar="VARIABLE",
-            help="the files have one column for each rater, with labels of VARIABLE",
-        )
         parser.add_argument("--format", choices=FORMATS, help="recognised if left out")
+        add_arguments(parser, options_of(ImportOptions))
 
     def run(self, **options: Any) -> None:
         campaign = campaign_called(options["campaign"])
@@ -37,7 +35,7 @@ class Command(BaseCommand):
                 options["rater"],
                 options["format"],
                 tick,
-                options["wide"],
+                ImportOptions(**values_of(options_of(ImportOptions), options)),
             )
         self.tell(report)
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.urls import reverse
 
-from annotation.models import User
+from annotation.management.base import any_account_called
 from annotation.people.log_in_links import log_in_key
 from annotation.people.membership import PeopleError
 from datasets.console import Command as BaseCommand
@@ -31,9 +31,7 @@ class Command(BaseCommand):
         )
 
     def run(self, **options: Any) -> None:
-        user = User.objects.filter(username=options["name"]).first()
-        if user is None:
-            raise CommandError(f"There is no account {options['name']!r}; see the list of people.")
+        user = any_account_called(options["name"], "see the list of people")
         try:
             key = log_in_key(user)
         except PeopleError as error:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from annotation.management.base import any_account_called
 from annotation.models import Rater, User
 from annotation.people import accounts, identities, login_limits, second_factor
 from annotation.people.membership import PeopleError
@@ -62,9 +63,7 @@ class Command(BaseCommand):
         )
 
     def run(self, **options: Any) -> None:
-        user = User.objects.filter(username=options["name"]).first()
-        if user is None:
-            raise CommandError(f"There is no account {options['name']!r}; see the list of people.")
+        user = any_account_called(options["name"], "see the list of people")
         try:
             for line in self._apply_change(user, options):
                 self.say(line)

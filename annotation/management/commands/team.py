@@ -9,13 +9,15 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db.models import Count
 
+from annotation.management.base import any_account_called
 from annotation.models import User
 from annotation.people import teams
 from annotation.people.teams import thing_named
 from datasets.console import Command as BaseCommand
-from datasets.console import unknown_name_error
 from datasets.models import Share, Team, TeamMember
+from datasets.similar import did_you_mean
 from datasets.teams import NotManagedError, TeamError, kinds, team_named, visible_teams
+from datasets.verbs import verb_of
 
 USAGE = {
     "list": "",
@@ -108,7 +110,9 @@ class Command(BaseCommand):
 
     def _share(self, kind: str, name: str, by: User | None, options: dict[str, Any]) -> None:
         team, right = _required_team(options["with_team"], "--with"), options["right"]
-        teams.share(thing_named(kind, name), team, None if right == "none" else right, by)
+        teams.share(
+            thing_named(kind, name, hints=True), team, None if right == "none" else right, by
+        )
         what = f"{kind.capitalize()} {name!r}"
         done = (
             f"no longer shared with {team}"
@@ -119,7 +123,7 @@ class Command(BaseCommand):
 
     def _move(self, kind: str, name: str, by: User | None, options: dict[str, Any]) -> None:
         team = _required_team(options["to_team"], "--to")
-        consequences = teams.move(thing_named(kind, name), team, by)
+        consequences = teams.move(thing_named(kind, name, hints=True), team, by)
         self.say(f"Moved {kind} {name!r} to team {team.name!r}.")
         for sentence in consequences:
             self.say(sentence)
@@ -134,11 +138,8 @@ class Command(BaseCommand):
 
 
 def _account(name: str) -> User:
-    user = User.objects.filter(username=name, is_guest=False).first()
-    if user is None:
-        known = User.objects.filter(is_guest=False).values_list("username", flat=True)
-        raise unknown_name_error("account", name, known, "create it with create_account")
-    return user
+    remedy = f"create it with {verb_of('create_account')}"
+    return any_account_called(name, remedy, is_guest=False)
 
 
 def _team(name: str, by: User | None) -> Team:
@@ -146,7 +147,9 @@ def _team(name: str, by: User | None) -> Team:
         return team_named(name)
     team = visible_teams(by).filter(name=name).first()
     if team is None:
-        raise TeamError(f"there is no team {name!r} that {by.username} is in; correct the name")
+        known = visible_teams(by).values_list("name", flat=True)
+        hint = did_you_mean(name, known, "correct the name")
+        raise TeamError(f"there is no team {name!r} that {by.username} is in; {hint}")
     return team
 
 

@@ -16,6 +16,7 @@ from datasets.lineage import count_lines
 from datasets.loading import LoadReport, load_batch
 from datasets.models import Batch
 from datasets.readers import READERS
+from datasets.verbs import verb_of
 
 SHOWN = 20
 
@@ -52,7 +53,9 @@ class Command(BaseCommand):
         source = Batch.objects.filter(name=options["extends"]).first()
         if source is None:
             known = Batch.objects.values_list("name", flat=True)
-            raise unknown_name_error("batch", options["extends"], known, "load it with load_batch")
+            raise unknown_name_error(
+                "batch", options["extends"], known, f"load it with {verb_of('load_batch')}"
+            )
         try:
             with self.progress("queries", source.counts.get("queries")) as tick:
                 made = extend_batch(

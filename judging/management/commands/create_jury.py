@@ -10,6 +10,8 @@ from django.core.management.base import CommandError
 from annotation.management.base import campaign_called
 from annotation.models import Rater
 from datasets.console import Command as BaseCommand
+from datasets.similar import did_you_mean
+from datasets.verbs import verb_of
 from judging.jury import RULES, Jury, JuryError, convene, create_jury, jury_of_samples
 
 
@@ -50,5 +52,7 @@ class Command(BaseCommand):
 def _rater(name: str) -> Rater:
     rater = Rater.objects.filter(name=name).first()
     if rater is None:
-        raise JuryError(f"there is no judge {name!r}; create it with create_judge")
+        judges = Rater.objects.filter(kind=Rater.Kind.JUDGE).values_list("name", flat=True)
+        hint = did_you_mean(name, judges, f"create it with {verb_of('create_judge')}")
+        raise JuryError(f"there is no judge {name!r}; {hint}")
     return rater

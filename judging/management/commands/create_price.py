@@ -16,6 +16,7 @@ from datasets.console import Command as BaseCommand
 from datasets.console import add_team_option, team_option
 from datasets.models import Team
 from datasets.teams import there_are_several
+from datasets.verbs import verb_of
 from judging.list_prices import (
     LONGEST_MODEL,
     ListPrice,
@@ -100,7 +101,7 @@ class Command(BaseCommand):
         several = there_are_several()
         for price in Price.objects.filter(**filters).select_related("team"):
             whose = f" for team {price.team}" if several else ""
-            self.say(_line(price, f"stored with create_price{whose}"))
+            self.say(_line(price, f"stored with {verb_of('create_price')}{whose}"))
         for listed in list_prices():
             if model in ("", listed.model):
                 where = f"list price for {listed.host}, {listed.source}"

@@ -10,6 +10,7 @@ from django.core.management.base import CommandError
 from annotation.management.base import print_lines
 from annotation.protocols import PROTOCOLS
 from datasets.console import unknown_name_error
+from datasets.verbs import verb_of
 from judging import library
 from judging.management.commands.create_judge import Command as CreateJudge
 
@@ -38,7 +39,9 @@ class Command(CreateJudge):
             return
         name = options["library_file"]
         if name not in library.names():
-            raise unknown_name_error("judge file", name, library.names(), "see judge_library list")
+            raise unknown_name_error(
+                "judge file", name, library.names(), f"see {verb_of('judge_library')} list"
+            )
         if options["action"] == "show":
             print_lines(self.stdout, [library.text_of(name)])
             return

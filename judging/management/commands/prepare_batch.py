@@ -9,6 +9,7 @@ from django.core.management.base import CommandError
 
 from annotation.campaigns.design import DesignError
 from annotation.registry import STEPS
+from datasets.verbs import verb_of
 from judging.management.base import account_called, batch_called
 from judging.management.commands.run_judge import Command as RunJudge
 from judging.preparation.status import campaign_for
@@ -17,7 +18,8 @@ from judging.preparation.status import campaign_for
 class Command(RunJudge):
     help = (
         "Have a judge write for a preparation step, or continue where it was interrupted. Review "
-        "its answers with review_batch, and create a new batch from them with build_batch."
+        f"its answers with {verb_of('review_batch')}, and create a new batch from them with "
+        f"{verb_of('build_batch')}."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

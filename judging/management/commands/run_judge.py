@@ -20,6 +20,7 @@ from annotation.management.base import campaign_called
 from annotation.models import Campaign
 from datasets.console import FAULTS_FOUND, unknown_name_error
 from datasets.console import Command as BaseCommand
+from datasets.verbs import verb_of
 from judging import lanes
 from judging.backends.base import Findings, SetupError
 from judging.batch_api import offline, results
@@ -70,7 +71,7 @@ class Command(BaseCommand):
             "--most-cost",
             type=us_dollars,
             metavar="USD",
-            help="stop after this many US dollars, by the prices of create_price",
+            help=f"stop after this many US dollars, by the prices of {verb_of('create_price')}",
         )
         how = parser.add_mutually_exclusive_group()
         how.add_argument("--queue", action="store_true", help="leave it to the workers")
@@ -173,7 +174,7 @@ class Command(BaseCommand):
         transaction.on_commit(lambda: ring(run.pk))
         self.say(
             f"Queued {run} of judge {judge} over {campaign}. The workers take it up "
-            "(celery -A config worker); run_judge without --queue says how far it is."
+            f"(celery -A config worker); {verb_of('run_judge')} without --queue says how far it is."
         )
 
     def foreground(self, campaign: Campaign, judge: Judge, terms: Terms) -> None:
@@ -282,7 +283,7 @@ def judge_called(name: str) -> Judge:
     judge = Judge.objects.select_related("rater").filter(rater__name=name).first()
     if judge is None:
         known = Judge.objects.values_list("rater__name", flat=True)
-        raise unknown_name_error("judge", name, known, "create it with create_judge")
+        raise unknown_name_error("judge", name, known, f"create it with {verb_of('create_judge')}")
     return judge
 
 

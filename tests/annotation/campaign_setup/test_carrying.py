@@ -254,7 +254,9 @@ def test_another_protocol_and_an_unknown_campaign_are_refused(tmp_path: Path) ->
             "--continues", "old",
         )  # fmt: skip
     for dry in ((), ("--dry-run",)):
-        with pytest.raises(CommandError, match="there is no campaign 'odl' to continue"):
+        with pytest.raises(
+            CommandError, match=r"'odl', which does not exist; did you mean 'old'\?$"
+        ):
             continued("b", *dry, of="odl")
     assert not Assignment.objects.filter(item__campaign__name="x").exists()
 

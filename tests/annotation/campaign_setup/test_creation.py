@@ -285,7 +285,9 @@ class TestRefusals:
         assert "campaign 'other' does not ask which passages are relevant" in said
 
     def test_an_unknown_batch_is_refused(self) -> None:
-        with pytest.raises(CommandError, match="There is no batch 'x'; load it with load_batch"):
+        with pytest.raises(
+            CommandError, match="There is no batch 'x'; load it with tandem batch load"
+        ):
             campaign_of("report-coverage", batch="x")
 
     def test_a_batch_without_items_for_the_protocol_is_refused(self, many: str) -> None:

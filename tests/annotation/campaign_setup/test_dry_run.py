@@ -148,7 +148,7 @@ class TestRefusals:
         assert simulate("another", "report-coverage", many, Design()).items == 40
 
     def test_too_many_items_for_a_page_are_refused(self, many: Batch) -> None:
-        with pytest.raises(DesignError, match="more than 10 items; use create_campaign"):
+        with pytest.raises(DesignError, match="more than 10 items; use tandem campaign create"):
             simulate("c", "report-coverage", many, Design(), most=10)
 
     def test_the_maximum_of_items_for_a_page_is_accepted(self, many: Batch) -> None:

@@ -316,8 +316,10 @@ class TestSettings:
 
     def test_an_unreadable_campaign_cannot_be_named(self, study: Study) -> None:
         check_named("practice_of", study.campaign.name, study.rita)
-        check_named("practice_of", "nowhere", None)
+        check_named("practice_of", study.campaign.name, None)
         check_named("practice_of", "", study.ada)
+        with pytest.raises(DesignError, match="which does not exist"):
+            check_named("practice_of", "nowhere", None)
         for field, message in (
             ("practice_of", "practice names"),
             ("prerequisite", "option prereq"),

@@ -233,7 +233,7 @@ class TestLines:
 
     def test_an_unknown_campaign_is_named(self, db: None, tmp_path: Path) -> None:
         path = write_lines(tmp_path / "l.jsonl", [GOOD])
-        assert refusal(path) == "There is no campaign 'c'; create it with create_campaign."
+        assert refusal(path) == "There is no campaign 'c'; create it with tandem campaign create."
 
 
 class TestCsv:

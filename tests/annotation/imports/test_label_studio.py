@@ -9,7 +9,8 @@ import pytest
 
 from annotation.answers.submission import REASONS
 from annotation.imports.index import KnownItems
-from annotation.imports.label_studio import Choice, Highlight, StudioAnswer, rows_of_answers
+from annotation.imports.label_studio import Choice, Highlight, StudioAnswer
+from annotation.imports.label_studio_rows import EMPTY, SKIPPED, WITHDRAWN, rows_of_answers
 from annotation.label_rows import LabelRow, SpanRow
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
@@ -122,7 +123,8 @@ def test_a_key_shared_by_two_kinds_of_unit_gets_no_kind() -> None:
     [
         (said(Choice("matched", "yes"), task="8"), 'task "8" is not a unit of campaign \'c\''),
         (said(Choice("mood", "good")), 'task "7" is not a unit of campaign \'c\''),
-        (said(), 'task "7" could be any of 2 units of campaign \'c\''),
+        (said(missing={"matched": "unreadable"}),
+         'task "7" could be any of 2 units of campaign \'c\''),
         (said(Choice("matched", "yes"), Choice("holds_points", "yes")),
          'task "7" could be any of 2 units of campaign \'c\''),
     ],
@@ -136,7 +138,7 @@ def test_a_task_that_matches_no_unit_or_several_is_refused(
 def test_two_items_of_one_query_are_told_apart_by_their_questions() -> None:
     two = known("key-point-writing", i=("7", [("passage", "p")]), j=("7", [("key-point", "k")]))
     assert [row.item for row in rows(two, said(Choice("matched", "yes")))] == ["j"]
-    assert "any of 2 units" in refused(two, said())
+    assert "any of 2 units" in refused(two, said(missing={"matched": "unreadable"}))
 
 
 @pytest.mark.parametrize(
@@ -207,7 +209,10 @@ def test_a_missing_label_has_the_reason_from_the_file(reason: str) -> None:
     [
         (said(declined=True), {"valid", "false_premise", "information_seeking"}),
         (said(declined=True, missing={"valid": "declined"}), {"valid"}),
-        (said(Choice("valid", "yes"), declined=True), set()),
+        (
+            said(Choice("valid", "yes"), declined=True),
+            {"valid", "false_premise", "information_seeking"},
+        ),
         (said(declined=False), set()),
         (said(declined=True, item="x", unit="y"), set()),
     ],
@@ -225,3 +230,35 @@ def test_a_skipped_task_declines_all_unconditional_variables(
 )
 def test_an_unknown_reason_is_refused(reason: Any, message: str) -> None:
     assert refused(TYPING, said(missing={"valid": reason})) == f"missing is {message}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "skipped"),
+    [
+        (said(empty=True), {f"annotations {EMPTY}": 1}),
+        (said(empty=True, rater_kind="judge"), {f"predictions {EMPTY}": 1}),
+        (said(empty=True, task="8"), {f"annotations {EMPTY}": 1}),
+        (said(), {}),
+        (said(declined=True), {SKIPPED: 1}),
+        (said(Choice("valid", "yes"), declined=True), {SKIPPED: 1, WITHDRAWN: 1}),
+        (said(Choice("valid", "yes"), Choice("false_premise", "no"), declined=True),
+         {SKIPPED: 1, WITHDRAWN: 2}),
+        (said(declined=True, missing={"valid": "unreadable"}), {}),
+    ],
+)  # fmt: skip
+def test_an_answer_without_a_label_is_counted_with_its_meaning(
+    answer: StudioAnswer, skipped: dict[str, int]
+) -> None:
+    notes = ReadNotes()
+    found = rows(TYPING, answer, notes=notes)
+    assert notes.skipped == skipped
+    assert all(row.value is None for row in found)
+
+
+def test_a_skipped_task_with_several_units_is_counted_and_does_not_refuse_the_file() -> None:
+    notes = ReadNotes()
+    assert rows(WRITING, said(declined=True), notes=notes) == []
+    assert notes.skipped == {
+        "annotations of skipped tasks with several units, of which the file names none": 1
+    }
+    assert refused(WRITING, said(declined=True, task="8")).startswith('task "8" is not a unit')

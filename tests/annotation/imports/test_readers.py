@@ -18,6 +18,7 @@ from annotation.imports.responses import looks_like_responses, quote_rows, read_
 from annotation.label_rows import LabelRow, SpanRow, as_line
 from annotation.spreadsheet import write_rows
 from datasets.rows import InputError, Place, ReadNotes
+from tests.annotation.imports.test_label_studio import COVERAGE
 
 pytestmark = pytest.mark.every_case
 
@@ -472,7 +473,7 @@ class TestLabelStudio:
     ) -> tuple[list[StudioAnswer], ReadNotes]:
         notes = ReadNotes()
         path = file(json.dumps([task]).encode(), "tasks.json")
-        return list(read_label_studio(path, StandIn(rater), notes)), notes
+        return list(read_label_studio(path, StandIn(rater), notes, COVERAGE)), notes
 
     def one(self, file: File, annotation: Line, **task: Any) -> StudioAnswer:
         ((said),), _ = self.said(file, {"id": 5, "annotations": [annotation], **task})
@@ -567,7 +568,7 @@ class TestLabelStudio:
     @pytest.mark.parametrize("chosen", [[], ["a", "b"]])
     def test_a_control_with_several_choices_is_refused(self, file: File, chosen: list[str]) -> None:
         with pytest.raises(InputError, match=f"has {len(chosen)} choices; give one"):
-            self.one(file, {"result": [result("choices", choices=chosen)]})
+            self.one(file, {"result": [result("choices", "answerable", choices=chosen)]})
 
     def test_other_results_are_counted_and_skipped(self, file: File) -> None:
         results = [result("polygon"), result("polygon"), {"value": {}}, result("rating", rating=1)]

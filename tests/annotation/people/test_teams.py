@@ -223,7 +223,7 @@ class TestSeveralTeams:
         with pytest.raises(CommandError, match="belongs to another team than bridges"):
             run(*new, "--team", "bridges")
         run(*new, "--team", "main")
-        with pytest.raises(CommandError, match="There is no team 'mian'; there are bridges, main"):
+        with pytest.raises(CommandError, match=r"There is no team 'mian'; did you mean 'main'\?$"):
             run("create_judge", "w", "--backend", "lexical", "--team", "mian")
 
 
@@ -483,7 +483,9 @@ class TestSharingAndMoving:
         assert "batch harbour: shared with bridges, to read" in output
         assert "campaign Pilot: moved to bridges" in output
         assert "bridges: 1 campaign\n  olga, owner" in run("team", "list")
-        with pytest.raises(CommandError, match="There is no campaign 'Pilto'; correct the name"):
+        with pytest.raises(
+            CommandError, match=r"There is no campaign 'Pilto'; did you mean 'Pilot'\?$"
+        ):
             run("team", "move", "campaign", "Pilto", "--to", "main")
         with pytest.raises(CommandError, match="Only an admin may move; olga is not an admin"):
             run("team", "move", "campaign", "Pilot", "--to", "main", "--by", "olga")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -65,8 +66,8 @@ def test_a_task_with_a_single_text_becomes_a_query_and_a_report() -> None:
 def test_annotations_are_counted_as_left_out() -> None:
     _, notes = read(FILE)
     assert notes.skipped == {
-        "annotations, which import_labels reads": 2,
-        "predictions, which import_labels reads": 1,
+        "annotations, which tandem labels import reads": 2,
+        "predictions, which tandem labels import reads": 1,
     }
 
 
@@ -104,3 +105,11 @@ def test_a_task_with_an_ambiguous_text_is_refused(tmp_path: Path, data: Row) -> 
 def test_annotations_that_are_not_a_list_are_refused(tmp_path: Path) -> None:
     file = tasks(tmp_path, {"text": "t"}, annotations={})
     assert refusal(lambda: label_studio.read([file], ReadNotes()), file, 1).remedy
+
+
+@pytest.mark.parametrize("piece", ["<", "<img ", "a.", "/data/a ", "a.jpg", "https://"])
+def test_a_long_text_is_read_in_no_time(tmp_path: Path, piece: str) -> None:
+    began = perf_counter()
+    (query,), _ = read(tasks(tmp_path, {"text": "Text: " + piece * 100_000}))
+    assert query.text.endswith(piece)
+    assert perf_counter() - began < 2

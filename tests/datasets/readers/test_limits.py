@@ -277,7 +277,10 @@ class TestLabelStudio:
     def test_a_url_is_not_taken_as_the_text_of_a_task(self, tmp_path: Path, address: str) -> None:
         path = jsonl(tmp_path / "b.jsonl", {"id": 1, "data": {"image": address}})
         error = refusal(lambda: label_studio.read([path], ReadNotes()), path, 1)
-        assert error.wrong == "the task has several texts, and none under a known key"
+        assert error.wrong == (
+            '"image" of data is the address of an image, a recording or a file, not a text: '
+            f'"{address}"'
+        )
 
     def test_a_task_without_a_text_is_refused(self, tmp_path: Path) -> None:
         path = jsonl(tmp_path / "b.jsonl", {"id": 1, "data": {"context": "c", "n": 1}})
@@ -293,8 +296,8 @@ class TestLabelStudio:
         found = [each.query.id for each in label_studio.read([one, two], notes)]
         assert found == ["1", "2"]
         assert notes.skipped == {
-            "annotations, which import_labels reads": 2,
-            "predictions, which import_labels reads": 1,
+            "annotations, which tandem labels import reads": 2,
+            "predictions, which tandem labels import reads": 1,
         }
 
 

@@ -29,7 +29,7 @@ def test_a_native_query_is_recognised_despite_a_misspelt_key(
 
 
 def test_an_unrecognised_file_is_refused_with_the_known_formats(tmp_path: Path) -> None:
-    file = jsonl(tmp_path / "b.jsonl", {"item": "r1", "unit": "q1", "variable": "x"})
+    file = jsonl(tmp_path / "b.jsonl", {"topic": "r1", "words": "q1"})
     error = refusal(lambda: read([file]), file, 1)
     assert "crux, clapnq, garage, label-studio, native" in error.remedy
 

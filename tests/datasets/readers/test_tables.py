@@ -52,7 +52,6 @@ class TestSeparatedCells:
             b"sep=\t\r\na\tb\r\n1\tx;y\r\n",
             b"sep=|\na|b\n1|x;y\n",
             b'"a","b"\n"1","x;y"\n',
-            b" a , b\n1,x;y\n",
         ],
     )
     @pytest.mark.parametrize("name", ["f.csv", "f.tsv", "f.txt", "f.jsonl"])
@@ -62,6 +61,9 @@ class TestSeparatedCells:
         path = file(raw, name)
         assert form_of(path) == "delimited"
         assert [row for _, row in read(path)] == [{"a": "1", "b": "x;y"}]
+
+    def test_blanks_around_names_of_columns_are_no_part_of_them(self, file: File) -> None:
+        assert read(file(b" a , b\n1,x\n")) == [(2, {"a": "1", "b": "x"})]
 
     @pytest.mark.parametrize("blank", [b",,\n", b" ,\xc2\xa0,\n", b"\n"])
     def test_rows_of_separators_alone_are_skipped(self, file: File, blank: bytes) -> None:

@@ -87,9 +87,13 @@ def test_escaped_characters_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("b.xlsx", b"PK\x03\x04 and nothing", "is a broken ZIP archive or workbook; save it again"),
-        ("b.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "of an old spreadsheet (xls); save it as"),
-        ("b.csv.gz", b"\x1f\x8b\x08", "is compressed (gzip); unpack it"),
+        (
+            "b.xlsx",
+            b"PK\x03\x04 and xl/ alone",
+            "is a broken ZIP archive or workbook; save it again",
+        ),
+        ("b.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is an old Office file, such as .xls or"),
+        ("b.csv.gz", b"\x1f\x8b\x08", "is a gzip archive; unpack it"),
     ],
 )
 def test_other_binary_files_are_named(tmp_path: Path, name: str, content: bytes, said: str) -> None:
@@ -113,10 +117,13 @@ def archive_of(path: Path, parts: dict[str, bytes]) -> Path:
         ({"labels.csv": b"a\n1\n"}, "is a ZIP archive; unpack it"),
         (
             {"mimetype": b"application/vnd.oasis.opendocument.spreadsheet", "content.xml": b""},
-            "is an OpenDocument table; save it as xlsx or CSV",
+            "is an OpenDocument spreadsheet; save the sheet as CSV",
         ),
         ({"[Content_Types].xml": b"", "xl/workbook.bin": b""}, "is a binary workbook (xlsb)"),
-        ({"[Content_Types].xml": b"<x/>", "xl/workbook.xml": b"<x/>"}, "is a broken workbook"),
+        (
+            {"[Content_Types].xml": b"<x/>", "xl/workbook.xml": b"<x/>"},
+            "is an Excel workbook that cannot be read",
+        ),
     ],
 )
 def test_other_archives_are_named(tmp_path: Path, parts: dict[str, bytes], said: str) -> None:
@@ -168,7 +175,7 @@ class TestHostileWorkbooks:
             return bomb + content.replace(b"<v>1</v>", b"<v>&a11;</v>")
 
         path = patched(book(tmp_path / "b.xlsx", ["a"], [1]), change)
-        with pytest.raises(InputError, match=r"is a broken workbook \(.*Entit.*Forbidden"):
+        with pytest.raises(InputError, match=r"workbook that cannot be read \(.*Entit.*Forbidden"):
             rows(path)
 
     def test_a_file_on_the_server_is_not_read(self, tmp_path: Path) -> None:
@@ -182,5 +189,5 @@ class TestHostileWorkbooks:
             return bomb + content.replace(b"<v>1</v>", b"<v>&a;</v>")
 
         path = patched(book(tmp_path / "b.xlsx", ["a"], [1]), change)
-        with pytest.raises(InputError, match=r"is a broken workbook \(.*Entit.*Forbidden"):
+        with pytest.raises(InputError, match=r"workbook that cannot be read \(.*Entit.*Forbidden"):
             rows(path)

@@ -346,7 +346,10 @@ def test_a_result_after_an_error_is_taken(
     [
         (lambda ls: [*ls, ls[0]], "results.jsonl, line 13: repeats the custom_id of line 1"),
         (lambda ls: [*ls, ls[0] | {"custom_id": "x"}], "line 13: the custom_id 'x' is not from"),
-        (lambda ls: [*ls, {"response": {}}], "line 13: the custom_id 'None' is not from run_judge"),
+        (
+            lambda ls: [*ls, {"response": {}}],
+            "line 13: the custom_id 'None' is not from tandem judge run",
+        ),
         (
             lambda ls: [*ls, ls[0] | {"custom_id": ls[0]["custom_id"][:-2] + "zz"}],
             "line 13: the custom_id",

@@ -60,5 +60,5 @@ def test_results_of_another_run_or_without_an_id_are_refused(tmp_path: Path) -> 
     other = {**line, "custom_id": f"run-13-{uuid.UUID(int=8)}"}
     with pytest.raises(InputError, match="to run 13, but the lines before belong to run 12"):
         build_index(written(tmp_path, line, other))
-    with pytest.raises(InputError, match="'mine' is not from run_judge"):
+    with pytest.raises(InputError, match="'mine' is not from tandem judge run"):
         build_index(written(tmp_path, line, {**line, "custom_id": "mine"}))

@@ -235,7 +235,7 @@ def test_loading_refuses_an_answer_to_a_changed_request(out: Out) -> None:
     out.answer()
     assert out.refusal() == (
         "results.jsonl, line 4: answers a request other than the one that Tandem would send; "
-        "remove the line, and start the runner in the folder that run_judge wrote"
+        "remove the line, and start the runner in the folder that tandem judge run wrote"
     )
     assert not JudgeCall.objects.exists()
     assert (out.run.state, "runners" in out.run.manifest["batch"]) == ("queued", False)

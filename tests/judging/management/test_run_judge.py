@@ -120,11 +120,11 @@ def test_a_budget_without_a_price_says_what_to_do(
     judge()
     scripted(monkeypatch, yes)
     message = refusal(campaign, "--most-cost", "2")
-    assert "enter one with create_price; correct that and run it again to continue" in message
+    assert "enter one with tandem judge price; correct that and run it again to continue" in message
 
 
 def test_an_unknown_judge_or_campaign_is_refused(campaign: Campaign) -> None:
-    assert refusal(campaign) == "There is no judge 'judge'; create it with create_judge."
+    assert refusal(campaign) == "There is no judge 'judge'; create it with tandem judge create."
     with pytest.raises(CommandError, match="There is no campaign 'none'"):
         command("run_judge", "--campaign", "none", "--judge", "judge")
 

@@ -244,7 +244,7 @@ def test_a_user_with_an_open_item_cannot_try_a_judge(rita: Client, campaign: Cam
 def test_a_judge_that_starts_its_own_server_is_not_tried(rita: Client, campaign: Campaign) -> None:
     made = judge()
     Judge.objects.filter(pk=made.pk).update(backend="vllm", model="m")
-    assert "run_judge --limit 1" in try_it(rita, made, campaign)
+    assert "tandem judge run --limit 1" in try_it(rita, made, campaign)
 
 
 def test_a_try_of_a_swapping_trial_swaps_the_pair(

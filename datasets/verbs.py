@@ -1,14 +1,15 @@
-"""The tree of nouns and verbs.
+"""The tree of the nouns and verbs of `tandem`.
 
 Each verb runs a command of manage.py, whose name does not change. Verbs are added together with
-their commands.
+their commands. Messages of all apps name a command by its verb, with `verb_of`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+
+from datasets.similar import did_you_mean
 
 NOUNS = {
     "batch": "queries, reports and passages to be judged",
@@ -125,6 +126,11 @@ BY_WORDS = {verb.words: verb for verb in TREE}
 BY_COMMAND = {verb.command: verb for verb in TREE if not verb.action}
 
 
+def verb_of(command: str) -> str:
+    """Return what to type for a command of manage.py: `tandem labels import`."""
+    return f"tandem {BY_COMMAND[command].name}"
+
+
 def verbs_of(noun: str) -> list[Verb]:
     """Return the verbs of a noun; none if it is a verb itself, or unknown."""
     return [verb for verb in TREE if len(verb.words) == 2 and verb.words[0] == noun]
@@ -137,6 +143,5 @@ def first_words() -> list[str]:
 
 def unknown(what: str, word: str, existing: Sequence[str]) -> str:
     """Explain that a word is not in the tree."""
-    close = get_close_matches(word, existing, 1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(existing)}."
+    hint = did_you_mean(word, existing, f"there are {', '.join(existing)}.")
     return f"There is no {what} {word!r}; {hint}"
