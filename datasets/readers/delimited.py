@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from datasets.readers.file_kinds import TABLE, kind_of_bytes, kind_of_line, refuse_kind
+from datasets.readers.file_kinds import PLAIN, TABLE, kind_of_bytes, kind_of_line, refuse_kind
 from datasets.readers.jsonl import MAX_LINE_BYTES, UTF16_BOMS
 from datasets.rows import InputError, Place
 
@@ -52,6 +52,8 @@ def is_delimited(start: str) -> bool:
         return True
     kind = kind_of_line(first)
     is_table = kind in (None, TABLE) or (kind is not None and kind.door == "labels")
+    # Prose has blanks after its commas, and names of columns have none.
+    is_table = is_table or (kind is PLAIN and ", " not in first)
     return is_table and separator_of(first) in _QUOTED.sub("", first)
 
 

@@ -105,7 +105,7 @@ def test_other_binary_files_are_named(tmp_path: Path, name: str, content: bytes,
 
 
 def archive_of(path: Path, parts: dict[str, bytes]) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(path, "w") as archive:
         for name, content in parts.items():
             archive.writestr(name, content)
     return path
