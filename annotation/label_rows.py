@@ -40,11 +40,15 @@ KNOWN = (*COLUMNS, *BESIDE)
 GRADE = "grade"
 """The key of a judge's grade in a stored label's meta; files have a column for it. A grade is an
 answer on the judge's own scale, before the judge's file mapped it to a code."""
+OWN_SENTENCES = "own_sentences"
+"""The key, in a stored label's meta, of the verdicts on all sentences of a judge that split the
+text itself: their number by code. Labels of units that the judge did not name are missing."""
 
 Reason = Literal[
     "unreadable",
     "ambiguous",
     "off-label",
+    "unmatched",
     "refused",
     "truncated",
     "filtered",

@@ -13,6 +13,7 @@ from datasets.text import as_sentence
 from judging import servers
 from judging.backends import HOSTED
 from judging.backends.base import SetupError
+from judging.backends.completeness import ACCEPT
 from judging.backends.contents import (
     MAX_OBJECT_LENGTH,
     ContentsError,
@@ -55,6 +56,11 @@ PARAM_HELP = {
         "How often the same request is asked, 1 to 20. Above 1, set a temperature above 0.",
     ),
     "repair": ("Repair", "Ask once more for an unreadable answer, at a cost."),
+    ACCEPT: (
+        "Accept answers without a reason",
+        "For a server that never says why an answer ended. Answers that were cut off then count "
+        "too.",
+    ),
     "timeout": (
         "Time limit",
         "Seconds until a request times out. Empty: depends on the server’s latency, 30 to 600.",
@@ -104,6 +110,7 @@ GRANULARITIES = (
 )
 SELECTS = {
     "repair": (("", "No"), ("1", "Once")),
+    ACCEPT: (("", "No"), ("1", "Yes")),
     "isolate": (
         ("", "As the protocol says"),
         ("unit", "The one text"),

@@ -35,6 +35,7 @@ from datasets.jobs.guard import for_workers
 from judging.answer_files import DIGEST, SCRIPTED
 from judging.answers.calls import storable
 from judging.backends.base import Backend, Findings
+from judging.backends.completeness import ACCEPT, ENLARGE, PROMPT_CUT, accepts_no_reason
 from judging.costs import cost_of_run
 from judging.judge_file.document import read_file
 from judging.models import Judge, JudgeCall, JudgeRun
@@ -171,6 +172,7 @@ def _judge_facts(run: JudgeRun, backend: Backend) -> JSON:
             "reuse": run.reuse,
             "concurrency": run.concurrency or judge.params.get("concurrency"),
             "timeout": judge.params.get("timeout"),
+            ACCEPT: accepts_no_reason(judge.params),
         },
     }
 
@@ -236,6 +238,7 @@ def _outcome(run: JudgeRun, manifest: JSON) -> JSON:
             "calls_by_state": dict(by_state),
             "calls_of_unknown_cost": calls.filter(cost=None).count(),
             "reused": run.reused,
+            "prompts_cut": _count_cut_prompts(run),
             "left_open": ledger.count_waiting(run.campaign, run.judge),
         },
         "usage": {
@@ -257,6 +260,31 @@ def _sealed(manifest: JSON) -> JSON:
     of_run = {name: each for name, each in manifest.items() if name not in ("controls", RUN_HASH)}
     whole = manifest | {RUN_HASH: _digest(of_run)}
     return whole | {"sha256": _digest(whole)}
+
+
+def warnings_of(run: JudgeRun) -> list[str]:
+    """Return the warnings of the probe, and one if the server has cut prompts since."""
+    cut = cut_prompts_warning(run)
+    return [*(str(each) for each in run.manifest.get("warnings") or ()), *([cut] if cut else [])]
+
+
+def cut_prompts_warning(run: JudgeRun) -> str:
+    """Return a warning if the server cut prompts of the run to its context window, or nothing."""
+    # Counted only if it can be any, since pages of runs ask again and again.
+    count = _count_cut_prompts(run) if run.failures.get("too-long") else 0
+    if not count:
+        return ""
+    prompts = "a prompt" if count == 1 else f"{count:,} prompts"
+    return (
+        f"the server silently cut {prompts} to its context window, so these labels are missing as "
+        f"too-long; {ENLARGE}"
+    )
+
+
+def _count_cut_prompts(run: JudgeRun) -> int:
+    return JudgeCall.objects.filter(
+        run=run, state="too-long", detail__startswith=PROMPT_CUT
+    ).count()
 
 
 def _controls(run: JudgeRun) -> list[JSON]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from datasets.similar import did_you_mean, most_similar
+from judging.backends.completeness import ACCEPT
 from judging.backends.contents import (
     OMITTED,
     ContentsError,
@@ -69,6 +70,7 @@ PARAMS: dict[str, tuple[Callable[[str], Value], str]] = {
     "max_tokens": (_whole_number(1, 1_000_000), "a whole number above 0"),
     "logprobs": (_logprobs, "a whole number from 0 to 20, or true"),
     "repair": (_whole_number(0, 1), "0 or 1"),
+    ACCEPT: (_whole_number(0, 1), "0 or 1"),
     "isolate": (_word("|".join(ISOLATION)), f"one of {', '.join(ISOLATION)}"),
     "samples": (_whole_number(1, 20), "a whole number from 1 to 20"),
     "concurrency": (_whole_number(1, 1024), "a whole number from 1 to 1024"),

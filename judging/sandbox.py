@@ -26,7 +26,7 @@ from annotation.protocols.validation import Problem, RefusedError
 from datasets.jobs.guard import for_workers
 from datasets.messages import Message
 from datasets.verbs import verb_of
-from judging.answers.results import payload_of
+from judging.answers.results import missing_of, payload_of
 from judging.backends.base import Answer, Backend, BackendError, TransientError
 from judging.costs import cost_of_call
 from judging.lanes import build_backend
@@ -53,13 +53,17 @@ class NothingToTryError(LookupError):
 
 @dataclass(frozen=True)
 class Entry:
-    """An answer's labels for one unit, the number of quotes, and the grades before mapping."""
+    """An answer's labels for one unit, the number of quotes, and the grades before mapping.
+
+    `missing` has the reasons of variables without a label.
+    """
 
     unit: str
     text: str
     values: dict[str, str]
     quotes: int
     grades: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -210,6 +214,7 @@ def _read(trial: Trial, preparer: Preparer, judge: Judge) -> Trial:
             known |= {"problems": tuple(error.problems), "fault": "unreadable"}
         else:
             found, spans, _ = ready.checked
+            missing = missing_of(prepared, reading)
             grades: dict[str, dict[str, str]] = {}
             for (name, variable), grade in reading.grades.items():
                 grades.setdefault(prepared.names.get(name, name), {})[variable] = grade
@@ -220,6 +225,7 @@ def _read(trial: Trial, preparer: Preparer, judge: Judge) -> Trial:
                     dict(e.values),
                     _quotes(spans, e.name),
                     grades.get(e.name, {}),
+                    missing.get(e.name, {}),
                 )
                 for e in found
             ]

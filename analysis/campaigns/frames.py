@@ -25,6 +25,7 @@ from analysis.data.frame import (
 from analysis.data.grades import grade_of, with_grades
 from analysis.data.labels import FloorCodes, LabelFact, LabelKey, scale_of
 from analysis.data.metadata import OF_META, dividing_strata, in_order, length_strata, text_of
+from analysis.data.own_sentences import own_codes_of, with_own_sentences
 from analysis.data.probabilities import probabilities_of, with_probabilities
 from analysis.data.readings import reading_steps_of, with_readings
 from analysis.data.selection import (
@@ -146,6 +147,8 @@ def campaign_frame(
         frame, {place: s for place, meta in metas if (s := reading_steps_of(meta))}
     )
     frame = with_grades(frame, {place: g for place, meta in metas if (g := grade_of(meta))})
+    own = {place: codes for place, meta in metas if (codes := own_codes_of(meta))}
+    frame = with_own_sentences(frame, own)
     saw_frame(kind, campaign, frame)
     counts = {rater.name: rater.labels for rater in frame.raters}
     alike = [Warning("similar_raters", None, None, each) for each in similar_names("rater", counts)]
@@ -153,7 +156,7 @@ def campaign_frame(
 
 
 def _judges_metas(campaign: Campaign) -> list[tuple[LabelKey, dict[str, Any]]]:
-    """Return grades, probabilities and reading steps of the judges' first labels."""
+    """Return the metadata of the judges' first labels, as far as they have any."""
     labels = Label.objects.filter(
         response__current=True,
         response__assignment__item__campaign=campaign,

@@ -84,6 +84,8 @@ class VariableFrame:
     (U,) the steps by which its answers were read, empty where they were read unchanged.
     `grades` (U,) are its labels on its own scale, before its file mapped them to codes.
     `guidelines` (U,) are those of a rater's labels, as indices into the frame's; -1 = unknown.
+    `own` (U,) are the codes of all sentences of the unit's text as the judge split it, joined by
+    blanks; empty if it named the units of the text.
     """
 
     name: str
@@ -98,6 +100,7 @@ class VariableFrame:
     readings: Mapping[int, Texts] = field(default_factory=dict)
     grades: Mapping[int, Texts] = field(default_factory=dict)
     guidelines: Mapping[int, Ints] = field(default_factory=dict)
+    own: Mapping[int, Texts] = field(default_factory=dict)
 
     @property
     def escapes(self) -> dict[str, int]:
@@ -158,6 +161,7 @@ class VariableFrame:
             {column: steps[units] for column, steps in self.readings.items()},
             {column: grades[units] for column, grades in self.grades.items()},
             {column: versions[units] for column, versions in self.guidelines.items()},
+            {column: codes[units] for column, codes in self.own.items()},
         )
 
 

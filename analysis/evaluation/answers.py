@@ -198,13 +198,41 @@ def _supported_sentences(
     """Return whether sentences are supported, and the response of each, both (U,).
 
     A response has no value if any of its sentences was not asked about, or if people tie on one:
-    its remaining sentences would make it pass too often.
+    its remaining sentences would make it pass too often. If a judge split a response into other
+    sentences, so that some of ours have no label, its own sentences count.
     """
     supported, applicable = decided_codes(variable, evaluator, SUPPORT_CODES)
     place = np.array([row[unit.rpartition("#")[0]] for _, _, unit in variable.units.names], int)
     whole = np.bincount(place[applicable], minlength=len(sentences)) == sentences
     kept = applicable & whole[place]
-    return supported[kept], place[kept]
+    own = _own_sentences(variable, evaluator, place)
+    split = np.unique(place[kept & (supported == MISSING)]).tolist()
+    verdicts = [(code, of) for of in split for code in own.get(of, ())]
+    kept &= ~np.isin(place, [of for of in split if of in own])
+    codes, rows = np.array(verdicts, np.int64).reshape(-1, 2).T
+    return np.concatenate((supported[kept], codes)), np.concatenate((place[kept], rows))
+
+
+def _own_sentences(
+    variable: VariableFrame, evaluator: EvaluatorLabels, place: Ints
+) -> dict[int, list[int]]:
+    """Return what a judge says of its own sentences, by the row of their response.
+
+    Every label of a response must say the same.
+    """
+    names = [rater.name for rater in variable.raters]
+    if evaluator.rater not in names:
+        return {}
+    texts: dict[int, set[str]] = {}
+    column = names.index(evaluator.rater)
+    for row, text in zip(place.tolist(), variable.own.get(column, ()), strict=False):
+        if text:
+            texts.setdefault(row, set()).add(text)
+    return {
+        row: [SUPPORT_CODES.get(code, MISSING) for code in min(found).split()]
+        for row, found in texts.items()
+        if len(found) == 1
+    }
 
 
 def _sentences(report: Report) -> int:

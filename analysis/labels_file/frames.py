@@ -31,6 +31,7 @@ from ..data.labels import (
     scale_of,
 )
 from ..data.metadata import OF_META, meta_strata
+from ..data.own_sentences import own_codes_of, with_own_sentences
 from ..data.probabilities import probabilities_of, with_probabilities
 from ..data.readings import KEY as STEPS
 from ..data.readings import reading_steps_of, with_readings
@@ -275,7 +276,8 @@ def _is_misfit(span: SpanRow) -> bool:
 def _with_metas(
     frame: Frame, rows: Iterable[LabelRow], plain: Mapping[LabelKey, str] | None = None
 ) -> Frame:
-    """Add the metadata of judges' first labels: probabilities, reading steps and grades.
+    """Add the metadata of judges' first labels: probabilities, steps, grades, and verdicts on
+    a judge's own sentences.
 
     `plain` has the steps of labels that are not among the rows.
     """
@@ -284,7 +286,9 @@ def _with_metas(
     shares = {place: p for place, meta in metas if (p := probabilities_of(meta))}
     steps = {place: s for place, meta in metas if (s := reading_steps_of(meta))} | dict(plain or {})
     frame = with_readings(with_probabilities(frame, shares), steps)
-    return with_grades(frame, {place: g for place, meta in metas if (g := grade_of(meta))})
+    frame = with_grades(frame, {place: g for place, meta in metas if (g := grade_of(meta))})
+    own = {place: codes for place, meta in metas if (codes := own_codes_of(meta))}
+    return with_own_sentences(frame, own)
 
 
 def _place(row: LabelRow) -> LabelKey:

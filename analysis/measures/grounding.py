@@ -159,7 +159,8 @@ class Responses:
 
     `applicable` (N,) marks the responses about whose eligibility raters were asked. `supported`
     (U,) is 1 for a sentence that is supported or needs no evidence, 0 for an unsupported or
-    contradictory one, and -1 = missing. `row` (U,) is the response of each sentence.
+    contradictory one, and -1 = missing. `row` (U,) is the response of each sentence. If a judge
+    split a response into other sentences, these are its own.
     """
 
     eligible: Ints

@@ -12,12 +12,14 @@ from decimal import Decimal
 from typing import get_args
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Lower
 from django.utils import timezone
 
 from annotation.models import Assignment, Campaign
 from judging.answers.calls import Call
 from judging.answers.results import ANSWERED, Failure, Result
 from judging.backends.base import Answer
+from judging.backends.completeness import GOOD, accepts_no_reason, is_prompt_cut
 from judging.backends.contents import is_deterministic
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.parsers.base import Fault
@@ -33,7 +35,12 @@ Reuse = JudgeRun.Reuse
 def reused_results(run: JudgeRun, prepared: Sequence[Prepared]) -> list[Result]:
     """Return results from equal requests, if the run may reuse them. Nothing is stored yet."""
     found = find_answers(run, (p.request_hash for p in prepared))
-    return [_reuse(p, found[p.request_hash]) for p in prepared if p.request_hash in found]
+    pairs = ((each, found.get(each.request_hash)) for each in prepared)
+    return [
+        _reuse(each, call)
+        for each, call in pairs
+        if call and not is_prompt_cut(each.request, call.usage)
+    ]
 
 
 class EqualRequests:
@@ -103,8 +110,9 @@ def reusable_calls(reuse: str, campaign: Campaign, judge: Judge) -> QuerySet[Jud
     """Return the calls whose answers may be reused.
 
     Answers that became labels may be reused. Unreadable answers may be reused at temperature 0,
-    where asking again should give the same. Failed calls are never reused. All runs are those over
-    campaigns of the same team.
+    where asking again should give the same. Failed calls are never reused, nor are answers that did
+    not end well, which older versions made labels of. All runs are those over campaigns of the same
+    team.
     """
     good = Q(state=ANSWERED, assignment__status=Assignment.Status.DONE)
     if is_deterministic(judge.params):
@@ -114,6 +122,8 @@ def reusable_calls(reuse: str, campaign: Campaign, judge: Judge) -> QuerySet[Jud
     # answer.
     repairs = JudgeCall.objects.filter(assignment=OuterRef("assignment"), repair=True)
     calls = JudgeCall.objects.filter(good, ~Exists(repairs), reused_from=None)
+    words = (*GOOD, "") if accepts_no_reason(judge.params) else GOOD
+    calls = calls.alias(ended_by=Lower("finish_reason")).filter(ended_by__in=words)
     if reuse == Reuse.CAMPAIGN:
         return calls.filter(run__campaign=campaign)
     return calls.filter(run__campaign__team=campaign.team_id)

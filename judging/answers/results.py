@@ -20,7 +20,7 @@ from annotation.answers.submission import (
     submit_many,
 )
 from annotation.answers.types import Detail
-from annotation.label_rows import GRADE, Reason
+from annotation.label_rows import GRADE, OWN_SENTENCES, Reason
 from annotation.models import Assignment
 from annotation.presentation import SWAPPED_CODES
 from annotation.protocols.base import Payload
@@ -30,7 +30,8 @@ from datasets.db.prepared import InList, Parameter, PreparedModels, PreparedUpda
 from datasets.db.prepared import Prepared as PreparedQuery
 from judging.answers.calls import Attempt, Call, Tally, store_calls
 from judging.answers.logprobs import score_answer, select_logprobs
-from judging.backends.base import Answer
+from judging.backends.base import Answer, FinalError
+from judging.backends.completeness import accepts_no_reason, complete, with_whole_prompt
 from judging.models import JudgeCall, JudgeRun, Strike
 from judging.parsers.base import Reading, Score, Step, UnreadError
 from judging.prompts.perturbations import restore_order
@@ -39,7 +40,10 @@ from judging.runs.ledger import brief_transaction
 
 ANSWERED = "answered"
 UNCHANGED_STEPS: tuple[Step, ...] = ("as-is",)
-FINAL: tuple[Reason, ...] = ("unreadable", "refused", "truncated", "filtered", "too-long")
+FINAL: tuple[Reason, ...] = (
+    "unreadable", "refused", "truncated", "filtered", "too-long", "error",
+)  # fmt: skip
+"""The missing reasons that are the state of a call: the server answered, but gave no answer."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +166,7 @@ def _prepare_closing(
                 lease=lease,
                 seconds=result.seconds,
                 details=_with_notes(prepared, reading, _details(prepared, answer, reading)),
-                missing=_missing(prepared, reading),
+                missing=missing_of(prepared, reading),
             )
             return _Closing(prepared.assignment, (ready, circumstances))
     return _Closing(prepared.assignment, None, next(iter(faults), "unreadable"))
@@ -207,7 +211,8 @@ def _with_notes(
 ) -> dict[tuple[str, str], Detail]:
     """Note on each label the judge's grade, and the steps by which its answer was read.
 
-    An answer that was read unchanged has no such note.
+    An answer that was read unchanged has no such note. Where a judge split a text itself, and not
+    as the units are split, each label also has the verdicts on all its own sentences.
     """
     steps = "" if reading.steps == UNCHANGED_STEPS else "+".join(reading.steps)
     for unit in prepared.request.facts.units:
@@ -216,10 +221,18 @@ def _with_notes(
             if not isinstance(entry, Mapping) or variable.name not in entry:
                 continue
             grade = reading.grades.get((unit.name, variable.name), "")
-            if noted := {key: word for key, word in (("reading", steps), (GRADE, grade)) if word}:
+            own = _own_sentences(reading, variable.name)
+            notes = (("reading", steps), (GRADE, grade), (OWN_SENTENCES, own))
+            if noted := {key: note for key, note in notes if note}:
                 known = details.get((name, variable.name), Detail())
                 details[name, variable.name] = Detail(known.score, {**(known.meta or {}), **noted})
     return details
+
+
+def _own_sentences(reading: Reading, variable: str) -> Mapping[str, int]:
+    """Return the counts of a judge's own sentences by code, if a unit has no label of its own."""
+    split = any(name == variable for _, name in reading.missing)
+    return reading.own.get(variable, {}) if split else {}
 
 
 def _meta(score: Score, swapped: Mapping[str, str]) -> dict[str, Any]:
@@ -232,7 +245,8 @@ def _meta(score: Score, swapped: Mapping[str, str]) -> dict[str, Any]:
     return meta
 
 
-def _missing(prepared: Prepared, reading: Reading) -> dict[str, dict[str, str]]:
+def missing_of(prepared: Prepared, reading: Reading) -> dict[str, dict[str, str]]:
+    """Return the missing reasons of single labels, by the units' real names and variable."""
     missing: dict[str, dict[str, str]] = {}
     for (name, variable), fault in reading.missing.items():
         missing.setdefault(prepared.names.get(name, name), {})[variable] = fault
@@ -283,19 +297,19 @@ def find_stored_results(prepared: Sequence[Prepared]) -> list[Result]:
         return []
     calls = JudgeCall.objects.filter(assignment__in=tried, state__in=(ANSWERED, *FINAL))
     found: dict[int, Result] = {}
-    for call in calls.order_by("id"):
+    for call in calls.select_related("run__judge").order_by("id"):
         one, before = tried[call.assignment_id], found.get(call.assignment_id)
         # A repair belongs to the answer before it, although its request differs.
         if call.repair and before is not None:
             found[call.assignment_id] = _merge_repair(before, call)
         elif call.request_hash == one.request_hash:
-            found[call.assignment_id] = Result(one, (), _outcome_of(call), call.seconds)
+            found[call.assignment_id] = Result(one, (), _outcome_of(call, one), call.seconds)
     return list(found.values())
 
 
 def _merge_repair(before: Result, repair: JudgeCall) -> Result:
     """Combine an answer with its repair: the repair's outcome, or the answer before it."""
-    outcome, first = _outcome_of(repair), before.outcome
+    outcome, first = _outcome_of(repair, before.prepared), before.outcome
     if not isinstance(first, Answer):
         return replace(before, outcome=outcome, seconds=repair.seconds)
     if isinstance(outcome, Failure):
@@ -303,11 +317,18 @@ def _merge_repair(before: Result, repair: JudgeCall) -> Result:
     return replace(before, outcome=outcome, seconds=repair.seconds, first=first)
 
 
-def _outcome_of(call: JudgeCall) -> Answer | Failure:
+def _outcome_of(call: JudgeCall, prepared: Prepared) -> Answer | Failure:
+    """Return the outcome of a stored call. An answer of an older version may be incomplete."""
     reason = next((reason for reason in FINAL if reason == call.state), None)
     if reason:
         return Failure(reason)
-    return answer_of(call)
+    answer = answer_of(call)
+    try:
+        complete(answer, accept_no_reason=accepts_no_reason(call.run.judge.params))
+        with_whole_prompt(prepared.request, replace(answer, usage=call.usage))
+    except FinalError as error:
+        return Failure(error.reason)
+    return answer
 
 
 def answer_of(call: JudgeCall) -> Answer:

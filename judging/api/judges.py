@@ -405,10 +405,11 @@ def _number(campaign: Campaign, key: str | None) -> int | None:
 
 
 def _trial_as_json(trial: dict[str, Any]) -> dict[str, Any]:
-    names = ("unit", "values", "grades", "quotes")
+    names = ("unit", "values", "grades", "quotes", "missing")
+    entries = [{"missing": {}, **each} for each in trial["entries"]]
     return {
         **trial,
-        "labels": [{name: each[name] for name in names} for each in trial["entries"]],
+        "labels": [{name: each[name] for name in names} for each in entries],
         "reading": trial["steps"],
         "detail": trial["message"],
     }

@@ -58,6 +58,7 @@ from judging.jobs import (
     comparison_question,
     manifest_question,
 )
+from judging.manifest import warnings_of
 from judging.models import Judge, JudgeRun
 from judging.prompts.template import PromptError
 from judging.runs import lifecycle
@@ -219,7 +220,7 @@ def _control(run: JudgeRun, body: dict[str, Any]) -> bool:
 def _run_response(request: Request, pk: int, status: int = 200) -> Response:
     run: Any = visible_run(request, pk)
     run.progress = progress_of(run)
-    run.warnings = [str(each) for each in run.manifest.get("warnings") or ()]
+    run.warnings = warnings_of(run)
     return Response(WholeRunSerializer(run).data, status=status)
 
 

@@ -419,7 +419,7 @@ A_TRY: dict[str, Any] = {
     "reasoning": "",
     "usage": {"prompt_tokens": 1184, "completion_tokens": 207},
     "cost": "0.000805",
-    "labels": [{"unit": "q1:1", "values": {"answerable": "yes"}, "quotes": 1}],
+    "labels": [{"unit": "q1:1", "values": {"answerable": "yes"}, "quotes": 1, "missing": {}}],
     "problems": [],
     "state": "answered",
     "detail": "",

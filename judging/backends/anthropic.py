@@ -10,24 +10,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from judging.backends.base import (
-    JSON,
-    Answer,
-    FinalError,
-    Request,
-    Setup,
-    SetupError,
-    TransientError,
-)
+from judging.backends.base import JSON, Answer, Request, Setup, SetupError, TransientError
+from judging.backends.completeness import complete
 from judging.backends.contents import STRUCTURE
-from judging.backends.transport import error_in, word_of
-from judging.backends.wire import (
-    Wire,
-    WireBackend,
-    empty_answer_error,
-    reported_usage,
-    truncated_error,
-)
+from judging.backends.transport import break_in, error_in, word_of
+from judging.backends.wire import Wire, WireBackend, reported_usage
 
 PUBLIC_URL = "https://api.anthropic.com/v1"
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
@@ -35,7 +22,6 @@ VERSION = "2023-06-01"
 DEFAULT_MAX_TOKENS = 8192
 TOOL = "answer"
 LISTED_MODELS = 1000
-_CUT = ("max_tokens", "model_context_window_exceeded")
 
 
 class Messages(Wire):
@@ -99,7 +85,7 @@ class Messages(Wire):
             body["output_config"] = {"effort": effort}
         return body
 
-    def read(self, body: JSON, status: int) -> Answer:
+    def read(self, body: JSON, status: int, accept_no_reason: bool = False) -> Answer:
         content = body.get("content")
         if not isinstance(content, list):
             words = f"the server sent no content. {error_in(body)}".strip()
@@ -118,13 +104,12 @@ class Messages(Wire):
             status=status,
             reasoning="\n\n".join(thoughts),
         )
-        if answer.finish_reason == "refusal":
-            raise FinalError("refused", "the model refused", answer=answer)
-        if answer.finish_reason in _CUT:
-            raise truncated_error(answer)
-        if not (inputs or texts):
-            raise empty_answer_error(answer)
-        return answer
+        return complete(
+            answer,
+            written=bool(inputs or texts),
+            broken=break_in(body),
+            accept_no_reason=accept_no_reason,
+        )
 
 
 def _thinks(params: Mapping[str, Any]) -> bool:

@@ -27,6 +27,7 @@ from judging.backends.base import (
     RejectedError,
     Request,
 )
+from judging.backends.completeness import ACCEPT, accepts_no_reason
 from judging.backends.contents import STRUCTURE
 from judging.backends.logprobs import NoLikelihoodError, likelihoods_at, locate_tokens
 
@@ -77,6 +78,17 @@ _OPTIONAL_PARTS = {
     "chat_template_kwargs": ("no chat_template_kwargs", "leave them out"),
     "extra_body": ("not all of extra_body", "leave out what the server does not know"),
 }
+
+
+NO_REASON = (
+    "the server does not say why an answer ended, so answers that were cut off look complete, and "
+    "every answer will be missing as error; to accept such answers, create a judge with "
+    f"{ACCEPT}=1 (Accept answers without a reason)"
+)
+ACCEPTED = (
+    f"the server does not say why an answer ended, and the judge has {ACCEPT}=1, so answers that "
+    "were cut off count too"
+)
 
 
 class Server(Protocol):
@@ -258,10 +270,12 @@ class _Probe:
             self.refusal = await self._find_rejected_part(body, error)
             return False
         except FinalError as error:
-            self._warn_of(error)
-            if error.answer is not None:
-                self._check_answer(error.answer, {})
-            return True
+            if error.answer is None or error.answer.finish_reason:
+                self._warn_of(error)
+                if error.answer is not None:
+                    self._check_answer(error.answer, {})
+                return True
+            answer, whole = error.answer, {}
         except BackendError as error:
             self._warn_of(error)
             return False
@@ -283,6 +297,8 @@ class _Probe:
                 f"asked for {self.server.model!r}, the server answers as "
                 f"{answer.model[:MAX_NAME_LENGTH]!r}"
             )
+        if not answer.finish_reason:
+            self.warnings.append(ACCEPTED if accepts_no_reason(self.server.params) else NO_REASON)
         self.facts["usage"] = bool(answer.usage)
         self.facts["cached_tokens_told"] = _cached_tokens(answer) is not None
         if not answer.usage:

@@ -5,25 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from judging.backends.base import (
-    JSON,
-    Answer,
-    FinalError,
-    Request,
-    Setup,
-    SetupError,
-    TransientError,
-)
+from judging.backends.base import JSON, Answer, Request, Setup, SetupError, TransientError
+from judging.backends.completeness import complete
 from judging.backends.contents import STRUCTURE, sorted_object
 from judging.backends.responses import Responses
-from judging.backends.transport import error_in, text_of, word_of
-from judging.backends.wire import (
-    Wire,
-    WireBackend,
-    empty_answer_error,
-    filtered_error,
-    truncated_error,
-)
+from judging.backends.transport import break_in, error_in, text_of, word_of
+from judging.backends.wire import Wire, WireBackend
 
 PUBLIC_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -68,7 +55,7 @@ class ChatCompletions(Wire):
             body["chat_template_kwargs"] = sorted_object(template)
         return body
 
-    def read(self, body: JSON, status: int) -> Answer:
+    def read(self, body: JSON, status: int, accept_no_reason: bool = False) -> Answer:
         choices = body.get("choices")
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
             words = f"the server sent no choices. {error_in(body)}".strip()
@@ -88,19 +75,13 @@ class ChatCompletions(Wire):
             reasoning=word_of(message.get("reasoning_content"))
             or word_of(message.get("reasoning")),
         )
-        _check_finish(answer, written=text is not None, refused=bool(refusal))
-        return answer
-
-
-def _check_finish(answer: Answer, written: bool, refused: bool) -> None:
-    if answer.finish_reason == "content_filter":
-        raise filtered_error(answer)
-    if refused:
-        raise FinalError("refused", "the model refused", answer=answer)
-    if answer.finish_reason == "length":
-        raise truncated_error(answer)
-    if not written:
-        raise empty_answer_error(answer)
+        return complete(
+            answer,
+            written=text is not None,
+            refused=bool(refusal),
+            broken=break_in(choice) or break_in(body),
+            accept_no_reason=accept_no_reason,
+        )
 
 
 APIS: Mapping[str, Wire] = {"chat": ChatCompletions(), "responses": Responses()}

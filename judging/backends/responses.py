@@ -17,21 +17,17 @@ from judging.backends.base import (
     Request,
     TransientError,
 )
+from judging.backends.completeness import GOOD, complete
 from judging.backends.contents import STRUCTURE, sorted_object
-from judging.backends.transport import error_in, text_of, word_of
-from judging.backends.wire import (
-    Wire,
-    empty_answer_error,
-    filtered_error,
-    reported_usage,
-    truncated_error,
-)
+from judging.backends.transport import break_in, error_in, text_of, word_of
+from judging.backends.wire import Wire, reported_usage
 
 LIMITS = ("max_completion_tokens", "max_tokens")
 WITH_LOGPROBS = "message.output_text.logprobs"
 _RATE = "rate_limit_exceeded"
 # The provider's words for a prompt that its policy rejects.
 _FILTERED = "invalid_prompt"
+_UNFINISHED = ("queued", "in_progress", "cancelled")
 
 
 class Responses(Wire):
@@ -71,41 +67,35 @@ class Responses(Wire):
             body["chat_template_kwargs"] = sorted_object(template)
         return body
 
-    def read(self, body: JSON, status: int) -> Answer:
+    def read(self, body: JSON, status: int, accept_no_reason: bool = False) -> Answer:
         state, output = word_of(body.get("status")), body.get("output")
         if state == "failed" or not isinstance(output, list):
             raise _failure(body)
+        if state in _UNFINISHED:
+            raise TransientError("unfinished", f"the server left the response {state}")
         parts = list(_parts(output, "message"))
         refusals = [word_of(p.get("refusal")) for p in parts if p.get("type") == "refusal"]
         texts = [part for part in parts if part.get("type") == "output_text"]
         text, details = text_of(texts), body.get("incomplete_details")
         reason = word_of(details.get("reason")) if isinstance(details, dict) else ""
+        # Only the status says that a response is complete.
+        ended_by = reason if state == "incomplete" and reason not in GOOD else ""
         answer = Answer(
             text=text if text is not None else "\n".join(refusals),
-            finish_reason=reason or state,
+            finish_reason=ended_by or state,
             usage=_usage(body.get("usage")),
             model=word_of(body.get("model")),
             status=status,
             logprobs=_logprobs(texts),
             reasoning=_reasoning(output),
         )
-        if error := _unusable(
-            answer, written=text is not None, refused=bool(refusals), state=state
-        ):
-            raise error
-        return answer
-
-
-def _unusable(answer: Answer, state: str, written: bool, refused: bool) -> BackendError | None:
-    if answer.finish_reason == "content_filter":
-        return filtered_error(answer)
-    if refused:
-        return FinalError("refused", "the model refused", answer=answer)
-    if state == "incomplete":
-        return truncated_error(answer)
-    if state in ("queued", "in_progress", "cancelled"):
-        return TransientError("unfinished", f"the server left the response {state}")
-    return None if written else empty_answer_error(answer)
+        return complete(
+            answer,
+            written=text is not None,
+            refused=bool(refusals),
+            broken=break_in(body),
+            accept_no_reason=accept_no_reason,
+        )
 
 
 def _failure(body: JSON) -> BackendError:

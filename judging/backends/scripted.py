@@ -29,6 +29,7 @@ from judging.backends.base import (
     Setup,
     SetupError,
 )
+from judging.backends.completeness import complete
 
 Reply = str | Answer | BaseException
 Script = Callable[[Request], Reply] | Mapping[str, Reply] | Iterable[Reply]
@@ -70,7 +71,7 @@ class Scripted:
             self.under_way -= 1
         if isinstance(line, BaseException):
             raise line
-        return line if isinstance(line, Answer) else Answer(line, model="scripted")
+        return complete(line if isinstance(line, Answer) else Answer(line, model="scripted"))
 
     async def probe(self) -> Findings:
         return Findings()

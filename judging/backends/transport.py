@@ -229,6 +229,12 @@ def word_of(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+def break_in(part: JSON) -> str:
+    """Return the error beside an answer, on one line. Empty if there is none."""
+    error = part.get("error")
+    return error_in(part) or " ".join(str(error).split())[:300] if error else ""
+
+
 def error_in(body: JSON) -> str:
     """Return the error message in a response with a successful status, on one line."""
     error = body.get("error")

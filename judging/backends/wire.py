@@ -11,6 +11,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
 
@@ -32,6 +33,12 @@ from judging.backends.base import (
 )
 from judging.backends.bodies import Bodies
 from judging.backends.capabilities import call_slots, fetch_identity, probe, short_answers
+from judging.backends.completeness import (
+    MAX_CHARACTERS_PER_TOKEN,
+    accepts_no_reason,
+    prompt_length,
+    with_whole_prompt,
+)
 from judging.backends.contents import check_once, sorted_object
 from judging.backends.ssrf_guard import guard_for
 from judging.backends.transport import (
@@ -45,8 +52,6 @@ from judging.backends.transport import (
 
 DEFAULT_TIMEOUT = 600.0
 FETCH_SECONDS = 10.0
-# No tokenizer packs this many characters of prose into a token.
-MAX_CHARACTERS_PER_TOKEN = 16
 # A short question has its own limits and sampling parameters.
 SHORT_PARAMS: JSON = {"temperature": 0.0, "seed": 0}
 KEPT_PARAMS = ("reasoning_effort", "chat_template_kwargs", "extra_body")
@@ -87,21 +92,11 @@ class Wire(ABC):
         """Return the JSON of a request, with the messages directly after the model."""
 
     @abstractmethod
-    def read(self, body: JSON, status: int) -> Answer:
-        """Read the JSON of a response with a good status. Raises BackendError."""
+    def read(self, body: JSON, status: int, accept_no_reason: bool = False) -> Answer:
+        """Read the JSON of a response with a good status. Raises BackendError.
 
-
-def filtered_error(answer: Answer) -> FinalError:
-    words = "the server's content filter stopped the answer"
-    return FinalError("filtered", words, answer=answer)
-
-
-def truncated_error(answer: Answer) -> FinalError:
-    return FinalError("truncated", "the completion was cut at its length limit", answer=answer)
-
-
-def empty_answer_error(answer: Answer) -> FinalError:
-    return FinalError("unreadable", "the model wrote no text", answer=answer)
+        `accept_no_reason` accepts an answer without a finish reason.
+        """
 
 
 def reported_usage(prompt: Any, completion: Any, cached: Any, reasoning: Any) -> JSON:
@@ -153,6 +148,7 @@ class WireBackend:
         self.params: Mapping[str, Any] = self._sent(dict(wire.defaults) | dict(setup.params))
         self.timeout = float(self.params.get("timeout", DEFAULT_TIMEOUT))
         self.batch_url = wire.batch_url
+        self._read = partial(wire.read, accept_no_reason=accepts_no_reason(self.params))
         self.context: int | None = None
         self._bodies = Bodies(self.body, wire.listed, wire.apart)
         self._session: aiohttp.ClientSession | None = None
@@ -207,7 +203,8 @@ class WireBackend:
 
     async def ask(self, request: Request) -> Answer:
         self._check_length(request)
-        return (await self._completed(self.encode(request)))[0]
+        answer, _ = await self._completed(self.encode(request))
+        return with_whole_prompt(request, answer)
 
     async def probe(self) -> Findings:
         findings = await probe(self)
@@ -255,7 +252,7 @@ class WireBackend:
 
     def read_reply(self, status: int, headers: Mapping[str, str], raw: bytes) -> Answer:
         """Read the answer in a response of this protocol. Raises BackendError."""
-        return read_reply(status, headers, raw, self.wire.read)
+        return read_reply(status, headers, raw, self._read)
 
     def _sent(self, params: JSON) -> JSON:
         unsent = self.wire.unknown.union(self._omitted)
@@ -272,7 +269,7 @@ class WireBackend:
 
     def _check_length(self, request: Request) -> None:
         """Reject a prompt that is too long for any tokenizer. The server checks shorter ones."""
-        length = sum(len(message.content) for message in request.messages)
+        length = prompt_length(request)
         if self.context is not None and length > self.context * MAX_CHARACTERS_PER_TOKEN:
             limit = f"the model takes {self.context:,} tokens"
             raise FinalError("too-long", f"the prompt has {length:,} characters, {limit}")

@@ -25,7 +25,8 @@ from datasets.verbs import verb_of
 from judging import manifest
 from judging.answers.calls import Call, storable
 from judging.answers.results import ANSWERED, FINAL, Failure, Result, find_stored_results, record
-from judging.backends.base import Answer, BackendError, FinalError
+from judging.backends.base import Answer, BackendError, FinalError, Request
+from judging.backends.completeness import with_whole_prompt
 from judging.batch_api import requests
 from judging.batch_api.format import (
     DIGEST,
@@ -256,7 +257,7 @@ class _Group:
         """Return the result to store for a line. None if it changes nothing."""
         row, loaded = prepared.assignment, self.loaded
         is_ours = row.lease == self.lease
-        call, outcome = _read_line(line, self.read_reply)
+        call, outcome = _read_line(line, self.read_reply, prepared.request)
         if row.uid in self.settled or (row.uid in self.returned and outcome is None):
             loaded.before += 1
             # If a process died before it stored the labels, only the call exists.
@@ -268,11 +269,17 @@ class _Group:
         return Result(prepared, (call,), outcome if is_ours else None)
 
 
-def _read_line(line: Line, read_reply: ReadReply) -> tuple[Call, Outcome]:
-    """Read a line as a call, and as the outcome of its assignment if it has one."""
+def _read_line(
+    line: Line, read_reply: ReadReply, request: Request | None = None
+) -> tuple[Call, Outcome]:
+    """Read a line as a call, and as the outcome of its assignment if it has one.
+
+    With its request, an answer to a part of the prompt is a failure.
+    """
     now = datetime.now(UTC)
     try:
         answer = read_reply_line(line, read_reply)
+        answer = with_whole_prompt(request, answer) if request else answer
     except BackendError as error:
         own = getattr(error, "answer", None)
         call = Call(error.state, now, 0.0, error.message, error.status, error.body, own)
@@ -350,4 +357,6 @@ def describe_loaded(path: Path, loaded: LoadedResults, rest: str = REST) -> str:
         f"have not come back: {rest}": loaded.missing,
     }
     described += [f"{count:,} {what}" for what, count in counts.items() if count]
-    return f"{str(loaded.run).capitalize()}, from {path}: {'; '.join(described)}."
+    cut = manifest.cut_prompts_warning(loaded.run)
+    line = f"{str(loaded.run).capitalize()}, from {path}: {'; '.join(described)}."
+    return f"{line} {cut[0].upper()}{cut[1:]}." if cut else line

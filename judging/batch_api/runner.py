@@ -298,7 +298,7 @@ class Engine:
                 {
                     "index": 0,
                     "message": {"role": "assistant", "content": choice.text},
-                    "finish_reason": choice.finish_reason or "stop",
+                    "finish_reason": choice.finish_reason,
                     "logprobs": logprobs if body.get("logprobs") else None,
                 }
             ],

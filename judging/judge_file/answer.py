@@ -19,7 +19,7 @@ from judging.parsers.base import Parser
 from judging.parsers.codes import Verdicts
 from judging.parsers.decisions import DecisionsParser
 from judging.parsers.first_token import FirstTokenParser
-from judging.parsers.json_path import JsonParser, read_path
+from judging.parsers.json_path import JsonParser, Path, read_path
 from judging.parsers.letter import LetterParser
 from judging.parsers.lines import LinesParser
 from judging.parsers.regex import RegexParser, compile_pattern
@@ -76,11 +76,26 @@ def option_texts(prompt: str, words: Sequence[str]) -> Mapping[str, str]:
     return found
 
 
+BY_POSITION = "position"
+HOW_TO_MATCH = (
+    "give the path of the sentence in an element, such as match = '$.sentence', or match = "
+    f"'{BY_POSITION}' if the prompt gives the judge a numbered list to go through"
+)
+
+
+def unsaid_match(table: Table) -> Iterator[FileError]:
+    """Yield an error if a file does not say how the elements of an array belong to units."""
+    if table.get("parser") == "json" and "each" in table and "match" not in table:
+        wrong = "an element of each belongs to a unit by its sentence or by its position"
+        yield FileError(f"{wrong}, and the file does not say which; {HOW_TO_MATCH}", path=("each",))
+
+
 def shortcomings(table: Table) -> Iterator[FileError]:
     """Yield what keeps a parser from reading only whole statements; nothing for a published judge.
 
     Judges that exist run on with such a table. A new file is refused.
     """
+    yield from unsaid_match(table)
     if table.get("as_published"):
         return
     if table.get("parser") == "regex":
@@ -255,7 +270,18 @@ def _json(table: Table, protocol: Protocol) -> Parser:
         raise FileError(str(error), path=("path",)) from error
     for name in read:
         variables_named(name, protocol, ("path", name))
-    return JsonParser(read, each, _verdicts(table, protocol))
+    return JsonParser(read, each, _verdicts(table, protocol), _match(table))
+
+
+def _match(table: Table) -> Path | None:
+    """Return the path of an element's sentence; None for elements by position."""
+    match = table.get("match", BY_POSITION)
+    if "match" in table and "each" not in table:
+        raise FileError("match is for an array: give its path as each", path=("match",))
+    try:
+        return None if match == BY_POSITION else read_path(str(match))
+    except ValueError as error:
+        raise FileError(f"match is {match!r}; {HOW_TO_MATCH}", path=("match",)) from error
 
 
 def _first_token(table: Table, protocol: Protocol) -> Parser:
@@ -275,7 +301,7 @@ def _expected(table: Table, protocol: Protocol) -> Parser:
 Make = Callable[[Table, Protocol], Parser]
 PARSERS: dict[str, tuple[tuple[str, ...], Make]] = {
     "schema": ((), lambda table, protocol: SCHEMA),
-    "json": (("path", "each"), _json),
+    "json": (("path", "each", "match"), _json),
     "regex": (("pattern", "marker"), _regex),
     "letter": (("marker",), _letter),
     "tags": (("tag", "marker"), _tags),

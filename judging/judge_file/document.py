@@ -18,6 +18,7 @@ from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
 from judging.backends.base import JSON, Message
 from judging.judge_file import answer
+from judging.judge_file.answer import BY_POSITION
 from judging.judge_file.context import fields_for
 from judging.judge_file.template import FileError, MessageTemplate
 from judging.parsers.base import STEPS, Fault, Parser
@@ -43,7 +44,7 @@ TABLES = {
     ),
     "messages": ("role", "text"),
     "examples": ("k", "draw"),
-    "fixture": ("completion", "labels", "fault", "step", "finish_reason"),
+    "fixture": ("completion", "units", "labels", "fault", "step", "finish_reason"),
 }
 WITH_LOGPROBS = ("first-token", "expected")
 OPEN_TABLES = ("answer", "params", "extra_body")
@@ -52,13 +53,17 @@ OPEN_TABLES = ("answer", "params", "extra_body")
 
 @dataclass(frozen=True)
 class Fixture:
-    """A completion and the expected reading: the labels of each unit, or a missing reason."""
+    """A completion and the expected reading: the labels of each unit, or a missing reason.
+
+    `units` are the texts of the units, for a parser that compares them with the completion.
+    """
 
     completion: str
     labels: tuple[Mapping[str, str], ...]
     fault: str = ""
     step: str = ""
     line: int | None = None
+    units: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -339,4 +344,21 @@ class _Reader:
                 )
             each = tuple(labels) if isinstance(labels, list) else (labels,) if labels else ()
             line = self.lines.of("fixture", "", number)
-            yield Fixture(row["completion"], each, row.get("fault", ""), row.get("step", ""), line)
+            yield Fixture(
+                row["completion"],
+                each,
+                row.get("fault", ""),
+                row.get("step", ""),
+                line,
+                self._units(row, number),
+            )
+
+    def _units(self, row: Mapping[str, Any], number: int) -> tuple[str, ...]:
+        """Return the texts of a fixture's units, which a parser needs that matches them."""
+        units = row.get("units", [])
+        if not isinstance(units, list) or not all(isinstance(text, str) for text in units):
+            raise self.wrong("units is not a list of texts", "fixture", "units", number)
+        if not units and self._answer.get("match", BY_POSITION) != BY_POSITION:
+            wrong = "the fixture has no units; give the texts that its sentences should match"
+            raise self.wrong(wrong, "fixture", "completion", number)
+        return tuple(units)

@@ -48,7 +48,8 @@ def failures(file: JudgeFile) -> Iterator[str]:
 
 
 def _reading(file: JudgeFile, number: int, fixture: Fixture) -> FixtureReading:
-    units = [asked_unit(file, number) for number in range(1, max(1, len(fixture.labels)) + 1)]
+    texts = fixture.units or ("",) * max(1, len(fixture.labels))
+    units = [asked_unit(file, number, text) for number, text in enumerate(texts, start=1)]
     expected = ExpectedAnswer(tuple(units), by_unit=not file.parser.several)
     try:
         read = file.parser.read(Answer(fixture.completion), expected)
@@ -83,7 +84,7 @@ def _format_labels(labels: Sequence[Mapping[str, str]]) -> str:
     return "; ".join(filter(None, units)) or "nothing"
 
 
-def asked_unit(file: JudgeFile, number: int) -> AskedUnit:
+def asked_unit(file: JudgeFile, number: int, text: str = "") -> AskedUnit:
     """Return a unit of the first kind with a variable that the parser reads."""
     schema = Schema(file.protocol, file.protocol.variables)
     kind = next(
@@ -95,4 +96,4 @@ def asked_unit(file: JudgeFile, number: int) -> AskedUnit:
         AskedVariable(v.name, v.answers, v.level, v.asked_if, v.escapes)
         for v in schema.variables_of(kind)
     )
-    return AskedUnit(f"{kind} {number}", kind, "", asked)
+    return AskedUnit(f"{kind} {number}", kind, text, asked)

@@ -35,7 +35,7 @@ STEPS: tuple[Step, ...] = get_args(Step)
 """The steps by which an answer is found. `judging.parsers.ladder` says what those on JSON do, and
 `judging.parsers.normal` those on a text that a verdict is read from."""
 
-Fault = Literal["unreadable", "ambiguous", "refused", "off-label"]
+Fault = Literal["unreadable", "ambiguous", "refused", "off-label", "unmatched"]
 UnitVariable = tuple[str, str]
 """A unit's name, as the judge is shown it, and a variable."""
 
@@ -76,7 +76,8 @@ class Reading:
     corrections keep the length. The object that was read begins at `start`. `scores` and `missing`
     are given by parsers that read probabilities: a variable in `missing` has a reason instead of a
     code. `grades` are the verdicts as the judge gave them, where its file maps several of them to
-    one code. `places` are the spans of the completion from which verdicts were read.
+    one code. `places` are the spans of the completion from which verdicts were read. `own` counts,
+    by variable and code, the verdicts on the sentences of a judge that splits a text itself.
     """
 
     units: Mapping[str, Any]
@@ -87,6 +88,7 @@ class Reading:
     missing: Mapping[UnitVariable, Fault] = field(default_factory=dict)
     grades: Mapping[UnitVariable, str] = field(default_factory=dict)
     places: Mapping[UnitVariable, tuple[int, int]] = field(default_factory=dict)
+    own: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 class Parser(Protocol):

@@ -6,15 +6,24 @@ A path is `$` with names and numbers, such as `$.verdicts[0].score`; `[*]` stand
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from judging.backends.base import Answer, AskedUnit, AskedVariable
-from judging.parsers.base import ExpectedAnswer, Reading, Step, UnreadError
+from judging.parsers.base import (
+    ExpectedAnswer,
+    Fault,
+    Reading,
+    Step,
+    UnitVariable,
+    UnreadError,
+)
 from judging.parsers.codes import PLAIN, Verdict, Verdicts, reading_of, variables_of
 from judging.parsers.ladder import find_json, without_thinking
 from judging.parsers.normal import normalise
+from judging.parsers.sentences import match_units
 from judging.parsers.statements import sole_word
 
 Path = tuple[str | int | None, ...]
@@ -56,13 +65,15 @@ def values_at(value: Any, path: Path) -> Iterator[Any]:
 class JsonParser:
     """Reads each variable at its path.
 
-    With `each`, the path of an array, the answer has an element for each unit in the order of the
-    request, and the variables' paths begin at the element.
+    With `each`, the path of an array, the variables' paths begin at an element. An element belongs
+    to the unit whose sentence is at its path `match`. A unit that no element names is missing.
+    Without `match`, the answer has an element for each unit in the order of the request.
     """
 
     paths: Mapping[str, Path]
     each: Path | None = None
     verdicts: Verdicts = PLAIN
+    match: Path | None = None
     whole = False
 
     @property
@@ -82,17 +93,74 @@ class JsonParser:
             raise
         self.verdicts.check_refusal(answer.text, has_verdict=True)
         value, needed = self._form_of(found.value) or (found.value, ())
-        parts = self._parts(value, len(expected.units))
         words: list[str] = []
         steps: list[Step] = [*found.part.steps, *needed]
-        read = [
-            (unit, self._verdicts(unit, part, words, steps))
-            for unit, part in zip(expected.units, parts, strict=True)
-        ]
+        read = self._by_position if self.match is None else self._by_sentence
+        reading = read(value, expected, words, steps)
         if not self.verdicts.as_published:
             variables = [v for unit in expected.units for v in variables_of(unit, self.paths)]
             check_after(self.verdicts, variables, answer.text, found.part.end, words)
+        return reading
+
+    def _by_position(
+        self, value: Any, expected: ExpectedAnswer, words: list[str], steps: list[Step]
+    ) -> Reading:
+        parts = self._parts(value, len(expected.units))
+        read = [
+            (unit, self._verdicts(unit, [part], words, steps))
+            for unit, part in zip(expected.units, parts, strict=True)
+        ]
         return reading_of(read, steps)
+
+    def _by_sentence(
+        self, value: Any, expected: ExpectedAnswer, words: list[str], steps: list[Step]
+    ) -> Reading:
+        """Read the elements that name a unit. Raises UnreadError if there is none to read."""
+        elements = self._elements(value)
+        matched = match_units(expected.units, [self._sentence(each) for each in elements])
+        read: list[tuple[AskedUnit, dict[str, Verdict]]] = []
+        missing: dict[UnitVariable, Fault] = {}
+        for unit in expected.units:
+            parts = [elements[index] for index in matched[unit.name]]
+            fault: Fault = "unmatched"
+            verdicts: dict[str, Verdict] = {}
+            try:
+                verdicts = self._verdicts(unit, parts, words, steps) if parts else {}
+            except UnreadError as error:
+                fault = error.fault
+            if not verdicts:
+                asked = (v for v in variables_of(unit, self.paths) if not v.asked_if)
+                missing |= {(unit.name, variable.name): fault for variable in asked}
+            read.append((unit, verdicts))
+        if not any(verdicts for _, verdicts in read):
+            faults = sorted(set(missing.values())) or ["unreadable"]
+            wrong = "no element of the answer names one of the sentences and has a verdict on it"
+            raise UnreadError(wrong, faults[0] if len(faults) == 1 else "unreadable")
+        reading = reading_of(read, steps)
+        return replace(reading, missing=missing, own=self._own_codes(elements, expected))
+
+    def _own_codes(
+        self, elements: Sequence[Any], expected: ExpectedAnswer
+    ) -> Mapping[str, Mapping[str, int]]:
+        """Return by variable how many of the judge's own sentences have each code.
+
+        Only if the request is about one text, and only for variables on which each has a verdict.
+        """
+        if expected.by_unit or len({(unit.kind, unit.about) for unit in expected.units}) != 1:
+            return {}
+        counts: dict[str, dict[str, int]] = {}
+        for variable in variables_of(expected.units[0], self.paths):
+            try:
+                every = [self._captured(variable, [each], []) for each in elements]
+                codes = Counter(self.verdicts.verdict(variable, each).code for each in every)
+            except UnreadError:
+                continue
+            counts[variable.name] = dict(codes)
+        return counts
+
+    def _sentence(self, element: Any) -> str | None:
+        found = next(values_at(element, self.match or ()), None)
+        return found if isinstance(found, str) else None
 
     @property
     def _keys(self) -> Sequence[str]:
@@ -122,26 +190,36 @@ class JsonParser:
     def _parts(self, value: Any, count: int) -> Sequence[Any]:
         if self.each is None:
             return [value] * count
-        parts = list(values_at(value, self.each))
-        parts = parts[0] if len(parts) == 1 and isinstance(parts[0], list) else parts
+        parts = self._elements(value)
         if len(parts) != count:
             raise UnreadError(f"the answer has {len(parts)} elements for {count} units")
         return parts
 
+    def _elements(self, value: Any) -> Sequence[Any]:
+        parts = list(values_at(value, self.each or ()))
+        return parts[0] if len(parts) == 1 and isinstance(parts[0], list) else parts
+
+    def _captured(
+        self, variable: AskedVariable, parts: Sequence[Any], steps: list[Step]
+    ) -> list[str]:
+        """Return the words of some parts on a variable, and note the steps that they needed."""
+        table, plain = self.verdicts.table(variable), self.verdicts.as_published
+        captured = []
+        path = self.paths[variable.name]
+        for value in (each for part in parts for each in values_at(part, path)):
+            if (text := as_text(value)) is not None:
+                word, needed = (text, ()) if plain else _word(value, table)
+                captured.append(word)
+                steps += needed
+        return captured
+
     def _verdicts(
-        self, unit: AskedUnit, part: Any, words: list[str], steps: list[Step]
+        self, unit: AskedUnit, parts: Sequence[Any], words: list[str], steps: list[Step]
     ) -> dict[str, Verdict]:
-        """Return the verdicts of one part, and note their words and the steps that they needed."""
+        """Return the verdicts of a unit's parts, and note their words and the steps needed."""
         verdicts = {}
         for variable in variables_of(unit, self.paths):
-            table = self.verdicts.table(variable)
-            captured = []
-            for value in values_at(part, self.paths[variable.name]):
-                if (text := as_text(value)) is not None:
-                    plain = self.verdicts.as_published
-                    word, needed = (text, ()) if plain else _word(value, table)
-                    captured.append(word)
-                    steps += needed
+            captured = self._captured(variable, parts, steps)
             if not captured and variable.asked_if:
                 continue
             verdicts[variable.name] = self.verdicts.verdict(variable, captured)

@@ -312,6 +312,7 @@ def _displayable_trial(trial: dict[str, Any]) -> dict[str, Any]:
         {
             **each,
             "labels": [(n, v, each["grades"].get(n, "")) for n, v in each["values"].items()],
+            "lost": list(each.get("missing", {}).items()),
         }
         for each in trial["entries"]
     ]

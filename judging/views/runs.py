@@ -61,6 +61,7 @@ from judging.display import (
 from judging.jobs import ESTIMATE, MANIFEST, estimate_in, estimate_question, manifest_question
 from judging.judges import JudgeError, baseline_judge
 from judging.lanes import build_backend
+from judging.manifest import warnings_of
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.repair import is_readable
 from judging.prompts.request import Preparer
@@ -260,7 +261,7 @@ def _context(found: JudgeRun) -> dict[str, Any]:
     return {
         "run": found,
         "progress": progress,
-        "warnings": found.manifest.get("warnings") or [],
+        "warnings": warnings_of(found),
         "offered": found.manifest.get("probe", {}).get("facts", {}).get("offers_decisions", ""),
         "low_mass": mass_warning(masses) if masses else "",
         "left": seconds_in_words(progress.left),

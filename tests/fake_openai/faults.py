@@ -141,7 +141,7 @@ def _message(**values: Any) -> Callable[[dict[str, Any]], Any]:
     return change
 
 
-def _finish(reason: str, keep: int | None = None) -> Callable[[dict[str, Any]], Any]:
+def _finish(reason: str | None, keep: int | None = None) -> Callable[[dict[str, Any]], Any]:
     def change(good: dict[str, Any]) -> Any:
         choice = good["choices"][0]
         choice["finish_reason"] = reason
@@ -149,6 +149,21 @@ def _finish(reason: str, keep: int | None = None) -> Callable[[dict[str, Any]], 
         return good
 
     return change
+
+
+def _break_off(good: dict[str, Any]) -> Any:
+    good["choices"][0]["error"] = {"code": 502, "message": "Upstream idle timeout"}
+    return good
+
+
+def _cut_prompt(good: dict[str, Any]) -> Any:
+    good["usage"] |= {"prompt_tokens": 1, "total_tokens": 1 + good["usage"]["completion_tokens"]}
+    return good
+
+
+def _with_logprobs(number: str) -> Fault:
+    choice = f'{{"message": {{"content": "{{}}"}}, "logprobs": {{"x": {number}}}, '
+    return body(f'{{"choices": [{choice}"finish_reason": "stop"}}]}}'.encode())
 
 
 def _parts(good: dict[str, Any]) -> Any:
@@ -178,8 +193,8 @@ FAULTS: dict[str, Fault] = {
     "bad-utf8": body(b'{"choices": "\xff"}'),
     "truncated-json": truncated_json,
     "string": body(b'"ok"'),
-    "nan": body(b'{"choices": [{"message": {"content": "{}"}, "logprobs": {"x": NaN}}]}'),
-    "infinite": body(b'{"choices": [{"message": {"content": "{}"}, "logprobs": {"x": 1e999}}]}'),
+    "nan": _with_logprobs("NaN"),
+    "infinite": _with_logprobs("1e999"),
     "null-choice": body(b'{"choices": [null]}'),
     "packed": packed,
     "huge": huge,
@@ -191,6 +206,10 @@ FAULTS: dict[str, Fault] = {
     "no-usage": changed(lambda good: {k: v for k, v in good.items() if k != "usage"}),
     "other-model": changed(lambda good: good | {"model": "another-model"}),
     "length": changed(_finish("length", 10)),
+    "abort": changed(_finish("abort")),
+    "no-reason": changed(_finish(None)),
+    "broken-off": changed(_break_off),
+    "cut-prompt": changed(_cut_prompt),
     "filtered": changed(_finish("content_filter", 0)),
     "refusal": changed(_message(content=None, refusal="I cannot help with that.")),
     "prose": changed(_message(content="Yes, the report answers it.")),

@@ -77,13 +77,16 @@ def asked_of_messages(body: JSON) -> JSON:
 
 def answered_by_responses(good: JSON) -> Any:
     message, finish, logprobs = _choice(good)
-    found: JSON = {"id": "resp_fake", "object": "response", "status": "completed", "error": None}
+    found: JSON = {"id": "resp_fake", "object": "response", "error": None}
+    found["status"] = "completed" if finish == "stop" else finish
     found |= {name: good[name] for name in ("model",) if name in good}
     if message is None:
         return found
     if finish in ("length", "content_filter"):
         reason = {"length": "max_output_tokens"}.get(finish, finish)
         found |= {"status": "incomplete", "incomplete_details": {"reason": reason}}
+    if broken := good["choices"][0].get("error"):
+        found["error"] = broken
     thought = message.get("reasoning_content")
     summary = [{"type": "summary_text", "text": thought}] if thought else []
     reasoning = {"type": "reasoning", "id": "rs_fake", "summary": summary}
@@ -114,7 +117,7 @@ def answered_by_messages(good: JSON, tool: bool) -> Any:
     else:
         blocks += [{"type": "text", "text": text} for text in texts]
     stop = {"stop": "tool_use" if value is not None else "end_turn", "length": "max_tokens"}
-    reason = stop.get(finish, "refusal")
+    reason = stop.get(finish, "refusal" if finish == "content_filter" else finish)
     if message.get("refusal"):
         reason, blocks = "refusal", [{"type": "text", "text": message["refusal"]}]
     usage = _usage_of_messages(good.get("usage"))

@@ -28,6 +28,7 @@ from judging.batch_api.format import BatchError
 from judging.engine import Control, Ending
 from judging.engine.worker import status_line, summary, work
 from judging.estimate import estimate
+from judging.manifest import cut_prompts_warning
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.template import PromptError
 from judging.runs import ledger, lifecycle
@@ -186,6 +187,8 @@ class Command(BaseCommand):
             with stop_on_signals(control):
                 ending = work(run, lease, control, on_findings=self.say_findings)
         line = f"{str(run).capitalize()} of judge {judge} over {campaign}: {summary(run)}"
+        if cut := cut_prompts_warning(run):
+            self.say(f"Note: {cut}")
         if ending.how == "finished":
             self.say(line)
             return

@@ -26,7 +26,7 @@ from tests.judging.backends.test_openai import REQUEST, SCHEMA
 from tests.judging.cast import HASTY, command, judge, run_scripted, yes
 from tests.judging.processes import query as numbered
 
-USAGE = {"prompt_tokens": 100, "completion_tokens": 10}
+USAGE = {"prompt_tokens": 1000, "completion_tokens": 10}
 
 
 def paid(request: Request) -> Answer:

@@ -235,9 +235,10 @@ def test_the_models_text_is_kept_beside_the_reason_why_it_cannot_count(
 
 
 def test_members_of_another_type_count_as_absent() -> None:
-    given = body(finish_reason=None, logprobs=None) | {"usage": [1], "model": 7}
-    assert read(given) == Answer("yes", "", {}, "", 200, None)
-    assert read({"choices": [{"message": {"content": "yes"}}]}) == Answer("yes", "", {}, "", 200)
+    given = body(logprobs=None) | {"usage": [1], "model": 7}
+    assert read(given) == Answer("yes", "stop", {}, "", 200, None)
+    bare = {"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}
+    assert read(bare) == Answer("yes", "stop", {}, "", 200)
 
 
 @pytest.mark.parametrize(

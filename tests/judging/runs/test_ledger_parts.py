@@ -289,7 +289,7 @@ class TestReuse:
         self, campaign: Campaign, first: JudgeRun, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(cache, "CHUNK", 1)
-        facts = {"model_returned": "m-1", "logprobs": {"content": []}, "finish_reason": "end"}
+        facts = {"model_returned": "m-1", "logprobs": {"content": []}, "finish_reason": "end_turn"}
         facts |= {"reasoning": "since"}
         JudgeCall.objects.update(**facts, seconds=4.0, detail="so", cost=Decimal(3))
         run_scripted(campaign, judge("again"))
