@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from analysis.data.selection import ReportOptions, read_stratum
 from analysis.formats import FORMATS
+from analysis.labels_file.scales import LEVELS, DeclaredScale, declared_scale
 from analysis.statistics import Level
 from datasets.options import add_arguments as add_declared
 from datasets.options import check_bounds, options_of, values_of
 
-LEVELS = ("nominal", "ordinal", "interval")
+FOR_LABELS = ("level", "scale", "wide")
+"""The options that only labels files have; a campaign's protocol says the same."""
 
 
 class OptionError(ValueError):
@@ -27,6 +30,19 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=[],
         metavar="VARIABLE=LEVEL",
         help="for --labels: nominal (the default), ordinal or interval",
+    )
+    parser.add_argument(
+        "--scale",
+        action="append",
+        default=[],
+        metavar="VARIABLE=CODES[:LEVEL]",
+        help="for --labels: the codes in their order, such as rating=1,2,3,4,5:ordinal (the "
+        "default level)",
+    )
+    parser.add_argument(
+        "--wide",
+        metavar="VARIABLE",
+        help="for --labels: the files have one column for each rater, with labels of VARIABLE",
     )
     parser.add_argument("--format", choices=list(FORMATS), default="json")
     parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
@@ -53,5 +69,21 @@ def levels_of(given: list[str]) -> dict[str, Level]:
         name, _, level = each.rpartition("=")
         if not name or level not in LEVELS:
             raise OptionError(f"--level {each!r} is not VARIABLE=nominal|ordinal|interval.")
-        levels[name] = cast(Level, level)
+        levels[name] = level
     return levels
+
+
+def scales_of(given: list[str], levels: Mapping[str, Level]) -> dict[str, DeclaredScale]:
+    """Read the scales given with `--scale`. Raises OptionError, also if `levels` contradict one."""
+    scales: dict[str, DeclaredScale] = {}
+    for each in given:
+        name, _, codes = each.partition("=")
+        try:
+            scales[name] = scale = declared_scale(codes)
+        except ValueError as error:
+            raise OptionError(f"--scale {each!r} {error}.") from error
+        if not name:
+            raise OptionError(f"--scale {each!r} is not VARIABLE=CODES, such as rating=1,2,3.")
+        if scale.level and levels.get(name, scale.level) != scale.level:
+            raise OptionError(f"--scale {each!r} and --level give {name!r} two levels.")
+    return scales

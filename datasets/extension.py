@@ -17,7 +17,8 @@ from datasets.material import batch_rows
 from datasets.models import Batch
 from datasets.readers import native, read, recognise
 from datasets.readers.fields import Fields
-from datasets.readers.jsonl import excerpt, records
+from datasets.readers.jsonl import excerpt
+from datasets.readers.tables import object_rows
 from datasets.rows import InputError, Located, Passage, Place, Query, ReadNotes
 
 ADDABLE_PARTS = {"reports": "report", "rankings": "ranking", "passages": "passage"}
@@ -74,7 +75,8 @@ def extend_batch(
 def recognise_format(paths: Sequence[Path]) -> str:
     """Return the format. A line with only an id and additions is native, too."""
     first = next(
-        ((record, path) for path in paths if path.is_file() for _, record in records(path)), None
+        ((record, path) for path in paths if path.is_file() for _, record in object_rows(path)),
+        None,
     )
     if first and first[0].keys() <= {"id", *native.QUERY}:
         return NATIVE
@@ -104,7 +106,7 @@ def _read(
 
 def _native(paths: Sequence[Path], texts: Mapping[str, str]) -> Iterator[Located]:
     for path in paths:
-        for number, record in records(path):
+        for number, record in object_rows(path):
             place = Place(str(path), number)
             key = record.get("id")
             if "text" not in record and isinstance(key, str):

@@ -169,10 +169,14 @@ class Located:
 
 @dataclass(slots=True)
 class ReadNotes:
-    """A reader's warnings, and counts of what it skipped."""
+    """A reader's warnings, counts of what it skipped, and scales that files declare by variable.
+
+    A scale is text such as `1,2,3:ordinal`, or a list of codes in their order.
+    """
 
     warnings: list[str] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)
+    scales: dict[str, Any] = field(default_factory=dict)
 
     def skip(self, what: str, count: int = 1) -> None:
         self.skipped[what] = self.skipped.get(what, 0) + count

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 from analysis.data.resampling import Sample
 from analysis.data.selection import ReportOptions
@@ -13,8 +13,10 @@ from analysis.report.build import frame_report
 from analysis.report.systems import scores
 from analysis.statistics import Level
 from tandem.results import AltTest, Report, Score, Variable, alt_test_of, chosen_name
-from tandem.tables import Table, frame_of
+from tandem.tables import Reading, Table, frame_of
 
+Scales = Mapping[str, str | Sequence[Any]]
+"""By variable the codes in their order, or text such as `1,2,3:ordinal`."""
 Reference = Literal["human", "adjudicated"]
 _REFERENCES: Mapping[str, Literal["majority", "adjudicated"]] = {
     "human": "majority",
@@ -27,6 +29,8 @@ def report(
     *,
     reference: Reference = "human",
     levels: Mapping[str, Level] | None = None,
+    scales: Scales | None = None,
+    wide: str | None = None,
     resamples: int | None = None,
     seed: int = 0,
     epsilon: float = 0.2,
@@ -40,14 +44,17 @@ def report(
 
     Judges are compared with the `reference`: `human` for people together, or `adjudicated` for
     adjudicators' decisions as well. `levels` gives the level of variables, which is nominal unless
-    a protocol says otherwise. `resamples` defaults to the number that suits the queries.
-    `variables`, `raters` and `judges` select labels. Labels whose column `exposed` is true, since
-    their rater could see others' labels of the unit, count only with `exposed`, here and in the
-    other functions. With `check` other libraries compute the figures again, in a process of their
-    own. Raises TableError, InputError, UnknownOptionError and ValueError.
+    a protocol says otherwise. `scales` gives the codes of variables in their order, as a list or as
+    text such as `1,2,3:ordinal`; ordered categories of a data frame need none. `wide` is the
+    variable of a table with one column for each rater. `resamples` defaults to the number that
+    suits the queries. `variables`, `raters` and `judges` select labels. Labels whose column
+    `exposed` is true, since their rater could see others' labels of the unit, count only with
+    `exposed`, here and in the other functions. With `check` other libraries compute the figures
+    again, in a process of their own. Raises TableError, InputError, UnknownOptionError, TypeError
+    and ValueError.
     """
     options = _options(resamples, seed, epsilon, reference, variables, raters, judges, exposed)
-    frame, protocol = frame_of(table, levels or {}, options)
+    frame, protocol = frame_of(table, Reading.of(levels, scales, wide), options)
     head = {"campaign": None, "protocol": protocol, "batch": None}
     made = frame_report(head, frame, options, list(frame.variables), None, check)
     return Report({**made, "hints": []}, frame, options)
@@ -58,6 +65,8 @@ def agreement(
     variable: str = "",
     *,
     levels: Mapping[str, Level] | None = None,
+    scales: Scales | None = None,
+    wide: str | None = None,
     resamples: int | None = None,
     seed: int = 0,
     exposed: bool = False,
@@ -67,7 +76,7 @@ def agreement(
     Raises as `report` does, and KeyError for an unknown variable.
     """
     options = _options(resamples, seed, exposed=exposed)
-    frame, _ = frame_of(table, levels or {}, options)
+    frame, _ = frame_of(table, Reading.of(levels, scales, wide), options)
     labels = frame.variables[chosen_name("variable", variable, frame.variables)]
     block = {
         "measurement": labels.scale.level,
@@ -85,6 +94,8 @@ def alternative_test(
     epsilon: float = 0.2,
     variable: str = "",
     levels: Mapping[str, Level] | None = None,
+    scales: Scales | None = None,
+    wide: str | None = None,
     exposed: bool = False,
 ) -> AltTest:
     """Run the alternative annotator test: may a judge replace a person at this `epsilon`?
@@ -93,13 +104,19 @@ def alternative_test(
     KeyError for unknown names.
     """
     options = _options(None, 0, epsilon, exposed=exposed)
-    frame, _ = frame_of(table, levels or {}, options)
+    frame, _ = frame_of(table, Reading.of(levels, scales, wide), options)
     labels = frame.variables[chosen_name("variable", variable, frame.variables)]
     return alt_test_of(labels, judge, epsilon, options)
 
 
 def measures(
-    table: Table, *, resamples: int | None = None, seed: int = 0, exposed: bool = False
+    table: Table,
+    *,
+    scales: Scales | None = None,
+    wide: str | None = None,
+    resamples: int | None = None,
+    seed: int = 0,
+    exposed: bool = False,
 ) -> dict[str, Score]:
     """Return by name the scores of systems that need only labels, such as `coverage`.
 
@@ -107,7 +124,7 @@ def measures(
     `report` does.
     """
     options = _options(resamples, seed, exposed=exposed)
-    frame, _ = frame_of(table, {}, options)
+    frame, _ = frame_of(table, Reading.of(scales=scales, wide=wide), options)
     found = scores(frame, options.resamples, options.seed, None)
     return {name: Score(name, block) for name, block in found.items()}
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,16 +18,22 @@ from typing import Any
 from analysis.data.frame import Frame
 from analysis.data.selection import ReportOptions
 from analysis.labels_file.frames import UnknownLevelError, file_frame
+from analysis.labels_file.scales import DeclaredScale, declared_scale
 from analysis.statistics import Level
 from analysis.statistics.arrays import check_level
+from annotation.imports.wide import FACTS
+from datasets.readers.tables import ORDERS
 from datasets.rows import InputError
 
 Table = Any
 """A frame of pandas, polars or pyarrow, an object with Arrow's stream, or mappings. Its columns are
-those of a labels file: item, unit, variable, value, rater, and further known ones."""
+those of a labels file: item, unit, variable, value, rater, and further known ones; or one for each
+rater."""
 WHOLE = ("replicate", "revision")
 KEPT = ("value", "spans", "meta", *WHOLE, "seconds", "score")
 """Columns that are not text. In all others, a whole number is a name written as a number."""
+NAMES = (*FACTS, "rater")
+"""Columns of names. A data frame writes whole numbers with decimals beside an empty cell."""
 ABSENT = ("NAType", "NaTType")
 
 
@@ -34,40 +41,69 @@ class TableError(ValueError):
     """A table that cannot be read as labels: the row, the error, and the remedy."""
 
 
-def frame_of(
-    table: Table, levels: Mapping[str, Level], options: ReportOptions
-) -> tuple[Frame, str | None]:
+@dataclass(frozen=True)
+class Reading:
+    """How a table is read: levels and scales of variables, and the variable of a wide table.
+
+    A scale is the codes in their order, or text such as `1,2,3:ordinal`. `wide` is the variable of
+    a table with one column for each rater.
+    """
+
+    levels: Mapping[str, Level]
+    scales: Mapping[str, DeclaredScale]
+    wide: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        levels: Mapping[str, Level] | None = None,
+        scales: Mapping[str, str | Sequence[Any]] | None = None,
+        wide: str | None = None,
+    ) -> Reading:
+        """Check arguments. Raises TypeError and ValueError."""
+        for name, given in (("levels", levels), ("scales", scales)):
+            if not isinstance(given, Mapping | None):
+                raise TypeError(f"{name} is a mapping of variables, such as {{'rating': …}}")
+        for level in (levels or {}).values():
+            check_level(level)
+        declared = {}
+        for name, of in (scales or {}).items():
+            try:
+                declared[name] = declared_scale(of)
+            except ValueError as error:
+                raise ValueError(f"the scale of {name!r} {error}") from None
+        return cls(levels or {}, declared, wide)
+
+
+def frame_of(table: Table, reading: Reading, options: ReportOptions) -> tuple[Frame, str | None]:
     """Return the frame of a table or of labels files, and the protocol if its rows name one.
 
     Raises TableError for a table, InputError for a file, and UnknownOptionError for an option that
     names nothing in it.
     """
-    if not isinstance(levels, Mapping):
-        raise TypeError("levels is a mapping of variables, such as {'rating': 'ordinal'}")
-    for level in levels.values():
-        check_level(level)
     paths = _paths(table)
     if paths:
-        frame, protocols = _read(paths, levels, options)
+        frame, protocols = _read(paths, reading, options)
     else:
         with TemporaryDirectory() as folder:
             path = Path(folder, "table.jsonl")
-            _write(path, table)
+            declarations = _write(path, table)
             try:
-                frame, protocols = _read([path], levels, options)
+                frame, protocols = _read([path], reading, options)
             except InputError as error:
-                row = f"row {error.place.line}" if error.place.line else "the table"
+                line = (error.place.line or 0) - declarations
+                row = f"row {line}" if line > 0 else "the table"
                 raise TableError(f"{row}: {error.wrong}; {error.remedy}") from None
+            said = (w._replace(text=w.text.replace(str(path), "the table")) for w in frame.warnings)
+            frame = replace(frame, warnings=tuple(said))
     return frame, next(iter(protocols)) if len(protocols) == 1 else None
 
 
-def _read(
-    paths: list[Path], levels: Mapping[str, Level], options: ReportOptions
-) -> tuple[Frame, set[str]]:
+def _read(paths: list[Path], reading: Reading, options: ReportOptions) -> tuple[Frame, set[str]]:
     try:
-        return file_frame(paths, levels, options)
+        return file_frame(paths, reading.levels, options, reading.scales, reading.wide)
     except UnknownLevelError as error:
-        raise TableError(str(error).removeprefix("--level: ")) from None
+        raise TableError(str(error).partition(": ")[2]) from None
 
 
 def _paths(table: Table) -> list[Path]:
@@ -79,11 +115,31 @@ def _paths(table: Table) -> list[Path]:
     return []
 
 
-def _write(path: Path, table: Table) -> None:
+def _write(path: Path, table: Table) -> int:
+    """Write a table as JSON Lines. Return the number of lines before its rows."""
+    orders = {ORDERS: found} if (found := _orders(table)) else {}
     with path.open("w", encoding="utf-8") as file:
+        if orders:
+            file.write(json.dumps(orders, default=_plain) + "\n")
         for row in rows_of(table):
             there = {name: _member(name, of) for name, of in row.items() if not _is_absent(of)}
             file.write(json.dumps(there, default=_plain) + "\n")
+    return len(orders)
+
+
+def _orders(table: Table) -> dict[str, list[str]]:
+    """Return the texts of the columns with ordered categories, of pandas or in Arrow's form."""
+    if hasattr(table, "dtypes") and hasattr(table, "itertuples"):
+        kinds = list(zip(table.columns, table.dtypes, strict=True))
+        ordered = {name: of.categories for name, of in kinds if getattr(of, "ordered", False)}
+    elif hasattr(table, "schema") and hasattr(table, "combine_chunks"):
+        kinds = [(field.name, field.type) for field in table.schema]
+        names = [name for name, of in kinds if getattr(of, "ordered", False)]
+        chunks = {name: table[name].unify_dictionaries().chunks for name in names}
+        ordered = {name: of[0].dictionary.to_pylist() for name, of in chunks.items() if of}
+    else:
+        return {}
+    return {str(name): [str(_member("", each)) for each in of] for name, of in ordered.items()}
 
 
 def rows_of(table: Table) -> Iterator[Mapping[str, Any]]:
@@ -121,6 +177,8 @@ def _is_absent(value: Any) -> bool:
 def _member(name: str, value: Any) -> Any:
     if name in WHOLE and isinstance(value, float) and value.is_integer():
         return int(value)
+    if name in NAMES and isinstance(value, float) and value.is_integer():
+        return str(int(value))
     if name not in KEPT and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return value

@@ -18,6 +18,7 @@ from analysis.data.frame import (
     Families,
     Frame,
     VariableFrame,
+    Warning,
     selected_frame,
     without_garbage_collection,
 )
@@ -44,6 +45,7 @@ from annotation.prerequisites.label_validation import source_campaign, validated
 from annotation.presentation import schema
 from annotation.protocols.schema import Schema
 from datasets.models import Grounding, Report
+from datasets.readers.spelling import similar_names
 from judging.floor import UnitKey as FloorPlace
 from judging.floor import get_floor
 from judging.models import Judge
@@ -148,7 +150,9 @@ def campaign_frame(
     own = {place: codes for place, meta in metas if (codes := own_codes_of(meta))}
     frame = with_own_sentences(frame, own)
     saw_frame(kind, campaign, frame)
-    return replace(frame, evidence=campaign_evidence(campaign))
+    counts = {rater.name: rater.labels for rater in frame.raters}
+    alike = [Warning("similar_raters", None, None, each) for each in similar_names("rater", counts)]
+    return replace(frame, evidence=campaign_evidence(campaign), warnings=tuple(alike))
 
 
 def _judges_metas(campaign: Campaign) -> list[tuple[LabelKey, dict[str, Any]]]:

@@ -28,6 +28,15 @@ Texts = NDArray[np.object_]
 _WHOLE_NUMBER = re.compile(r"(-?[0-9]+)\.0+")
 
 
+class Warning(NamedTuple):
+    """A warning about a `variable` and a `rater`, or about neither."""
+
+    code: str
+    variable: str | None
+    rater: str | None
+    text: str
+
+
 @dataclass(frozen=True)
 class RaterFacts:
     """A rater of the frame: answered items, labels, and the reason if the rater is excluded."""
@@ -219,7 +228,8 @@ class Frame:
 
     `inputs` describes all of its labels, selected or not. `backgrounds` are people's answers to
     background questions, if the report was asked for them. `guidelines` are the versions of the
-    guideline that people answered under, in their order, if there is more than one.
+    guideline that people answered under, in their order, if there is more than one. `warnings` are
+    those about how the labels were read.
     """
 
     raters: tuple[RaterFacts, ...]
@@ -234,6 +244,7 @@ class Frame:
     families: Families = field(default_factory=Families)
     backgrounds: tuple[Question, ...] = ()
     guidelines: tuple[Guideline, ...] = ()
+    warnings: tuple[Warning, ...] = ()
 
 
 @dataclass

@@ -149,12 +149,28 @@ class Labels:
         values = [*self.values[name], None]
         return [values[n] for n in self.codes[name][places].tolist()]
 
-    def answers(self) -> Iterator[tuple[str, str]]:
-        """Yield the distinct values of each variable."""
+    def answers(self) -> Iterator[tuple[str, str, bool]]:
+        """Yield the distinct values of each variable, by judges and by others."""
         there = self.codes["value"] >= 0
         names, values = self.codes["variable"][there], self.codes["value"][there]
-        for n in unique_integers(combine_codes(names, values))[1].tolist():
-            yield self.values["variable"][names[n]], self.values["value"][values[n]]
+        judged = np.array([kind == "judge" for kind in self.values["rater_kind"]], np.int64)
+        judge = judged[self.codes["rater_kind"][there]]
+        for n in unique_integers(combine_codes(names, values, judge))[1].tolist():
+            yield self.values["variable"][names[n]], self.values["value"][values[n]], bool(judge[n])
+
+    def counts(self) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
+        """Count the labels by variable and value, and by rater, in the order of the lines."""
+        there = self.codes["value"] >= 0
+        names, values = self.codes["variable"][there], self.codes["value"][there]
+        _, first, which = unique_integers(combine_codes(names, values))
+        number = np.bincount(which, minlength=len(first)) if len(which) else np.zeros(0, np.int64)
+        found: dict[str, dict[str, int]] = {}
+        for n in np.argsort(first, kind="stable").tolist():
+            of = found.setdefault(self.values["variable"][names[first[n]]], {})
+            of[self.values["value"][values[first[n]]]] = int(number[n])
+        given = np.bincount(self.codes["rater"][there], minlength=len(self.values["rater"]))
+        place = {rater: n for n, rater in enumerate(self.values["rater"])}
+        return found, {rater: int(given[place[rater]]) for rater in self.used("rater")}
 
     def kinds(self) -> dict[str, str]:
         """Return raters with their kinds, in the order of their first occurrence."""

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from annotation.imports.columns import read_columns
 from annotation.imports.grouping import group_rows
 from annotation.imports.labels import read_labels
+from annotation.imports.wide import Wide
 from annotation.label_rows import CheckedRow, LabelRow, SpanRow
 from annotation.protocols import PROTOCOLS
 from datasets.readers.jsonl import excerpt
-from datasets.rows import InputError
+from datasets.rows import InputError, Place, ReadNotes
 
-from ..data.frame import Frame, selected_frame, without_garbage_collection
+from ..data.frame import Frame, Warning, selected_frame, without_garbage_collection
 from ..data.grades import grade_of, with_grades
 from ..data.labels import (
     LARGEST,
@@ -43,37 +45,75 @@ from .columns import (
     newest_revisions,
     selected_positions,
 )
+from .doubts import Counts, doubts
+from .scales import DeclaredScale, declared_scale, is_on_scale
 
 
 class UnknownLevelError(ValueError):
-    """A level was given for a variable without labels."""
+    """A level or scale was given for a variable without labels."""
 
 
 @without_garbage_collection()
 def file_frame(
-    paths: Iterable[Path], levels: Mapping[str, Level], options: ReportOptions = ALL_LABELS
+    paths: Iterable[Path],
+    levels: Mapping[str, Level],
+    options: ReportOptions = ALL_LABELS,
+    scales: Mapping[str, DeclaredScale] = MappingProxyType({}),
+    wide: str | None = None,
 ) -> tuple[Frame, set[str]]:
     """Return the frame of the labels in files, and the protocols that the files name.
 
     Raises InputError, UnknownLevelError and UnknownOptionError.
 
-    If the rows name a known protocol, its codes, escapes and levels apply; `levels` override them.
-    Only the newest revision of a label counts.
+    If the rows name a known protocol, its codes, escapes and levels apply. Scales that a file
+    declares override them, `scales` and `levels` both. `wide` is the variable of tables with one
+    column for each rater. Only the newest revision of a label counts.
     """
-    given = list(paths)
-    labels = newest_revisions(read_columns(given, (*OF_META, STEPS)))
-    found = None if labels is None else _by_columns(labels, levels, options)
-    return found or _by_rows(given, levels, options)
+    given = _Given(list(paths), levels, scales, Wide(wide))
+    labels = newest_revisions(read_columns(given.paths, (*OF_META, STEPS), given.notes, given.wide))
+    found = None if labels is None else _by_columns(labels, given, options)
+    return found or _by_rows(given.paths, levels, options, scales, wide)
+
+
+@dataclass
+class _Given:
+    """Files, with what is declared of their labels, and the notes of their reading."""
+
+    paths: list[Path]
+    levels: Mapping[str, Level]
+    scales: Mapping[str, DeclaredScale]
+    wide: Wide
+    notes: ReadNotes = field(default_factory=ReadNotes)
+
+    def declared(self) -> dict[str, DeclaredScale]:
+        """Return all declared scales. Raises InputError for one in a file that cannot be read."""
+        found: dict[str, DeclaredScale] = {}
+        for name, of in self.notes.scales.items():
+            try:
+                found[name] = declared_scale(of)
+            except ValueError as error:
+                place = Place(", ".join(map(str, self.paths)))
+                remedy = "write codes in their order, such as 1,2,3:ordinal"
+                raise InputError(place, f"the scale of {excerpt(name)} {error}", remedy) from None
+        return {**found, **self.scales}
+
+    def warnings(
+        self, values: Mapping[str, Counts], raters: Counts, scales: Mapping[str, Scale]
+    ) -> tuple[Warning, ...]:
+        read = (Warning("file", None, None, text) for text in self.notes.warnings)
+        return (*read, *doubts(values, raters, scales))
 
 
 def _by_columns(
-    labels: Labels, levels: Mapping[str, Level], options: ReportOptions
+    labels: Labels, given: _Given, options: ReportOptions
 ) -> tuple[Frame, set[str]] | None:
     """Return the frame by columns, or None if an error has to name a line."""
-    protocols = set(filter(None, labels.used("protocol")))
-    scales = _scales(labels.used("variable"), protocols, levels)
-    for variable, value in labels.answers():
+    protocols, declared = set(filter(None, labels.used("protocol"))), given.declared()
+    scales = _scales(labels.used("variable"), protocols, given.levels, declared)
+    for variable, value, by_judge in labels.answers():
         if _is_word(value, scales.get(variable)):
+            return None
+        if variable in declared and not by_judge and not is_on_scale(value, scales[variable]):
             return None
     rich = list(labels.rows.values())
     if any(row.spans and row.replicate for row in rich):
@@ -84,15 +124,21 @@ def _by_columns(
     # First, since building the frame needs the most memory.
     inputs = inputs_of(labels)
     frame = frame_of(labels, selected_positions(labels, options, strata), scales)
-    frame = replace(frame, strata=strata, inputs=inputs)
+    read = given.warnings(*labels.counts(), scales)
+    frame = replace(frame, strata=strata, inputs=inputs, warnings=read)
     frame = _with_metas(replace(frame, evidence=file_evidence(rich)), rich, dict(labels.steps()))
     return frame, protocols
 
 
 def _by_rows(
-    paths: Iterable[Path], levels: Mapping[str, Level], options: ReportOptions
+    paths: Iterable[Path],
+    levels: Mapping[str, Level],
+    options: ReportOptions,
+    scales: Mapping[str, DeclaredScale] = MappingProxyType({}),
+    wide: str | None = None,
 ) -> tuple[Frame, set[str]]:
-    read = [row for path in paths for row in read_labels(path)]
+    given = _Given(list(paths), levels, scales, Wide(wide))
+    read = [row for path in given.paths for row in read_labels(path, None, given.notes, given.wide)]
     # As on import, duplicate labels and raters of two kinds are rejected.
     group_rows(CheckedRow(row, f"{row.kind or ''}:{row.unit}") for row in read)
     newest: dict[tuple[str, ...], LabelRow] = {}
@@ -101,20 +147,45 @@ def _by_rows(
         if (row.revision or 0) > (before.revision or 0):
             newest[_identity(row)] = row
     rows = list(newest.values())
-    protocols = {row.protocol for row in rows if row.protocol}
-    scales = _scales([row.variable for row in rows], protocols, levels)
-    for row in rows:
-        if row.value is not None and _is_word(row.value, scales.get(row.variable)):
-            level = scales[row.variable].level
-            most = f" of at most {LARGEST:g}" if _is_number(row.value) else ""
-            wrong = (
-                f"{row.variable} is {excerpt(row.value)}, which is not a number{most}, and {level}"
-            )
-            raise InputError(row.place, wrong, "code it as a number, or declare it nominal")
+    protocols, declared = {row.protocol for row in rows if row.protocol}, given.declared()
+    known = _scales([row.variable for row in rows], protocols, levels, declared)
+    _check_values(rows, known, declared)
     facts, strata = [_fact(row) for row in rows], meta_strata((row.item, row.meta) for row in rows)
     available_values(facts, strata).check(options)
-    frame = selected_frame(facts, options, strata, scales)
-    return _with_metas(replace(frame, evidence=file_evidence(rows)), rows), protocols
+    frame = selected_frame(facts, options, strata, known)
+    warned = given.warnings(*_counts(rows), known)
+    frame = replace(frame, evidence=file_evidence(rows), warnings=warned)
+    return _with_metas(frame, rows), protocols
+
+
+def _check_values(
+    rows: Iterable[LabelRow], scales: Mapping[str, Scale], declared: Mapping[str, DeclaredScale]
+) -> None:
+    """Raise InputError for words on a numeric scale, and for people's values off a declared one."""
+    for row in rows:
+        if row.value is None or (scale := scales.get(row.variable)) is None:
+            continue
+        said = f"{row.variable} is {excerpt(row.value)}"
+        if row.variable in declared and row.rater_kind != "judge":
+            if not is_on_scale(row.value, scale):
+                wrong = f"{said}, which is not on its scale ({', '.join(scale.categories)})"
+                raise InputError(row.place, wrong, "correct it, or add it to the declared codes")
+        elif _is_word(row.value, scale):
+            most = f" of at most {LARGEST:g}" if _is_number(row.value) else ""
+            wrong = f"{said}, which is not a number{most}, and {scale.level}"
+            remedy = "code it as a number, declare it nominal, or declare the order: --scale"
+            raise InputError(row.place, wrong, remedy)
+
+
+def _counts(rows: Iterable[LabelRow]) -> tuple[dict[str, Counter[str]], Counter[str]]:
+    """Count the labels by variable and value, and by rater, like `Labels.counts`."""
+    values: dict[str, Counter[str]] = defaultdict(Counter)
+    raters: Counter[str] = Counter()
+    for row in rows:
+        raters[row.rater] += row.value is not None
+        if row.value is not None:
+            values[row.variable][row.value] += 1
+    return values, raters
 
 
 def _identity(row: LabelRow) -> tuple[str, ...]:
@@ -145,17 +216,30 @@ def _fact(row: LabelRow) -> LabelFact:
 
 
 def _scales(
-    variables: Iterable[str], protocols: set[str], levels: Mapping[str, Level]
+    variables: Iterable[str],
+    protocols: Collection[str],
+    levels: Mapping[str, Level],
+    declared: Mapping[str, DeclaredScale],
 ) -> dict[str, Scale]:
+    """Return the scales of variables: the protocol's if the labels name one, with what is declared.
+
+    Raises UnknownLevelError if something is declared of a variable without labels.
+    """
     scales: dict[str, Scale] = {}
     if len(protocols) == 1 and (known := PROTOCOLS.get(next(iter(protocols)))):
         scales = {v.name: scale_of(v) for v in known.variables}
         scales.pop("category", None)
     there = set(variables)
-    for name, level in levels.items():
+    for name in (*declared, *levels):
         if name not in there:
+            option = "--scale" if name in declared else "--level"
             names = ", ".join(sorted(there))
-            raise UnknownLevelError(f"--level: no label is of {name!r}; there are {names}")
+            raise UnknownLevelError(f"{option}: no label is of {name!r}; there are {names}")
+    for name, of in declared.items():
+        escapes = scales[name].escapes if name in scales else ()
+        kept = tuple(escape for escape in escapes if escape not in of.codes)
+        scales[name] = Scale(of.codes, of.level or "ordinal", kept)
+    for name, level in levels.items():
         given = scales.get(name, Scale((), level))
         scales[name] = Scale(given.categories, level, given.escapes)
     return scales

@@ -20,19 +20,6 @@ WIDE_FACTS = ("item", "unit", "kind", "query", "system", "setting")
 """The columns of the wide labels that precede the raters' columns."""
 
 
-GRADE = " (grade)"
-
-
-def wide_column(variable: str, rater: str, replicate: int) -> str:
-    """Return the name of a rater's column. Repeated judgements are numbered from 1."""
-    return f"{variable}: {rater}" + (f" #{replicate}" if replicate else "")
-
-
-def graded(variable: str) -> str:
-    """Return the name of a variable's grades: a judge's labels before its file mapped them."""
-    return f"{variable}{GRADE}"
-
-
 def folder_names(names: Iterable[str]) -> dict[str, str]:
     """Return a file name for each name, unique even if case is ignored."""
     found: dict[str, str] = {}

@@ -20,7 +20,6 @@ from analysis.release import headline, measures
 from analysis.release.headline import released_frame
 from analysis.release.layout import (
     FACTS,
-    GRADE,
     LABELS,
     MEASURES,
     REPORT,
@@ -28,9 +27,8 @@ from analysis.release.layout import (
     SUMS,
     WIDE,
     WIDE_FACTS,
-    graded,
-    wide_column,
 )
+from annotation.imports.wide import GRADE, graded, wide_column
 from annotation.spreadsheet import unescape_formula
 from datasets.readers import read
 from datasets.rows import InputError, Place

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from analysis.release.layout import WIDE_FACTS, graded, wide_column
+from analysis.release.layout import WIDE_FACTS
 from annotation.exports.rows import label_rows
+from annotation.imports.wide import graded, wide_column
 from annotation.label_rows import LabelRow
 from annotation.models import Campaign
 from annotation.spreadsheet import write_rows

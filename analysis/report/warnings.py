@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from ..data.frame import Frame, VariableFrame
+from ..data.frame import Frame, VariableFrame, Warning
 from ..data.labels import Evidence
 from ..data.reference import JOINT_LABEL_NAMES, reference
 from ..document import PLAIN
@@ -23,18 +22,9 @@ LEAST_EXPECTED = 1.0
 """With fewer expected failures in a cell chi-square is not reliable (Cochran 1954)."""
 
 
-class Warning(NamedTuple):
-    """A warning about a `variable` and a `rater`, or about neither."""
-
-    code: str
-    variable: str | None
-    rater: str | None
-    text: str
-
-
 def warnings(frame: Frame, variables: JSON) -> list[JSON]:
-    """Return the warnings about the labels and the report's `variables`."""
-    found: list[Warning] = []
+    """Return the warnings about the labels and the report's `variables`, those on reading first."""
+    found = [each for each in frame.warnings if each.variable in (None, *variables)]
     for name, block in variables.items():
         labels, units = frame.variables[name], block.get("noun", PLAIN)[1]
         found += [*_few_queries(labels), *_prevalence(labels), *_below_zero(name, block)]

@@ -27,6 +27,7 @@ from annotation.exports.bundles import (
 )
 from annotation.exports.jobs import EXPORT, question
 from annotation.exports.registry import EXPORTS
+from annotation.exports.workbook import XLSX
 from annotation.exports.writers import FORMS
 from annotation.models import Campaign
 from audit.recording import record_export, was_exported
@@ -246,7 +247,7 @@ AN_OPTION: dict[str, Any] = {
     "files": {"json": "https://tandem.example/api/v1/campaigns/1/exports/label-studio/json/"},
 }
 TEXTS = ("application/x-ndjson", "application/ld+json", "text/csv", "text/plain")
-BYTES = ("application/vnd.apache.parquet", ZIP)
+BYTES = ("application/vnd.apache.parquet", XLSX, ZIP)
 KINDS: dict[Any, Any] = {
     (200, "application/json"): OpenApiTypes.ANY,
     **{(200, kind): OpenApiTypes.STR for kind in TEXTS},

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any
 
 from django.conf import settings
@@ -19,8 +20,9 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from annotation.counters import numbers
+from annotation.exports.archives import stream_zip
 from annotation.exports.registry import EXPORTS, TABLE, check_exists, exports_of
-from annotation.exports.writers import FORMS, Subject, stream_zip
+from annotation.exports.writers import FORMS, Subject
 from annotation.exposure.ledger import is_collecting, saw_answers
 from annotation.models import Assignment, Campaign, Label, Rater, Response, Span, Unit
 from annotation.presentation import schema
@@ -142,18 +144,28 @@ class Exporting:
     """One file being written: its pieces, which can be read once, and then its description."""
 
     def __init__(
-        self, campaign: Campaign, path: str, what: str, form: str, tick: Tick = lambda rows: None
+        self,
+        campaign: Campaign,
+        path: str,
+        what: str,
+        form: str,
+        tick: Tick = lambda rows: None,
+        begins: bytes = b"",
     ) -> None:
+        """`begins` are the first bytes of the file, such as a byte order mark."""
         self.campaign, self.path, self.what, self.form = campaign, path, what, form
+        self.begins = begins
         self.rows = self.bytes = 0
         _note(campaign, what)
         self._tick, self._hash = tick, hashlib.sha256()
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the file in pieces. Raises NoGradesError or BlankError, like its export or form."""
+        """Yield the file in pieces. Raises NoGradesError or UnfitError, like its export or form."""
         export = EXPORTS[self.what]
         subject = Subject(self.what, export.columns_for(self.campaign), self.campaign.name)
-        for piece in FORMS[self.form].write(subject, self._count_rows(export.lines(self.campaign))):
+        lines = self._count_rows(export.lines(self.campaign))
+        written = FORMS[self.form].write(subject, lines)
+        for piece in chain([self.begins] if self.begins else [], written):
             self.bytes += len(piece)
             self._hash.update(piece)
             yield piece
@@ -262,7 +274,7 @@ def bundle_exports(
 ) -> Iterator[tuple[str, Pieces]]:
     """Yield the files of a bundle as path and pieces: its exports, its card, and its manifest.
 
-    Raises BlankError if an identifier does not fit a file's form.
+    Raises UnfitError if a content does not fit a file's form.
     """
     bundle, files = BUNDLES[name], list[ExportedFile]()
     for path, what, chosen in bundle.plan(campaign, form):

@@ -12,7 +12,7 @@ from django.forms.models import model_to_dict
 from annotation.exports.bundles import download, expected_lines
 from annotation.exports.qrels import NoGradesError
 from annotation.exports.registry import NoExportError
-from annotation.exports.writers import BlankError
+from annotation.exports.workbook import UnfitError
 from annotation.models import Assignment, Campaign, Rater, Response
 from audit.models import Event
 from datasets.jobs import JobError, Options, Progress, Result
@@ -68,13 +68,13 @@ def carry_out(options: Options, progress: Progress) -> Result:
             campaign, what, form, lambda rows: progress(rows, max(rows, total) if total else 0)
         )
         return Result(_as_job_errors(file.pieces), file.name, file.media_type)
-    except (BlankError, KeyError, NoExportError) as error:
+    except (UnfitError, KeyError, NoExportError) as error:
         raise JobError(str(error)) from error
 
 
 def _as_job_errors(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the pieces. Raises JobError for an id that does not fit into the file's form."""
+    """Yield the pieces. Raises JobError for a content that does not fit into the file's form."""
     try:
         yield from pieces
-    except (BlankError, NoGradesError) as error:
+    except (UnfitError, NoGradesError) as error:
         raise JobError(str(error)) from error

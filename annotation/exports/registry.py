@@ -24,7 +24,7 @@ from annotation.people import background, consent, pay
 
 Line = dict[str, Any]
 
-TABLE = ("jsonl", "csv", "parquet")
+TABLE = ("jsonl", "csv", "parquet", "xlsx")
 QRELS = ("query", "subtopic", "passage", "grade")
 _UNITS = ("item", "unit", "kind", "query", "system", "variables", "texts")
 _SPANS = (

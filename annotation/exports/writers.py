@@ -1,4 +1,4 @@
-"""Write exports in constant memory: JSON Lines, CSV, TREC's formats, Parquet, and ZIP archives.
+"""Write exports in constant memory: JSON Lines, CSV, TREC's formats, Parquet, and workbooks.
 
 Parquet has the same rows as JSON Lines, in typed columns. Lists and objects with known keys keep
 their structure. Objects with free keys (`meta`, `texts`, the answers of `units`) are JSON in a
@@ -7,9 +7,7 @@ string column. A key that a line of JSON Lines leaves out is null.
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,51 +17,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from django.utils import timezone
 
+from annotation.exports.archives import Sink
 from annotation.exports.web_annotations import CONTEXT, iri
+from annotation.exports.workbook import XLSX, UnfitError, xlsx_pieces
 from annotation.spreadsheet import write_rows
-
-
-class Sink(io.RawIOBase):
-    """A writable stream that cannot seek, like a connection."""
-
-    def __init__(self) -> None:
-        self._written: list[bytes] = []
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        self._written.append(bytes(data))
-        return len(self._written[-1])
-
-    def take(self) -> bytes:
-        """Return the bytes written since the last call."""
-        found, self._written = b"".join(self._written), []
-        return found
-
-
-STORED = (".parquet",)
-
-
-def stream_zip(files: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:
-    """Yield an archive of files, each given as its path and its pieces."""
-    sink, now = Sink(), timezone.now().timetuple()[:6]
-    with zipfile.ZipFile(sink, "w") as archive:
-        for path, pieces in files:
-            entry = zipfile.ZipInfo(path, now)
-            packed = path.endswith(STORED)
-            entry.compress_type = zipfile.ZIP_STORED if packed else zipfile.ZIP_DEFLATED
-            # The size is unknown here, so the entry's header must allow for a large one.
-            with archive.open(entry, "w", force_zip64=True) as file:
-                for piece in pieces:
-                    file.write(piece)
-                    if written := sink.take():
-                        yield written
-        yield sink.take()
-    yield sink.take()
-
 
 Line = Mapping[str, Any]
 
@@ -262,7 +220,7 @@ def _conversion(field: pa.Field) -> Callable[[Any], Any] | None:
 Lines = Iterator[Mapping[str, Any]]
 
 
-class BlankError(ValueError):
+class BlankError(UnfitError):
     """An identifier contains a blank, which separates columns in TREC's form."""
 
 
@@ -332,6 +290,10 @@ def _parquet(subject: Subject, lines: Lines) -> Iterator[bytes]:
     return parquet_pieces(subject.what, lines, subject.columns)
 
 
+def _xlsx(subject: Subject, lines: Lines) -> Iterator[bytes]:
+    return xlsx_pieces(subject.what, subject.columns, lines)
+
+
 def _encoded(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
 
@@ -345,6 +307,7 @@ FORMS: dict[str, Form] = {
     "jsonl": Form("jsonl", "application/x-ndjson", "JSON Lines", _lines),
     "csv": Form("csv", "text/csv; charset=utf-8", "CSV", _csv),
     "parquet": Form("parquet", "application/vnd.apache.parquet", "Parquet", _parquet),
+    "xlsx": Form("xlsx", XLSX, "Excel workbook", _xlsx),
     "trec": Form("txt", "text/plain; charset=utf-8", "TREC qrels", _trec),
     "json": Form("json", "application/json", "JSON", _json),
     "jsonld": Form("jsonld", "application/ld+json", "JSON-LD", _jsonld),

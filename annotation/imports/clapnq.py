@@ -26,7 +26,8 @@ from annotation.presentation import present
 from annotation.protocols.base import UnitSpec
 from datasets.readers.clapnq import NO_ANSWER
 from datasets.readers.fields import Fields
-from datasets.readers.jsonl import excerpt, records
+from datasets.readers.jsonl import excerpt
+from datasets.readers.tables import object_rows
 from datasets.rows import InputError, Place, ReadNotes
 
 Action = Literal["keep", "modify", "skip"]
@@ -76,7 +77,7 @@ class _Output:
 
 def read_clapnq(path: Path) -> Iterator[ReleasedAnswer]:
     """Yield every annotator's answer to every question of a file. Raises InputError."""
-    for line, raw in records(path):
+    for line, raw in object_rows(path):
         fields = Fields(raw, Place(os.fspath(path), line))
         yield from _answers(fields)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,52 +24,36 @@ import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 from numpy.typing import NDArray
 
+from annotation.imports.arrow import (
+    LARGEST,
+    MEASURED,
+    NUMBERS,
+    RICH,
+    STRINGS,
+    TEXTS,
+    WHOLE,
+    DoubtError,
+    column_of,
+    metas_of,
+    numbers_in,
+    parquet_labels,
+    with_codes,
+)
 from annotation.imports.labels import KINDS, MAX_COUNT, MAX_RATER, read_labels, rows_in
+from annotation.imports.wide import Wide
 from annotation.label_rows import KNOWN, REASONS, LabelRow
 from annotation.spreadsheet import unescape_formula
 from datasets.readers.jsonl import MAX_LINE_BYTES
+from datasets.readers.spelling import is_blank
+from datasets.readers.tables import INDEX_NAMES, form_of
+from datasets.rows import ReadNotes
 
 BLOCK = 4 * 1024 * 1024
-TEXTS = (
-    "campaign",
-    "protocol",
-    "item",
-    "unit",
-    "kind",
-    "variable",
-    "value",
-    "missing",
-    "rater",
-    "rater_kind",
-    "created_at",
-    "assisted_by",
-    "batch",
-    "query",
-    "system",
-    "setting",
-    "exposed",
-)
-WHOLE = {"replicate": 0, "revision": 1}
-"""The columns with whole numbers, and the minimum of each."""
-MEASURED = ("seconds", "score")
-RICH = ("spans", "meta", "grade")
-LARGEST = 1e15
-"""Larger numbers are left to the line reader, which counts digits."""
-
-DEEPEST = 32
-"""Deeper objects are left to the line reader, which counts levels."""
-
-_WORDS = (pa.string(), pa.int64(), pa.bool_())
-_STRINGS = {name: pa.string() for name in TEXTS} | {"exposed": pa.bool_(), "grade": pa.string()}
-_NUMBERS = {name: pa.int64() for name in WHOLE} | {name: pa.float64() for name in MEASURED}
 _MARK = b"\xef\xbb\xbf"
+_OF_COLUMNS = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*[\[{]')
 _REFUSED = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 # JSON allows fewer forms of numbers than pyarrow.
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-
-
-class DoubtError(Exception):
-    """The block must be read by the line reader."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +64,6 @@ class Block:
     first: int
     lines: bytes
     parse: Callable[[bytes], pa.Table]
-
-    def rows(self) -> Iterator[LabelRow]:
-        if self.parse is _from_csv:
-            return read_labels(self.path)
-        return rows_in(self.path, self.lines, self.first)
 
 
 def json_blocks(path: Path) -> Iterator[Block]:
@@ -118,7 +97,7 @@ def _check_bytes(lines: bytes) -> None:
 
 def _from_json(lines: bytes) -> pa.Table:
     _check_bytes(lines)
-    schema = pa.schema({**_STRINGS, **_NUMBERS})
+    schema = pa.schema({**STRINGS, **NUMBERS})
     found = None
     for value in (pa.string(), pa.float64()):
         # Ratings are strings or numbers.
@@ -136,20 +115,7 @@ def _from_json(lines: bytes) -> pa.Table:
     starts = lines.startswith(b"{") + lines.count(b"\n{")
     if not found.num_rows == ends == starts or set(found.column_names) - set(KNOWN):
         raise DoubtError
-    return _with_codes(found)
-
-
-def _with_codes(found: pa.Table) -> pa.Table:
-    """Convert numeric values to codes: 3 and 3.0 become `3`."""
-    place = found.schema.get_field_index("value")
-    if found.schema.field(place).type == pa.string():
-        return found
-    coded = found.column(place).combine_chunks().dictionary_encode()
-    numbers, _ = numbers_in(coded.dictionary, np.float64)
-    if not (np.abs(numbers) < LARGEST).all():
-        raise DoubtError
-    texts = [str(int(n)) if n.is_integer() else repr(n) for n in numbers.tolist()]
-    return found.set_column(place, "value", pa.array(texts, pa.string()).take(coded.indices))
+    return with_codes(found)
 
 
 def _from_csv(lines: bytes) -> pa.Table:
@@ -179,67 +145,14 @@ def _cells(name: str, cells: pa.ChunkedArray) -> pa.ChunkedArray:
     if name in RICH and any(texts):
         raise DoubtError
     values = pa.array([text or None for text in texts], pa.string())
-    if name in _NUMBERS:
+    if name in NUMBERS:
         if not all(text == "" or _NUMBER.fullmatch(text) for text in texts):
             raise DoubtError
         try:
-            values = values.cast(_NUMBERS[name])
+            values = values.cast(NUMBERS[name])
         except pa.ArrowInvalid:
             raise DoubtError from None
     return pa.chunked_array([values.take(coded.indices)])
-
-
-def column_of(table: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
-    """Return a column of a block, or a column of nulls if it is absent."""
-    if name not in table.column_names:
-        return pa.nulls(table.num_rows, kind)
-    return table.column(name).combine_chunks().cast(kind)
-
-
-def metas_of(
-    table: pa.Table, names: Collection[str]
-) -> dict[str, tuple[list[str | None], NDArray[np.int32]]] | None:
-    """Return members of meta as texts with a code for each line, or None if meta is not plain.
-
-    Meta is plain if its numbers are whole and short enough for the line reader, and the named
-    members are strings, whole numbers or booleans.
-    """
-    if "meta" not in table.column_names:
-        return {}
-    meta = table.column("meta").combine_chunks()
-    if not (pa.types.is_struct(meta.type) and _is_plain(meta.type)):
-        return None
-    found = {}
-    for member, column in zip(meta.type, meta.flatten(), strict=True):
-        if member.name in names and not pa.types.is_null(member.type):
-            if member.type not in _WORDS:
-                return None
-            coded = column.dictionary_encode("encode")
-            entries = coded.dictionary.to_pylist()
-            words = [None if word is None or word == "" else str(word) for word in entries]
-            found[member.name] = words, numbers_in(coded.indices, np.int32)[0]
-    return found
-
-
-def _is_plain(kind: pa.DataType, depth: int = 1) -> bool:
-    if pa.types.is_struct(kind) or pa.types.is_list(kind):
-        inside = (kind.field(n).type for n in range(kind.num_fields))
-        return depth < DEEPEST and all(_is_plain(each, depth + 1) for each in inside)
-    return not pa.types.is_floating(kind)
-
-
-def numbers_in(column: pa.Array, kind: type[np.generic]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the numbers of a column, and a mask of the lines that have one.
-
-    They are read from the buffers, since pyarrow's own conversion imports pandas for a second.
-    """
-    bits, numbers = column.buffers()
-    size, start = len(column), column.offset
-    found = np.frombuffer(numbers or b"", kind)[start : start + size]
-    if bits is None:
-        return found, np.ones(size, dtype=bool)
-    present = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
-    return found, present[start : start + size].astype(bool)
 
 
 REQUIRED = ("item", "unit", "variable", "rater")
@@ -280,24 +193,48 @@ class LabelColumns:
         return len(self.score)
 
 
-def read_columns(paths: Iterable[Path], metas: Sequence[str] = ()) -> LabelColumns:
+def read_columns(
+    paths: Iterable[Path],
+    metas: Sequence[str] = (),
+    notes: ReadNotes | None = None,
+    wide: Wide | None = None,
+) -> LabelColumns:
     """Return the labels of files, with the members of meta in `metas`.
 
-    Raises InputError like `read_labels`, at the same line.
+    Raises InputError like `read_labels`, at the same line, with the same remarks in `notes`.
     """
     columns = _Columns(metas)
     for path in paths:
         before = columns.lines
         try:
-            blocks = csv_blocks(path) if path.suffix.lower() == ".csv" else json_blocks(path)
-            for block in blocks:
-                columns.add_block(block)
+            if form_of(path) == "parquet" and not (wide and wide.variable):
+                columns.add_table(parquet_labels(path))
+            else:
+                for block in _blocks(path, wide):
+                    columns.add_block(block)
         except (OSError, DoubtError):
             before = columns.lines
         if columns.lines == before:
             # Nothing was read: the file is missing, is empty, or cannot be split into blocks.
-            columns.add_rows(read_labels(path))
+            columns.add_rows(read_labels(path, None, notes, wide))
     return columns.done()
+
+
+def _blocks(path: Path, wide: Wide | None) -> Iterator[Block]:
+    """Return a file's blocks. Raises DoubtError for tables that only the line reader reads."""
+    form = form_of(path)
+    if (wide and wide.variable) or form not in ("jsonl", "delimited"):
+        raise DoubtError
+    if form == "delimited":
+        return csv_blocks(path)
+    with path.open("rb") as file:
+        first = file.readline(MAX_LINE_BYTES)
+    # The line reader has to see the whole table if its first line is not a label of a known form.
+    labels = all(f'"{name}"'.encode() in first for name in ("rater", "variable"))
+    indexed = any(f'"{name}'.encode() in first for name in INDEX_NAMES)
+    if not labels or indexed or _OF_COLUMNS.match(first):
+        raise DoubtError
+    return json_blocks(path)
 
 
 class _Columns:
@@ -319,7 +256,9 @@ class _Columns:
             metas = metas_of(table, list(self.metas))
             rich = _rich(table, RICH if metas is None else ("spans", "grade"))
         except DoubtError:
-            self.add_rows(block.rows())
+            if block.parse is _from_csv:
+                raise
+            self.add_rows(rows_in(block.path, block.lines, block.first))
             return
         if rich:
             lines = block.lines.split(b"\n")
@@ -334,6 +273,10 @@ class _Columns:
             there = np.flatnonzero(poor & (codes >= 0))
             self.metas[name].append((there + self.lines, codes[there]))
         self._add(parts, table.num_rows)
+
+    def add_table(self, table: pa.Table) -> None:
+        """Add a table without rich columns. Raises DoubtError."""
+        self._add({**self._texts(table), **_numbers(table)}, table.num_rows)
 
     def add_rows(self, rows: Iterable[LabelRow]) -> None:
         """Add rows from the line reader, which may raise."""
@@ -373,6 +316,8 @@ class _Columns:
         found = [default if text is None else text for text in coded.dictionary.to_pylist()]
         check, places = CHECKS.get(name, bool), self.places[name]
         if not all(text is None or text in places or check(text) for text in found):
+            raise DoubtError
+        if any("\0" in text for text in found if text):
             raise DoubtError
         return self._number_texts(name, found, numbers_in(coded.indices, np.int32)[0])
 
@@ -472,8 +417,8 @@ def _is_moment(text: str) -> bool:
 
 
 CHECKS: dict[str, Callable[[str], bool]] = {
-    "variable": lambda text: bool(text.strip()),
-    "rater": lambda text: bool(text.strip()) and len(text) <= MAX_RATER,
+    **dict.fromkeys(("item", "unit", "variable", "value"), lambda text: not is_blank(text)),
+    "rater": lambda text: not is_blank(text) and len(text) <= MAX_RATER,
     "assisted_by": lambda text: 0 < len(text) <= MAX_RATER,
     "missing": lambda text: text in REASONS,
     "rater_kind": lambda text: text in KINDS,

@@ -14,7 +14,8 @@ from typing import Any
 
 from annotation.label_rows import LabelRow, SpanRow
 from datasets.readers.fields import Fields
-from datasets.readers.jsonl import excerpt, records
+from datasets.readers.jsonl import excerpt
+from datasets.readers.tables import object_rows
 from datasets.rows import InputError, Place, ReadNotes
 
 Texts = Callable[[str], Mapping[str, str]]
@@ -29,7 +30,7 @@ def read_crux(path: Path, rater: str, texts: Texts, notes: ReadNotes) -> Iterato
 
     Raises InputError.
     """
-    for line, raw in records(path):
+    for line, raw in object_rows(path):
         place = Place(os.fspath(path), line)
         if "answerability" in raw:
             yield from _answers(Fields(raw, place), rater, texts)

@@ -14,23 +14,34 @@ from annotation.imports.label_studio import read_label_studio
 from annotation.imports.label_studio_rows import rows_of_answers
 from annotation.imports.labels import StandIn, read_labels
 from annotation.imports.responses import ResponseRow, looks_like_responses, read_responses
+from annotation.imports.wide import Wide
 from annotation.label_rows import CheckedRow
 from annotation.models import Campaign
 from datasets.models import Question
 from datasets.readers.clapnq import recognises as looks_like_clapnq
-from datasets.readers.jsonl import excerpt, objects
+from datasets.readers.jsonl import excerpt
 from datasets.readers.label_studio import recognises as looks_like_label_studio
+from datasets.readers.tables import first_object, form_of
 from datasets.rows import InputError, Place, ReadNotes
 
 NAMED = 3
 
 
 def read_groups(
-    path: Path, known: KnownItems, rater: str | None, format: str | None, notes: ReadNotes
+    path: Path,
+    known: KnownItems,
+    rater: str | None,
+    format: str | None,
+    notes: ReadNotes,
 ) -> list[Group]:
     """Return the groups of a file. `format` is recognised if it is None. Raises InputError."""
     stand_in = StandIn(rater)
-    groups = _groups(path, known, stand_in, format or _recognise(path), notes)
+    wide = known.options.wide if known.options else ""
+    format = format or ("labels" if wide else _recognise(path))
+    if format == "labels":
+        groups = _labels(path, known, stand_in, notes, wide)
+    else:
+        groups = _groups(path, known, stand_in, format, notes)
     check_assisted(groups)
     if rater and not stand_in.used:
         names = list(dict.fromkeys(group.rater for group in groups))
@@ -52,10 +63,18 @@ def _groups(
     if format == "label-studio":
         answers = read_label_studio(path, rater, notes, known)
         return group_rows(known.check_rows(rows_of_answers(answers, known, notes)))
-    if format == "responses":
-        return check_groups(_join_responses(read_responses(path, rater), known))
+    return check_groups(_join_responses(read_responses(path, rater), known))
+
+
+def _labels(
+    path: Path, known: KnownItems, rater: StandIn, notes: ReadNotes, wide: str
+) -> list[Group]:
+    """Return the groups of labels. A campaign with one variable need not name that of a table."""
+    variables = list(dict.fromkeys(v.name for v in known.schema.variables))
+    form = Wide(wide or None, variables[0] if len(variables) == 1 else None)
     doubts = _Contradictions(known)
-    groups = group_rows(doubts.counted(known.check_rows(read_labels(path, rater))))
+    rows = read_labels(path, rater, notes, form)
+    groups = group_rows(doubts.counted(known.check_rows(rows)))
     notes.warnings += doubts.warnings()
     return groups
 
@@ -70,9 +89,9 @@ def _without_effect(path: Path, rater: str, names: list[str]) -> str:
 
 
 def _recognise(path: Path) -> str:
-    if path.suffix.lower() == ".csv":
+    if form_of(path) in ("delimited", "xlsx"):
         return "labels"
-    _, first = next(iter(objects(path)))
+    first = first_object(path)
     if crux.looks_like_crux(first):
         return "crux"
     if looks_like_clapnq(path, first):

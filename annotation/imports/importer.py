@@ -8,7 +8,8 @@ name of a person who answers on this site.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, islice
@@ -43,6 +44,7 @@ from annotation.protocols.validation import Problem, RefusedError
 from audit.recording import record
 from datasets.db.bulk import refresh_statistics
 from datasets.readers.fields import Tally
+from datasets.readers.spelling import similar, similar_names
 from datasets.rows import InputError, Place, ReadNotes
 
 Answer = Mapping[str, Any]
@@ -144,9 +146,26 @@ def import_labels(
         else []
     )
     known.note_ignored(notes)
-    report.warnings = doubts + notes.warnings + report.warnings
+    alike = _similar_raters(campaign, report.labels) if report.labels else []
+    report.warnings = [*alike, *doubts, *notes.warnings, *report.warnings]
     report.skipped = notes.skipped
     return report
+
+
+def _similar_raters(campaign: Campaign, names: Collection[str]) -> list[str]:
+    """Return warnings about imported raters whose names nearly equal those of the campaign's."""
+    in_campaign = Rater.objects.filter(assignments__item__campaign=campaign)
+    there = in_campaign.order_by("name").values_list("name", flat=True).distinct()
+    every = dict.fromkeys([*there, *names])
+    groups = [group for group in similar(every) if not set(group).isdisjoint(names)]
+    labels = Label.objects.filter(
+        response__current=True,
+        response__assignment__item__campaign=campaign,
+        response__assignment__rater__name__in=[name for group in groups for name in group],
+    )
+    given = Counter(labels.values_list("response__assignment__rater__name", flat=True))
+    counts = {name: given[name] for group in groups for name in group}
+    return list(similar_names("rater", counts))
 
 
 class _Importer:

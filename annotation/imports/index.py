@@ -17,13 +17,14 @@ from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import coerce
 from datasets.options import options_of
 from datasets.readers.jsonl import excerpt
+from datasets.readers.spelling import means_missing
 from datasets.rows import InputError, ReadNotes
 from datasets.similar import did_you_mean
 
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What an import of labels may leave out."""
+    """What an import of labels may leave out, and how it reads a table."""
 
     ignore_unasked: bool = field(
         default=False,
@@ -33,6 +34,15 @@ class ImportOptions:
             "label": "Leave out what the campaign does not ask",
             "hint": "Labels of other variables, and of other controls of Label Studio. The result "
             "counts them.",
+        },
+    )
+    wide: str = field(
+        default="",
+        metadata={
+            "help": "the files have one column for each rater, with labels of VARIABLE",
+            "label": "Variable",
+            "hint": "Only for a table with one column for each rater.",
+            "metavar": "VARIABLE",
         },
     )
 
@@ -230,8 +240,10 @@ class KnownItems:
     def _check_code(self, row: LabelRow, kind: str) -> None:
         variable = self.schema.variable(row.variable, kind)
         if variable and row.value is not None and row.value not in variable.answers:
-            codes = ", ".join(variable.answers)
-            self._refuse(row, f"{row.variable} is {excerpt(row.value)}", f"give one of {codes}")
+            remedy = f"give one of {', '.join(variable.answers)}"
+            if means_missing(row.value):
+                remedy += ", or for no label leave it out, or give a reason under missing"
+            self._refuse(row, f"{row.variable} is {excerpt(row.value)}", remedy)
 
     def _refuse(self, row: LabelRow | ResponseRow, wrong: str, remedy: str) -> None:
         raise InputError(row.place, f"campaign {self.campaign.name!r}: {wrong}", remedy)

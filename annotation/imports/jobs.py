@@ -17,7 +17,7 @@ from datasets.jobs import JobError, Options, Progress, Result
 from datasets.rows import InputError
 
 IMPORT = "import"
-SUFFIXES = (".jsonl", ".json", ".csv")
+SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".xlsx")
 MOST_WARNINGS = 20
 GONE = "the file is no longer there; choose it again"
 

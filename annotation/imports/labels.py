@@ -1,6 +1,6 @@
-"""Read a labels file, JSON Lines or CSV, checking each line by itself.
+"""Read a labels file in any form of a table, checking each line by itself.
 
-JSON in the cells of a CSV file is checked as strictly as the lines of a JSON Lines file.
+JSON in the cells of a table is checked as strictly as the lines of a JSON Lines file.
 """
 
 from __future__ import annotations
@@ -15,13 +15,19 @@ from pathlib import Path
 from sys import intern
 from typing import Any
 
+from annotation.imports.wide import Wide, is_wide, long_rows
 from annotation.label_rows import KNOWN, REASONS, LabelRow, SpanRow
 from annotation.protocols.points import is_storable
 from annotation.protocols.validation import coerce
-from annotation.spreadsheet import read_rows
+from annotation.spreadsheet import unescape_formula
 from datasets.readers.fields import Fields, known_fields
-from datasets.readers.jsonl import excerpt, records, records_in
-from datasets.rows import InputError, Place
+from datasets.readers.file_kinds import refuse_header
+from datasets.readers.jsonl import excerpt, records_in
+from datasets.readers.spelling import is_blank
+from datasets.readers.tables import Form, Table, open_table
+from datasets.readers.workbook import Moment
+from datasets.rows import InputError, Place, ReadNotes
+from datasets.similar import did_you_mean
 
 MAX_DIGITS = 30
 
@@ -83,6 +89,8 @@ _KNOWN = dict.fromkeys(KNOWN)
 _TEXTS = ("missing", "campaign", "protocol", "kind", "batch", "query", "system", "setting")
 _NUMBERS = ("replicate", "revision", "seconds", "score")
 _OBJECTS = ("spans", "meta")
+_NAMES = ("item", "unit", "rater", "variable", *_TEXTS[1:], "grade")
+"""Columns of names, which spreadsheets and data frames write as numbers if they look like some."""
 _REPEATED = (
     "campaign",
     "protocol",
@@ -115,12 +123,72 @@ class StandIn:
     used: bool = False
 
 
-def read_labels(path: Path, rater: StandIn | None = None) -> Iterator[LabelRow]:
-    """Yield the rows of a labels file. `rater` is used for lines without one. Raises InputError."""
+def read_labels(
+    path: Path,
+    rater: StandIn | None = None,
+    notes: ReadNotes | None = None,
+    wide: Wide | None = None,
+) -> Iterator[LabelRow]:
+    """Yield the rows of a labels file. Raises InputError.
+
+    `rater` is used for lines without one, and `wide` says how a table with one column for each
+    rater is read. Remarks about the table go to `notes`.
+    """
     rater = rater or StandIn()
-    for line, raw in _raw(path):
+    notes = notes if notes is not None else ReadNotes()
+    for line, raw in label_rows(open_table(path, notes), wide or Wide(), notes):
         place = Place(os.fspath(path), line)
         yield _row(known_fields(_intern_strings(raw), place, _KNOWN, "labels"), place, rater)
+
+
+def label_rows(table: Table, wide: Wide, notes: ReadNotes) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the rows of a table as those of JSON Lines, with their numbers. Raises InputError."""
+    for name, of in table.scales.items():
+        if notes.scales.setdefault(name, of) != of:
+            wrong = f"declares another scale of {excerpt(name)} than before"
+            raise InputError(table.head, wrong, "declare one scale for all files")
+    _refuse_others(table)
+    if is_wide(table, wide):
+        rows = long_rows(table, wide, notes)
+    else:
+        _check_columns(table)
+        rows = _ordered(table, notes)
+    for line, raw in rows:
+        yield line, _typed(raw, table.form, Place(table.head.file, line))
+
+
+def _ordered(table: Table, notes: ReadNotes) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Note the scales of variables if the values are ordered categories, once all rows are read.
+
+    Of several variables each has only the categories that occur.
+    """
+    order = table.orders.get("value")
+    if order is None:
+        yield from table.rows
+        return
+    used: dict[str, set[str]] = {}
+    for line, row in table.rows:
+        values = used.setdefault(str(row.get("variable")), set())
+        if (value := row.get("value")) is not None:
+            values.add(coerce(value) or str(value))
+        yield line, row
+    for variable, values in used.items():
+        codes = order if len(used) == 1 else [code for code in order if code in values]
+        notes.scales.setdefault(variable, codes)
+
+
+def _check_columns(table: Table) -> None:
+    for name in table.columns or ():
+        if name not in KNOWN:
+            remedy = did_you_mean(name, KNOWN, f"the columns are {', '.join(KNOWN)}")
+            raise InputError(table.head, f"unknown column {name!r}", remedy)
+
+
+def _refuse_others(table: Table) -> None:
+    """Raise InputError if a table's header shows that it is something else."""
+    if table.form == "delimited" and table.columns:
+        for separator in (",", "\t"):
+            refuse_header([separator.join(table.columns)], table.head)
 
 
 def rows_in(path: Path, block: bytes, first: int) -> Iterator[LabelRow]:
@@ -138,26 +206,36 @@ def _intern_strings(raw: dict[str, Any]) -> dict[str, Any]:
     return raw
 
 
-def _raw(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    if path.suffix.lower() == ".csv":
-        for line, cells in read_rows(path, KNOWN):
-            yield line, _typed(cells, Place(os.fspath(path), line))
-    else:
-        yield from records(path)
-
-
-def _typed(cells: dict[str, str], place: Place) -> dict[str, Any]:
-    """Convert CSV cells to the values that JSON Lines would have."""
-    typed: dict[str, Any] = dict(cells)
+def _typed(row: dict[str, Any], form: Form, place: Place) -> dict[str, Any]:
+    """Convert the cells of a table to the values that JSON Lines would have."""
+    if form == "jsonl":
+        return row
+    typed = row
+    if form == "delimited":
+        typed = {name: unescape_formula(cell) for name, cell in row.items()}
     for name in (*_NUMBERS, *_OBJECTS):
-        if name in cells:
+        if isinstance(typed.get(name), str):
             try:
-                typed[name] = strict_json(cells[name])
+                typed[name] = strict_json(typed[name])
             except (ValueError, RecursionError):
                 raise InputError(
-                    place, f"{name} is {excerpt(cells[name])}", "write it as JSON"
+                    place, f"{name} is {excerpt(typed[name])}", "write it as JSON"
                 ) from None
-    return typed
+    for name in _NAMES:
+        if not isinstance(value := typed.get(name), str | None):
+            typed[name] = coerce(value) or value
+    return _of_sheet(typed, place) if form == "xlsx" else typed
+
+
+def _of_sheet(row: dict[str, Any], place: Place) -> dict[str, Any]:
+    """Refuse a date that a spreadsheet made of a code, and write truths as it does in CSV."""
+    for name in ("value", *_NAMES):
+        if isinstance(found := row.get(name), Moment):
+            wrong = f"{name} is the date {found}, which a spreadsheet may have made of 1-2 or 3/4"
+            raise InputError(place, wrong, "format the column as text, and write the cell again")
+    if isinstance(value := row.get("value"), bool):
+        return {**row, "value": str(value).upper()}
+    return row
 
 
 def _row(fields: Fields, place: Place, rater: StandIn) -> LabelRow:
@@ -200,7 +278,7 @@ def _row(fields: Fields, place: Place, rater: StandIn) -> LabelRow:
 
 def _key(fields: Fields, name: str) -> str:
     key = coerce(fields.raw.get(name))
-    return key if key else fields.filled(name)
+    return key if key and not is_blank(key) else fields.filled(name)
 
 
 def _value(fields: Fields) -> str | None:
@@ -209,7 +287,7 @@ def _value(fields: Fields) -> str | None:
         return None
     broken = isinstance(value, float) and math.isfinite(value) and not value.is_integer()
     code = repr(value) if broken else coerce(value)
-    if not code:
+    if not code or is_blank(code):
         raise InputError(fields.place, "value is not a code", "write it as text or a number")
     return code
 
@@ -240,7 +318,7 @@ def rater_of(fields: Fields, rater: StandIn) -> str:
     own = read_text(fields, "rater", MAX_RATER)
     name = own or rater.name or fields.filled("rater")
     rater.used = rater.used or not own
-    if not name.strip() or len(name) > MAX_RATER:
+    if is_blank(name) or len(name) > MAX_RATER:
         wrong = f"the rater is blank or longer than {MAX_RATER} characters"
         raise InputError(fields.place, wrong, "give a name")
     return name

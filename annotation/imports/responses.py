@@ -25,7 +25,8 @@ from annotation.imports.labels import (
 )
 from annotation.label_rows import SpanRow
 from datasets.readers.fields import Fields
-from datasets.readers.jsonl import excerpt, records
+from datasets.readers.jsonl import excerpt
+from datasets.readers.tables import object_rows
 from datasets.rows import InputError, Place
 
 COLUMNS = (
@@ -74,7 +75,7 @@ def read_responses(path: Path, rater: StandIn | None = None) -> Iterator[Respons
     Raises InputError.
     """
     rater = rater or StandIn()
-    for line, raw in records(path):
+    for line, raw in object_rows(path):
         place = Place(os.fspath(path), line)
         fields = Fields(raw, place, known=COLUMNS)
         kind = fields.optional_string("rater_kind") or "human"

@@ -30,8 +30,9 @@ BLIND = "You have an open item in this campaign; answer it before you import lab
 class ImportForm(forms.Form):
     file = forms.FileField(
         label="Labels file",
-        help_text="JSON Lines or CSV: item, unit, variable, value, rater. Files of Label Studio, "
-        "CRUX and CLAPnq are recognised.",
+        help_text="JSON, CSV, Parquet or a spreadsheet (xlsx), with item, unit, variable, value, "
+        "rater, or with one column for each rater. Files of Label Studio, CRUX and CLAPnq are "
+        "recognised.",
     )
     rater = forms.CharField(
         required=False,

@@ -265,8 +265,8 @@ class GoldForm(forms.Form):
     )
     file = forms.FileField(
         label="Labels file",
-        help_text="JSON Lines or CSV: item, unit, variable, value, rater. The feedback shows "
-        "meta.reason.",
+        help_text="JSON, CSV, Parquet or xlsx: item, unit, variable, value, rater. The feedback "
+        "shows meta.reason.",
     )
 
     def clean_file(self) -> UploadedFile[Any]:

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 from datasets.readers import clapnq, crux, garage, label_studio, native
 from datasets.readers.file_kinds import refuse_object
-from datasets.readers.jsonl import excerpt, objects
+from datasets.readers.jsonl import excerpt
+from datasets.readers.tables import first_object
 from datasets.rows import InputError, Located, Place, ReadNotes
 from datasets.similar import did_you_mean
 
@@ -81,5 +82,4 @@ def read(
 def _first(path: Path) -> Mapping[str, Any] | None:
     if path.is_dir() or path.suffix == crux.RUN:
         return None
-    _, record = next(objects(path))
-    return record
+    return first_object(path)

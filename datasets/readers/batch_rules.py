@@ -6,11 +6,11 @@ Memory grows with the number of identifiers, and not with the length of texts.
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 from collections.abc import Container, Iterable
 
 from datasets.readers.fields import Tally
 from datasets.readers.jsonl import excerpt
+from datasets.readers.spelling import OF_IDS, folded
 from datasets.rows import InputError, KeyPoint, Located, Passage, Place, Query, ReadNotes
 
 
@@ -84,7 +84,7 @@ class _Identifiers:
         self.what = what
         self.places: dict[str, Place] = {}
         self._folded: dict[str, str] = {}
-        self._near = Tally(notes, f"more {what} ids differ only in case, blanks or Unicode form")
+        self._near = Tally(notes, f"more {what} ids differ only in {OF_IDS}")
 
     def add(self, value: str, place: Place) -> None:
         before = self.places.get(value)
@@ -105,7 +105,7 @@ class _Identifiers:
         if near != value:
             self._near.add(
                 f"{place}: the {self.what} id {excerpt(value)} differs from {excerpt(near)} at "
-                f"{self.places[near]} only in case, blanks or Unicode form"
+                f"{self.places[near]} only in {OF_IDS}"
             )
 
     def finish(self) -> None:
@@ -154,13 +154,3 @@ def _passages(missing: list[str]) -> str:
     if len(missing) == 1:
         return f"the passage {excerpt(missing[0])}, which is"
     return f"{len(missing)} passages, {excerpt(missing[0])} the first, which are"
-
-
-def folded(value: str) -> str:
-    """Return an identifier without case, surplus blanks and differences of Unicode form."""
-    plain = value.lower() if value.isascii() else _folded_form(value)
-    return " ".join(plain.split())
-
-
-def _folded_form(value: str) -> str:
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", value).casefold())

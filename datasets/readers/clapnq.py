@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from datasets.readers.fields import Fields
-from datasets.readers.jsonl import records
 from datasets.readers.native import stray_sentence
+from datasets.readers.tables import object_rows
 from datasets.rows import Located, Passage, Place, Query, ReadNotes, Reference
 
 SUMMARY = "CLAPnq: annotated JSON Lines with input, passages and output"
@@ -35,7 +35,7 @@ def read(paths: Sequence[Path], notes: ReadNotes) -> Iterator[Located]:
     """
     stray = 0
     for path in paths:
-        for number, record in records(path):
+        for number, record in object_rows(path):
             place = Place(str(path), number)
             query = _query(Fields(record, place))
             stray += sum(_is_stray(passage) for passage in query.passages)

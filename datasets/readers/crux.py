@@ -15,8 +15,9 @@ from typing import Any
 
 from datasets.readers.fields import Fields
 from datasets.readers.file_kinds import TREC_RUN
-from datasets.readers.jsonl import excerpt, lines, records
+from datasets.readers.jsonl import excerpt, lines
 from datasets.readers.native import read_ranking_ids
+from datasets.readers.tables import object_rows
 from datasets.rows import (
     InputError,
     Located,
@@ -122,7 +123,7 @@ def _sort(files: Files, path: Path) -> bool:
     if path.suffix == ".run":
         files.runs.append(path)
         return True
-    _, first = next(records(path))
+    _, first = next(object_rows(path))
     if "qid" in first:
         files.reports.append(list(_reports(path)))
     elif "id" in first and first.keys() & {"text", "contents"}:
@@ -133,7 +134,7 @@ def _sort(files: Files, path: Path) -> bool:
 
 
 def _reports(path: Path) -> Iterator[Record]:
-    for number, raw in records(path):
+    for number, raw in object_rows(path):
         fields = Fields(raw, Place(str(path), number))
         yield Record(
             id=fields.id("qid"),
@@ -324,7 +325,7 @@ def _passages(files: Files, topics: set[str], notes: ReadNotes) -> dict[str, lis
     found: dict[str, list[Passage]] = {}
     seen: dict[str, tuple[Place, str]] = {}
     for path in files.passages:
-        for number, raw in records(path):
+        for number, raw in object_rows(path):
             passage = _passage(Fields(raw, Place(str(path), number)))
             topic = passage.id.partition(":")[0]
             if topic not in topics:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from datasets.readers.file_kinds import Door, refuse_object
 from datasets.readers.jsonl import describe_type, excerpt
+from datasets.readers.spelling import is_blank
 from datasets.rows import InputError, Place, ReadNotes
 from datasets.similar import did_you_mean
 
@@ -53,7 +54,7 @@ class Fields:
     def filled(self, key: str) -> str:
         """Return a required string that is not blank."""
         value = self.string(key)
-        if not value.strip():
+        if is_blank(value):
             self._refuse(f"{self._name(key)} is empty", "write its text")
         return value
 

@@ -62,12 +62,17 @@ _BYTES: tuple[tuple[bytes, FileKind], ...] = (
     (b"GIF8", FileKind("an image", _TEXT)),
 )
 _ZIP = b"PK\x03\x04"
+WORKBOOKS = (
+    FileKind("an Excel workbook", _TABLE),
+    FileKind("an Office file, such as .xlsx or .docx", _TABLE),
+)
+"""Archives that may be workbooks, whose reader looks into them."""
 _INSIDE: tuple[tuple[bytes, FileKind], ...] = (
     (b"opendocument.spreadsheet", FileKind("an OpenDocument spreadsheet", _TABLE)),
     (b"opendocument.text", FileKind("an OpenDocument text", _TEXT)),
     (b"word/", FileKind("a Word document", _TEXT)),
-    (b"xl/", FileKind("an Excel workbook", _TABLE)),
-    (b"[Content_Types].xml", FileKind("an Office file, such as .xlsx or .docx", _TABLE)),
+    (b"xl/", WORKBOOKS[0]),
+    (b"[Content_Types].xml", WORKBOOKS[1]),
     (b"data.pkl", FileKind("a PyTorch file", _PICKLE)),
     (b".npy", FileKind("an archive of NumPy arrays", _ARRAYS)),
 )

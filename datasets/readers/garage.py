@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from datasets.readers.fields import Fields, part_id
-from datasets.readers.jsonl import describe_type, objects
+from datasets.readers.jsonl import describe_type
+from datasets.readers.tables import object_rows
 from datasets.rows import InputError, Located, Passage, Place, Query, ReadNotes, Reference
 
 SUMMARY = "GaRAGe: JSON Lines, or a list, with sample_id, question and grounding"
@@ -67,7 +68,7 @@ def read(paths: Sequence[Path], notes: ReadNotes) -> Iterator[Located]:
     """
     undated = strange = 0
     for path in paths:
-        for number, record in objects(path):
+        for number, record in object_rows(path):
             sample = _Sample(Fields(record, Place(str(path), number)))
             query = sample.query()
             undated += "question_date" in (query.meta or {})

@@ -30,7 +30,7 @@ EXCERPT = 60
 PathLike: TypeAlias = str | os.PathLike[str]
 
 _UTF8_BOM = b"\xef\xbb\xbf"
-_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _ESCAPES = re.compile(
     r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u(?P<unit>[0-9a-fA-F]{4})|.)", re.DOTALL
 )
@@ -127,7 +127,7 @@ def _raw_lines(handle: BinaryIO, file: str, number: int = 0) -> Iterator[tuple[i
 def _decoded(raw: bytes, place: Place) -> str:
     if place.line == 1:
         refuse_kind(kind_of_bytes(raw), place)
-    if place.line == 1 and raw.startswith(_UTF16_BOMS):
+    if place.line == 1 and raw.startswith(UTF16_BOMS):
         raise InputError(place, "the file is UTF-16", "save it as UTF-8")
     nul = raw.find(b"\0")
     if nul >= 0:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from datasets.readers.fields import Fields, Tally, first_repeated, known_fields
-from datasets.readers.jsonl import excerpt, records
+from datasets.readers.jsonl import excerpt
+from datasets.readers.tables import object_rows
 from datasets.rows import (
     ROLES,
     USES,
@@ -28,7 +29,10 @@ from datasets.rows import (
 )
 from datasets.text import find_exact
 
-SUMMARY = "the native format: JSON Lines, one query with all that belongs to it per line"
+SUMMARY = (
+    "the native format: one query with all that belongs to it per line of JSON Lines, entry of a "
+    "JSON array, or row of Parquet"
+)
 
 QUERY = (
     "id",
@@ -87,7 +91,7 @@ def read(paths: Sequence[Path], notes: ReadNotes) -> Iterator[Located]:
     """Yield each line of the files as a query. Raises InputError at the first wrong line."""
     spans = _SpanCheck(notes)
     for path in paths:
-        for number, record in records(path):
+        for number, record in object_rows(path):
             place = Place(str(path), number)
             query = query_of(known_fields(record, place, QUERY, "batch"))
             spans.check(query, place)

@@ -13,6 +13,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import SEEK_END
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import TemporaryUploadedFile
 
 from datasets.models import Upload
+from datasets.readers.columnar import MAGIC
 from datasets.rows import InputError, Place
 
 SAMPLE_BYTES = 64 * 1024
@@ -37,7 +39,6 @@ PACKED = {
 }
 FOREIGN = {
     b"%PDF-": "a PDF",
-    b"PAR1": "Parquet",
     b"SQLite format 3\x00": "a database",
     b"\x7fELF": "a program",
     b"\x89PNG": "a picture",
@@ -48,10 +49,16 @@ _RUN = re.compile(rb"\s*\S+\s+\S+\s+\S+\s+\d+\s+[-+.\deE]+\s+\S+\s*")
 
 
 def suffix_of(path: Path, name: str) -> str:
-    """Return the suffix for the kind of content. Raises InputError for a binary file."""
+    """Return the suffix for the kind of content. Raises InputError for another binary file."""
     with path.open("rb") as file:
         begin = file.read(SAMPLE_BYTES)
+        file.seek(-min(len(MAGIC), len(begin)), SEEK_END)
+        is_whole = len(begin) > 2 * len(MAGIC) and file.read() == MAGIC
     _check_kind(begin, name)
+    if begin.startswith(MAGIC):
+        if not is_whole:
+            raise InputError(Place(name), "is Parquet", "its end is missing: upload the whole file")
+        return ".parquet"
     first = next((line for line in begin.splitlines() if line.strip()), b"").strip()
     if _RUN.fullmatch(first):
         return ".run"
@@ -66,7 +73,8 @@ def _check_kind(begin: bytes, name: str) -> None:
             raise InputError(Place(name), f"is packed ({what})", remedy)
     for magic, what in FOREIGN.items():
         if begin.startswith(magic):
-            raise InputError(Place(name), f"is {what}", "upload JSON Lines in UTF-8, or a TREC run")
+            remedy = "upload JSON Lines in UTF-8, a JSON array, Parquet or a TREC run"
+            raise InputError(Place(name), f"is {what}", remedy)
 
 
 def root() -> Path:
@@ -85,7 +93,7 @@ def paths(upload: Upload) -> list[Path]:
 def store(key: str, files: Sequence[TemporaryUploadedFile]) -> list[dict[str, Any]]:
     """Store received files; return each one's stored name, original name and size in bytes.
 
-    Raises InputError for a file whose content is not text.
+    Raises InputError for a file whose content is neither text nor Parquet.
     """
     folder(key).mkdir(mode=0o700, parents=True)
     return [_store_file(folder(key), number, each) for number, each in enumerate(files)]

@@ -53,19 +53,24 @@ Every position counts Unicode code points from 0, and the end is exclusive: in P
 `text[start:end] == quote`.
 """
 BATCH = """\
-One line is one query with everything that belongs to it. Unknown keys are refused with their line,
+One line of JSON Lines, entry of a JSON array or row of Parquet is one query with everything that
+belongs to it. Unknown keys are refused with their line,
 since most are typing errors; data of your own goes under `meta`. Ids are unique in the batch and
 compared exactly. Several queries may have the same passage only if its text is the same.
 """
 LABELS = """\
-One line is one label by one rater, as JSON Lines or as CSV with the columns in any order. In CSV,
-`spans` and `meta` are JSON strings. `tandem export --campaign C --what labels` writes this format,
-and `tandem labels import` and `tandem report --labels` read it.
+One line is one label by one rater: JSON Lines, a JSON array, or a
+[table](../how-to/bring-labels.md#tables) as CSV, TSV, Parquet or xlsx, with the columns in any
+order. In cells, `spans` and `meta` are JSON strings. `tandem export --campaign C --what labels`
+writes this format, and `tandem labels import` and `tandem report --labels` read it. A first line
+`{"scales": {"rating": "1,2,3:ordinal"}}`, before the header of CSV and xlsx
+`#scale rating=1,2,3:ordinal`, declares the codes of a variable in their order.
 """
 FORMS_TOLD = """\
 All forms are streamed, and a million labels take no more memory than ten. In CSV, an apostrophe
 precedes a cell that a spreadsheet would run as a formula, and `tandem labels import` removes it.
-The other forms contain every text as it is.
+The other forms contain every text as it is; in xlsx it is a cell of text. With `--bom`, CSV begins
+with a byte order mark, by which Excel recognises UTF-8.
 """
 FOLDERS = """\
 Use `--output FOLDER`, with a folder that does not exist or is empty. Its `manifest.json` names the

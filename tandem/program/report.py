@@ -9,7 +9,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-FILES = (".jsonl", ".json", ".csv", ".ndjson")
+FILES = (".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".tab", ".parquet", ".xlsx")
 REFUSED = 1
 
 
@@ -25,7 +25,7 @@ def is_of_files(arguments: list[str]) -> bool:
 
 def report_files(arguments: list[str]) -> int:
     """Print or write the report of files, and return the exit status."""
-    from analysis.arguments import OptionError, levels_of, read_options
+    from analysis.arguments import OptionError, levels_of, read_options, scales_of
     from analysis.data.selection import UnknownOptionError
     from analysis.formats import FORMATS
     from analysis.labels_file.frames import UnknownLevelError
@@ -36,7 +36,8 @@ def report_files(arguments: list[str]) -> int:
     paths = [*options["paths"], *(options["labels"] or ())]
     try:
         levels, choices = levels_of(options["level"]), read_options(options)
-        report = labels_report(paths, levels, choices)
+        scales = scales_of(options["scale"], levels)
+        report = labels_report(paths, levels, choices, scales, options["wide"])
         text = FORMATS[options["format"]].render(report)
         if options["output"]:
             _write(options["output"], text)

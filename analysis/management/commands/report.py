@@ -8,7 +8,14 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from analysis.arguments import OptionError, add_arguments, levels_of, read_options
+from analysis.arguments import (
+    FOR_LABELS,
+    OptionError,
+    add_arguments,
+    levels_of,
+    read_options,
+    scales_of,
+)
 from analysis.campaigns.frames import available_options, campaign_strata
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import (
@@ -33,10 +40,13 @@ class Command(BaseCommand):
         add_arguments(parser)
 
     def run(self, **options: Any) -> None:
-        if options["campaign"] and options["level"]:
-            raise CommandError("--level goes with --labels; a campaign's protocol has its levels.")
+        if options["campaign"]:
+            for name in filter(options.__getitem__, FOR_LABELS):
+                wrong = f"--{name} goes with --labels; a campaign's protocol has its levels."
+                raise CommandError(wrong)
         try:
             choices, levels = read_options(options), levels_of(options["level"])
+            scales = scales_of(options["scale"], levels)
         except OptionError as error:
             raise CommandError(str(error)) from error
         if options["campaign"]:
@@ -46,7 +56,7 @@ class Command(BaseCommand):
             report = campaign_report(campaign, choices)
         else:
             try:
-                report = labels_report(options["labels"], levels, choices)
+                report = labels_report(options["labels"], levels, choices, scales, options["wide"])
             except UnknownLevelError as error:
                 raise CommandError(f"{error}.") from error
             except UnknownOptionError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,19 @@ from django.core.management.base import CommandError
 
 from annotation.exports.bundles import BUNDLES, Exporting, as_json, bundle_exports, manifest
 from annotation.exports.registry import EXPORTS, TABLE, NoExportError, check_exists
-from annotation.exports.writers import FORMS, BlankError
+from annotation.exports.workbook import UnfitError
+from annotation.exports.writers import FORMS
 from annotation.management.base import campaign_called, print_bytes, write_file, write_folder
 from annotation.models import Campaign
 from audit.recording import record
 from datasets.console import Command as BaseCommand
 
+BINARY = ("parquet", "xlsx")
+
 
 class Command(BaseCommand):
     help = (
-        "Write an export of a campaign as JSON Lines, CSV or Parquet; qrels also in TREC's "
+        "Write an export of a campaign as JSON Lines, CSV, Parquet or xlsx; qrels also in TREC's "
         "format, spans as W3C annotations, all answers as Label Studio's JSON. Or write a "
         "folder: everything, or a dataset with a card."
     )
@@ -31,7 +35,12 @@ class Command(BaseCommand):
             "--format",
             choices=sorted(FORMS),
             help="by default jsonl, trec for qrels, jsonld for web-annotations, json for "
-            "label-studio; parquet needs --output",
+            "label-studio; parquet and xlsx need --output",
+        )
+        parser.add_argument(
+            "--bom",
+            action="store_true",
+            help="begin CSV with a byte order mark, by which Excel recognises UTF-8",
         )
         parser.add_argument(
             "--output",
@@ -48,13 +57,18 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         campaign, what = campaign_called(options["campaign"]), options["what"]
-        write = self.write_bundle if what in BUNDLES else self.write_one
+        form, output, manifest_path = options["format"], options["output"], options["manifest"]
+        if options["bom"] and (form != "csv" or what in BUNDLES):
+            raise CommandError("--bom goes with --format csv and a single export.")
         try:
-            write(campaign, what, options["format"], options["output"], options["manifest"])
-        except (NoExportError, BlankError) as error:
+            if what in BUNDLES:
+                self.write_bundle(campaign, what, form, output, manifest_path)
+            else:
+                begins = BOM_UTF8 if options["bom"] else b""
+                self.write_one(campaign, what, form, output, manifest_path, begins)
+        except (NoExportError, UnfitError) as error:
             raise CommandError(f"{error}.") from error
-        form = options["format"] or "default"
-        record("export", campaign.pk, ("campaign", campaign.pk), what=what, form=form)
+        record("export", campaign.pk, ("campaign", campaign.pk), what=what, form=form or "default")
 
     def write_one(
         self,
@@ -63,17 +77,19 @@ class Command(BaseCommand):
         form: str | None,
         output: Path | None,
         manifest_path: Path | None,
+        begins: bytes,
     ) -> None:
         chosen = form_of(what, form)
-        if chosen == "parquet" and not output:
-            raise CommandError("Parquet is a binary format and cannot be printed; give --output F.")
+        if chosen in BINARY and not output:
+            name = FORMS[chosen].label
+            raise CommandError(f"{name} is a binary format and cannot be printed; give --output F.")
         check_exists(campaign, what)
         if output:
             with self.progress("lines") as tick:
-                one = Exporting(campaign, output.name, what, chosen, tick)
+                one = Exporting(campaign, output.name, what, chosen, tick, begins)
                 write_file(output, lambda file: file.writelines(one.pieces()))
         else:
-            one = Exporting(campaign, "", what, chosen)
+            one = Exporting(campaign, "", what, chosen, begins=begins)
             print_bytes(self.stdout, one.pieces())
         if not one.rows:
             self.stderr.write(f"Campaign {campaign.name!r} has no {what} yet.")

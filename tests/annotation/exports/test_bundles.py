@@ -18,10 +18,10 @@ import yaml
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from annotation.exports.archives import stream_zip
 from annotation.exports.bundles import bundle_exports, expected_lines
 from annotation.exports.jobs import carry_out, question
 from annotation.exports.registry import EXPORTS, exports_of
-from annotation.exports.writers import stream_zip
 from annotation.models import Campaign, Label, Span, Unit
 from tests.annotation.label_files import labels_for
 from tests.cast import Line, campaign_of, exported, load, run, write_lines
@@ -220,7 +220,7 @@ def test_a_folder_with_content_is_not_overwritten(campaign: Campaign, tmp_path: 
     [
         ((), "is a folder; give --output FOLDER"),
         (("--output", "x", "--manifest", "y"), "has a manifest of its own; leave --manifest out"),
-        (("--output", "x", "--format", "trec"), "all comes as jsonl, csv, parquet"),
+        (("--output", "x", "--format", "trec"), "all comes as jsonl, csv, parquet, xlsx"),
     ],
 )
 def test_wrong_options_are_explained(campaign: Campaign, more: tuple[str, ...], said: str) -> None:

@@ -229,7 +229,7 @@ class TestQrels:
 @pytest.mark.parametrize(
     ("what", "form", "said"),
     [
-        ("labels", "trec", "labels comes as jsonl, csv, parquet; choose another --format."),
+        ("labels", "trec", "labels comes as jsonl, csv, parquet, xlsx; choose another --format."),
         ("label-studio", "csv", "label-studio comes as json, jsonl; choose another --format."),
         ("web-annotations", "parquet", "web-annotations comes as jsonld, jsonl; choose another"),
         ("dataset", "csv", "give --output FOLDER"),

@@ -7,6 +7,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from analysis.data.metadata import text_of
@@ -190,9 +192,11 @@ def test_plain_lines_never_need_the_line_reader(
         *(",".join(map(str, {**LEAST, "unit": n}.values())) for n in range(9)),
     ]
     table = file_of(tmp_path, [line.encode() for line in cells], "labels.csv")
+    binary = tmp_path / "labels.parquet"
+    pq.write_table(pa.Table.from_pylist([{**line, "item": 7} for line in lines]), binary)
     for name in ("read_labels", "rows_in"):
         monkeypatch.setattr(f"annotation.imports.columns.{name}", None)
-    assert len(read_columns([path, table])) == 59
+    assert len(read_columns([path, table, binary])) == 109
     found = read_columns([numbers], METAS)
     assert (len(found), found.rows, metas(found)[49, "kind"]) == (50, {}, "49")
 
@@ -216,6 +220,39 @@ def test_only_nested_or_fractional_meta_needs_the_line_reader(
     found = read_columns([path], METAS)
     assert list(found.rows) == ([] if is_plain else [0])
     assert metas(found) == {(0, "kind"): "7"}
+
+
+PARQUET: dict[str, list[Line]] = {
+    "texts": [LEAST, LEAST | {"unit": "p", "query": "q", "value": "no"}],
+    "whole numbers": [LEAST | {"value": n, "query": n, "replicate": n} for n in (1, 2)],
+    "broken numbers": [LEAST | {"value": n, "score": n} for n in (0.1, 0.1 + 0.2, 3.0)],
+    "truths": [LEAST | {"exposed": True}, LEAST | {"unit": "p", "exposed": None}],
+    "missing labels": [LEAST | {"value": None, "missing": "refused"}],
+    "an empty column": [LEAST | {"query": None, "kind": None}],
+    "spans and meta": [LEAST | {"spans": [SPAN], "meta": '{"domain": "law"}'}],
+}
+
+
+@pytest.mark.parametrize("what", PARQUET)
+def test_parquet_is_read_by_columns_as_row_by_row(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "f"
+    pq.write_table(pa.Table.from_pylist(PARQUET[what]), path)
+    assert said(read_columns([path], METAS)) == said(by_line(path))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"value": True}, {"value": " "}, {"value": "a\0"}, {"rater": ""}, {"replicate": -1},
+     {"colour": "red"}, {"value": float("inf")}, {"unit": 0.5}],
+)  # fmt: skip
+def test_an_error_in_parquet_is_the_line_readers(tmp_path: Path, wrong: Line) -> None:
+    path = tmp_path / "f"
+    pq.write_table(pa.Table.from_pylist([LEAST | wrong]), path)
+    with pytest.raises(InputError) as by_columns:
+        read_columns([path])
+    with pytest.raises(InputError) as by_rows:
+        list(read_labels(path))
+    assert str(by_columns.value) == str(by_rows.value)
 
 
 def test_only_a_block_with_an_unclear_line_is_read_line_by_line(

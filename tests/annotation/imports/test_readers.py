@@ -16,8 +16,7 @@ from annotation.imports.label_studio import Choice, Highlight, StudioAnswer, rea
 from annotation.imports.labels import StandIn, read_labels, strict_json
 from annotation.imports.responses import looks_like_responses, quote_rows, read_responses
 from annotation.label_rows import LabelRow, SpanRow, as_line
-from annotation.spreadsheet import read_rows, write_rows
-from datasets.readers.jsonl import MAX_LINE_BYTES
+from annotation.spreadsheet import write_rows
 from datasets.rows import InputError, Place, ReadNotes
 from tests.annotation.imports.test_label_studio import COVERAGE
 
@@ -243,56 +242,6 @@ class TestCells:
 
 
 class TestSpreadsheet:
-    COLUMNS = ("a", "b")
-
-    def rows(self, file: File, raw: bytes) -> list[tuple[int, dict[str, str]]]:
-        return list(read_rows(file(raw, "f.csv"), self.COLUMNS))
-
-    def test_rows_have_the_number_of_their_last_line_and_only_filled_cells(
-        self, file: File
-    ) -> None:
-        raw = b'\xef\xbb\xbfb,a\r\n"1\r\n2",\n\n,\'=x\n'
-        assert self.rows(file, raw) == [(3, {"b": "1\r\n2"}), (5, {"a": "=x"})]
-
-    @pytest.mark.parametrize(
-        ("raw", "line", "said"),
-        [
-            (b"", None, "holds no records"),
-            (b"a,b\n", None, "holds no records"),
-            (b"a,b\n\n", None, "holds no records"),
-            (b"a,c\n1,2\n", 1, "unknown column 'c'; the columns are a, b"),
-            (b"a;b\n1;2\n", 1, "unknown column 'a;b'; separate the columns by commas"),
-            (b"a\tb\n1\t2\n", 1, r"unknown column 'a\tb'; separate the columns by commas"),
-            (b"a,b\r1,2\r", 1, "a line ends with a carriage return alone; save the file with"),
-            (b"a,a\n1,2\n", 1, "a column occurs twice"),
-            (b"a,b\n1\n", 2, "1 cells where the header has 2"),
-            (b"a,b\n1,2\n1,2,3\n", 3, "3 cells where the header has 2"),
-            (b'a,b\n1,"2\n', 2, "broken CSV"),
-            (b"\xff\xfea\x00", 1, "the file is UTF-16"),
-            (b"\xfe\xff\x00a", 1, "the file is UTF-16"),
-            (b"a,b\n1,\x00\n", 2, "holds a NUL character"),
-            (b"a,b\n1,2\n\xe9,2\n", 3, "not UTF-8"),
-        ],
-    )
-    def test_a_malformed_csv_is_refused_with_its_line(
-        self, file: File, raw: bytes, line: int | None, said: str
-    ) -> None:
-        with pytest.raises(InputError) as caught:
-            self.rows(file, raw)
-        assert caught.value.place.line == line
-        assert f"{caught.value.wrong}; {caught.value.remedy}".startswith(said)
-
-    def test_a_csv_line_has_the_length_limit_of_json_lines(self, file: File) -> None:
-        rest = MAX_LINE_BYTES - 3
-        ((line, cells),) = self.rows(file, b"a,b\n" + b"x" * rest + b",y\n")
-        assert (line, len(cells["a"])) == (2, rest)
-        with pytest.raises(InputError, match="line 2: the line is longer than 32 MiB"):
-            self.rows(file, b"a,b\n" + b"x" * (rest + 1) + b",y\n")
-
-    def test_a_missing_file_is_reported(self, tmp_path: Path) -> None:
-        with pytest.raises(InputError, match=r"cannot be read \(no such file"):
-            list(read_rows(tmp_path / "none.csv", self.COLUMNS))
-
     def test_lines_are_written_with_the_header_first(self) -> None:
         rows: list[Line] = [
             {"a": None, "b": True},

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from datasets.readers.batch_rules import BatchRules, folded
+from datasets.readers.batch_rules import BatchRules
 from datasets.readers.fields import IN_FULL
+from datasets.readers.spelling import folded
 from datasets.rows import (
     AnswerPoint,
     InputError,
@@ -102,7 +103,7 @@ def test_a_passage_id_with_two_texts_is_refused(other: str) -> None:
     assert error.wrong == 'the passage "p" has another text than at batch.jsonl, line 1'
 
 
-@pytest.mark.parametrize("other", ["Q", " q", "q\t"])
+@pytest.mark.parametrize("other", ["Q", " q", "q\t", "q\u00a0", "q\u200b"])
 def test_ids_that_nearly_collide_cause_a_warning(other: str) -> None:
     (warning,) = checked(Query("q", "t"), Query(other, "t"))
     assert warning.startswith("batch.jsonl, line 2: the query id")

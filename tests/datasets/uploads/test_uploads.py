@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 import uuid
@@ -9,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from django.core.management.base import CommandError
 from django.db import IntegrityError
@@ -194,6 +196,17 @@ class TestReceiving:
         assert str(error.value).startswith(said)
         assert not Upload.objects.exists()
         assert not [p for p in quarantine.root().iterdir() if p.name != quarantine.INCOMING]
+
+    @pytest.mark.parametrize("form", ["array", "parquet"])
+    def test_a_batch_may_be_a_json_array_or_parquet(self, rita: User, form: str) -> None:
+        lines = [{"id": "a", "text": "x"}, {"id": "b", "text": "y"}]
+        content = json.dumps(lines).encode()
+        if form == "parquet":
+            content = pd.DataFrame(lines).to_parquet()
+        upload, plain = read(rita, content), read(rita, as_file(lines))
+        assert upload.state == Upload.State.READY
+        assert upload.digest == plain.digest
+        assert upload.found["counts"]["queries"] == 2
 
     def test_a_file_name_cannot_escape_the_quarantine(self, rita: User) -> None:
         upload = receive(rita, [received(name="../../\u202eevil\n.jsonl")], "", "")
