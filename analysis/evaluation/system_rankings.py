@@ -29,8 +29,15 @@ from analysis.measures.agreement import (
     settings,
     settings_by_mean,
 )
-from analysis.measures.base import Bounds, Measure, MeasureValues, reason_of, rows_of, values_of
-from analysis.statistics import Estimate, Floats, PairedTest, correlation_estimates, undefined
+from analysis.measures.base import Measure, MeasureValues, reason_of, rows_of, values_of
+from analysis.statistics import (
+    Bounds,
+    Estimate,
+    Floats,
+    PairedTest,
+    correlation_estimates,
+    undefined,
+)
 from analysis.types import JSON
 
 LEVEL = 0.05

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from math import inf
 from types import MappingProxyType
 from typing import Any
 
@@ -18,16 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..statistics import (
+    MINIMUM_CLUSTERS,
     PEOPLE_ALONE,
+    UNBOUNDED,
     Bools,
     Bootstrap,
+    Bounds,
     Draws,
     Estimate,
     Floats,
     PairedTest,
     Tally,
+    adjust_tests,
     effective_labels,
-    holm,
     paired_t,
     prediction_powered_mean,
     prediction_powered_mean_unequal,
@@ -36,7 +38,6 @@ from ..statistics import (
 )
 from ..statistics.arrays import ratio, t_quantile
 from ..statistics.paired import DECIMALS, sums_and_counts
-from .base import Bounds
 
 Ranks = NDArray[np.signedinteger[Any]]
 
@@ -48,12 +49,11 @@ IN_WORDS = {
 }
 #: The maximum number of pairs of ranks compared at once; their signs take 2 MB.
 NEAR = 1_000_000
-NO_INTERVAL = "fewer than ten queries have both scores"
 EQUAL = "the systems' means are all equal, or a system has no scores"
+NO_INTERVAL = "fewer than ten queries have both scores"
+NO_POWERED_INTERVAL = "fewer than ten labelled queries"
 POWERED = "prediction-powered mean (PPI++)"
 TEST = "t test of the prediction-powered mean difference"
-NO_POWERED_INTERVAL = "fewer than ten labelled queries"
-NO_VARIANCE = "the differences do not vary"
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,10 @@ def _ranks(means: Floats) -> Ranks:
 
 @dataclass(frozen=True)
 class Setting:
-    """Settings `a` and `b` on the same queries: a - b, and p adjusted over all pairs (Holm)."""
+    """Settings `a` and `b` on the same queries: a - b, and p adjusted over all pairs (Holm).
+
+    The interval of a - b has the level of the adjusted p-value (`adjust_tests`).
+    """
 
     a: str
     b: str
@@ -180,10 +183,10 @@ def settings(scores: Mapping[str, Floats]) -> list[Setting]:
 
 
 def settings_by_mean(scores: Mapping[str, Floats]) -> list[Setting]:
-    """Test each pair by paired t, with the variance of `mean_by_cluster`.
+    """Test each pair by paired t, with the variance of `difference_by_cluster`.
 
-    The difference's interval excludes 0 exactly if p, before the adjustment, is below .05. Without
-    an interval, because too few queries have both scores, there is no p either.
+    The difference's interval excludes 0 exactly if the adjusted p is below .05. Without an
+    interval, because too few queries have both scores or differ, there is no p either.
     """
     return _compared(scores, _by_mean)
 
@@ -192,19 +195,21 @@ def _by_mean(a: Floats, b: Floats) -> PairedTest:
     test = paired_t(a, b, np.arange(len(a)))
     if test.difference.value is None or test.difference.low is not None or test.reason:
         return test
-    return replace(test, p_value=None, reason=NO_INTERVAL)
+    return replace(test, p_value=None, reason=_why_untested(test.difference, NO_INTERVAL))
+
+
+def _why_untested(difference: Estimate, few: str) -> str:
+    """Explain that a difference without an interval is not tested: `few` queries, or too alike."""
+    return few if difference.n < MINIMUM_CLUSTERS else difference.why_no_interval
 
 
 def _compared(
     scores: Mapping[str, Floats], compare: Callable[[Floats, Floats], PairedTest]
 ) -> list[Setting]:
     pairs = list(combinations(scores, 2))
-    tests = [compare(scores[a], scores[b]) for a, b in pairs]
-    known = [test.p_value for test in tests if test.p_value is not None]
-    adjusted = iter(holm(np.array(known, float)).tolist())
+    tests = adjust_tests([compare(scores[a], scores[b]) for a, b in pairs])
     return [
-        Setting(a, b, test, None if test.p_value is None else next(adjusted))
-        for (a, b), test in zip(pairs, tests, strict=True)
+        Setting(a, b, test, adjusted) for (a, b), (test, adjusted) in zip(pairs, tests, strict=True)
     ]
 
 
@@ -224,40 +229,43 @@ class Labelled:
 
 
 def powered_mean(
-    data: Labelled, column: int, bounds: Bounds = (-inf, inf)
+    data: Labelled, column: int, bounds: Bounds = UNBOUNDED
 ) -> tuple[Estimate, float | None]:
     """Return a system's mean over queries, and how many labelled queries it is worth.
 
     This is PPI++ if all chances are equal (Angelopoulos and others 2023). Otherwise queries are
     weighted by their inverse chances (Zrnic and Candes 2024), and the second number is None. There
     is no mean if the judge alone labelled no query, since the result would be people's own mean.
-    Sampled queries for which people's labels leave the measure undefined are left out. The mean and
-    its interval are cut at the measure's `bounds`, which the correction can exceed.
+    Sampled queries for which people's labels leave the measure undefined are left out. The mean is
+    cut at the measure's `bounds`, which the correction can exceed.
     """
-    made, worth = _powered(data, data.human[:, column], data.judge[:, column])
-    return made.within(*bounds), worth
+    return _powered(data, data.human[:, column], data.judge[:, column], bounds)
 
 
 def powered_pairs(data: Labelled, systems: Sequence[str]) -> list[Setting]:
     """Compare every pair of systems on the same queries: a - b from people and judge together.
 
-    A two-sided t test on the difference's own interval with n - 1 degrees of freedom; p is adjusted
-    over all pairs (Holm 1979).
+    A two-sided t test on the difference's own interval with n - 1 degrees of freedom; p and the
+    interval are adjusted over all pairs (Holm 1979).
     """
     pairs = list(combinations(range(len(systems)), 2))
     tests = [
-        _tested(_powered(data, *(each[:, a] - each[:, b] for each in (data.human, data.judge)))[0])
+        _tested(
+            _powered(
+                data, data.human[:, a] - data.human[:, b], data.judge[:, a] - data.judge[:, b]
+            )[0]
+        )
         for a, b in pairs
     ]
-    known = [test.p_value for test in tests if test.p_value is not None]
-    adjusted = iter(holm(np.array(known, float)).tolist())
     return [
-        Setting(systems[a], systems[b], test, None if test.p_value is None else next(adjusted))
-        for (a, b), test in zip(pairs, tests, strict=True)
+        Setting(systems[a], systems[b], test, adjusted)
+        for (a, b), (test, adjusted) in zip(pairs, adjust_tests(tests), strict=True)
     ]
 
 
-def _powered(data: Labelled, human: Floats, judge: Floats) -> tuple[Estimate, float | None]:
+def _powered(
+    data: Labelled, human: Floats, judge: Floats, bounds: Bounds = UNBOUNDED
+) -> tuple[Estimate, float | None]:
     labelled = data.sampled & np.isfinite(human)
     only = judge[~data.sampled & np.isfinite(judge)]
     n = int(labelled.sum())
@@ -270,18 +278,18 @@ def _powered(data: Labelled, human: Floats, judge: Floats) -> tuple[Estimate, fl
         lost = f"the judge has no score on {int(np.isnan(machine).sum())} of the labelled queries"
         return undefined(lost, n, POWERED), None
     if len(set(chances.tolist())) > 1:
-        return prediction_powered_mean_unequal(people, machine, chances, only), None
-    return prediction_powered_mean(people, machine, only), effective_labels(people, machine, only)
+        made = prediction_powered_mean_unequal(people, machine, chances, only, bounds=bounds)
+        return made, None
+    made = prediction_powered_mean(people, machine, only, bounds=bounds)
+    return made, effective_labels(people, machine, only)
 
 
 def _tested(difference: Estimate) -> PairedTest:
     if difference.value is None:
         return PairedTest(difference, None, TEST, difference.reason)
     if difference.low is None or difference.high is None:
-        return PairedTest(difference, None, TEST, NO_POWERED_INTERVAL)
+        return PairedTest(difference, None, TEST, _why_untested(difference, NO_POWERED_INTERVAL))
     half = (difference.high - difference.low) / 2
-    if half <= 0:
-        return PairedTest(difference, None, TEST, NO_VARIANCE)
     from scipy import stats
 
     freedom = difference.n - 1

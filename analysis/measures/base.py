@@ -12,17 +12,26 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..statistics import Bools, Bootstrap, Draws, Estimate, Floats, Ints, Tally, undefined
+from ..statistics import (
+    SHARE,
+    Bools,
+    Bootstrap,
+    Bounds,
+    Draws,
+    Estimate,
+    Floats,
+    Ints,
+    Tally,
+    mean_by_cluster,
+    undefined,
+)
 from ..statistics.arrays import ratio
-from ..statistics.cluster_means import mean_by_cluster
 from ..statistics.resampling import OfWeights
 from .options import CHOOSE, LEAVE_OUT, ZERO, Options
 
 T = TypeVar("T")
 QUALITY = ("low", "medium", "high")
 QUALITY_CUTS = (1 / 3, 2 / 3)
-Bounds = tuple[float, float]
-SHARE: Bounds = (0.0, 1.0)
 AMOUNT: Bounds = (0.0, inf)
 OF_BOUNDS = "the bounds assume that all of them are no, and that all are yes"
 YES, NO, MISSING = 1, 0, -1
@@ -200,8 +209,7 @@ def estimate(
 ) -> Estimate:
     """Estimate a system's value over its rows (N,), which belong to `queries`, at 95 %.
 
-    Values are averaged, with a t interval clustered by queries, which is cut at the measure's
-    bounds. Values beyond the bounds are impossible, so the cut loses no coverage. Sums are
+    Values are averaged, with the interval of `mean_by_cluster` for the measure's bounds. Sums are
     resampled by whole queries (BCa). Below ten queries there is no interval.
     """
     if isinstance(found, Pooled):
@@ -212,10 +220,11 @@ def estimate(
 
 
 def _mean(measure: Measure, found: Floats, queries: Ints) -> Estimate:
-    made = mean_by_cluster(found, queries, f"mean of {measure.name}")
+    # A mean may be outside: greedy normalisation can raise alpha-nDCG slightly above 1.
+    made = mean_by_cluster(found, queries, f"mean of {measure.name}", measure.bounds)
     if made.value is None:
         return undefined(measure.undefined, 0, f"mean of {measure.name}")
-    return _cut(made, made.value, measure.bounds)
+    return made
 
 
 def _judged_estimate(measure: Measure, found: JudgedValues, queries: Ints) -> Estimate:
@@ -229,15 +238,6 @@ def _judged_estimate(measure: Measure, found: JudgedValues, queries: Ints) -> Es
     if found.cells is None:
         return made
     return MeasureEstimate(**vars(made), judged=found.cells.share(found.cells.rated), bounds=bounds)
-
-
-def _cut(made: Estimate, value: float, bounds: Bounds) -> Estimate:
-    """Cut an estimate's interval to the bounds; leave the observed mean unchanged.
-
-    The mean may be outside: greedy normalisation can raise alpha-nDCG slightly above 1.
-    """
-    least, most = bounds
-    return made.within(min(least, value), max(most, value))
 
 
 def _pooled(measure: Measure, found: Pooled, queries: Ints, draws: Draws, seed: int) -> Estimate:

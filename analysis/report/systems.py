@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import replace
 from itertools import combinations
 
@@ -20,10 +20,10 @@ from ..statistics import (
     Floats,
     Ints,
     PairedTest,
+    adjust_tests,
     compare_systems,
     correlation_estimates,
     effective_labels,
-    holm,
     mean_by_cluster,
     pair_counts,
     people_only_mean,
@@ -67,8 +67,7 @@ def comparisons(table: Scores) -> list[JSON]:
     compared = compare_systems(scores, names)
     column = {name: scores[:, n] for n, name in enumerate(names)}
     differences = [column[each.a] - column[each.b] for each in compared]
-    means = _adjusted([each.test for each in compared])
-    ranks = _adjusted([wilcoxon_signed_rank(difference) for difference in differences])
+    ranks = adjust_tests([wilcoxon_signed_rank(difference) for difference in differences])
     return [
         {
             "a": each.a,
@@ -77,22 +76,16 @@ def comparisons(table: Scores) -> list[JSON]:
             "difference": each.test.difference.within(*SHARE_DIFFERENCE).as_json(),
             "higher": int((np.round(difference, 12) > 0).sum()),
             "lower": int((np.round(difference, 12) < 0).sum()),
-            "paired_t": mean,
-            "wilcoxon": rank,
+            "paired_t": _p_values(each.test, each.adjusted_p_value),
+            "wilcoxon": _p_values(*rank),
         }
-        for each, difference, mean, rank in zip(compared, differences, means, ranks, strict=True)
+        for each, difference, rank in zip(compared, differences, ranks, strict=True)
     ]
 
 
-def _adjusted(tests: Sequence[PairedTest]) -> list[JSON]:
-    known = np.array([test.p_value for test in tests if test.p_value is not None], dtype=float)
-    adjusted = iter(holm(known).tolist())
-    return [
-        {"p_value": None, "adjusted_p_value": None, "reason": test.reason}
-        if test.p_value is None
-        else {"p_value": test.p_value, "adjusted_p_value": next(adjusted)}
-        for test in tests
-    ]
+def _p_values(test: PairedTest, adjusted: float | None) -> JSON:
+    found: JSON = {"p_value": test.p_value, "adjusted_p_value": adjusted}
+    return {**found, "reason": test.reason} if test.p_value is None else found
 
 
 def estimates(table: Scores, sampled: bool | None) -> JSON:
@@ -103,7 +96,7 @@ def estimates(table: Scores, sampled: bool | None) -> JSON:
 
     `sampled` says whether the queries that people labelled are a random sample of all (None:
     unknown). If they are not, or if the judge alone labelled no query, there is no
-    prediction-powered estimate. Scores are shares, so means and intervals are cut to 0 to 1.
+    prediction-powered estimate. Scores are shares, so means are cut to 0 to 1.
     `judge` is the first judge by name, and `judges` are all judges if there are several.
     """
     judges = table.labels.columns("judge")
@@ -130,11 +123,9 @@ def _with_judge(
     only = judged[~asked & np.isfinite(judged)]
     powered, worth = _powered(people[labelled], judged[labelled], only, sampled)
     return {
-        "humans": people_only_mean(people[np.isfinite(people)]).within(*SHARE).as_json(),
-        "judge": mean_by_cluster(scores, table.queries[items], "mean over items, uncorrected")
-        .within(*SHARE)
-        .as_json(),
-        "prediction_powered": powered.within(*SHARE).as_json(),
+        "humans": people_only_mean(people[np.isfinite(people)], SHARE).as_json(),
+        "judge": _mean(table, table.values[:, judge], items, "mean over items, uncorrected"),
+        "prediction_powered": powered.as_json(),
         "effective_labels": worth,
         "judge_name": table.labels.raters[judge].name,
     }
@@ -151,7 +142,8 @@ def _powered(
     if not sampled:
         reason = "the queries that people labelled are not a random sample (see --human-share)"
         return undefined(reason, len(human), POWERED), None
-    return prediction_powered_mean(human, judge, only), effective_labels(human, judge, only)
+    made = prediction_powered_mean(human, judge, only, bounds=SHARE)
+    return made, effective_labels(human, judge, only)
 
 
 def _query_means(values: Floats, queries: Ints) -> Floats:
@@ -279,8 +271,8 @@ def _majority(table: Scores) -> JSON:
 
 
 def _mean(table: Scores, values: Floats, items: Ints, method: str) -> JSON:
-    """Return the mean score of some items, a share whose interval is cut to shares."""
-    return mean_by_cluster(values[items], table.queries[items], method).within(*SHARE).as_json()
+    """Return the mean score of some items, a share."""
+    return mean_by_cluster(values[items], table.queries[items], method, SHARE).as_json()
 
 
 def _pairs(table: Scores, compare: Callable[[Floats, Floats], JSON]) -> JSON:

@@ -56,7 +56,12 @@ from .ceiling import (
     judge_difference,
     with_people_estimates,
 )
-from .cluster_means import design_effect, mean_by_cluster, mean_of_clusters
+from .cluster_means import (
+    design_effect,
+    difference_by_cluster,
+    mean_by_cluster,
+    mean_of_clusters,
+)
 from .coefficients import (
     Alignment,
     agreement_change,
@@ -83,14 +88,18 @@ from .estimate import (
     SHARE,
     SHARE_DIFFERENCE,
     STATISTICS,
+    UNBOUNDED,
+    Bounds,
     Estimate,
     Statistic,
     undefined,
 )
 from .families import FamilyDifferences, family_differences
+from .median import median_interval
 from .paired import (
     Comparison,
     PairedTest,
+    adjust_tests,
     compare_systems,
     holm,
     paired_t,
@@ -121,12 +130,7 @@ from .ppi import (
     prediction_powered_mean_unequal,
     prediction_powered_ratio,
 )
-from .proportion import (
-    clopper_pearson_interval,
-    median_interval,
-    proportion,
-    wilson_interval,
-)
+from .proportion import clopper_pearson_interval, proportion, wilson_interval
 from .resampling import (
     MINIMUM_CLUSTERS,
     Bootstrap,
@@ -162,12 +166,14 @@ __all__ = [
     "SHARE",
     "SHARE_DIFFERENCE",
     "STATISTICS",
+    "UNBOUNDED",
     "Alignment",
     "AltTest",
     "AnnotatorTest",
     "Bin",
     "Bools",
     "Bootstrap",
+    "Bounds",
     "Calibration",
     "CategoryCalibration",
     "ComparedJudges",
@@ -197,6 +203,7 @@ __all__ = [
     "WithOthers",
     "accuracy",
     "accuracy_of",
+    "adjust_tests",
     "agreement_change",
     "agreement_estimates",
     "alignment_estimates",
@@ -224,6 +231,7 @@ __all__ = [
     "dawid_skene",
     "decisions",
     "design_effect",
+    "difference_by_cluster",
     "each_with_others",
     "effective_items",
     "effective_labels",

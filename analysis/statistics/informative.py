@@ -32,6 +32,8 @@ from .tally import Tally
 #: The number of labels (for correlations, of units) other than the commonest that make a query
 #: informative for several raters together. It is not 1, since a single such label is often a slip.
 SEVERAL = 2
+#: Values are compared to this many decimals, since sums of decimal fractions are not exact.
+DECIMALS = 9
 
 
 def count_informative(tally: Tally, others: Floats, labels: Floats, least: int = 1) -> int:
@@ -78,6 +80,12 @@ def informative_shares(parts: Floats, wholes: Floats) -> int:
         for held in (parts, wholes - parts)
     ]
     return min(int(np.count_nonzero(there)), *found)
+
+
+def count_differing(values: Floats) -> int:
+    """Count the values (n,), or rows (n, k), that differ from the commonest one."""
+    times = np.unique(np.round(values, DECIMALS), axis=0, return_counts=True)[1]
+    return len(values) - int(times.max(initial=0))
 
 
 def _of_column(tally: Tally, column: Ints | Floats, least: int) -> int:

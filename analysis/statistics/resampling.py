@@ -38,6 +38,8 @@ FEW, RESAMPLES_OF_FEW = 30, 10_000
 FEWEST_DIFFERING = 5
 #: The number of clusters that must hold enough of the rarer labels (`count_informative`).
 FEWEST_INFORMATIVE = 5
+#: How many queries of unequal size may count as one, at most, in an interval.
+MOST_UNEQUAL = 3
 #: The most weights that are kept for the next statistic of the same tally, which take 64 MB.
 AT_ONCE = 8_000_000
 UNDEFINED = "undefined on these labels"
@@ -98,6 +100,20 @@ def estimate_from(
     return defined(value, interval, n, f"{method}; {how}")
 
 
+def too_unequal(queries: int, effective: float) -> str:
+    """Explain that there is no interval, since few queries hold most of the items; or empty.
+
+    `effective` is the `effective_number` of the queries.
+    """
+    least = max(FEWEST_INFORMATIVE, queries / MOST_UNEQUAL)
+    if effective >= least:
+        return ""
+    return (
+        f"no interval: {queries} queries of very unequal sizes count as {effective:.1f}, at least "
+        f"{least:.1f} are needed"
+    )
+
+
 def too_few(queries: int) -> str:
     """Explain that there are too few queries for an interval."""
     noun = "query" if queries == 1 else "queries"
@@ -110,12 +126,13 @@ def resamples_of(clusters: int, asked: int | None = None) -> int:
     return usual if asked is None else asked
 
 
-def expanded_level(clusters: int, level: float = LEVEL) -> float:
+def expanded_level(clusters: float, level: float = LEVEL) -> float:
     """Return the level 2 Phi(root(n/(n-1)) t((1 + level)/2, n - 1)) - 1 for n clusters.
 
     The spread of a bootstrap of n clusters is too small by the factor root((n-1)/n), and its
     percentiles are those of a normal instead of a t distribution. At this level, the percentile
-    interval of a mean is about its t interval (Hesterberg 2015). The level is 1 below two clusters.
+    interval of a mean is about its t interval (Hesterberg 2015). n need not be whole. The level is
+    1 below two clusters.
     """
     if clusters < 2:
         return 1.0
@@ -324,13 +341,11 @@ def too_few_informative(informative: int, clusters: int) -> str:
     )
 
 
-def too_alike(differing: int, clusters: int) -> str:
+def too_alike(differing: int, clusters: int, least: int = FEWEST_DIFFERING) -> str:
     """Explain that there is no interval, since nearly all queries have the same labels."""
     verb = "differs" if differing == 1 else "differ"
-    return (
-        f"no interval: {differing} of {clusters} queries {verb} from the rest, at least "
-        f"{FEWEST_DIFFERING} must"
-    )
+    few = f"no interval: {differing} of {clusters} queries {verb} from the rest"
+    return f"{few}, at least {least} must"
 
 
 def _with_method(

@@ -115,15 +115,14 @@ class SpanPairs:
         for name, values in zip(SPAN_MEASURES, self.values[kept].T, strict=True):
             sums = np.bincount(index, values, minlength=self.documents).astype(float)
             method = f"{LABELS[name]} of spans, mean over {self.over}"
-            made = mean_by_cluster(ratio(sums, sizes), clusters, method)
-            found[name] = made.within(*SHARE)
+            found[name] = mean_by_cluster(ratio(sums, sizes), clusters, method, SHARE)
         return found
 
 
 def span_agreement(documents: Sequence[Document], clusters: Ints) -> dict[str, Estimate]:
     """Return exact, overlap, IoU and character F1: means over documents of means over rater pairs.
 
-    `clusters` (D,) holds the query of each document, and the intervals are t on queries. Documents
+    `clusters` (D,) holds the query of each document, for the interval of the mean. Documents
     with fewer than two raters are left out.
     """
     return SpanPairs.of(documents).estimates(clusters)

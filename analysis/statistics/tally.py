@@ -56,6 +56,16 @@ class Resamples:
             yield self.draws[start : start + step][:, self.index]
 
 
+def effective_number(sizes: Floats, times: Ints | None = None) -> float:
+    """Return (sum n)^2 / sum n^2 of sizes n (C,), each occurring `times` (C,) times.
+
+    Clusters of these sizes vary like so many of equal size (Kish 1965). 0 if all sizes are 0.
+    """
+    weight = np.ones(len(sizes)) if times is None else times
+    squares = float((weight * sizes**2).sum())
+    return float((weight * sizes).sum()) ** 2 / squares if squares else 0.0
+
+
 def cluster_weights(clusters: Ints, resamples: int, seed: int) -> Floats:
     """Count how often each unit is drawn in each resample, (B, U), with whole queries resampled.
 

@@ -55,7 +55,6 @@ EVERYWHERE = {
     "resamples": {10_000},
     "iterations": {200},
     "tolerance": {1e-8},
-    "shift": {0.0},
 }
 
 
