@@ -59,11 +59,13 @@ def grounding_quality(relevant: Floats) -> list[str | None]:
 class Pooled:
     """A measure computed from sums over rows, such as a micro average.
 
-    `sums` (N, S) is each row's part, and `of` maps their totals (..., S) to values (...).
+    `sums` (N, S) is each row's part, and `of` maps their totals (..., S) to values (...). `sizes`
+    (N,) say how much each row counts in the value; None if all count the same.
     """
 
     sums: Floats
     of: OfWeights
+    sizes: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,8 @@ def reason_of(found: MeasureValues) -> str | None:
 def rows_of(found: MeasureValues, kept: Bools) -> MeasureValues:
     """Return the same for some rows (N,)."""
     if isinstance(found, Pooled):
-        return Pooled(found.sums[kept], found.of)
+        sizes = None if found.sizes is None else found.sizes[kept]
+        return Pooled(found.sums[kept], found.of, sizes)
     return found.select(kept) if isinstance(found, JudgedValues) else found[kept]
 
 
@@ -244,7 +247,7 @@ def _pooled(measure: Measure, found: Pooled, queries: Ints, draws: Draws, seed: 
     rows = found.sums.any(axis=1)
     if not rows.any():
         return undefined(measure.undefined, 0, f"{measure.name} of sums")
-    tally = Tally.of_sums(found.sums, queries)
+    tally = Tally.of_sums(found.sums, queries, found.sizes)
     resampled = Bootstrap(tally, draws, seed)
     n = int(np.count_nonzero(rows))
     return resampled.estimate(found.of, n, f"{measure.name} of sums", measure.undefined)

@@ -8,20 +8,19 @@ import numpy as np
 
 from .arrays import Floats, Ints, t_quantile, unique_integers
 from .estimate import UNBOUNDED, Bounds, Estimate, defined, undefined
-from .informative import count_differing
+from .informative import ROUNDING, count_differing, too_few_differ
 from .proportion import score_interval
 from .resampling import (
     FEWEST_DIFFERING,
     FEWEST_INFORMATIVE,
     MINIMUM_CLUSTERS,
-    too_alike,
+    count_queries,
     too_few,
     too_unequal,
 )
 from .tally import effective_number
 
-#: Distances on a scale from 0 to 1 below which values are equal, since fractions are not exact.
-ROUNDING = 1e-12
+ALIKE = "no interval: all queries have the same mean"
 
 
 def mean_by_cluster(
@@ -42,25 +41,6 @@ def mean_by_cluster(
     root(variance), cut at the bounds, and no interval if all query means are equal. A value beyond
     the bounds widens them. NaN values are left out.
     """
-    return _mean(values, clusters, method, bounds, fewest_differing=1)
-
-
-def difference_by_cluster(
-    differences: Floats, clusters: Ints, method: str = "mean difference", bounds: Bounds = UNBOUNDED
-) -> Estimate:
-    """Return the mean of differences of two systems or raters, with its t interval by query.
-
-    The interval is that of `mean_by_cluster` without bounds, cut at the bounds. There is none if
-    fewer than five queries differ from the rest, for instance from no difference: the interval then
-    depends on whether a rare query happens to be in the study.
-    """
-    made = _mean(differences, clusters, method, UNBOUNDED, FEWEST_DIFFERING)
-    return made.within(*bounds)
-
-
-def _mean(
-    values: Floats, clusters: Ints, method: str, bounds: Bounds, fewest_differing: int
-) -> Estimate:
     kept = np.isfinite(values)
     if not kept.any():
         return undefined("no values", 0, method)
@@ -72,14 +52,29 @@ def _mean(
     least, most = min(bounds[0], values[kept].min()), max(bounds[1], values[kept].max())
     if 0 < most - least < inf:
         return _bounded(mean, variance, sums / sizes, sizes, method, (least, most))
-    differing = count_differing(sums / sizes)
-    if differing < fewest_differing:
-        return defined(
-            mean, None, n, f"{method}; {too_alike(differing, queries, fewest_differing)}"
-        )
+    if count_differing(sums / sizes) == 0:
+        return defined(mean, None, n, f"{method}; {ALIKE}")
     half = t_quantile(0.975, queries - 1) * variance**0.5
     how = f"95 % t interval clustered by {queries} queries"
     return defined(mean, (mean - half, mean + half), n, f"{method}; {how}").within(least, most)
+
+
+def difference_by_cluster(
+    differences: Floats, clusters: Ints, method: str = "mean difference", bounds: Bounds = UNBOUNDED
+) -> Estimate:
+    """Return the mean of differences of two systems or raters, with its t interval by query.
+
+    The interval is that of `mean_by_cluster` without bounds, cut at the bounds. There is none if
+    the two differ on fewer than five queries: the interval then depends on whether a rare query
+    happens to be in the study.
+    """
+    made = mean_by_cluster(differences, clusters, method)
+    kept = np.isfinite(differences)
+    if made.value is not None and made.low is not None:
+        apart, _ = sums_by_cluster(np.abs(differences[kept]), clusters[kept])
+        if why := too_few_differ(apart, "the two"):
+            made = defined(made.value, None, made.n, f"{method}; {why}")
+    return made.within(*bounds)
 
 
 def _bounded(
@@ -124,12 +119,6 @@ def bounded_interval(
     size = 1 / (known / max(queries, by_variance) + (1 - known) / queries)
     low, high = score_interval(p, size, t_quantile(0.975, queries - 1))
     return (least + scale * max(low, 0.0), least + scale * min(high, 1.0)), size
-
-
-def count_queries(queries: int, effective: float) -> str:
-    """Return the number of queries for a method, with their `effective_number` if it is smaller."""
-    counted = f"{queries} queries"
-    return counted if effective > queries - 0.05 else f"{counted}, {effective:.1f} by their sizes"
 
 
 def mean_of_clusters(

@@ -11,7 +11,7 @@ from .cluster_means import mean_by_cluster
 from .estimate import SHARE, Estimate, undefined
 from .informative import informative_of_each, informative_shares
 from .resampling import Bootstrap, Draws, Interval, OfWeights
-from .tally import Tally
+from .tally import Tally, effective_number
 
 BINS = 10
 #: The largest number of points of a curve. The areas under curves use all scores.
@@ -136,6 +136,7 @@ def _share_of(bootstrap: Bootstrap, place: int, size: int, units: int) -> Estima
         "share of yes",
         clusters=int(np.count_nonzero(of)),
         informative=informative_shares(yes, of),
+        effective=effective_number(of),
     ).within(*SHARE)
 
 

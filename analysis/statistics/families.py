@@ -72,7 +72,9 @@ def _tally(difference: Floats, sides: Mapping[str, Bools], clusters: Ints) -> Ta
     """Tally the sum of the differences and the number of units of each side, by cluster."""
     known = np.where(np.isfinite(difference), difference, 0.0)
     columns = [column for side in sides.values() for column in (known * side, side)]
-    return Tally.of_sums(np.column_stack(columns).astype(float), clusters)
+    return Tally.of_sums(
+        np.column_stack(columns).astype(float), clusters, np.logical_or(*sides.values())
+    )
 
 
 def _preference(bootstrap: Bootstrap, sides: Mapping[str, Bools], clusters: Ints) -> Estimate:

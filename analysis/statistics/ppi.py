@@ -9,8 +9,8 @@ the chances must be known.
 
 The interval of a mean between two finite `bounds`, such as a share, is that of `bounded_interval`
 for the estimate's variance. Without bounds it is value +- t_(n-1) * root(variance). A correction
-has no interval if the judge's errors on fewer than five labelled queries differ from the rest:
-errors that happen not to show in the labelled queries would make it much too narrow.
+has no interval if the judge differs from people on fewer than five labelled queries: errors that
+happen not to show in the labelled queries would make it much too narrow.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from __future__ import annotations
 import numpy as np
 
 from .arrays import Floats, ratio, t_quantile
-from .cluster_means import ROUNDING, bounded_interval
+from .cluster_means import bounded_interval
 from .estimate import UNBOUNDED, Bounds, Estimate, defined, undefined
-from .informative import count_differing, informative_shares
+from .informative import ROUNDING, informative_shares, too_few_differ
 from .resampling import (
-    FEWEST_DIFFERING,
     FEWEST_INFORMATIVE,
     MINIMUM_CLUSTERS,
     ONE_SIDED,
@@ -104,9 +103,13 @@ def _of_collection(
     `errors` (n,) or (n, 2) are those of the judge, and `linear` (n,) the same linearised.
     """
     n = len(errors)
-    if why := too_few(n) if n < MINIMUM_CLUSTERS else _too_alike(errors, others):
+    variance = others / (n + others) * _error(linear)
+    why = too_few(n) if n < MINIMUM_CLUSTERS else _too_alike(errors, others)
+    if not why and others and variance <= ROUNDING**2:
+        why = NO_VARIANCE
+    if why:
         return defined(value, None, n, f"{method}; {why}")
-    half = t_quantile(0.975, n - 1) * (others / (n + others) * _error(linear)) ** 0.5
+    half = t_quantile(0.975, n - 1) * variance**0.5
     method = f"{method}; 95 % t interval, {n} labelled queries"
     return defined(value, (value - half, value + half), n, method)
 
@@ -160,17 +163,11 @@ def _error(values: Floats) -> float:
 
 
 def _too_alike(errors: Floats, others: int) -> str:
-    """Explain that the judge's errors (n,) or (n, 2) vary too little for an interval; or empty.
+    """Explain that the judge's errors (n,) or (n, 2) are too few for an interval; or empty.
 
     Without `others`, queries that only the judge labelled, they do not matter.
     """
-    differing = count_differing(errors)
-    if not others or differing >= FEWEST_DIFFERING:
-        return ""
-    return (
-        f"no interval: the judge's error on {differing} of {len(errors)} labelled queries differs "
-        f"from the rest, at least {FEWEST_DIFFERING} must"
-    )
+    return too_few_differ(errors, "people and judge") if others else ""
 
 
 def _estimate(

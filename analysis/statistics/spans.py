@@ -245,7 +245,7 @@ def token_alpha(
     def alpha(weights: Floats) -> Value:
         return krippendorff_alpha(kinds, "nominal", None, weights)
 
-    tally = Tally.of_sums(sums, queries)
+    tally = Tally.of_sums(sums, queries, sums.sum(axis=1))
     bootstrap = Bootstrap(tally, draws, seed, interval, informative_among(tally, kinds))
     reason = "all tokens are in spans, or none is" if sums.any() else "no text is labelled"
     method = "Krippendorff's alpha, nominal, of tokens in or out of spans"
@@ -331,7 +331,7 @@ def unitising_alpha(
             return unbatch(np.full(total.shape[:-1], np.nan))
         return unbatch(1 - ratio(_observed(sum(squares), total[..., 0], raters), sum(of)))
 
-    bootstrap = Bootstrap(Tally.of_sums(sums, queries), draws, seed, interval)
+    bootstrap = Bootstrap(Tally.of_sums(sums, queries, sizes.astype(float)), draws, seed, interval)
     return bootstrap.estimate(alpha, len(whole), method, "no rater marked anything").within(
         -inf, 1.0
     )

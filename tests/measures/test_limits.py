@@ -440,7 +440,7 @@ class TestPeopleAndJudge:
         human = np.tile(np.array([0.5, 0.25]), (24, 1))
         (pair,) = powered_pairs(self.labelled(human, human, 12), ["a", "b"])
         assert pair.test.p_value is None
-        assert (pair.test.reason or "").startswith("the judge's error on 0 of 12 labelled queries")
+        assert (pair.test.reason or "").startswith("people and judge differ on 0 of 12 queries")
         assert pair.test.difference.value == 0.25
 
 

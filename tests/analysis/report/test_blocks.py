@@ -220,11 +220,11 @@ class TestIntervals:
             }
             rows = {rater: column[: 2 * queries] for rater, column in rows.items()}
             found = (block(rows, "rating"), judged(rows, "rating"))
-            informative = re.compile(r", \d+ of them informative")
-            methods = {informative.sub("", method) for method in methods_of(found)}
+            details = re.compile(r", \d+ of them informative|, effective size \d+")
+            methods = {details.sub("", method) for method in methods_of(found)}
             assert methods == {
                 f"95 % BCa bootstrap of {queries} queries, 200 resamples",
-                f"95 % t interval clustered by {queries} queries",
+                f"95 % Wilson interval clustered by {queries} queries",
             }
 
     def test_a_slice_resamples_only_its_own_queries(self) -> None:
