@@ -93,6 +93,12 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "(Kish 1965)",
         "Kish, L. (1965). Survey Sampling. Wiley.",
     ),
+    "korn1998": (
+        "(Korn and Graubard 1998)",
+        "Korn, E. L. and Graubard, B. I. (1998). Confidence intervals for proportions with small "
+        "expected number of positive counts estimated from survey data. Survey Methodology 24(2), "
+        "193–201.",
+    ),
     "krippendorff1995": (
         "(Krippendorff 1995)",
         "Krippendorff, K. (1995). On the reliability of unitizing continuous data. Sociological "
@@ -149,6 +155,11 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "(Wilcoxon 1945)",
         "Wilcoxon, F. (1945). Individual comparisons by ranking methods. Biometrics Bulletin 1(6), "
         "80–83.",
+    ),
+    "wilson1927": (
+        "(Wilson 1927)",
+        "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical "
+        "inference. Journal of the American Statistical Association 22(158), 209–212.",
     ),
     "zrnic2024": (
         "(Zrnic and Candès 2024)",

@@ -54,7 +54,8 @@ def test_the_methods_describe_how_intervals_were_computed(text: str) -> None:
     assert "for n informative queries" in text
     assert "(Hesterberg 2015): 99.81 % with 5 and 97.23 % with 16." in text
     assert "If fewer than 5 queries are informative, there is none." in text
-    assert "t interval clustered by whole queries" in text
+    assert "Wilson interval clustered by whole queries" in text
+    assert "(Wilson 1927) has t as quantile" in text
 
 
 def test_the_methods_say_that_intervals_hold_for_these_raters_only(text: str) -> None:
