@@ -28,6 +28,10 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "MacKinnon, I. (2008). Novelty and diversity in information retrieval evaluation. "
         "Proceedings of the 31st ACM SIGIR Conference, 659–666.",
     ),
+    "cochran1977": (
+        "(Cochran 1977)",
+        "Cochran, W. G. (1977). Sampling Techniques. 3rd edition. Wiley.",
+    ),
     "cohen1960": (
         "(Cohen 1960)",
         "Cohen, J. (1960). A coefficient of agreement for nominal scales. Educational and "

@@ -403,7 +403,9 @@ def _scores(report: JSON) -> str:
         if any("PPI++" in each for each in methods_of(block["estimate"], defined=True)):
             parts.append(
                 "People and judge together give the prediction-powered mean (PPI++) "
-                f"{CITED['angelopoulos2023']}, with the query as the unit."
+                f"{CITED['angelopoulos2023']}, with the query as the unit, about all queries of "
+                "this kind, and the mean over exactly these queries by the difference estimator "
+                f"{CITED['cochran1977']}."
             )
         powered = [of["prediction_powered"] for of in block["estimate"].values()]
         if any(each.get("reason") == PEOPLE_ALONE for each in powered):

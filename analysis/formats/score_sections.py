@@ -135,7 +135,10 @@ def _estimates(systems: JSON) -> list[Table]:
     for system, block in systems.items():
         for judge, of in block.get("judges", {block.get("judge_name", "judge"): block}).items():
             by_judge.setdefault(judge, []).append(_estimate(system or DASH, of))
-    header = ("System", "People", "Judge, uncorrected", "Prediction-powered", "Effective labels")
+    header = (
+        "System", "People", "Judge, uncorrected", "Prediction-powered", "These queries alone",
+        "Effective labels",
+    )  # fmt: skip
     return [
         Table(f"People, and {judge} beside them", header, tuple(rows))
         for judge, rows in by_judge.items()
@@ -149,6 +152,17 @@ def _estimate(system: str, of: JSON) -> tuple[Cell, ...]:
         system,
         Number.from_estimate(of["humans"]),
         Number.from_estimate(of["judge"]),
-        Number.from_estimate(powered),
+        _from_both(powered),
+        # Reports frozen by earlier versions have no such estimate.
+        _from_both(of["fixed_collection"]) if "fixed_collection" in of else DASH,
         worth,
     )
+
+
+def _from_both(estimate: JSON) -> Number:
+    """Return an estimate from people and judge, or its bounds until people have finished."""
+    if estimate.get("bounds") is None:
+        return Number.from_estimate(estimate)
+    low, high = estimate["bounds"]
+    reason = f"{estimate['reason']}; between {low:.3f} and {high:.3f}, whatever they will say"
+    return Number.from_estimate({**estimate, "reason": reason})

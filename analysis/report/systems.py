@@ -1,4 +1,4 @@
-"""Section: scores of systems, compared in pairs, and estimated from people and a judge together."""
+"""Section: scores of systems, compared in pairs."""
 
 from __future__ import annotations
 
@@ -9,33 +9,25 @@ from itertools import combinations
 import numpy as np
 
 from ..data.frame import Frame, VariableFrame
+from ..data.people_sample import PeopleSample
 from ..data.reference import reference
 from ..data.resampling import MEAN, Scores, resampling_arguments, systems_of
 from ..statistics import (
-    PEOPLE_ALONE,
-    SHARE,
     SHARE_DIFFERENCE,
-    Bools,
-    Estimate,
     Floats,
     Ints,
     PairedTest,
     adjust_tests,
     compare_systems,
     correlation_estimates,
-    effective_labels,
-    mean_by_cluster,
     pair_counts,
-    people_only_mean,
-    prediction_powered_mean,
     spearman,
-    undefined,
     wilcoxon_signed_rank,
 )
 from ..types import JSON
 from .crowd import FEW_ITEMS, FEWEST, is_crowd, quantiles_of
+from .estimates import estimates, mean_share
 
-POWERED = "prediction-powered mean (PPI++)"
 Measure = Callable[[VariableFrame, int], Floats]
 """Maps the labels of a variable and the number of items to scores (I, R)."""
 MOST_PAIRS = 1000
@@ -88,73 +80,6 @@ def _p_values(test: PairedTest, adjusted: float | None) -> JSON:
     return {**found, "reason": test.reason} if test.p_value is None else found
 
 
-def estimates(table: Scores, sampled: bool | None) -> JSON:
-    """Return by system the estimates of people, of the judge (uncorrected), and of both together.
-
-    People's labels are decided unit by unit. Queries on which people tie on every unit have no
-    value, and do not count as judged by the judge alone.
-
-    `sampled` says whether the queries that people labelled are a random sample of all (None:
-    unknown). If they are not, or if the judge alone labelled no query, there is no
-    prediction-powered estimate. Scores are shares, so means are cut to 0 to 1.
-    `judge` is the first judge by name, and `judges` are all judges if there are several.
-    """
-    judges = table.labels.columns("judge")
-    found: JSON = {}
-    for system, items in systems_of(table.frame).items():
-        people = _query_means(table.majority[items], table.queries[items])
-        asked = np.isfinite(_query_means(table.people[items], table.queries[items]))
-        each = {
-            table.labels.raters[n].name: _with_judge(table, n, items, people, asked, sampled)
-            for n in judges
-        }
-        if each:
-            first = next(iter(each.values()))
-            found[system] = first if len(each) == 1 else {**first, "judges": each}
-    return found
-
-
-def _with_judge(
-    table: Scores, judge: int, items: Ints, people: Floats, asked: Bools, sampled: bool | None
-) -> JSON:
-    scores = table.values[items, judge]
-    judged = _query_means(scores, table.queries[items])
-    labelled = np.isfinite(people)
-    only = judged[~asked & np.isfinite(judged)]
-    powered, worth = _powered(people[labelled], judged[labelled], only, sampled)
-    return {
-        "humans": people_only_mean(people[np.isfinite(people)], SHARE).as_json(),
-        "judge": _mean(table, table.values[:, judge], items, "mean over items, uncorrected"),
-        "prediction_powered": powered.as_json(),
-        "effective_labels": worth,
-        "judge_name": table.labels.raters[judge].name,
-    }
-
-
-def _powered(
-    human: Floats, judge: Floats, only: Floats, sampled: bool | None
-) -> tuple[Estimate, float | None]:
-    if len(human) and not len(only):
-        return undefined(PEOPLE_ALONE, len(human), POWERED), None
-    if np.isnan(judge).any():
-        reason = f"the judge has no score on {int(np.isnan(judge).sum())} of the labelled queries"
-        return undefined(reason, len(human), POWERED), None
-    if not sampled:
-        reason = "the queries that people labelled are not a random sample (see --human-share)"
-        return undefined(reason, len(human), POWERED), None
-    made = prediction_powered_mean(human, judge, only, bounds=SHARE)
-    return made, effective_labels(human, judge, only)
-
-
-def _query_means(values: Floats, queries: Ints) -> Floats:
-    """Return the mean of each query's scores, NaN without one."""
-    names, index = np.unique(queries, return_inverse=True)
-    there = np.isfinite(values)
-    sums = np.bincount(index, np.where(there, values, 0.0), minlength=len(names))
-    sizes = np.bincount(index, there, minlength=len(names))
-    return np.divide(sums, sizes, out=np.full(len(names), np.nan), where=sizes > 0)
-
-
 ANSWERS = {"yes", "no"}
 MEASURES: Mapping[str, tuple[str, Measure]] = {"coverage": ("answerable", coverage)}
 """The scores that a report shows, each with its variable."""
@@ -164,7 +89,7 @@ def scores(
     frame: Frame,
     resamples: int | None,
     seed: int,
-    sampled: bool | None,
+    sampled: PeopleSample | None,
     comparable: Collection[str] | None = None,
 ) -> JSON:
     """Return the scores that the frame's variables allow. `sampled`: see `estimates`.
@@ -206,7 +131,7 @@ def _block(
     table: Scores,
     resamples: int | None,
     seed: int,
-    sampled: bool | None,
+    sampled: PeopleSample | None,
     comparable: Collection[str] | None,
 ) -> JSON:
     both = table if comparable is None else table.only(comparable)
@@ -271,8 +196,7 @@ def _majority(table: Scores) -> JSON:
 
 
 def _mean(table: Scores, values: Floats, items: Ints, method: str) -> JSON:
-    """Return the mean score of some items, a share."""
-    return mean_by_cluster(values[items], table.queries[items], method, SHARE).as_json()
+    return mean_share(table, values, items, method).as_json()
 
 
 def _pairs(table: Scores, compare: Callable[[Floats, Floats], JSON]) -> JSON:
