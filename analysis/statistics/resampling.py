@@ -316,8 +316,10 @@ class Bootstrap:
         return f"95 % {NAMES[self.interval]} bootstrap of {of}"
 
     def _of(self, queries: int, informative: int, effective: float) -> str:
+        # The smaller of the two numbers determines the level.
+        counted = count_queries(queries, effective if effective < informative else queries)
         fewer = f", {informative} of them informative" if informative < queries else ""
-        return f"{count_queries(queries, effective)}{fewer}, {self.resamples} resamples"
+        return f"{counted}{fewer}, {self.resamples} resamples"
 
     def _why_none(self, clusters: int, informative: int, effective: float) -> str:
         """Explain why no statistic of these clusters has an interval; empty if it may have one."""
