@@ -1,8 +1,8 @@
-"""Section: scores of systems, compared in pairs, and estimated from people and a judge together."""
+"""Section: scores of systems, and their estimates from people and a judge together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import replace
 from itertools import combinations
 
@@ -14,31 +14,29 @@ from ..data.resampling import MEAN, Scores, resampling_arguments, systems_of
 from ..statistics import (
     PEOPLE_ALONE,
     SHARE,
-    SHARE_DIFFERENCE,
     Bools,
     Estimate,
     Floats,
     Ints,
-    PairedTest,
-    compare_systems,
     correlation_estimates,
     effective_labels,
-    holm,
     mean_by_cluster,
     pair_counts,
     people_only_mean,
     prediction_powered_mean,
     spearman,
     undefined,
-    wilcoxon_signed_rank,
 )
 from ..types import JSON
 from .crowd import FEW_ITEMS, FEWEST, is_crowd, quantiles_of
+from .system_order import NOT_SAMPLED, comparisons, system_order
 
 POWERED = "prediction-powered mean (PPI++)"
 Measure = Callable[[VariableFrame, int], Floats]
 """Maps the labels of a variable and the number of items to scores (I, R)."""
 MOST_PAIRS = 1000
+OVER_ALL = " over all answers, query difficulty included"
+"""What a correlation over items measures, too: that raters find the same queries difficult."""
 
 
 def coverage(labels: VariableFrame, items: int) -> Floats:
@@ -55,44 +53,6 @@ def coverage(labels: VariableFrame, items: int) -> Floats:
     np.add.at(answered, labels.units.item, labels.codes >= 0)
     np.add.at(covered, labels.units.item, labels.codes == yes)
     return np.divide(covered, answered, out=np.full_like(covered, np.nan), where=answered > 0)
-
-
-def comparisons(table: Scores) -> list[JSON]:
-    """Compare systems by paired t on queries and, on the same differences, Wilcoxon's signed ranks.
-
-    Only queries with scores of both systems count. Holm's adjustment of each test covers all pairs
-    of systems with a defined test.
-    """
-    names, scores = table.by_query(table.people)
-    compared = compare_systems(scores, names)
-    column = {name: scores[:, n] for n, name in enumerate(names)}
-    differences = [column[each.a] - column[each.b] for each in compared]
-    means = _adjusted([each.test for each in compared])
-    ranks = _adjusted([wilcoxon_signed_rank(difference) for difference in differences])
-    return [
-        {
-            "a": each.a,
-            "b": each.b,
-            "queries": int(np.isfinite(difference).sum()),
-            "difference": each.test.difference.within(*SHARE_DIFFERENCE).as_json(),
-            "higher": int((np.round(difference, 12) > 0).sum()),
-            "lower": int((np.round(difference, 12) < 0).sum()),
-            "paired_t": mean,
-            "wilcoxon": rank,
-        }
-        for each, difference, mean, rank in zip(compared, differences, means, ranks, strict=True)
-    ]
-
-
-def _adjusted(tests: Sequence[PairedTest]) -> list[JSON]:
-    known = np.array([test.p_value for test in tests if test.p_value is not None], dtype=float)
-    adjusted = iter(holm(known).tolist())
-    return [
-        {"p_value": None, "adjusted_p_value": None, "reason": test.reason}
-        if test.p_value is None
-        else {"p_value": test.p_value, "adjusted_p_value": next(adjusted)}
-        for test in tests
-    ]
 
 
 def estimates(table: Scores, sampled: bool | None) -> JSON:
@@ -149,8 +109,7 @@ def _powered(
         reason = f"the judge has no score on {int(np.isnan(judge).sum())} of the labelled queries"
         return undefined(reason, len(human), POWERED), None
     if not sampled:
-        reason = "the queries that people labelled are not a random sample (see --human-share)"
-        return undefined(reason, len(human), POWERED), None
+        return undefined(NOT_SAMPLED, len(human), POWERED), None
     return prediction_powered_mean(human, judge, only), effective_labels(human, judge, only)
 
 
@@ -221,7 +180,7 @@ def _block(
     how = resampling_arguments(table.queries, resamples, seed)
 
     def compare(x: Floats, y: Floats) -> JSON:
-        made = correlation_estimates(x, y, table.queries, detail=" over items", **how)
+        made = correlation_estimates(x, y, table.queries, detail=OVER_ALL, **how)
         return {name: estimate.as_json() for name, estimate in made.items()}
 
     return {
@@ -230,6 +189,7 @@ def _block(
         "majority": _majority(table),
         "comparisons": comparisons(table),
         **_pairs(table, compare),
+        "order": system_order(table, both, how, sampled),
         "correlation": _correlations(both, compare),
         "estimate": estimates(both, sampled),
     }

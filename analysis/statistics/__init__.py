@@ -66,7 +66,7 @@ from .coefficients import (
     table_estimates,
 )
 from .components import Components, Decision, decisions, variance_components
-from .correlation import correlation_estimates, kendall, pearson, spearman
+from .correlation import correlation_estimates, kendall, pearson, spearman, tau_ap
 from .curves import (
     Bin,
     Calibration,
@@ -152,6 +152,7 @@ from .spans import (
     token_codes,
     unitising_alpha,
 )
+from .system_order import OrderedPairs, order_agreement, order_chance, order_gap, ordered_pairs
 from .tally import Resamples, Tally, cluster_weights, kinds_of
 
 __all__ = [
@@ -182,6 +183,7 @@ __all__ = [
     "Interval",
     "Ints",
     "Level",
+    "OrderedPairs",
     "PairCounts",
     "PairedTest",
     "Plan",
@@ -258,6 +260,10 @@ __all__ = [
     "median_interval",
     "more_queries",
     "more_raters",
+    "order_agreement",
+    "order_chance",
+    "order_gap",
+    "ordered_pairs",
     "overlap_f1",
     "pair_counts",
     "pair_estimates",
@@ -287,6 +293,7 @@ __all__ = [
     "system_rank_correlation",
     "table_estimates",
     "tabulate_against",
+    "tau_ap",
     "threshold_sweep",
     "token_alpha",
     "token_codes",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import erfc, sqrt
@@ -12,6 +12,7 @@ import numpy as np
 
 from .arrays import Bools, Floats, Ints, Value, ratio, unbatch
 from .cluster_means import mean_by_cluster, sums_by_cluster
+from .correlation import tau_ap
 from .estimate import COEFFICIENT, Estimate, undefined
 from .resampling import Bootstrap, Draws, Interval
 from .tally import Tally
@@ -20,7 +21,7 @@ from .tally import Tally
 EXACT_UP_TO = 200
 #: Up to this number of differences all combinations of signs are enumerated.
 ENUMERATED_UP_TO = 13
-RankCorrelation = Literal["kendall", "spearman"]
+RankCorrelation = Literal["kendall", "spearman", "tau_ap"]
 #: Means are compared to this many decimals, since sums of decimal fractions are not exact.
 DECIMALS = 12
 
@@ -212,23 +213,23 @@ def system_rank_correlation(
 
     `people` and `judge` (Q, S) are scores on Q queries, NaN = none.
 
-    The correlation (Kendall's tau-b or Spearman's rho) is that of the systems' means over queries.
+    The correlation (Kendall's tau-b, Spearman's rho, or `tau_ap` with people's order as the
+    reference) is that of the systems' means over queries.
     People's means are over the queries that people scored, and the judge's over those that it
     scored. Whole queries are resampled. Few systems give few possible values, so that the interval
     is coarse.
     """
     n = people.shape[1]
-    name = "Kendall's tau-b" if function == "kendall" else "Spearman's rank correlation"
+    correlate, name = OF_ROWS[function]
     method = f"{name} of the means of {n} systems"
     if n < 3:
         return undefined("fewer than three systems", n, method)
     sums = np.concatenate([sums_and_counts(people), sums_and_counts(judge)], axis=1)
     bootstrap = Bootstrap(Tally.of_sums(sums, np.arange(len(sums))), draws, seed, interval)
-    correlate = kendall_of_rows if function == "kendall" else spearman_of_rows
 
     def statistic(weights: Floats) -> Value:
         x, sizes_x, y, sizes_y = np.split(weights, 4, axis=-1)
-        return unbatch(correlate(_means(x, sizes_x), _means(y, sizes_y)))
+        return unbatch(np.asarray(correlate(_means(x, sizes_x), _means(y, sizes_y))))
 
     reason = "the systems' means are all equal, or a system has no scores"
     queries = int((np.isfinite(people).any(axis=1) & np.isfinite(judge).any(axis=1)).sum())
@@ -251,6 +252,13 @@ def spearman_of_rows(x: Floats, y: Floats) -> Floats:
     centre = (x.shape[-1] + 1) / 2
     rx, ry = (stats.rankdata(s, axis=-1, nan_policy="propagate") - centre for s in (x, y))
     return ratio((rx * ry).sum(axis=-1), np.sqrt((rx**2).sum(axis=-1) * (ry**2).sum(axis=-1)))
+
+
+OF_ROWS: dict[RankCorrelation, tuple[Callable[[Floats, Floats], Value], str]] = {
+    "kendall": (kendall_of_rows, "Kendall's tau-b"),
+    "spearman": (spearman_of_rows, "Spearman's rank correlation"),
+    "tau_ap": (tau_ap, "tau_AP with people's order as the reference"),
+}
 
 
 def sums_and_counts(scores: Floats) -> Floats:
