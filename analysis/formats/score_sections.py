@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..document import DASH, Block, Cell, Number, RaterName, Table
 from ..report.score_sentences import reverse_difference
 from ..types import JSON
+from .citations import CITED
 from .people_sections import (
     components_tables,
     first_rows,
@@ -271,3 +272,34 @@ def _estimate(system: str, of: JSON) -> tuple[Cell, ...]:
         Number.from_estimate(powered),
         worth,
     )
+
+
+def order_methods(order: JSON) -> list[str]:
+    """Describe how judges' orders of systems were compared with people's, for the methods text."""
+    judges = order.get("judges", {}).values()
+    if all(of["within_queries"]["value"] is None for of in judges):
+        return []
+    parts = [
+        "Judges' orders of systems were compared with people's within queries, where difficulty "
+        "cancels: of the pairs of systems that the mean of people's scores orders in a query, the "
+        "share that the judge orders alike, its ties counted as one half, averaged over queries. "
+        "Where several people scored a pair, each was left out of the reference in turn, and the "
+        "judge and that person were compared with the others."
+    ]
+    if len(judges) > 1:
+        tested = "Tests of the shares against one half and of the gaps to people were adjusted"
+        parts.append(f"{tested} over the judges {CITED['holm1979']}.")
+    if any(of["pairs"] for of in judges):
+        parts.append(
+            "Pairs of systems were tested on the queries that people and judge both scored, by t "
+            "on the differences of queries, adjusted over all pairs for people and for the judge "
+            f"{CITED['holm1979']}."
+        )
+    if any(of["kendall"]["value"] is not None for of in judges):
+        parts.append(
+            "The order of the systems' means was compared by Kendall's tau-b "
+            f"{CITED['kendall1945']} and by tau_AP {CITED['yilmaz2008']} with people's order as "
+            "the reference; for systems that a judge ties it is the mean over their orders "
+            f"{CITED['urbano2017']}, and pairs that people tie do not count."
+        )
+    return parts

@@ -194,7 +194,7 @@ def _of_means(people: Floats, judge: Floats, how: ResamplingArguments) -> JSON:
     names: tuple[RankCorrelation, ...] = ("kendall", "tau_ap")
     for name in names:
         if people.shape[1] < FEWEST_OF_EVALUATORS:
-            method = f"{OF_ROWS[name][1]} of the means of systems"
+            method = f"{OF_ROWS[name][1]} of the means of {people.shape[1]} systems"
             made[name] = undefined(FEW_SYSTEMS, people.shape[1], method).as_json()
         else:
             made[name] = system_rank_correlation(*common, name, **how).as_json()

@@ -257,7 +257,7 @@ def spearman_of_rows(x: Floats, y: Floats) -> Floats:
 OF_ROWS: dict[RankCorrelation, tuple[Callable[[Floats, Floats], Value], str]] = {
     "kendall": (kendall_of_rows, "Kendall's tau-b"),
     "spearman": (spearman_of_rows, "Spearman's rank correlation"),
-    "tau_ap": (tau_ap, "tau_AP with people's order as the reference"),
+    "tau_ap": (tau_ap, "tau_AP, with people's order as the reference,"),
 }
 
 
