@@ -439,7 +439,7 @@ def _spearman(one: Floats, other: Floats, report_options: ReportOptions) -> Esti
         other.ravel(),
         queries,
         ("spearman",),
-        " over queries and systems, query difficulty included",
+        " over queries and systems",
         draws=report_options.resamples,
         seed=report_options.seed,
     )["spearman"]

@@ -399,8 +399,8 @@ def _scores(report: JSON) -> str:
         cited = f" {CITED['ju2025']}" if name == "coverage" else ""
         statistics = cited_statistics([block.get("pairs", []), block["correlation"]])
         parts.append(
-            f"{name.capitalize()}{cited} was averaged by system; scores of reports were compared "
-            f"by {joined(statistics) or 'nothing'}."
+            f"{name.capitalize()}{cited} was averaged by system; scores over all answers, "
+            f"query difficulty included, were compared by {joined(statistics) or 'nothing'}."
         )
         parts += order_methods(block.get("order", {}))
         if block.get("comparisons"):

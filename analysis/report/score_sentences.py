@@ -166,9 +166,10 @@ def _of_systems(block: JSON, path: Path) -> Iterator[Part]:
     pairs = len(block["pairs"])
     if tau["value"] is not None:
         yield Part(f"; τ-b of the {tau['n']} systems {number(tau)}", (*path, "kendall"))
+        yield Part(f", τ-AP {short(block['tau_ap'])}", (*path, "tau_ap"))
         if found["both_opposite"]:
             opposite = (
-                f"{found['both_opposite']} of {count(pairs, 'pair')} told apart opposite ways"
+                f"{found['both_opposite']} of {count(pairs, 'pair')} told apart in opposite ways"
             )
             yield Part(f", {opposite} (after Holm)", (*path, "pairs"))
     elif pairs:

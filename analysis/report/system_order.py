@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from operator import add
 from typing import Literal, get_args
 
@@ -15,7 +16,6 @@ from ..measures.agreement import FEWEST_OF_EVALUATORS, Labelled, powered_pairs
 from ..statistics import (
     SHARE_DIFFERENCE,
     Bools,
-    Comparison,
     Estimate,
     Floats,
     OrderedPairs,
@@ -26,6 +26,7 @@ from ..statistics import (
     order_chance,
     order_gap,
     ordered_pairs,
+    sign_flip,
     system_rank_correlation,
     undefined,
     wilcoxon_signed_rank,
@@ -212,28 +213,51 @@ def _of_pairs(systems: Sequence[str], people: Floats, judge: Floats, sampled: bo
 
     People and judge are tested on the same queries. Each adjusts its tests over all pairs (Holm).
     """
-    powered = powered_pairs(_labelled(people, judge, sampled), systems)
-    by_people, by_judge = (compare_systems(scores, systems) for scores in _common(people, judge))
+    own, other = (_tested_pairs(scores, systems) for scores in _common(people, judge))
+    powered = [each.test for each in powered_pairs(_labelled(people, judge, sampled), systems)]
+    tested = zip(own, other, _as_json(powered), strict=True)
     pairs = [
         {
-            "a": own.a,
-            "b": own.b,
-            "queries": own.test.difference.n,
-            "finding": _finding(own, other),
-            **{
-                name: {
-                    "difference": each.test.difference.within(*SHARE_DIFFERENCE).as_json(),
-                    "p_value": each.test.p_value,
-                    "adjusted_p_value": each.adjusted_p_value,
-                    **({"reason": each.test.reason} if each.test.reason else {}),
-                }
-                for name, each in (("humans", own), ("judge", other), ("prediction_powered", both))
-            },
+            "a": a,
+            "b": b,
+            "queries": by_people["difference"]["n"],
+            "finding": _finding(by_people, by_judge),
+            "humans": by_people,
+            "judge": by_judge,
+            "prediction_powered": both,
         }
-        for own, other, both in zip(by_people, by_judge, powered, strict=True)
+        for (a, b), (by_people, by_judge, both) in zip(
+            combinations(systems, 2), tested, strict=True
+        )
     ]
     found = Counter(pair["finding"] for pair in pairs)
     return {"findings": {name: found[name] for name in FINDINGS}, "pairs": pairs}
+
+
+def _tested_pairs(scores: Floats, systems: Sequence[str]) -> list[JSON]:
+    """Test every pair of systems by paired t, and by signs where all queries differ alike."""
+    columns = combinations(scores.T, 2)
+    tests = [
+        _by_signs(each.test, a - b)
+        for each, (a, b) in zip(compare_systems(scores, systems), columns, strict=True)
+    ]
+    return _as_json(tests)
+
+
+def _by_signs(test: PairedTest, differences: Floats) -> PairedTest:
+    """Replace a t test that equal differences leave undefined, unless they are all 0."""
+    value = test.difference.value
+    if test.p_value is not None or not value or round(value, DECIMALS) == 0:
+        return test
+    flips = sign_flip(differences)
+    return replace(flips, difference=test.difference)
+
+
+def _as_json(tests: Sequence[PairedTest]) -> list[JSON]:
+    return [
+        {"difference": test.difference.within(*SHARE_DIFFERENCE).as_json(), **adjusted}
+        for test, adjusted in zip(tests, adjusted_tests(tests), strict=True)
+    ]
 
 
 def _labelled(people: Floats, judge: Floats, sampled: bool | None) -> Labelled:
@@ -244,7 +268,7 @@ def _labelled(people: Floats, judge: Floats, sampled: bool | None) -> Labelled:
     )
 
 
-def _finding(people: Comparison, judge: Comparison) -> Finding:
+def _finding(people: JSON, judge: JSON) -> Finding:
     own, other = _sign(people), _sign(judge)
     if own is None or other is None:
         return "untested"
@@ -253,10 +277,10 @@ def _finding(people: Comparison, judge: Comparison) -> Finding:
     return "people_only" if own else "judge_only" if other else "neither"
 
 
-def _sign(of: Comparison) -> int | None:
+def _sign(of: JSON) -> int | None:
     """Return the sign of a significant difference, 0 for another, None without a test."""
-    difference = of.test.difference.value
-    if of.adjusted_p_value is None or difference is None:
+    p, difference = of["adjusted_p_value"], of["difference"]["value"]
+    if p is None or difference is None:
         # Without any difference there is no p-value either, and nothing to find.
         return 0 if difference is not None and round(difference, DECIMALS) == 0 else None
-    return int(np.sign(difference)) if of.adjusted_p_value < LEVEL else 0
+    return int(np.sign(difference)) if p < LEVEL else 0

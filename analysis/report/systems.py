@@ -35,8 +35,6 @@ POWERED = "prediction-powered mean (PPI++)"
 Measure = Callable[[VariableFrame, int], Floats]
 """Maps the labels of a variable and the number of items to scores (I, R)."""
 MOST_PAIRS = 1000
-OVER_ALL = " over all answers, query difficulty included"
-"""What a correlation over items measures, too: that raters find the same queries difficult."""
 
 
 def coverage(labels: VariableFrame, items: int) -> Floats:
@@ -180,7 +178,7 @@ def _block(
     how = resampling_arguments(table.queries, resamples, seed)
 
     def compare(x: Floats, y: Floats) -> JSON:
-        made = correlation_estimates(x, y, table.queries, detail=OVER_ALL, **how)
+        made = correlation_estimates(x, y, table.queries, detail=" over items", **how)
         return {name: estimate.as_json() for name, estimate in made.items()}
 
     return {

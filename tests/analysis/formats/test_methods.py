@@ -42,7 +42,8 @@ def test_the_methods_name_each_coefficient_with_its_citation(text: str) -> None:
         "Krippendorff's alpha, ordinal (Krippendorff 2019)",
         "Gwet's AC2, quadratic weights (Gwet 2008)",
         "Cohen's kappa, quadratic weights (Cohen 1968)",
-        "Kendall's tau-b over all answers, query difficulty included (Kendall 1945)",
+        "Kendall's tau-b over items (Kendall 1945)",
+        "scores over all answers, query difficulty included, were compared by",
         "Judges' orders of systems were compared with people's within queries",
         "There is no prediction-powered mean (PPI++) (Angelopoulos, Duchi and Zrnic 2023) if no",
     ):
@@ -92,7 +93,7 @@ def test_the_methods_leave_out_statistics_that_were_not_computed(report: dict[st
         "alternative annotator",
         "PPI++",
         "Coverage",
-        "over all answers",
+        "over items",
         "orders of systems",
     ):
         assert absent not in text
