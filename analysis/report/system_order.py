@@ -29,7 +29,6 @@ from ..statistics import (
     sign_flip,
     system_rank_correlation,
     undefined,
-    wilcoxon_signed_rank,
 )
 from ..statistics.paired import DECIMALS, OF_ROWS, RankCorrelation
 from ..statistics.system_order import GAP_METHOD, METHOD
@@ -44,33 +43,6 @@ LEFT_OUT = f"{METHOD}, each person left out of the reference in turn"
 Finding = Literal["both_alike", "both_opposite", "people_only", "judge_only", "neither", "untested"]
 FINDINGS: tuple[Finding, ...] = get_args(Finding)
 """Whether people and judge each find a pair's difference significant after Holm, and its sign."""
-
-
-def comparisons(table: Scores) -> list[JSON]:
-    """Compare systems by paired t on queries and, on the same differences, Wilcoxon's signed ranks.
-
-    Only queries with scores of both systems count. Holm's adjustment of each test covers all pairs
-    of systems with a defined test.
-    """
-    names, scores = table.by_query(table.people)
-    compared = compare_systems(scores, names)
-    column = {name: scores[:, n] for n, name in enumerate(names)}
-    differences = [column[each.a] - column[each.b] for each in compared]
-    means = adjusted_tests([each.test for each in compared])
-    ranks = adjusted_tests([wilcoxon_signed_rank(difference) for difference in differences])
-    return [
-        {
-            "a": each.a,
-            "b": each.b,
-            "queries": int(np.isfinite(difference).sum()),
-            "difference": each.test.difference.within(*SHARE_DIFFERENCE).as_json(),
-            "higher": int((np.round(difference, 12) > 0).sum()),
-            "lower": int((np.round(difference, 12) < 0).sum()),
-            "paired_t": mean,
-            "wilcoxon": rank,
-        }
-        for each, difference, mean, rank in zip(compared, differences, means, ranks, strict=True)
-    ]
 
 
 def adjusted_tests(tests: Sequence[PairedTest]) -> list[JSON]:
@@ -245,12 +217,11 @@ def _tested_pairs(scores: Floats, systems: Sequence[str]) -> list[JSON]:
 
 
 def _by_signs(test: PairedTest, differences: Floats) -> PairedTest:
-    """Replace a t test that equal differences leave undefined, unless they are all 0."""
-    value = test.difference.value
-    if test.p_value is not None or not value or round(value, DECIMALS) == 0:
+    """Replace a t test that is undefined since all differences are equal, unless they are 0."""
+    kept = np.round(differences[np.isfinite(differences)], DECIMALS)
+    if len(kept) < 2 or np.ptp(kept) > 0 or not kept[0]:
         return test
-    flips = sign_flip(differences)
-    return replace(flips, difference=test.difference)
+    return replace(sign_flip(kept), difference=test.difference)
 
 
 def _as_json(tests: Sequence[PairedTest]) -> list[JSON]:

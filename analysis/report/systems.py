@@ -1,4 +1,4 @@
-"""Section: scores of systems, and their estimates from people and a judge together."""
+"""Section: scores of systems, compared in pairs, and estimated from people and a judge together."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from ..data.resampling import MEAN, Scores, resampling_arguments, systems_of
 from ..statistics import (
     PEOPLE_ALONE,
     SHARE,
+    SHARE_DIFFERENCE,
     Bools,
     Estimate,
     Floats,
     Ints,
+    compare_systems,
     correlation_estimates,
     effective_labels,
     mean_by_cluster,
@@ -26,10 +28,11 @@ from ..statistics import (
     prediction_powered_mean,
     spearman,
     undefined,
+    wilcoxon_signed_rank,
 )
 from ..types import JSON
 from .crowd import FEW_ITEMS, FEWEST, is_crowd, quantiles_of
-from .system_order import NOT_SAMPLED, comparisons, system_order
+from .system_order import NOT_SAMPLED, adjusted_tests, system_order
 
 POWERED = "prediction-powered mean (PPI++)"
 Measure = Callable[[VariableFrame, int], Floats]
@@ -51,6 +54,33 @@ def coverage(labels: VariableFrame, items: int) -> Floats:
     np.add.at(answered, labels.units.item, labels.codes >= 0)
     np.add.at(covered, labels.units.item, labels.codes == yes)
     return np.divide(covered, answered, out=np.full_like(covered, np.nan), where=answered > 0)
+
+
+def comparisons(table: Scores) -> list[JSON]:
+    """Compare systems by paired t on queries and, on the same differences, Wilcoxon's signed ranks.
+
+    Only queries with scores of both systems count. Holm's adjustment of each test covers all pairs
+    of systems with a defined test.
+    """
+    names, scores = table.by_query(table.people)
+    compared = compare_systems(scores, names)
+    column = {name: scores[:, n] for n, name in enumerate(names)}
+    differences = [column[each.a] - column[each.b] for each in compared]
+    means = adjusted_tests([each.test for each in compared])
+    ranks = adjusted_tests([wilcoxon_signed_rank(difference) for difference in differences])
+    return [
+        {
+            "a": each.a,
+            "b": each.b,
+            "queries": int(np.isfinite(difference).sum()),
+            "difference": each.test.difference.within(*SHARE_DIFFERENCE).as_json(),
+            "higher": int((np.round(difference, 12) > 0).sum()),
+            "lower": int((np.round(difference, 12) < 0).sum()),
+            "paired_t": mean,
+            "wilcoxon": rank,
+        }
+        for each, difference, mean, rank in zip(compared, differences, means, ranks, strict=True)
+    ]
 
 
 def estimates(table: Scores, sampled: bool | None) -> JSON:
