@@ -17,7 +17,6 @@ from .people_sections import (
 MEAN = "mean"
 POOLED = "Raters in pairs: scores over all answers, query difficulty included"
 WITHIN = "Of the pairs of systems ordered within a query, the share ordered alike, ties one half"
-ALL_BUT_ONE = "all people but one"
 FINDINGS = {
     "both_alike": "Both, the same way",
     "both_opposite": "Both, opposite ways",
@@ -125,7 +124,7 @@ def _with_people(judges: JSON) -> Table:
     """Return each judge's share of pairs ordered as people do, and its gap to people's own."""
     header = (
         "Judge", "With the mean of people", "Pairs", "Opposite", "Tied",
-        f"With {ALL_BUT_ONE}", f"People with {ALL_BUT_ONE}", "Gap",
+        "With all people but one", "The person left out", "Gap",
     )  # fmt: skip
     rows = tuple(
         (
