@@ -93,7 +93,7 @@ def _ranking(of: JSON, name: str, judge: str) -> Sentence:
     if share["value"] is None:
         why = Part(share["reason"], (*path, "within_queries"))
         return Sentence(question, "Not known", "open", (why,))
-    words, tone = _order_in_words(block)
+    words, tone = order_in_words(block)
     parts = [
         *_within_queries(block, path),
         *_of_systems(block, path),
@@ -102,7 +102,7 @@ def _ranking(of: JSON, name: str, judge: str) -> Sentence:
     return Sentence(question, words, tone, parts, RANKS)
 
 
-def _order_in_words(block: JSON) -> tuple[str, Tone]:
+def order_in_words(block: JSON) -> tuple[str, Tone]:
     """Describe a judge's order of systems by its share of pairs, its gap and the opposite pairs."""
     share, gap, counts = block["within_queries"], block["gap"], block["counts"]
     if counts["tied"] == counts["scored"]:

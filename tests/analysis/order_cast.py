@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,7 +78,7 @@ class Study:
     nobody but judges labelled.
     """
 
-    judges: dict[str, Judge]
+    judges: Mapping[str, Judge]
     queries: int = 40
     systems: int = 4
     people: tuple[str, ...] = PEOPLE

@@ -21,7 +21,7 @@ from analysis.formats import FORMATS
 from analysis.formats.score_sections import score_blocks
 from analysis.labels_file.frames import file_frame
 from analysis.report.build import frame_report
-from analysis.report.score_sentences import _order_in_words
+from analysis.report.score_sentences import order_in_words
 from analysis.statistics import holm
 from analysis.types import JSON
 from annotation.models import Campaign, User
@@ -290,7 +290,7 @@ def block(
     ],
 )  # fmt: skip
 def test_the_first_words_follow_from_interval_gap_and_pairs(of: JSON, words: str) -> None:
-    assert _order_in_words(of)[0] == words
+    assert order_in_words(of)[0] == words
 
 
 def partly_labelled(judge: Callable[..., Any]) -> Study:
