@@ -25,8 +25,8 @@ FINDINGS = {
     "neither": "Neither",
     "untested": "Not tested",
 }
-FIRST_SHOWN = ("neither", "untested", "both_alike", "people_only", "judge_only", "both_opposite")
-"""The findings on pairs of systems, those that a table with too many pairs shows first last."""
+OMITTED_FIRST = ("neither", "untested", "both_alike", "people_only", "judge_only", "both_opposite")
+"""Findings on pairs of systems, in the order in which a table with too many pairs omits them."""
 
 
 def score_blocks(report: JSON, name: str) -> list[Block]:
@@ -192,7 +192,7 @@ def _pairs(judge: str, pairs: list[JSON], order: list[str]) -> Table:
         )
         for pair in turned
     ]
-    ranks = [float(FIRST_SHOWN.index(pair["finding"])) for pair in turned]
+    ranks = [float(OMITTED_FIRST.index(pair["finding"])) for pair in turned]
     caption = f"Pairs of systems under people, {judge} and both; p after Holm"
     caption, shown = first_rows(caption, rows, ranks, "on which people and judge differ most")
     header = (
