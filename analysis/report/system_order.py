@@ -20,12 +20,12 @@ from ..statistics import (
     Floats,
     OrderedPairs,
     PairedTest,
-    compare_systems,
     holm,
     order_agreement,
     order_chance,
     order_gap,
     ordered_pairs,
+    paired_t,
     sign_flip,
     system_rank_correlation,
     undefined,
@@ -185,9 +185,9 @@ def _of_pairs(systems: Sequence[str], people: Floats, judge: Floats, sampled: bo
 
     People and judge are tested on the same queries. Each adjusts its tests over all pairs (Holm).
     """
-    own, other = (_tested_pairs(scores, systems) for scores in _common(people, judge))
-    powered = [each.test for each in powered_pairs(_labelled(people, judge, sampled), systems)]
-    tested = zip(own, other, _as_json(powered), strict=True)
+    own, other = (_tested_pairs(scores) for scores in _common(people, judge))
+    powered = powered_pairs(_labelled(people, judge, sampled), systems)
+    tested = zip(own, other, _as_json([each.test for each in powered]), strict=True)
     pairs = [
         {
             "a": a,
@@ -206,14 +206,11 @@ def _of_pairs(systems: Sequence[str], people: Floats, judge: Floats, sampled: bo
     return {"findings": {name: found[name] for name in FINDINGS}, "pairs": pairs}
 
 
-def _tested_pairs(scores: Floats, systems: Sequence[str]) -> list[JSON]:
+def _tested_pairs(scores: Floats) -> list[JSON]:
     """Test every pair of systems by paired t, and by signs where all queries differ alike."""
-    columns = combinations(scores.T, 2)
-    tests = [
-        _by_signs(each.test, a - b)
-        for each, (a, b) in zip(compare_systems(scores, systems), columns, strict=True)
-    ]
-    return _as_json(tests)
+    queries = np.arange(len(scores))
+    pairs = combinations(scores.T, 2)
+    return _as_json([_by_signs(paired_t(a, b, queries), a - b) for a, b in pairs])
 
 
 def _by_signs(test: PairedTest, differences: Floats) -> PairedTest:

@@ -101,17 +101,17 @@ def order_agreement(pairs: OrderedPairs) -> Estimate:
 
 
 def order_gap(judge: OrderedPairs, people: OrderedPairs) -> PairedTest:
-    """Return a judge's share less people's own, on the same pairs, and its two-sided t test.
+    """Return the mean over queries of a judge's share less people's, and its two-sided t test.
 
     Both come from one call of `ordered_pairs`, or from sums of such calls with each person left out
     of the reference in turn: the judge and the person are then compared with the same other people.
+    n is the number of queries.
     """
     test = paired_t(judge.shares, people.shares, np.arange(len(judge.shares)))
-    n = int(judge.scored.sum())
-    if not n:
+    if not judge.scored.any():
         return replace(test, difference=undefined(NOT_SCORED, 0, GAP_METHOD), reason=NOT_SCORED)
     made = test.difference.within(*SHARE_DIFFERENCE)
-    return replace(test, difference=replace(made, n=n, method=f"{GAP_METHOD}, {made.method}"))
+    return replace(test, difference=replace(made, method=f"{GAP_METHOD}, {made.method}"))
 
 
 def order_chance(pairs: OrderedPairs) -> PairedTest:

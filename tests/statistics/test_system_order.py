@@ -131,7 +131,7 @@ class TestPairsWithinQueries:
         apart = (one.shares - two.shares)[np.isfinite(one.shares)]
         assert test.difference.value == pytest.approx(apart.mean())
         assert test.p_value == pytest.approx(stats.ttest_1samp(apart, 0).pvalue)
-        assert test.difference.n == one.scored.sum()
+        assert test.difference.n == len(apart)
 
     def test_a_gap_without_pairs_is_undefined_with_the_reason(self):
         none = np.full((12, 2), NONE)
