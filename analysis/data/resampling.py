@@ -121,15 +121,18 @@ class Scores:
 
     def by_query(self, values: Floats) -> tuple[list[str], Floats]:
         """Return the systems, and the mean over items (I,) of each query and system, (Q, S)."""
-        systems = systems_of(self.frame)
         queries = int(self.queries.max(initial=-1)) + 1
-        scored = [items[np.isfinite(values[items])] for items in systems.values()]
+        scored = [items[np.isfinite(values[items])] for items in self._systems.values()]
         sums, sizes = (
             np.stack([np.bincount(self.queries[items], of[items], queries) for items in scored], 1)
             for of in (values, np.ones(len(values)))
         )
         none = np.full(sums.shape, np.nan)
-        return list(systems), np.divide(sums, sizes, out=none, where=sizes > 0)
+        return list(self._systems), np.divide(sums, sizes, out=none, where=sizes > 0)
+
+    @cached_property
+    def _systems(self) -> dict[str, Ints]:
+        return systems_of(self.frame)
 
 
 def mean_of(values: Floats) -> Floats:

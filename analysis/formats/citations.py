@@ -155,6 +155,11 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Spearman, C. (1904). The proof and measurement of association between two things. "
         "American Journal of Psychology 15(1), 72–101.",
     ),
+    "urbano2017": (
+        "(Urbano and Marrero 2017)",
+        "Urbano, J. and Marrero, M. (2017). The treatment of ties in AP correlation. Proceedings "
+        "of the ACM SIGIR International Conference on Theory of Information Retrieval, 321–324.",
+    ),
     "wilcoxon1945": (
         "(Wilcoxon 1945)",
         "Wilcoxon, F. (1945). Individual comparisons by ranking methods. Biometrics Bulletin 1(6), "
@@ -164,6 +169,11 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "(Wilson 1927)",
         "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical "
         "inference. Journal of the American Statistical Association 22(158), 209–212.",
+    ),
+    "yilmaz2008": (
+        "(Yilmaz, Aslam and Robertson 2008)",
+        "Yilmaz, E., Aslam, J. A. and Robertson, S. (2008). A new rank correlation coefficient for "
+        "information retrieval. Proceedings of the 31st ACM SIGIR Conference, 587–594.",
     ),
     "zrnic2024": (
         "(Zrnic and Candès 2024)",
@@ -183,6 +193,7 @@ _BY_START = {
     "Spearman": "spearman1904",
     "Kendall": "kendall1945",
     "Pearson": "pearson1895",
+    "tau_AP": "yilmaz2008",
     "area under the ROC curve": "hanley1982",
 }
 """The prefixes of methods, longer ones first."""

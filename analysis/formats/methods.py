@@ -16,6 +16,7 @@ from .citations import CITED, REFERENCES
 from .interval_methods import describe_intervals
 from .nouns import common_noun, joined, slotted
 from .people_sections import floor_methods
+from .score_sections import order_methods
 from .sections import NOT_EXPOSED, describe_exposed
 
 ALT_TEST = "calderon2025"
@@ -389,9 +390,10 @@ def _scores(report: JSON) -> str:
         cited = f" {CITED['ju2025']}" if name == "coverage" else ""
         statistics = cited_statistics([block.get("pairs", []), block["correlation"]])
         parts.append(
-            f"{name.capitalize()}{cited} was averaged by system; rankings of reports were compared "
-            f"by {joined(statistics) or 'nothing'}."
+            f"{name.capitalize()}{cited} was averaged by system; scores over all answers, "
+            f"query difficulty included, were compared by {joined(statistics) or 'nothing'}."
         )
+        parts += order_methods(block.get("order", {}))
         if block.get("comparisons"):
             parts.append(
                 "Systems were compared in pairs on the queries that both answered, by the mean of "

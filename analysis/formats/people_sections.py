@@ -160,7 +160,10 @@ def _background(of: JSON) -> Table:
 def ranking_table(found: JSON) -> Table:
     """Return the agreement of a crowd's people on the ranking of reports."""
     row = _quantiles("Spearman of a pair", found["spearman"])
-    caption = f"Do people rank the reports alike? Pairs who share {found['fewest_items']} items"
+    caption = (
+        "People in pairs: scores over all answers, query difficulty included; pairs who share "
+        f"{found['fewest_items']} items"
+    )
     return Table(caption, ("Agreement", "Pairs", *_QUANTILES.values()), (row,))
 
 

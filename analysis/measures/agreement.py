@@ -33,11 +33,12 @@ from ..statistics import (
     paired_t,
     prediction_powered_mean,
     prediction_powered_mean_unequal,
+    tau_ap,
     undefined,
     wilcoxon_signed_rank,
 )
 from ..statistics.arrays import ratio, t_quantile
-from ..statistics.paired import DECIMALS, sums_and_counts
+from ..statistics.paired import DECIMALS, OF_ROWS, sums_and_counts
 
 Ranks = NDArray[np.signedinteger[Any]]
 
@@ -49,6 +50,9 @@ IN_WORDS = {
 }
 #: The maximum number of pairs of ranks compared at once; their signs take 2 MB.
 NEAR = 1_000_000
+METHODS = tuple(
+    f"{OF_ROWS[name][1]} of the means of {{}} systems" for name in ("kendall", "tau_ap")
+)
 EQUAL = "the systems' means are all equal, or a system has no scores"
 NO_INTERVAL = "fewer than ten queries have both scores"
 NO_POWERED_INTERVAL = "fewer than ten labelled queries"
@@ -58,11 +62,15 @@ TEST = "t test of the prediction-powered mean difference"
 
 @dataclass(frozen=True)
 class Ordering:
-    """Kendall's tau-b between the orders that `a` and `b` give to the same systems."""
+    """Kendall's tau-b between the orders that `a` and `b` give to the same systems.
+
+    `tau_ap` is that of the one of them that is not the reference; None if neither is.
+    """
 
     a: str
     b: str
     kendall: Estimate
+    tau_ap: Estimate | None = None
 
 
 def orderings(
@@ -71,49 +79,79 @@ def orderings(
     seed: int = 0,
     unknown: Mapping[str, str] = MappingProxyType({}),
     fewest: int = FEWEST,
+    reference: str = "",
 ) -> list[Ordering]:
     """Return tau-b of the systems' means over queries for every pair of measures or evaluators.
 
     `scores` holds a table (Q, S) for each measure or evaluator, NaN = none. The systems may be
     sampled contexts. Whole queries are resampled, the same ones for all pairs (Ju and others 2025,
     section 5, for measures; Qi and others 2024 for evaluators). Tau is undefined with fewer than
-    `fewest` systems, and for tables in `unknown`, which maps their names to the reason.
+    `fewest` systems, and for tables in `unknown`, which maps their names to the reason. With the
+    name of a `reference`, whose order is taken as true, its pairs have tau_AP, too.
     """
     pairs = list(combinations(scores, 2))
     if not pairs:
         return []
     systems = next(iter(scores.values())).shape[1]
-    method = f"Kendall's tau-b of the means of {systems} systems"
     if systems < fewest:
-        few = undefined(f"fewer than {IN_WORDS[fewest]}", systems, method)
-        return [Ordering(a, b, few) for a, b in pairs]
+        few = f"fewer than {IN_WORDS[fewest]}"
+        return [_undefined(a, b, few, systems, reference) for a, b in pairs]
     known = {name: table for name, table in scores.items() if name not in unknown}
-    taus = _orderings(known, draws, seed, systems, method)
+    taus = _orderings(known, draws, seed, systems, reference)
     return [
-        Ordering(a, b, undefined(unknown.get(a, unknown.get(b, "")), systems, method))
+        _undefined(a, b, unknown.get(a, unknown.get(b, "")), systems, reference)
         if a in unknown or b in unknown
         else taus[a, b]
         for a, b in pairs
     ]
 
 
+def _undefined(a: str, b: str, reason: str, systems: int, reference: str) -> Ordering:
+    kendall, tau_ap = (undefined(reason, systems, each.format(systems)) for each in METHODS)
+    return Ordering(a, b, kendall, tau_ap if reference in (a, b) else None)
+
+
 def _orderings(
-    scores: Mapping[str, Floats], draws: Draws, seed: int, systems: int, method: str
+    scores: Mapping[str, Floats], draws: Draws, seed: int, systems: int, reference: str
 ) -> dict[tuple[str, str], Ordering]:
-    pairs = list(combinations(scores, 2))
+    pairs, names = list(combinations(scores, 2)), list(scores)
     if not pairs:
         return {}
     sums = np.concatenate([sums_and_counts(table) for table in scores.values()], axis=1)
     bootstrap = Bootstrap(Tally.of_sums(sums, np.arange(len(sums))), draws, seed)
-    made = bootstrap.estimates(partial(_taus, len(scores)), systems, method, EQUAL)
-    return {(a, b): Ordering(a, b, each) for (a, b), each in zip(pairs, made, strict=True)}
+    of_kendall, of_tau_ap = (method.format(systems) for method in METHODS)
+    made = bootstrap.estimates(partial(_taus, len(names)), systems, of_kendall, EQUAL)
+    beside: dict[str, Estimate] = {}
+    if reference in scores:
+        others = [name for name in names if name != reference]
+        taus = partial(_taus_ap, len(names), names.index(reference))
+        found = bootstrap.estimates(taus, systems, of_tau_ap, EQUAL)
+        beside = dict(zip(others, found, strict=True))
+    return {
+        (a, b): Ordering(a, b, each, beside.get(b if a == reference else a))
+        if reference in (a, b)
+        else Ordering(a, b, each)
+        for (a, b), each in zip(pairs, made, strict=True)
+    }
+
+
+def _means(tables: int, weights: Floats) -> Floats:
+    """Return the systems' means of each table, (..., T, S), from sums and sizes (..., T * 2 S)."""
+    sums, sizes = np.moveaxis(weights.reshape(*weights.shape[:-1], tables, 2, -1), -2, 0)
+    # Equal means of decimal fractions may differ in the last bits.
+    return np.round(ratio(sums, sizes), DECIMALS)
+
+
+def _taus_ap(tables: int, reference: int, weights: Floats) -> Floats:
+    """Return tau_AP of every other table with the reference, (..., T - 1)."""
+    means = _means(tables, weights)
+    others = np.delete(means, reference, axis=-2)
+    return np.asarray(tau_ap(means[..., reference, None, :], others))
 
 
 def _taus(tables: int, weights: Floats) -> Floats:
     """Return tau-b of each pair of tables, (..., pairs), from sums and sizes (..., T * 2 S)."""
-    sums, sizes = np.moveaxis(weights.reshape(*weights.shape[:-1], tables, 2, -1), -2, 0)
-    # Equal means of decimal fractions may differ in the last bits.
-    means = np.round(ratio(sums, sizes), DECIMALS)
+    means = _means(tables, weights)
     ranks = _ranks(means)
     excess = _excess(ranks.reshape(-1, *ranks.shape[-2:])).reshape(*ranks.shape[:-1], tables)
     untied = np.diagonal(excess, axis1=-2, axis2=-1)

@@ -217,7 +217,10 @@ def _spearman_grid(
             for person in people
         )
         rows.append((setting, cells))
-    caption = f"{data.name}: Spearman's correlation of coverage"
+    caption = (
+        f"{data.name}: Spearman's correlation of coverage over all answers, query difficulty "
+        "included"
+    )
     return Grid(caption, columns, tuple(rows), stub="Setting")
 
 

@@ -16,7 +16,6 @@ from ..statistics import (
     SHARE_DIFFERENCE,
     Floats,
     Ints,
-    PairedTest,
     adjust_tests,
     compare_systems,
     correlation_estimates,
@@ -27,6 +26,7 @@ from ..statistics import (
 from ..types import JSON
 from .crowd import FEW_ITEMS, FEWEST, is_crowd, quantiles_of
 from .estimates import estimates, mean_share
+from .system_order import p_values, system_order
 
 Measure = Callable[[VariableFrame, int], Floats]
 """Maps the labels of a variable and the number of items to scores (I, R)."""
@@ -68,16 +68,11 @@ def comparisons(table: Scores) -> list[JSON]:
             "difference": each.test.difference.within(*SHARE_DIFFERENCE).as_json(),
             "higher": int((np.round(difference, 12) > 0).sum()),
             "lower": int((np.round(difference, 12) < 0).sum()),
-            "paired_t": _p_values(each.test, each.adjusted_p_value),
-            "wilcoxon": _p_values(*rank),
+            "paired_t": p_values(each.test, each.adjusted_p_value),
+            "wilcoxon": p_values(*rank),
         }
         for each, difference, rank in zip(compared, differences, ranks, strict=True)
     ]
-
-
-def _p_values(test: PairedTest, adjusted: float | None) -> JSON:
-    found: JSON = {"p_value": test.p_value, "adjusted_p_value": adjusted}
-    return {**found, "reason": test.reason} if test.p_value is None else found
 
 
 ANSWERS = {"yes", "no"}
@@ -147,6 +142,7 @@ def _block(
         "majority": _majority(table),
         "comparisons": comparisons(table),
         **_pairs(table, compare),
+        "order": system_order(table, both, how, sampled),
         "correlation": _correlations(both, compare),
         "estimate": estimates(both, sampled),
     }

@@ -71,7 +71,7 @@ from .coefficients import (
     table_estimates,
 )
 from .components import Components, Decision, decisions, variance_components
-from .correlation import correlation_estimates, kendall, pearson, spearman
+from .correlation import correlation_estimates, kendall, pearson, spearman, tau_ap
 from .curves import (
     Bin,
     Calibration,
@@ -156,6 +156,7 @@ from .spans import (
     token_codes,
     unitising_alpha,
 )
+from .system_order import OrderedPairs, order_agreement, order_chance, order_gap, ordered_pairs
 from .tally import Resamples, Tally, cluster_weights, kinds_of
 
 __all__ = [
@@ -188,6 +189,7 @@ __all__ = [
     "Interval",
     "Ints",
     "Level",
+    "OrderedPairs",
     "PairCounts",
     "PairedTest",
     "Plan",
@@ -266,6 +268,10 @@ __all__ = [
     "median_interval",
     "more_queries",
     "more_raters",
+    "order_agreement",
+    "order_chance",
+    "order_gap",
+    "ordered_pairs",
     "overlap_f1",
     "pair_counts",
     "pair_estimates",
@@ -295,6 +301,7 @@ __all__ = [
     "system_rank_correlation",
     "table_estimates",
     "tabulate_against",
+    "tau_ap",
     "threshold_sweep",
     "token_alpha",
     "token_codes",
