@@ -19,10 +19,10 @@ PAGE, JUDGES, STATISTICS = "page", "judges", "statistics"
 FILES, SCALE, MEASURES, COVERAGE = "files", "scale", "measures", "coverage"
 CROWD, INTERVALS, DURABILITY, PRESETS = "crowd", "intervals", "durability", "presets"
 SAVES, PROMISE, DERIVATION = "saves", "promise", "derivation"
-DISAGREEMENTS = "disagreements"
+DISAGREEMENTS, MEANS, ORDER = "disagreements", "means", "order"
 PARTS = (
     PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES, COVERAGE, CROWD, INTERVALS, DURABILITY,
-    PRESETS, SAVES, PROMISE, DERIVATION, DISAGREEMENTS,
+    PRESETS, SAVES, PROMISE, DERIVATION, DISAGREEMENTS, MEANS, ORDER,
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -41,6 +41,10 @@ def main(arguments: list[str]) -> int:
         return _coverage(options)
     if options.only == INTERVALS:
         return _intervals(options)
+    if options.only == MEANS:
+        return _means(options)
+    if options.only == ORDER:
+        return _order(options)
     if options.only == MEASURES:
         return _measures(options)
     if options.only == FILES:
@@ -137,6 +141,24 @@ def _intervals(options: argparse.Namespace) -> int:
     words = "\n".join([lines(figures), "", *decided.lines()])
     found = {"machine": machine(), "intervals": figures, "alternative": decided.as_json()}
     _write(found, words, output)
+    return 0
+
+
+def _means(options: argparse.Namespace) -> int:
+    """Simulate coverage and width of intervals of means; takes minutes, without a database."""
+    from benchmarks.means import FULL, QUICK, lines, measure_means
+
+    figures = measure_means(QUICK if options.quick else FULL, _say)
+    _write({"machine": machine(), "means": figures}, lines(figures), options.output)
+    return 0
+
+
+def _order(options: argparse.Namespace) -> int:
+    """Simulate what is said of judges' orders of systems; takes two minutes, without a database."""
+    from benchmarks.system_order import FULL, QUICK, lines, measure_order
+
+    figures = measure_order(QUICK if options.quick else FULL)
+    _write({"machine": machine(), "order": figures}, "\n".join(lines(figures)), options.output)
     return 0
 
 

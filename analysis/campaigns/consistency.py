@@ -12,7 +12,7 @@ from itertools import combinations, groupby
 
 import numpy as np
 
-from analysis.statistics import mean_by_cluster
+from analysis.statistics import SHARE, mean_by_cluster
 from analysis.types import JSON
 from annotation.models import Campaign, Label, Rater
 from judging.judge_file.document import read_file
@@ -23,7 +23,6 @@ WORDS = {
     REPLICATES: "share of pairs of replicates with the same label",
     ORDERS: "share of pairs with the same verdict in both orders",
 }
-ALL_ALIKE = "no interval: all pairs are alike"
 PairCounts = dict[tuple[str, str, str], list[tuple[float, int]]]
 """By variable, judge and kind: 1 for each pair of equal labels of a unit, else 0, and the query."""
 
@@ -36,11 +35,8 @@ def add_consistency(report: JSON, campaign: Campaign) -> None:
             continue
         values = np.array([same for same, _ in pairs])
         queries = np.array([query for _, query in pairs])
-        found = mean_by_cluster(values, queries, WORDS[kind]).within(0, 1).as_json()
-        if len(set(values.tolist())) == 1:
-            # Resampling would only repeat them.
-            found |= {"low": None, "high": None, "method": f"{WORDS[kind]}; {ALL_ALIKE}"}
-        of.setdefault("consistency", {})[kind] = found
+        found = mean_by_cluster(values, queries, WORDS[kind], SHARE)
+        of.setdefault("consistency", {})[kind] = found.as_json()
 
 
 def _pairs(campaign: Campaign) -> PairCounts:

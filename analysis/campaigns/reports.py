@@ -13,6 +13,7 @@ from analysis.campaigns.frames import campaign_frame, campaign_strata, with_fami
 from analysis.campaigns.free_text import written_answers
 from analysis.campaigns.guidelines import with_followed_versions
 from analysis.campaigns.misplaced_flags import misplaced_flags
+from analysis.campaigns.people_sample import people_sample
 from analysis.campaigns.published_readings import published_readings
 from analysis.campaigns.scripted_judges import mark_fakes
 from analysis.data.selection import ReportOptions
@@ -40,13 +41,12 @@ def campaign_report(
     }
     asked = schema(campaign)
     order = [v.name for v in asked.variables]
-    sampled = campaign.human_share < 1
     report = frame_report(
         head,
         frame,
         options,
         order,
-        sampled,
+        people_sample(campaign, options.assisted),
         progress=progress,
         words=asked.words(),
         nouns=asked.nouns(),

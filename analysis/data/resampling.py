@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,7 +9,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from ..statistics import Bools, Floats, Interval, Ints, Resamples, resamples_of
+from ..statistics import UNBOUNDED, Bools, Bounds, Floats, Interval, Ints, Resamples, resamples_of
 from .frame import Frame, VariableFrame
 
 MAX_CATEGORIES = 60
@@ -69,11 +68,17 @@ class Sample:
         return self.k > MAX_CATEGORIES
 
     @property
+    def bounds(self) -> Bounds:
+        """The ends of the scale, infinite if they are unknown."""
+        scale = self.frame.scale
+        if scale.level != "ordinal" or not scale.categories:
+            return UNBOUNDED
+        return float(scale.values().min()), float(scale.values().max())
+
+    @property
     def span(self) -> float:
         """The largest distance of two ratings, or infinity if the ends of the scale are unknown."""
-        if self.frame.scale.level != "ordinal":
-            return math.inf
-        return float(np.ptp(self.frame.scale.values())) if self.frame.scale.categories else math.inf
+        return self.bounds[1] - self.bounds[0]
 
     @cached_property
     def resampling_arguments(self) -> ResamplingArguments:
@@ -116,15 +121,18 @@ class Scores:
 
     def by_query(self, values: Floats) -> tuple[list[str], Floats]:
         """Return the systems, and the mean over items (I,) of each query and system, (Q, S)."""
-        systems = systems_of(self.frame)
         queries = int(self.queries.max(initial=-1)) + 1
-        scored = [items[np.isfinite(values[items])] for items in systems.values()]
+        scored = [items[np.isfinite(values[items])] for items in self._systems.values()]
         sums, sizes = (
             np.stack([np.bincount(self.queries[items], of[items], queries) for items in scored], 1)
             for of in (values, np.ones(len(values)))
         )
         none = np.full(sums.shape, np.nan)
-        return list(systems), np.divide(sums, sizes, out=none, where=sizes > 0)
+        return list(self._systems), np.divide(sums, sizes, out=none, where=sizes > 0)
+
+    @cached_property
+    def _systems(self) -> dict[str, Ints]:
+        return systems_of(self.frame)
 
 
 def mean_of(values: Floats) -> Floats:

@@ -14,6 +14,7 @@ import numpy as np
 
 from analysis.data.frame import VariableFrame
 from analysis.data.metadata import MOST_VALUES, OF_META, length_strata, text_of
+from analysis.data.people_sample import describe_unfinished
 from analysis.data.reference import HUMAN, joint_labels
 from analysis.evaluation.relevance import RatedRankings
 from analysis.measures.agreement import Labelled
@@ -160,8 +161,8 @@ def all_reports(queries: Sequence[Query]) -> tuple[list[Report], Rows]:
 class QuerySample:
     """The stored sample of queries. `chances` are the probabilities of evaluation queries, by id.
 
-    `sampled` are the queries that people are asked, and `unfinished` those that they have not yet
-    answered. `is_chosen` says that their items were chosen instead of sampled.
+    `sampled` are the queries that people are asked, and `unfinished` those that lack a vote.
+    `is_chosen` says that their items were chosen instead of sampled.
     """
 
     chances: Mapping[str, float] = field(default_factory=dict)
@@ -191,8 +192,7 @@ class QuerySample:
         if self.is_chosen:
             return CHOSEN_ITEMS
         if self.unfinished:
-            of = f"{len(self.unfinished)} of the {len(self.sampled)} queries"
-            return f"people have not finished {of} that were sampled for them"
+            return describe_unfinished(self.unfinished, self.sampled)
         return None
 
 

@@ -23,7 +23,7 @@ from analysis.evaluation.inputs import (
     report_rows,
     rows_of_units,
 )
-from analysis.measures.base import MISSING, NO, SHARE
+from analysis.measures.base import MISSING, NO
 from analysis.measures.key_points import (
     UNKNOWN,
     AnswerPoints,
@@ -36,7 +36,7 @@ from analysis.measures.key_points import (
     retained_points,
 )
 from analysis.measures.options import Options
-from analysis.statistics import Bools, Ints, calibration
+from analysis.statistics import SHARE, Bools, Ints, calibration
 from analysis.types import JSON
 from datasets.rows import KeyPoint, Query, Report
 

@@ -208,6 +208,12 @@ def _describe_tests(report: JSON) -> str:
             "Orders of systems, without the oracle, were compared by Kendall's tau-b "
             f"{CITED['kendall1945']}."
         )
+    if any(pair.get("tau_ap", {}).get("value") is not None for pair in pairs):
+        parts.append(
+            f"tau_AP {CITED['yilmaz2008']} takes people's order as the reference; for systems that "
+            f"a judge ties it is the mean over their orders {CITED['urbano2017']}, and pairs that "
+            "people tie do not count."
+        )
     over = {"metrics": "the systems", "sampled": "random contexts"}
     if compared := [words for key, words in over.items() if _ordered(report[key])]:
         parts.append(

@@ -74,4 +74,6 @@ def _mean_of_sums(found: Sequence[Pooled]) -> Pooled:
         own = [each.of(part) for each, part in zip(found, parts, strict=True)]
         return np.asarray(macro(np.stack(np.broadcast_arrays(*own), axis=-1)))
 
-    return Pooled(np.concatenate([each.sums for each in found], axis=1), of)
+    sizes = [each.sizes for each in found if each.sizes is not None]
+    sums = np.concatenate([each.sums for each in found], axis=1)
+    return Pooled(sums, of, np.sum(sizes, axis=0) if sizes else None)

@@ -1,4 +1,4 @@
-"""The report of measures as tables, Markdown, LaTeX, and one long CSV."""
+"""The report of measures as tables, Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from analysis.document import (
     computed_by,
     in_noun,
 )
+from analysis.evaluation.csv_file import as_csv
 from analysis.evaluation.inputs import JOINT_EVALUATORS, JUDGE, MEAN_OF_PEOPLE, PEOPLE, TEXTS
 from analysis.evaluation.methods import methods_section
 from analysis.evaluation.slicing import slice_sections
@@ -28,7 +29,6 @@ from analysis.formats.latex import sections_as_latex
 from analysis.formats.markdown import sections_as_markdown
 from analysis.formats.sections import NOT_EXPOSED, describe_exposed
 from analysis.types import JSON
-from annotation.spreadsheet import write_rows
 
 NO_VALUE = "no value here"
 NO_TEST = "not tested: people's joint labels are tested instead"
@@ -42,12 +42,6 @@ TITLES = {
     HUMAN: "Under {}",
 }
 SIGNS: dict[str, str] = {PEOPLE: HUMAN, MEAN_OF_PEOPLE: HUMAN, "powered": JUDGE, TEXTS: ""}
-COLUMNS = (
-    "part", "measure", "cut", "by", "kind", "stratum", "group", "system", "other", "value", "low",
-    "high", "n", "method", "reason", "p_value", "adjusted_p_value", "higher_than",
-    "effective_labels", "judged", "all_no", "all_yes",
-)  # fmt: skip
-ESTIMATE = ("value", "low", "high", "n", "method", "reason", "judged")
 NO_LABELS = "no labels here"
 RANKS = "Do evaluators order the systems alike?"
 COMPARED = "Measures compared with each other"
@@ -154,7 +148,8 @@ def rank_sections(report: JSON, with_evaluators: bool = True) -> list[Section]:
             (f"{name} – {pair['form']}", *_pair(pair), Number.from_estimate(pair["spearman"]))
             for pair in of["forms"]
         ]
-    if not squares and not beside:
+    weighted = list(_tau_ap_tables(report))
+    if not squares and not beside and not weighted:
         return []
     tables = [
         Table(
@@ -162,8 +157,12 @@ def rank_sections(report: JSON, with_evaluators: bool = True) -> list[Section]:
         )
         for names, rows in squares.items()
     ]
+    tables += weighted
     if beside:
-        about = "By two forms of a measure: tau of the systems' means, Spearman of all reports"
+        about = (
+            "By two forms of a measure: tau of the systems' means, Spearman of all reports, query "
+            "difficulty included"
+        )
         header = ("Measure", "Evaluators", "tau", "Spearman")
         tables.append(Table(about, header, tuple(beside)))
     about = (
@@ -171,6 +170,22 @@ def rank_sections(report: JSON, with_evaluators: bool = True) -> list[Section]:
         "splits, only evaluation queries."
     )
     return [Section(RANKS, (Block("", tuple(tables)),), about)]
+
+
+def _tau_ap_tables(report: JSON) -> Iterator[Table]:
+    """Yield tau_AP of each judge's order with people's, a table for the same evaluators."""
+    rows: dict[tuple[str, ...], list[tuple[Cell, ...]]] = {}
+    for name, of in report["measures"].items():
+        found = {
+            pair["b"] if pair["a"] == PEOPLE else pair["a"]: Number.from_estimate(pair["tau_ap"])
+            for pair in of["evaluators"]
+            if "tau_ap" in pair
+        }
+        if found:
+            rows.setdefault(tuple(found), []).append((name, *found.values()))
+    for names, of_measures in rows.items():
+        caption = "tau_AP of the systems' means, people's order as the reference"
+        yield Table(caption, ("Measure", *names), tuple(of_measures))
 
 
 def _square(measure: str, names: tuple[str, ...], pairs: list[JSON]) -> Iterator[tuple[Cell, ...]]:
@@ -184,89 +199,6 @@ def _square(measure: str, names: tuple[str, ...], pairs: list[JSON]) -> Iterator
 
 def _pair(pair: JSON) -> tuple[Cell, Cell]:
     return f"{pair['a']} – {pair['b']}", Number.from_estimate(pair["kendall"])
-
-
-def as_csv(report: JSON) -> str:
-    """Return rankings, slices, tests of pairs and rank correlations; everything else is in JSON."""
-    return "".join(write_rows(COLUMNS, _csv_rows(report)))
-
-
-def _csv_rows(report: JSON) -> Iterator[JSON]:
-    for parts in (_boards(report), _slices(report), _pairs(report), _orders(report)):
-        for row in parts:
-            yield {name: row.get(name) for name in COLUMNS}
-
-
-def _estimate(of: JSON) -> JSON:
-    no, yes = of.get("bounds", (None, None))
-    return {**{name: of.get(name) for name in ESTIMATE}, "all_no": no, "all_yes": yes}
-
-
-def _boards(report: JSON) -> Iterator[JSON]:
-    for board in report["leaderboard"]["boards"]:
-        for system, row in board["systems"].items():
-            for name, cell in row.items():
-                yield {
-                    "part": "leaderboard",
-                    "measure": name,
-                    "cut": report["measures"][name]["cut"],
-                    "by": board["by"],
-                    "kind": board["kind"],
-                    "system": system,
-                    **_estimate(cell),
-                    "higher_than": cell["higher_than"],
-                    "effective_labels": cell.get("effective_labels"),
-                }
-
-
-def _slices(report: JSON) -> Iterator[JSON]:
-    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
-    for name, of in report["measures"].items():
-        for stratum, groups in of["slices"].items():
-            for group, systems in groups.items():
-                for system, said in systems.items():
-                    place = {"stratum": stratum, "group": group, "system": system}
-                    for by, kind, cell in _evaluators(said, kinds):
-                        who = {"part": "slice", "measure": name, "cut": of["cut"], "by": by}
-                        yield {**who, "kind": kind, **place, **_estimate(cell)}
-
-
-def _evaluators(said: JSON, kinds: JSON) -> Iterator[tuple[str, str, JSON]]:
-    for name in JOINT_EVALUATORS:
-        if said.get(name):
-            yield name, name, said[name]
-    for name, cell in said["raters"].items():
-        yield name, kinds.get(name, ""), cell
-
-
-def _pairs(report: JSON) -> Iterator[JSON]:
-    for name, of in report["measures"].items():
-        together = {judge: each["pairs"] for judge, each in of["powered"].items()}
-        for kind, found in (("", of["settings"]), ("powered", together)):
-            for by, pairs in found.items():
-                for pair in pairs:
-                    yield {
-                        "part": "pair",
-                        "measure": name,
-                        "by": by,
-                        "kind": kind,
-                        "system": pair["a"],
-                        "other": pair["b"],
-                        **_estimate(pair["difference"]),
-                        "p_value": pair["p_value"],
-                        "adjusted_p_value": pair["adjusted_p_value"],
-                    }
-
-
-def _orders(report: JSON) -> Iterator[JSON]:
-    for name, of in report["measures"].items():
-        for pair in of["evaluators"]:
-            who = {"by": pair["a"], "other": pair["b"]}
-            yield {"part": "order", "measure": name, **who, **_estimate(pair["kendall"])}
-        for pair in of["forms"]:
-            who = {"by": pair["a"], "other": f"{pair['b']}: {pair['form']}"}
-            for key in ("kendall", "spearman"):
-                yield {"part": "form", "measure": name, **who, **_estimate(pair[key])}
 
 
 def document(report: JSON, with_slices: bool = False) -> Document:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.db.models import Exists, OuterRef
-
 from analysis.campaigns.chosen_items import chosen_items
 from analysis.campaigns.frames import campaign_frame
+from analysis.campaigns.people_sample import unfinished_queries
 from analysis.data.frame import Frame
 from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import AskedContent, QuerySample, evaluator_labels
@@ -16,8 +15,7 @@ from analysis.evaluation.layout import Layout
 from analysis.evaluation.passages import PassageRatings
 from analysis.evaluation.slicing import check_same_batch
 from annotation.campaigns.sampling import EVALUATION
-from annotation.models import Campaign, Item, QuerySampling, Response
-from annotation.people.membership import exclusion_reasons
+from annotation.models import Campaign, QuerySampling
 from annotation.registry import get_protocol
 from datasets.rows import Query
 
@@ -55,7 +53,7 @@ def stored_sample(campaign: Campaign) -> QuerySample:
     return QuerySample(
         {key: chance_given_split(chance, kept[True], kept[False]) for key, chance, *_ in evaluated},
         sampled,
-        frozenset(_unanswered_queries(campaign)) & sampled,
+        sampled & unfinished_queries(campaign),
         chosen_items(campaign) > 0,
     )
 
@@ -72,15 +70,6 @@ def chance_given_split(chance: float, asked: float, others: float) -> float:
 def _evaluation_chance(rows: Sequence[tuple[str, float, bool, str, float]]) -> float:
     """Return the chance of the evaluation split among rows sampled in the same way."""
     return next((chance for *_, role, chance in rows if role == EVALUATION), 1.0)
-
-
-def _unanswered_queries(campaign: Campaign) -> set[str]:
-    """Return the queries with an item that no counted person has answered."""
-    answers = Response.objects.filter(
-        current=True, assignment__item=OuterRef("pk"), assignment__rater__kind="human"
-    ).exclude(assignment__rater__name__in=list(exclusion_reasons(campaign.name)))
-    items = Item.objects.filter(campaign=campaign, use=Item.Use.STUDY)
-    return set(items.exclude(Exists(answers)).values_list("query__key", flat=True))
 
 
 def passage_ratings(

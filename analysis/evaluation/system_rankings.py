@@ -29,8 +29,15 @@ from analysis.measures.agreement import (
     settings,
     settings_by_mean,
 )
-from analysis.measures.base import Bounds, Measure, MeasureValues, reason_of, rows_of, values_of
-from analysis.statistics import Estimate, Floats, PairedTest, correlation_estimates, undefined
+from analysis.measures.base import Measure, MeasureValues, reason_of, rows_of, values_of
+from analysis.statistics import (
+    Bounds,
+    Estimate,
+    Floats,
+    PairedTest,
+    correlation_estimates,
+    undefined,
+)
 from analysis.types import JSON
 
 LEVEL = 0.05
@@ -139,8 +146,12 @@ def _letter(number: int) -> str:
 
 
 def orders_as_json(found: Sequence[Ordering]) -> list[JSON]:
-    """Return each pair with its tau."""
-    return [{"a": each.a, "b": each.b, "kendall": each.kendall.as_json()} for each in found]
+    """Return each pair with its tau-b, and tau_AP if one of them is the reference."""
+    return [
+        {"a": each.a, "b": each.b, "kendall": each.kendall.as_json()}
+        | ({} if each.tau_ap is None else {"tau_ap": each.tau_ap.as_json()})
+        for each in found
+    ]
 
 
 def matrix_of(pairs: Sequence[JSON]) -> JSON | None:
@@ -226,7 +237,8 @@ class Tables:
         """Return for each pair of raters whether they order the systems alike by a measure.
 
         This needs six systems besides the oracle, since tau of fewer says next to nothing. A person
-        is not compared with people together. If queries have splits, only evaluation queries count.
+        is not compared with people together, whose order is the reference of tau_AP. If queries
+        have splits, only evaluation queries count.
         """
         return orders_as_json(self._orderings(name, report_options))
 
@@ -244,6 +256,7 @@ class Tables:
             report_options.seed,
             {rater: reason for rater, reason in why.items() if reason},
             FEWEST_OF_EVALUATORS,
+            reference=PEOPLE,
         )
         inside = {PEOPLE, HUMAN}
         return [each for each in found if {self.kinds[each.a], self.kinds[each.b]} != inside]

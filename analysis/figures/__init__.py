@@ -23,6 +23,7 @@ from . import (
     raters,
     reliability,
     slices,
+    system_order,
     systems,
     thresholds,
 )
@@ -34,6 +35,7 @@ FIGURES: dict[str, Figure] = {
     for each in (
         coverage.FIGURE,
         systems.FIGURE,
+        system_order.FIGURE,
         rank_correlation.RATERS,
         raters.FIGURE,
         agreement.FIGURE,

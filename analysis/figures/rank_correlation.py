@@ -205,11 +205,11 @@ def _of_raters(subject: Subject) -> list[Pair]:
 
 RATERS = _figure(
     "rankings",
-    "Do raters rank the reports alike?",
+    "Scores over all answers, query difficulty included",
     "scores",
     "Kendall's tau-b of the scores that every pair of raters gives to the same reports, with its "
-    "interval.",
-    Compared("Rater", "Reports", _of_raters, "Raters in pairs, ranking reports by"),
+    "interval. It is high, too, if raters only find the same queries difficult.",
+    Compared("Rater", "Reports", _of_raters, "Raters in pairs, over all answers, by"),
 )
 EVALUATORS = _figure(
     "evaluators",

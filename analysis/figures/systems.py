@@ -121,14 +121,15 @@ def _panel(
         label = svg.name("label", scale.start - 12, middle + 4, _label(system), names, "end")
         parts.append(label + svg.line("grid", (scale.start, y), (scale.end, y)))
         parts += [
-            _estimate(series, of[series.key], scale, y + (GAP + STEP) / 2 + STEP * n, notes)
+            draw_estimate(series, of[series.key], scale, y + (GAP + STEP) / 2 + STEP * n, notes)
             for n, series in enumerate(s for s in SERIES if s.key in of)
         ]
         y += STEP * len(of) + GAP
     return base.Key("".join(parts), bottom + HEAD)
 
 
-def _estimate(series: Series, of: JSON, scale: base.Scale, y: float, notes: base.Notes) -> str:
+def draw_estimate(series: Series, of: JSON, scale: base.Scale, y: float, notes: base.Notes) -> str:
+    """Draw a series' mark with its interval, or a cross with the letter of the reason."""
     number = Number.from_estimate(of)
     title = f"<title>{svg.clean(f'{series.label}: {number}')}</title>"
     if number.value is None:

@@ -36,6 +36,10 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "MacKinnon, I. (2008). Novelty and diversity in information retrieval evaluation. "
         "Proceedings of the 31st ACM SIGIR Conference, 659–666.",
     ),
+    "cochran1977": (
+        "(Cochran 1977)",
+        "Cochran, W. G. (1977). Sampling Techniques. 3rd edition. Wiley.",
+    ),
     "cohen1960": (
         "(Cohen 1960)",
         "Cohen, J. (1960). A coefficient of agreement for nominal scales. Educational and "
@@ -101,6 +105,12 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "(Kish 1965)",
         "Kish, L. (1965). Survey Sampling. Wiley.",
     ),
+    "korn1998": (
+        "(Korn and Graubard 1998)",
+        "Korn, E. L. and Graubard, B. I. (1998). Confidence intervals for proportions with small "
+        "expected number of positive counts estimated from survey data. Survey Methodology 24(2), "
+        "193–201.",
+    ),
     "krippendorff1995": (
         "(Krippendorff 1995)",
         "Krippendorff, K. (1995). On the reliability of unitizing continuous data. Sociological "
@@ -153,10 +163,25 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Spearman, C. (1904). The proof and measurement of association between two things. "
         "American Journal of Psychology 15(1), 72–101.",
     ),
+    "urbano2017": (
+        "(Urbano and Marrero 2017)",
+        "Urbano, J. and Marrero, M. (2017). The treatment of ties in AP correlation. Proceedings "
+        "of the ACM SIGIR International Conference on Theory of Information Retrieval, 321–324.",
+    ),
     "wilcoxon1945": (
         "(Wilcoxon 1945)",
         "Wilcoxon, F. (1945). Individual comparisons by ranking methods. Biometrics Bulletin 1(6), "
         "80–83.",
+    ),
+    "wilson1927": (
+        "(Wilson 1927)",
+        "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical "
+        "inference. Journal of the American Statistical Association 22(158), 209–212.",
+    ),
+    "yilmaz2008": (
+        "(Yilmaz, Aslam and Robertson 2008)",
+        "Yilmaz, E., Aslam, J. A. and Robertson, S. (2008). A new rank correlation coefficient for "
+        "information retrieval. Proceedings of the 31st ACM SIGIR Conference, 587–594.",
     ),
     "zrnic2024": (
         "(Zrnic and Candès 2024)",
@@ -176,6 +201,7 @@ _BY_START = {
     "Spearman": "spearman1904",
     "Kendall": "kendall1945",
     "Pearson": "pearson1895",
+    "tau_AP": "yilmaz2008",
     "area under the ROC curve": "hanley1982",
 }
 """The prefixes of methods, longer ones first."""
@@ -216,12 +242,3 @@ def methods_of(node: Any, defined: bool = False) -> Iterator[str]:
     elif isinstance(node, list):
         for each in node:
             yield from methods_of(each, defined)
-
-
-def joined(words: list[str]) -> str:
-    """Join words to a list in a sentence, separated by semicolons if they contain commas."""
-    comma = ";" if any("," in word for word in words) else ","
-    if len(words) < 2:
-        return "".join(words)
-    last = f"{comma} and " if comma == ";" else " and "
-    return f"{f'{comma} '.join(words[:-1])}{last}{words[-1]}"

@@ -56,6 +56,7 @@ _OF_MAP = {
     "unanchored": "unanchored",
     "labels_per_unit": "units",
     "majority": "majority",
+    "raters": "within_queries",
 }
 """The statistic whose numbers a map holds."""
 
@@ -155,7 +156,7 @@ def _member(key: str, value: Any, at: _At) -> Iterator[JSON]:
 
 def _columns_of(key: str, at: _At) -> tuple[str, ...]:
     """Return the columns for the keys of a map, such as `rater`, from its key and position."""
-    if at.names[-2:] == ("soft_labels", "raters"):
+    if at.names[-2:] in (("soft_labels", "raters"), ("humans", "raters")):
         return ("rater",)
     if at.names[-2:] == ("distribution", "counts"):
         return ("rater", "category")

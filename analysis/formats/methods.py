@@ -6,14 +6,14 @@ nothing that was not computed. A method without a known citation is named withou
 
 from __future__ import annotations
 
-import re
-
 from ..document import UNIT, UNITS, Section, computed_by, count, in_noun
-from ..statistics import PEOPLE_ALONE, expanded_level
+from ..statistics import PEOPLE_ALONE
 from ..types import JSON
-from .citations import CITED, REFERENCES, cited_statistics, joined, methods_of
-from .nouns import common_noun
+from .citations import CITED, REFERENCES, cited_statistics, methods_of
+from .interval_methods import describe_intervals
+from .nouns import common_noun, joined
 from .people_sections import among_people, floor_methods, scales
+from .score_sections import order_methods
 from .sections import NOT_EXPOSED, describe_exposed
 
 ALT_TEST = "calderon2025"
@@ -217,7 +217,7 @@ def _parts(report: JSON) -> dict[str, str]:
         "Judges": _judges(report),
         "Scores and systems": _scores(report),
         "Further statistics": describe_further(report),
-        "Intervals": _intervals(report),
+        "Intervals": describe_intervals(report, [m.partition("; ")[2] for m in methods_of(report)]),
         "Check by other libraries": report.get("check", {}).get("line", ""),
     }
     noun = common_noun(report)
@@ -336,15 +336,17 @@ def _scores(report: JSON) -> str:
         cited = f" {CITED['ju2025']}" if name == "coverage" else ""
         statistics = cited_statistics([block.get("pairs", []), block["correlation"]])
         parts.append(
-            f"{name.capitalize()}{cited} was averaged by system; rankings of reports were compared "
-            f"by {joined(statistics) or 'nothing'}."
+            f"{name.capitalize()}{cited} was averaged by system; scores over all answers, "
+            f"query difficulty included, were compared by {joined(statistics) or 'nothing'}."
         )
+        parts += order_methods(block.get("order", {}))
         if block.get("comparisons"):
             parts.append(
                 "Systems were compared in pairs on the queries that both answered, by the mean of "
                 "people's scores: t test of the differences of query means and Wilcoxon's "
                 f"signed-rank test {CITED['wilcoxon1945']}, two-sided, each adjusted over all "
-                f"pairs {CITED['holm1979']}."
+                f"pairs {CITED['holm1979']}. The interval of a difference has the level of the "
+                "adjusted t test."
             )
         if any(each.get("low") is not None for each in _sources_of_noise(block)):
             parts.append(
@@ -355,7 +357,9 @@ def _scores(report: JSON) -> str:
         if any("PPI++" in each for each in methods_of(block["estimate"], defined=True)):
             parts.append(
                 "People and judge together give the prediction-powered mean (PPI++) "
-                f"{CITED['angelopoulos2023']}, with the query as the unit."
+                f"{CITED['angelopoulos2023']}, with the query as the unit, about all queries of "
+                "this kind, and the mean over exactly these queries by the difference estimator "
+                f"{CITED['cochran1977']}."
             )
         powered = [of["prediction_powered"] for of in block["estimate"].values()]
         if any(each.get("reason") == PEOPLE_ALONE for each in powered):
@@ -372,66 +376,3 @@ def _sources_of_noise(score: JSON) -> list[JSON]:
     found = score.get("components")
     blocks = [found["humans"], *found["judges"].values()] if found else []
     return [source for block in blocks for source in block["sources"]]
-
-
-def _intervals(report: JSON) -> str:
-    every = [m.partition("; ")[2] for m in methods_of(report)]
-    kinds = {_kind_of_interval(each) for each in every if each.startswith("95 %")}
-    parts = []
-    if kinds:
-        parts.append(
-            f"Intervals are 95 %: {joined(sorted(kinds))}. Seed {report['seed']}. Queries, not "
-            "labels, are treated as independent."
-        )
-        parts.append(_describe_scope(report))
-    if any(kind.startswith("BCa") for kind in kinds):
-        parts.append(_describe_level(every))
-    if any(each.endswith("at least 5 must") for each in every):
-        parts.append("If fewer than 5 queries differ from the rest in their labels, there is none.")
-    if any(each.endswith("at least 5 are needed") for each in every):
-        parts.append("If fewer than 5 queries are informative, there is none.")
-    if any("at least 10 are needed" in each for each in every):
-        parts.append("A number that rests on fewer than 10 queries has no interval.")
-    strata = {name for v in report["variables"].values() for name in v["strata"]}
-    if strata:
-        parts.append(f"All of this was repeated within each {' and each '.join(sorted(strata))}.")
-    return " ".join(parts)
-
-
-def _describe_level(methods: list[str]) -> str:
-    """Describe the level of the bootstrap's quantiles for the fewest and the most queries."""
-    pattern = r"95 % BCa bootstrap of (\d+) queries(?:, (\d+) of them informative)?"
-    found = [re.match(pattern, each) for each in methods]
-    queries = sorted({int(each[2] or each[1]) for each in found if each})
-    ends = dict.fromkeys((queries[0], queries[-1]))
-    levels = joined([f"{100 * expanded_level(n):.2f} % with {n}" for n in ends])
-    return (
-        f"The bootstrap is BCa {CITED['efron1987']} at the level 2Φ(√(n/(n−1)) t) − 1 for n "
-        "informative queries, t being Student's with n−1 degrees of freedom at .975 "
-        f"{CITED['hesterberg2015']}: {levels}. A query is informative if it holds enough "
-        "of the rarer labels."
-    )
-
-
-def _describe_scope(report: JSON) -> str:
-    """Describe whether intervals hold for these raters only or also for others."""
-    if report["choices"].get("bootstrap", "queries") == "two-way":
-        return (
-            "In the two-way bootstrap queries and raters were resampled, each with replacement "
-            f"{CITED['owen2007']}, without pairs of one rater with itself, so that its intervals "
-            "hold for other raters of this kind, too, if only roughly with few raters. All other "
-            "intervals resample queries alone, and hold for these raters."
-        )
-    return (
-        "Queries represent others of their kind, and people themselves: intervals hold for "
-        "these raters."
-    )
-
-
-def _kind_of_interval(interval: str) -> str:
-    """Return an interval's method without the details that differ between estimates."""
-    interval = re.sub(r", \d+ of them informative", "", interval)
-    text = re.sub(r" (of|clustered by) \d+ (queries|query)", r" \1 whole queries", interval[5:])
-    text = re.sub(r" and \d+ raters?", " and raters", text)
-    text = re.sub(r", \d+ labelled quer(y|ies)", " on query means", text)
-    return text.strip().rstrip(",")

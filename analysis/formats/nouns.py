@@ -99,3 +99,12 @@ def _section(section: Section, noun: Noun) -> Section:
         points=tuple(in_noun(each, noun) for each in section.points),
         blocks=tuple(block_in_noun(block, noun) for block in section.blocks),
     )
+
+
+def joined(words: list[str]) -> str:
+    """Join words to a list in a sentence, separated by semicolons if they contain commas."""
+    comma = ";" if any("," in word for word in words) else ","
+    if len(words) < 2:
+        return "".join(words)
+    last = f"{comma} and " if comma == ";" else " and "
+    return f"{f'{comma} '.join(words[:-1])}{last}{words[-1]}"

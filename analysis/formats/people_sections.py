@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..document import UNIT, UNITS, UNITS_HEAD, Block, Cell, Number, RaterName, Table, UnitCount
 from ..types import JSON
 from ..unit_counts import of_several
-from .citations import cited_statistics, joined
-from .nouns import slotted
+from .citations import cited_statistics
+from .nouns import joined, slotted
 
 AIMS = {
     "system_mean": "One system's mean",
@@ -164,7 +164,10 @@ def _background(of: JSON) -> Table:
 def ranking_table(found: JSON) -> Table:
     """Return the agreement of a crowd's people on the ranking of reports."""
     row = _quantiles("Spearman of a pair", found["spearman"])
-    caption = f"Do people rank the reports alike? Pairs who share {found['fewest_items']} items"
+    caption = (
+        "People in pairs: scores over all answers, query difficulty included; pairs who share "
+        f"{found['fewest_items']} items"
+    )
     return Table(caption, ("Agreement", "Pairs", *_QUANTILES.values()), (row,))
 
 

@@ -16,7 +16,7 @@ from analysis.document import DASH, Block, Cell, Document, Number, RaterName, Se
 from analysis.formats.build import computed_at
 from analysis.formats.facts import facts
 from analysis.formats.variable_sections import COEFFICIENTS
-from analysis.statistics import SHARE_DIFFERENCE, mean_by_cluster
+from analysis.statistics import SHARE_DIFFERENCE, difference_by_cluster
 from analysis.types import JSON
 
 ABOUT = (
@@ -73,7 +73,7 @@ def _row(
     if changed:
         queries = np.unique([query for query, _ in found], return_inverse=True)[1]
         how = "mean difference of items in both reports"
-        mean = mean_by_cluster(differences, queries, how).within(*SHARE_DIFFERENCE)
+        mean = difference_by_cluster(differences, queries, how, SHARE_DIFFERENCE)
         yield system or DASH, rater, len(found), changed, Number.from_estimate(mean.as_json())
 
 

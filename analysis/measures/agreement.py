@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from math import inf
 from types import MappingProxyType
 from typing import Any
 
@@ -18,25 +17,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..statistics import (
+    MINIMUM_CLUSTERS,
     PEOPLE_ALONE,
+    UNBOUNDED,
     Bools,
     Bootstrap,
+    Bounds,
     Draws,
     Estimate,
     Floats,
     PairedTest,
     Tally,
+    adjust_tests,
     effective_labels,
-    holm,
     paired_t,
     prediction_powered_mean,
     prediction_powered_mean_unequal,
+    tau_ap,
     undefined,
     wilcoxon_signed_rank,
 )
 from ..statistics.arrays import ratio, t_quantile
-from ..statistics.paired import DECIMALS, sums_and_counts
-from .base import Bounds
+from ..statistics.paired import DECIMALS, OF_ROWS, sums_and_counts
 
 Ranks = NDArray[np.signedinteger[Any]]
 
@@ -48,21 +50,27 @@ IN_WORDS = {
 }
 #: The maximum number of pairs of ranks compared at once; their signs take 2 MB.
 NEAR = 1_000_000
-NO_INTERVAL = "fewer than ten queries have both scores"
+METHODS = tuple(
+    f"{OF_ROWS[name][1]} of the means of {{}} systems" for name in ("kendall", "tau_ap")
+)
 EQUAL = "the systems' means are all equal, or a system has no scores"
+NO_INTERVAL = "fewer than ten queries have both scores"
+NO_POWERED_INTERVAL = "fewer than ten labelled queries"
 POWERED = "prediction-powered mean (PPI++)"
 TEST = "t test of the prediction-powered mean difference"
-NO_POWERED_INTERVAL = "fewer than ten labelled queries"
-NO_VARIANCE = "the differences do not vary"
 
 
 @dataclass(frozen=True)
 class Ordering:
-    """Kendall's tau-b between the orders that `a` and `b` give to the same systems."""
+    """Kendall's tau-b between the orders that `a` and `b` give to the same systems.
+
+    `tau_ap` is that of the one of them that is not the reference; None if neither is.
+    """
 
     a: str
     b: str
     kendall: Estimate
+    tau_ap: Estimate | None = None
 
 
 def orderings(
@@ -71,49 +79,79 @@ def orderings(
     seed: int = 0,
     unknown: Mapping[str, str] = MappingProxyType({}),
     fewest: int = FEWEST,
+    reference: str = "",
 ) -> list[Ordering]:
     """Return tau-b of the systems' means over queries for every pair of measures or evaluators.
 
     `scores` holds a table (Q, S) for each measure or evaluator, NaN = none. The systems may be
     sampled contexts. Whole queries are resampled, the same ones for all pairs (Ju and others 2025,
     section 5, for measures; Qi and others 2024 for evaluators). Tau is undefined with fewer than
-    `fewest` systems, and for tables in `unknown`, which maps their names to the reason.
+    `fewest` systems, and for tables in `unknown`, which maps their names to the reason. With the
+    name of a `reference`, whose order is taken as true, its pairs have tau_AP, too.
     """
     pairs = list(combinations(scores, 2))
     if not pairs:
         return []
     systems = next(iter(scores.values())).shape[1]
-    method = f"Kendall's tau-b of the means of {systems} systems"
     if systems < fewest:
-        few = undefined(f"fewer than {IN_WORDS[fewest]}", systems, method)
-        return [Ordering(a, b, few) for a, b in pairs]
+        few = f"fewer than {IN_WORDS[fewest]}"
+        return [_undefined(a, b, few, systems, reference) for a, b in pairs]
     known = {name: table for name, table in scores.items() if name not in unknown}
-    taus = _orderings(known, draws, seed, systems, method)
+    taus = _orderings(known, draws, seed, systems, reference)
     return [
-        Ordering(a, b, undefined(unknown.get(a, unknown.get(b, "")), systems, method))
+        _undefined(a, b, unknown.get(a, unknown.get(b, "")), systems, reference)
         if a in unknown or b in unknown
         else taus[a, b]
         for a, b in pairs
     ]
 
 
+def _undefined(a: str, b: str, reason: str, systems: int, reference: str) -> Ordering:
+    kendall, tau_ap = (undefined(reason, systems, each.format(systems)) for each in METHODS)
+    return Ordering(a, b, kendall, tau_ap if reference in (a, b) else None)
+
+
 def _orderings(
-    scores: Mapping[str, Floats], draws: Draws, seed: int, systems: int, method: str
+    scores: Mapping[str, Floats], draws: Draws, seed: int, systems: int, reference: str
 ) -> dict[tuple[str, str], Ordering]:
-    pairs = list(combinations(scores, 2))
+    pairs, names = list(combinations(scores, 2)), list(scores)
     if not pairs:
         return {}
     sums = np.concatenate([sums_and_counts(table) for table in scores.values()], axis=1)
     bootstrap = Bootstrap(Tally.of_sums(sums, np.arange(len(sums))), draws, seed)
-    made = bootstrap.estimates(partial(_taus, len(scores)), systems, method, EQUAL)
-    return {(a, b): Ordering(a, b, each) for (a, b), each in zip(pairs, made, strict=True)}
+    of_kendall, of_tau_ap = (method.format(systems) for method in METHODS)
+    made = bootstrap.estimates(partial(_taus, len(names)), systems, of_kendall, EQUAL)
+    beside: dict[str, Estimate] = {}
+    if reference in scores:
+        others = [name for name in names if name != reference]
+        taus = partial(_taus_ap, len(names), names.index(reference))
+        found = bootstrap.estimates(taus, systems, of_tau_ap, EQUAL)
+        beside = dict(zip(others, found, strict=True))
+    return {
+        (a, b): Ordering(a, b, each, beside.get(b if a == reference else a))
+        if reference in (a, b)
+        else Ordering(a, b, each)
+        for (a, b), each in zip(pairs, made, strict=True)
+    }
+
+
+def _means(tables: int, weights: Floats) -> Floats:
+    """Return the systems' means of each table, (..., T, S), from sums and sizes (..., T * 2 S)."""
+    sums, sizes = np.moveaxis(weights.reshape(*weights.shape[:-1], tables, 2, -1), -2, 0)
+    # Equal means of decimal fractions may differ in the last bits.
+    return np.round(ratio(sums, sizes), DECIMALS)
+
+
+def _taus_ap(tables: int, reference: int, weights: Floats) -> Floats:
+    """Return tau_AP of every other table with the reference, (..., T - 1)."""
+    means = _means(tables, weights)
+    others = np.delete(means, reference, axis=-2)
+    return np.asarray(tau_ap(means[..., reference, None, :], others))
 
 
 def _taus(tables: int, weights: Floats) -> Floats:
     """Return tau-b of each pair of tables, (..., pairs), from sums and sizes (..., T * 2 S)."""
-    sums, sizes = np.moveaxis(weights.reshape(*weights.shape[:-1], tables, 2, -1), -2, 0)
-    # Equal means of decimal fractions may differ in the last bits.
-    means = np.round(ratio(sums, sizes), DECIMALS)
+    means = _means(tables, weights)
     ranks = _ranks(means)
     excess = _excess(ranks.reshape(-1, *ranks.shape[-2:])).reshape(*ranks.shape[:-1], tables)
     untied = np.diagonal(excess, axis1=-2, axis2=-1)
@@ -166,7 +204,10 @@ def _ranks(means: Floats) -> Ranks:
 
 @dataclass(frozen=True)
 class Setting:
-    """Settings `a` and `b` on the same queries: a - b, and p adjusted over all pairs (Holm)."""
+    """Settings `a` and `b` on the same queries: a - b, and p adjusted over all pairs (Holm).
+
+    The interval of a - b has the level of the adjusted p-value (`adjust_tests`).
+    """
 
     a: str
     b: str
@@ -180,10 +221,10 @@ def settings(scores: Mapping[str, Floats]) -> list[Setting]:
 
 
 def settings_by_mean(scores: Mapping[str, Floats]) -> list[Setting]:
-    """Test each pair by paired t, with the variance of `mean_by_cluster`.
+    """Test each pair by paired t, with the variance of `difference_by_cluster`.
 
-    The difference's interval excludes 0 exactly if p, before the adjustment, is below .05. Without
-    an interval, because too few queries have both scores, there is no p either.
+    The difference's interval excludes 0 exactly if the adjusted p is below .05. Without an
+    interval, because too few queries have both scores or differ, there is no p either.
     """
     return _compared(scores, _by_mean)
 
@@ -192,19 +233,21 @@ def _by_mean(a: Floats, b: Floats) -> PairedTest:
     test = paired_t(a, b, np.arange(len(a)))
     if test.difference.value is None or test.difference.low is not None or test.reason:
         return test
-    return replace(test, p_value=None, reason=NO_INTERVAL)
+    return replace(test, p_value=None, reason=_why_untested(test.difference, NO_INTERVAL))
+
+
+def _why_untested(difference: Estimate, few: str) -> str:
+    """Explain that a difference without an interval is not tested: `few` queries, or too alike."""
+    return few if difference.n < MINIMUM_CLUSTERS else difference.why_no_interval
 
 
 def _compared(
     scores: Mapping[str, Floats], compare: Callable[[Floats, Floats], PairedTest]
 ) -> list[Setting]:
     pairs = list(combinations(scores, 2))
-    tests = [compare(scores[a], scores[b]) for a, b in pairs]
-    known = [test.p_value for test in tests if test.p_value is not None]
-    adjusted = iter(holm(np.array(known, float)).tolist())
+    tests = adjust_tests([compare(scores[a], scores[b]) for a, b in pairs])
     return [
-        Setting(a, b, test, None if test.p_value is None else next(adjusted))
-        for (a, b), test in zip(pairs, tests, strict=True)
+        Setting(a, b, test, adjusted) for (a, b), (test, adjusted) in zip(pairs, tests, strict=True)
     ]
 
 
@@ -224,40 +267,43 @@ class Labelled:
 
 
 def powered_mean(
-    data: Labelled, column: int, bounds: Bounds = (-inf, inf)
+    data: Labelled, column: int, bounds: Bounds = UNBOUNDED
 ) -> tuple[Estimate, float | None]:
     """Return a system's mean over queries, and how many labelled queries it is worth.
 
     This is PPI++ if all chances are equal (Angelopoulos and others 2023). Otherwise queries are
     weighted by their inverse chances (Zrnic and Candes 2024), and the second number is None. There
     is no mean if the judge alone labelled no query, since the result would be people's own mean.
-    Sampled queries for which people's labels leave the measure undefined are left out. The mean and
-    its interval are cut at the measure's `bounds`, which the correction can exceed.
+    Sampled queries for which people's labels leave the measure undefined are left out. The mean is
+    cut at the measure's `bounds`, which the correction can exceed.
     """
-    made, worth = _powered(data, data.human[:, column], data.judge[:, column])
-    return made.within(*bounds), worth
+    return _powered(data, data.human[:, column], data.judge[:, column], bounds)
 
 
 def powered_pairs(data: Labelled, systems: Sequence[str]) -> list[Setting]:
     """Compare every pair of systems on the same queries: a - b from people and judge together.
 
-    A two-sided t test on the difference's own interval with n - 1 degrees of freedom; p is adjusted
-    over all pairs (Holm 1979).
+    A two-sided t test on the difference's own interval with n - 1 degrees of freedom; p and the
+    interval are adjusted over all pairs (Holm 1979).
     """
     pairs = list(combinations(range(len(systems)), 2))
     tests = [
-        _tested(_powered(data, *(each[:, a] - each[:, b] for each in (data.human, data.judge)))[0])
+        _tested(
+            _powered(
+                data, data.human[:, a] - data.human[:, b], data.judge[:, a] - data.judge[:, b]
+            )[0]
+        )
         for a, b in pairs
     ]
-    known = [test.p_value for test in tests if test.p_value is not None]
-    adjusted = iter(holm(np.array(known, float)).tolist())
     return [
-        Setting(systems[a], systems[b], test, None if test.p_value is None else next(adjusted))
-        for (a, b), test in zip(pairs, tests, strict=True)
+        Setting(systems[a], systems[b], test, adjusted)
+        for (a, b), (test, adjusted) in zip(pairs, adjust_tests(tests), strict=True)
     ]
 
 
-def _powered(data: Labelled, human: Floats, judge: Floats) -> tuple[Estimate, float | None]:
+def _powered(
+    data: Labelled, human: Floats, judge: Floats, bounds: Bounds = UNBOUNDED
+) -> tuple[Estimate, float | None]:
     labelled = data.sampled & np.isfinite(human)
     only = judge[~data.sampled & np.isfinite(judge)]
     n = int(labelled.sum())
@@ -270,18 +316,18 @@ def _powered(data: Labelled, human: Floats, judge: Floats) -> tuple[Estimate, fl
         lost = f"the judge has no score on {int(np.isnan(machine).sum())} of the labelled queries"
         return undefined(lost, n, POWERED), None
     if len(set(chances.tolist())) > 1:
-        return prediction_powered_mean_unequal(people, machine, chances, only), None
-    return prediction_powered_mean(people, machine, only), effective_labels(people, machine, only)
+        made = prediction_powered_mean_unequal(people, machine, chances, only, bounds=bounds)
+        return made, None
+    made = prediction_powered_mean(people, machine, only, bounds=bounds)
+    return made, effective_labels(people, machine, only)
 
 
 def _tested(difference: Estimate) -> PairedTest:
     if difference.value is None:
         return PairedTest(difference, None, TEST, difference.reason)
     if difference.low is None or difference.high is None:
-        return PairedTest(difference, None, TEST, NO_POWERED_INTERVAL)
+        return PairedTest(difference, None, TEST, _why_untested(difference, NO_POWERED_INTERVAL))
     half = (difference.high - difference.low) / 2
-    if half <= 0:
-        return PairedTest(difference, None, TEST, NO_VARIANCE)
     from scipy import stats
 
     freedom = difference.n - 1

@@ -12,17 +12,26 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..statistics import Bools, Bootstrap, Draws, Estimate, Floats, Ints, Tally, undefined
+from ..statistics import (
+    SHARE,
+    Bools,
+    Bootstrap,
+    Bounds,
+    Draws,
+    Estimate,
+    Floats,
+    Ints,
+    Tally,
+    mean_by_cluster,
+    undefined,
+)
 from ..statistics.arrays import ratio
-from ..statistics.cluster_means import mean_by_cluster
 from ..statistics.resampling import OfWeights
 from .options import BOUNDS, CHOOSE, CONDENSED, LEAVE_OUT, ZERO, Options
 
 T = TypeVar("T")
 QUALITY = ("low", "medium", "high")
 QUALITY_CUTS = (1 / 3, 2 / 3)
-Bounds = tuple[float, float]
-SHARE: Bounds = (0.0, 1.0)
 AMOUNT: Bounds = (0.0, inf)
 OF_BOUNDS = "the bounds assume that all of them are no, and that all are yes"
 ROUNDING = 1e-12
@@ -51,11 +60,13 @@ def grounding_quality(relevant: Floats) -> list[str | None]:
 class Pooled:
     """A measure computed from sums over rows, such as a micro average.
 
-    `sums` (N, S) is each row's part, and `of` maps their totals (..., S) to values (...).
+    `sums` (N, S) is each row's part, and `of` maps their totals (..., S) to values (...). `sizes`
+    (N,) say how much each row counts in the value; None if all count the same.
     """
 
     sums: Floats
     of: OfWeights
+    sizes: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -163,7 +174,8 @@ def reason_of(found: MeasureValues) -> str | None:
 def rows_of(found: MeasureValues, kept: Bools) -> MeasureValues:
     """Return the same for some rows (N,)."""
     if isinstance(found, Pooled):
-        return Pooled(found.sums[kept], found.of)
+        sizes = None if found.sizes is None else found.sizes[kept]
+        return Pooled(found.sums[kept], found.of, sizes)
     return found.select(kept) if isinstance(found, JudgedValues) else found[kept]
 
 
@@ -212,8 +224,7 @@ def estimate(
 ) -> Estimate:
     """Estimate a system's value over its rows (N,), which belong to `queries`, at 95 %.
 
-    Values are averaged, with a t interval clustered by queries, which is cut at the measure's
-    bounds. Values beyond the bounds are impossible, so the cut loses no coverage. Sums are
+    Values are averaged, with the interval of `mean_by_cluster` for the measure's bounds. Sums are
     resampled by whole queries (BCa). Below ten queries there is no interval.
     """
     if isinstance(found, Pooled):
@@ -224,10 +235,11 @@ def estimate(
 
 
 def _mean(measure: Measure, found: Floats, queries: Ints) -> Estimate:
-    made = mean_by_cluster(found, queries, f"mean of {measure.name}")
+    # A mean may be outside: greedy normalisation can raise alpha-nDCG slightly above 1.
+    made = mean_by_cluster(found, queries, f"mean of {measure.name}", measure.bounds)
     if made.value is None:
         return undefined(measure.undefined, 0, f"mean of {measure.name}")
-    return _cut(made, made.value, measure.bounds)
+    return made
 
 
 def _judged_estimate(measure: Measure, found: JudgedValues, queries: Ints) -> Estimate:
@@ -252,20 +264,11 @@ def _ties(found: JudgedValues, made: Estimate) -> tuple[float, float] | None:
     return (least, most) if most - least > ROUNDING else None
 
 
-def _cut(made: Estimate, value: float, bounds: Bounds) -> Estimate:
-    """Cut an estimate's interval to the bounds; leave the observed mean unchanged.
-
-    The mean may be outside: greedy normalisation can raise alpha-nDCG slightly above 1.
-    """
-    least, most = bounds
-    return made.within(min(least, value), max(most, value))
-
-
 def _pooled(measure: Measure, found: Pooled, queries: Ints, draws: Draws, seed: int) -> Estimate:
     rows = found.sums.any(axis=1)
     if not rows.any():
         return undefined(measure.undefined, 0, f"{measure.name} of sums")
-    tally = Tally.of_sums(found.sums, queries)
+    tally = Tally.of_sums(found.sums, queries, found.sizes)
     resampled = Bootstrap(tally, draws, seed)
     n = int(np.count_nonzero(rows))
     return resampled.estimate(found.of, n, f"{measure.name} of sums", measure.undefined)

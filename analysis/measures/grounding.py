@@ -75,7 +75,8 @@ def macro(data: Citations, options: Options, name: str) -> Floats:
 
 def micro(data: Citations, options: Options, name: str) -> Pooled:
     """Return P, R or F1 from sums over all responses, so that each citation weighs the same."""
-    return Pooled(np.nan_to_num(overlaps(data, options), nan=0.0), partial(_pooled, name))
+    sums = np.nan_to_num(overlaps(data, options), nan=0.0)
+    return Pooled(sums, partial(_pooled, name), sums[:, OWN] + sums[:, PEOPLES])
 
 
 def _pooled(name: str, sums: Floats) -> Value:

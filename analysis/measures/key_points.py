@@ -53,7 +53,7 @@ class Failures:
 def failure_share(data: Failures, options: Options, kind: int) -> Pooled:
     """Return failures of a kind / failures with a kind, over all answers (Qi and others 2024)."""
     counts = [count(data.kind == n, data.row, data.rows) for n in range(len(KINDS))]
-    return Pooled(np.column_stack(counts), partial(_share, kind))
+    return Pooled(np.column_stack(counts), partial(_share, kind), np.sum(counts, axis=0))
 
 
 def _share(kind: int, totals: Floats) -> Value:
@@ -165,7 +165,7 @@ def retention_of_all(data: Verified, options: Options) -> Pooled:
     verdicts = retained_points(data, options)
     counted = data.counted & ((options.missing == ZERO) | (verdicts != MISSING))
     sums = [count(which, data.row, data.rows) for which in (verdicts == YES, counted)]
-    return Pooled(np.column_stack(sums), _retained_share)
+    return Pooled(np.column_stack(sums), _retained_share, sums[1])
 
 
 def _retained_share(sums: Floats) -> Value:

@@ -43,7 +43,7 @@ class RatedReports:
 class AtThreshold:
     """Results at one eta: the questions kept, mean Cov(Z) and Cov(y), and tau-b between the two.
 
-    Means are over contexts and reports, with t intervals clustered by query. tau is computed over
+    Means are over contexts and reports, with intervals clustered by query. tau is computed over
     the pairs of a context and its report, with whole queries resampled. The number of questions is
     None if unrated cells leave open which of them count.
     """
@@ -106,10 +106,8 @@ def _at(
 def _mean(values: Floats, queries: Ints, name: str, unknown: str | None) -> Estimate:
     if unknown:
         return undefined(unknown, 0, f"mean of {name}")
-    made = mean_by_cluster(values, queries, f"mean of {name}")
-    if made.value is None:
-        return undefined(NOTHING, 0, f"mean of {name}")
-    return made.within(*SHARE)
+    made = mean_by_cluster(values, queries, f"mean of {name}", SHARE)
+    return undefined(NOTHING, 0, f"mean of {name}") if made.value is None else made
 
 
 def _of_report(data: RatedReports, kept: Bools, options: Options) -> Floats:

@@ -170,7 +170,7 @@ def _one(
     shares = rest[both, own[both]] / rest[both].sum(axis=1)
     why = NOBODY if (own >= 0).any() else ALONE
     percent = (
-        mean_by_cluster(shares, clusters[both], PERCENT).within(*SHARE)
+        mean_by_cluster(shares, clusters[both], PERCENT, SHARE)
         if len(both)
         else undefined(why, 0, PERCENT)
     )

@@ -28,8 +28,7 @@ from analysis.papers.base import (
 )
 from analysis.papers.material import Material
 from analysis.papers.systems import Spec, grids_by_evaluator
-from analysis.statistics import Bools, Ints, rouge_l
-from analysis.statistics.cluster_means import mean_by_cluster
+from analysis.statistics import SHARE, UNBOUNDED, Bools, Bounds, Ints, mean_by_cluster, rouge_l
 from analysis.types import JSON
 from annotation.models import Campaign
 from datasets.readers.clapnq import NO_ANSWER
@@ -41,6 +40,7 @@ NO_REFERENCES = (
     "no batch of the study has references: derive one by the rule references from a campaign of "
     "grounded-answer"
 )
+SELECTED, SEEN = "answers with selections", "passages seen by two people"
 NO_RANKINGS = "no batch of the study has rankings"
 NEEDED = {
     "needed_question": "relevant to the question",
@@ -106,11 +106,13 @@ def answers_of(material: Material) -> list[Answers]:
     return list(found.values())
 
 
-def _mean(values: Sequence[float], queries: Sequence[int], what: str) -> JSON:
+def _mean(
+    values: Sequence[float], queries: Sequence[int], what: str, bounds: Bounds = UNBOUNDED
+) -> JSON:
     if not values:
         return missing(f"no {what}")
     clusters: Ints = np.array(queries, np.int64)
-    return as_cell(mean_by_cluster(np.array(values, float), clusters, f"mean of {what}"))
+    return as_cell(mean_by_cluster(np.array(values, float), clusters, f"mean of {what}", bounds))
 
 
 def table_2(material: Material) -> list[Grid]:
@@ -205,7 +207,7 @@ def _rouge_rows(data: Answers, first: bool) -> Iterator[tuple[str, tuple[Cell, .
         yield (
             name,
             tuple(
-                _mean([getattr(score, part) for score in scores], at, "answers with selections")
+                _mean([getattr(score, part) for score in scores], at, SELECTED, SHARE)
                 for part in ("precision", "recall", "f1")
             ),
         )
@@ -357,8 +359,8 @@ def needed_by_two(variable: VariableFrame, queries: Sequence[Query]) -> tuple[Ce
         _about(variable, queries)[asked], return_index=True, return_inverse=True
     )
     has = (np.bincount(of, needed) > 0).astype(float)
-    of_passages = _mean(needed.tolist(), at.tolist(), "passages seen by two people")
-    of_those = _mean(has.tolist(), at[first].tolist(), "passages seen by two people")
+    of_passages = _mean(needed.tolist(), at.tolist(), SEEN, SHARE)
+    of_those = _mean(has.tolist(), at[first].tolist(), SEEN, SHARE)
     return of_passages, of_those, int(asked.sum())
 
 

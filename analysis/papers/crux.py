@@ -39,15 +39,16 @@ from analysis.papers.coverage import (
 )
 from analysis.papers.material import Material, judges, labels_by, persons
 from analysis.statistics import (
+    SHARE,
     Bools,
     Bootstrap,
     Floats,
     Tally,
     Value,
     correlation_estimates,
+    mean_by_cluster,
 )
 from analysis.statistics.arrays import ratio, unbatch
-from analysis.statistics.cluster_means import mean_by_cluster
 from analysis.types import JSON
 
 OPTIONS = PRESETS["crux"]
@@ -216,7 +217,10 @@ def _spearman_grid(
             for person in people
         )
         rows.append((setting, cells))
-    caption = f"{data.name}: Spearman's correlation of coverage"
+    caption = (
+        f"{data.name}: Spearman's correlation of coverage over all answers, query difficulty "
+        "included"
+    )
     return Grid(caption, columns, tuple(rows), stub="Setting")
 
 
@@ -321,10 +325,8 @@ def _over_settings(data: DataSet, values: Values) -> Iterator[Cell]:
         cell = missing(reason or "a setting has no context or no report")
         yield from (cell, cell)
         return
-    made = mean_by_cluster(
-        table.ravel(), np.repeat(data.numbers, table.shape[1]), "mean over settings and queries"
-    )
-    yield as_cell(made.within(0.0, 1.0))
+    queries = np.repeat(data.numbers, table.shape[1])
+    yield as_cell(mean_by_cluster(table.ravel(), queries, "mean over settings and queries", SHARE))
     means = _column_means(table)
     if len(means) < 2:
         yield missing("one retrieval setting has no deviation")

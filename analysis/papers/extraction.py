@@ -120,7 +120,7 @@ def _share(material: Material, rows: list[Matching], part: str, whole: str, reas
     if not sums[:, 1].sum():
         return missing(reason)
     options = material.options
-    bootstrap = Bootstrap(Tally.of_sums(sums, queries), options.resamples, options.seed)
+    bootstrap = Bootstrap(Tally.of_sums(sums, queries, sums[:, 1]), options.resamples, options.seed)
     return as_cell(
         bootstrap.estimate(_ratio, int(sums[:, 1].sum()), f"points {part} / {whole}", reason)
     )

@@ -29,14 +29,13 @@ from analysis.papers.systems import (
     sliced,
     systems_of,
 )
-from analysis.statistics import Ints, majority
-from analysis.statistics.cluster_means import mean_by_cluster
+from analysis.statistics import SHARE, Ints, majority, mean_by_cluster
 from analysis.types import JSON
 from annotation.models import Campaign
 from datasets.rows import Query
 
 TYPED = ("sensitivity", "complexity", "popularity", "category")
-SHARE = (percent("Share"), Column("Number", digits=0))
+COLUMNS = (percent("Share"), Column("Number", digits=0))
 PARTS = ("P", "R", "F1")
 ATTRIBUTION = {
     "Deflection:TP": "Deflection TP",
@@ -76,12 +75,12 @@ def _shares(labels: Sequence[str], queries: Sequence[int], caption: str, what: s
     rows: list[tuple[str, tuple[Cell, ...]]] = []
     for label in sorted(set(labels), key=lambda each: (-labels.count(each), each)):
         own = values == label
-        made = mean_by_cluster(own.astype(float), clusters, f"share of {what}")
-        share = as_cell(made.within(0.0, 1.0))
+        made = mean_by_cluster(own.astype(float), clusters, f"share of {what}", SHARE)
+        share = as_cell(made)
         rows.append((label, (share, int(own.sum()))))
     if not rows:
-        return empty(caption, SHARE, f"no {what}", "Label")
-    return Grid(caption, SHARE, tuple(rows), stub="Label")
+        return empty(caption, COLUMNS, f"no {what}", "Label")
+    return Grid(caption, COLUMNS, tuple(rows), stub="Label")
 
 
 def _decided(variable: VariableFrame) -> tuple[list[str], list[int], int]:
@@ -101,7 +100,7 @@ def figure_3(material: Material) -> list[Grid]:
             if name in variables:
                 labels, queries, _ = _decided(variables[name])
                 found.append(_shares(labels, queries, f"{campaign.name}: {name}", "questions"))
-    return found or [empty("Kinds of questions", SHARE, NO_TYPING, "Label")]
+    return found or [empty("Kinds of questions", COLUMNS, NO_TYPING, "Label")]
 
 
 def figure_4(material: Material) -> list[Grid]:
@@ -125,7 +124,7 @@ def _sources(material: Material) -> Iterator[Grid]:
     pairs = [(p.source, n) for n, q in enumerate(queries) for p in q.passages if p.source]
     sources = [str(source) for source, _ in pairs]
     if not sources:
-        yield empty("Sources of passages", SHARE, "no passage of the study has a source", "Label")
+        yield empty("Sources of passages", COLUMNS, "no passage of the study has a source", "Label")
         return
     yield _shares(sources, [n for _, n in pairs], f"{name}: sources of passages", "passages")
 
@@ -133,7 +132,7 @@ def _sources(material: Material) -> Iterator[Grid]:
 def _grounding(material: Material) -> Iterator[Grid]:
     campaigns = material.campaigns("grounding-relevance")
     if not campaigns:
-        yield empty("Grounding labels", SHARE, NO_GROUNDING, "Label")
+        yield empty("Grounding labels", COLUMNS, NO_GROUNDING, "Label")
     for campaign in campaigns:
         variables = material.frame(campaign).variables
         for name in ("relevant", "use"):
@@ -149,7 +148,7 @@ def _deflections(material: Material) -> Iterator[Grid]:
         "deflected" if all(r.deflected for r in query.references) else "answered" for query in kept
     ]
     if not labels:
-        yield empty("Deflections", SHARE, "no batch of the study has references", "Label")
+        yield empty("Deflections", COLUMNS, "no batch of the study has references", "Label")
         return
     yield _shares(labels, range(len(labels)), f"{name}: people's answers", "questions")
 
@@ -251,8 +250,8 @@ def _claims(
     systems = np.array([system or "–" for system in units.system], str)
     for system in dict.fromkeys(systems[known].tolist()):
         own = known & (systems == system)
-        made = mean_by_cluster(supported[own].astype(float), units.query[own], "share of claims")
-        share = as_cell(made.within(0.0, 1.0))
+        yes, queries = supported[own].astype(float), units.query[own]
+        share = as_cell(mean_by_cluster(yes, queries, "share of claims", SHARE))
         yield system, (share, int(own.sum()), len(np.unique(units.item[own])))
 
 
@@ -264,10 +263,10 @@ def _validated(material: Material) -> Iterator[Grid]:
             continue
         labels, queries, _ = _decided(variable)
         share = np.array([label == "yes" for label in labels], float)
-        made = mean_by_cluster(share, np.array(queries, np.int64), "share of sentences")
+        made = mean_by_cluster(share, np.array(queries, np.int64), "share of sentences", SHARE)
         columns = (percent("Supported by a passage"), Column("Sentences", digits=0))
         rows: tuple[tuple[str, tuple[Cell, ...]], ...] = (
-            ("people's answers", (as_cell(made.within(0.0, 1.0)), len(labels))),
+            ("people's answers", (as_cell(made), len(labels))),
         )
         yield Grid(f"{campaign.name}: sentences", columns, rows)
 

@@ -104,7 +104,7 @@ def _computed(of: VariableFrame, has_roles: bool) -> Iterator[tuple[str, Any]]:
 def _scored(table: Scores) -> Iterator[tuple[str, float | None]]:
     for system, items in systems_of(table.frame).items():
         for rater, values in table.columns().items():
-            mean = mean_by_cluster(values[items], table.queries[items], "").within(*SHARE)
+            mean = mean_by_cluster(values[items], table.queries[items], "", SHARE)
             yield _score(system, rater), _number(mean.value)
 
 

@@ -178,5 +178,5 @@ def _of_numbers(sample: Sample, one: Ints, other: Ints) -> dict[str, Estimate]:
         return {name: undefined(NO_ORDER, 0, method) for name, method in methods.items()}
     x, y = numbers(sample, one), numbers(sample, other)
     made = correlation_estimates(x, y, sample.clusters, **sample.resampling_arguments)
-    distance = mean_by_cluster(np.abs(x - y), sample.clusters, DISTANCE).within(0, sample.span)
+    distance = mean_by_cluster(np.abs(x - y), sample.clusters, DISTANCE, (0, sample.span))
     return {str(name): of for name, of in made.items()} | {ERROR: distance}

@@ -115,9 +115,8 @@ def _mean_share(sample: Sample, parts: list[tuple[Floats, Floats]], method: str)
     if not np.all(table[:, 1::2].sum(axis=0) > 0):
         return undefined(NO_PAIR, 0, method)
     given = sample.resampling_arguments
-    bootstrap = Bootstrap(
-        Tally.of_sums(table, sample.clusters), given["draws"], given["seed"], given["interval"]
-    )
+    tally = Tally.of_sums(table, sample.clusters)
+    bootstrap = Bootstrap(tally, given["draws"], given["seed"], given["interval"])
     return bootstrap.estimate(partial(_shares, len(parts)), units, method, NO_PAIR)
 
 

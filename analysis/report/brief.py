@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from ..data.resampling import MEAN
 from ..types import JSON
-from .verdict import SURE, THIN, coefficient_of
+from .score_sentences import SURE
+from .verdict import THIN, coefficient_of
 
 BRIEF_VERSION = 2
 """Part of the key under which a brief is cached: raise it when `brief_of` changes."""

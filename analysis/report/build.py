@@ -14,6 +14,7 @@ from ..crosscheck.process import run_crosscheck, skipped_crosscheck
 from ..data.assisted import summary
 from ..data.frame import Frame, UnitFacts, VariableFrame
 from ..data.metadata import in_order
+from ..data.people_sample import PeopleSample
 from ..data.reference import reference
 from ..data.resampling import Sample
 from ..data.selection import OWN_STRATA, ReportOptions, Strata
@@ -48,7 +49,7 @@ def frame_report(
     frame: Frame,
     options: ReportOptions,
     order: list[str],
-    sampled: bool | None,
+    sampled: PeopleSample | None,
     check: bool = True,
     progress: Progress = ignore_progress,
     words: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
@@ -58,11 +59,11 @@ def frame_report(
     """Create the report of a frame, as JSON.
 
     `head` describes the labels: campaign, protocol and batch, each null if there is none. Variables
-    are in `order`. `sampled` says whether people were asked a random share of the queries; None if
-    unknown. With `check`, other libraries compute the figures again. `progress` is called with the
-    number of finished steps and of all steps. By variable, `words` maps codes to words, and `nouns`
-    has the singular and plural of the units' noun. `chosen` is the number of items that were chosen
-    instead of sampled.
+    are in `order`. `sampled` are the queries sampled for people; None if these were not a random
+    share of all. With `check`, other libraries compute the figures again. `progress` is called with
+    the number of finished steps and of all steps. By variable, `words` maps codes to words, and
+    `nouns` has the singular and plural of the units' noun. `chosen` is the number of items that
+    were chosen instead of sampled.
     """
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
     comparable = evaluation_items(frame.strata, options)
@@ -152,7 +153,7 @@ def _check(
 
 
 def _scores(
-    frame: Frame, options: ReportOptions, sampled: bool | None, comparable: Comparable
+    frame: Frame, options: ReportOptions, sampled: PeopleSample | None, comparable: Comparable
 ) -> JSON:
     found = scores(frame, options.resamples, options.seed, sampled, comparable)
     for name, of in scores_of_items(frame).items():

@@ -78,7 +78,7 @@ def _judge(sample: Sample, soft: SoftLabels, labels: Ints, codes: Ints) -> JSON:
     units = np.arange(len(codes))
     chance = np.where(both, soft.shares[units, np.maximum(codes, 0)], np.nan)
     expected = (
-        mean_by_cluster(chance, sample.clusters, EXPECTED).within(*SHARE)
+        mean_by_cluster(chance, sample.clusters, EXPECTED, SHARE)
         if both.any()
         else undefined("the judge has no label on such a unit", 0, EXPECTED)
     )
@@ -161,4 +161,4 @@ def _similarity(pairs: Mapping[str, Iterable[tuple[str, str]]], of: str) -> JSON
 
 def _mean(values: Mapping[str, float], method: str) -> JSON:
     found: Floats = np.array(list(values.values()), dtype=float)
-    return mean_by_cluster(found, np.arange(len(found)), method).within(*SHARE).as_json()
+    return mean_by_cluster(found, np.arange(len(found)), method, SHARE).as_json()

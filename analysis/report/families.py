@@ -7,7 +7,7 @@ import numpy as np
 from ..data.frame import Families
 from ..data.reference import category_numbers
 from ..data.resampling import Sample, mean_of
-from ..statistics import Floats, family_differences, mean_by_cluster, undefined
+from ..statistics import Floats, difference_by_cluster, family_differences, undefined
 from ..statistics.families import LESS, NO_OWN, PREFERENCE
 from ..types import JSON
 
@@ -69,7 +69,7 @@ def _of_pairs(sample: Sample, column: int, families: Families, family: str) -> J
     less = own[:, column] - mean_of(own[:, sample.frame.columns("human")])
     kept = (first | second) & np.isfinite(less)
     found = (
-        mean_by_cluster(less[kept], sample.clusters[kept], PAIRS)
+        difference_by_cluster(less[kept], sample.clusters[kept], PAIRS)
         if kept.any()
         else undefined(NO_OWN, 0, PAIRS)
     )

@@ -98,6 +98,7 @@ def _by_grade(sample: Sample, given: Any, codes: Ints, people: Floats) -> Iterat
         if np.isfinite(people).any():
             there = np.full(len(people), np.nan)
             there[units] = people[units]
-            mean = mean_by_cluster(there, sample.clusters, "mean of people at this grade")
-            row["people"] = (mean if sample.is_ordered else mean.within(*SHARE)).as_json()
+            bounds = sample.bounds if sample.is_ordered else SHARE
+            how = "mean of people at this grade"
+            row["people"] = mean_by_cluster(there, sample.clusters, how, bounds).as_json()
         yield row

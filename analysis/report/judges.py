@@ -215,7 +215,7 @@ def _class(made: Alignment, place: int) -> JSON:
 def _error(sample: Sample, gaps: Floats, method: str) -> Estimate:
     if not sample.is_ordered:
         return undefined(NO_ORDER, 0, method)
-    return mean_by_cluster(np.abs(gaps), sample.clusters, method).within(0, sample.span)
+    return mean_by_cluster(np.abs(gaps), sample.clusters, method, (0, sample.span))
 
 
 def human_ceiling(sample: Sample, judge: Ints) -> JSON:

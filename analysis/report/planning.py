@@ -15,6 +15,7 @@ from ..data.reference import reference, reference_of
 from ..data.resampling import MEAN, Sample, Scores, mean_of, systems_of
 from ..statistics import (
     MINIMUM_CLUSTERS,
+    SHARE,
     Bools,
     Bootstrap,
     Estimate,
@@ -112,26 +113,15 @@ def _system(of: Scores, items: Ints, shown: JSON, target: float) -> JSON:
     there = np.isfinite(values)
 
     def mean(kept: Bools) -> Estimate:
-        return mean_by_cluster(mean_of(np.where(kept, values, np.nan)), queries)
+        return mean_by_cluster(mean_of(np.where(kept, values, np.nan)), queries, "planned", SHARE)
 
     widths = _widths(np.where(there, 0, -1), mean, fewest=1)
-    whole = mean(there)
-    return _plans(shown, _queries(queries[there.any(axis=1)]), target, widths, whole)
+    return _plans(shown, _queries(queries[there.any(axis=1)]), target, widths)
 
 
-def _plans(
-    shown: JSON, queries: int, target: float, widths: Widths, whole: Estimate | None = None
-) -> JSON:
-    """Return the width of an estimate, and plans for narrowing it.
-
-    `whole` is the same estimate before its interval is cut to its range. The width of the cut
-    interval does not shrink in proportion to more queries. Plans therefore use the uncut width,
-    unless the cut interval is already narrow enough.
-    """
-    found = None if shown["low"] is None else shown["high"] - shown["low"]
-    width = found
-    if whole and whole.low is not None and whole.high is not None and found and found > target:
-        width = whole.high - whole.low
+def _plans(shown: JSON, queries: int, target: float, widths: Widths) -> JSON:
+    """Return the width of an estimate, and plans for narrowing it."""
+    width = None if shown["low"] is None else shown["high"] - shown["low"]
     if not width:
         reason = SAME if width == 0 else _no_width(shown, queries)
         plans = (Plan(None, None, reason),) * 2
@@ -139,8 +129,8 @@ def _plans(
         scale = width / widths[max(widths)] if widths and widths[max(widths)] else 1.0
         scaled = {raters: scale * each for raters, each in widths.items()}
         plans = more_queries(width, queries, target), more_raters(scaled, target)
-    plan = {"interval_width": found, "queries": _as_json(plans[0]), "raters": _as_json(plans[1])}
-    return plan if found is not None else {**plan, "reason": plans[0].reason}
+    plan = {"interval_width": width, "queries": _as_json(plans[0]), "raters": _as_json(plans[1])}
+    return plan if width is not None else {**plan, "reason": plans[0].reason}
 
 
 def _no_width(shown: JSON, queries: int) -> str:

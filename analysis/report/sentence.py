@@ -1,7 +1,6 @@
 """A sentence of the verdict: its parts, the bands of its first words, and its number formats.
 
-The bands are those of Landis and Koch (Biometrics 33, 1977) for kappas and alphas (`BANDS`), and
-`RANK_BANDS` for rank correlations.
+The bands are those of Landis and Koch (Biometrics 33, 1977) for kappas and alphas (`BANDS`).
 """
 
 from __future__ import annotations
@@ -26,18 +25,14 @@ BANDS: tuple[tuple[float, str, Tone], ...] = (
     (0.0, "Only slightly", "poor"),
 )
 BELOW_CHANCE = "Less than by chance"
-RANK_BANDS: tuple[tuple[float, str, Tone], ...] = (
-    (0.9, "Yes", "good"),
-    (0.7, "Mostly", "good"),
-    (0.4, "Partly", "fair"),
-)
-NO_RANKS = "Hardly"
 ERROR_BANDS: tuple[tuple[float, str, Tone], ...] = (
     (0.5, "Largely", "poor"),
     (0.2, "Partly", "fair"),
 )
 NO_ERRORS = "Hardly"
 DIGITS = 2
+CHANCE, FAR_BEHIND = 0.5, 0.1
+"""The share of pairs that a coin orders as people do, and a gap to people that counts as large."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +91,17 @@ AGREEMENT, RANKS, GAP, TEST, ERRORS, ALIKE, BEST = (
 )  # fmt: skip
 HINTS: Mapping[str, Sequence[tuple[str, str]]] = {
     AGREEMENT: _of_bands(BANDS, BELOW_CHANCE, "κ or α"),
-    RANKS: _of_bands(RANK_BANDS, NO_RANKS, "ρ"),
+    RANKS: [
+        ("Yes", "its share is above chance, and the interval of its gap to people is above −0.10"),
+        ("Nearly", "the interval of the gap lies between −0.10 and 0"),
+        ("No difference from people can be shown", "it holds 0, and reaches below −0.10"),
+        ("Less well than people do", "it is below 0, and reaches below −0.10"),
+        ("Not for every pair of systems", "people and judge tell a pair apart in opposite ways"),
+        ("Not shown to be better than chance", "the interval of its share holds 0.50"),
+        ("No", "its whole interval is below 0.50, or the judge ties every pair"),
+        ("By the value alone", "with so few queries there is no interval"),
+        ("Several judges", "whether one differs from people or from chance is decided after Holm"),
+    ],
     GAP: [
         ("More than people do", "the whole interval of the gap is above 0"),
         ("No difference from people can be shown", "the interval holds 0"),

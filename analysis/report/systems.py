@@ -1,41 +1,33 @@
-"""Section: scores of systems, compared in pairs, and estimated from people and a judge together."""
+"""Section: scores of systems, compared in pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
 from ..data.frame import Frame, VariableFrame
+from ..data.people_sample import PeopleSample
 from ..data.reference import reference
 from ..data.resampling import MEAN, Scores, resampling_arguments, systems_of
 from ..statistics import (
-    PEOPLE_ALONE,
-    SHARE,
     SHARE_DIFFERENCE,
-    Bools,
-    Estimate,
     Floats,
     Ints,
-    PairedTest,
+    adjust_tests,
     compare_systems,
     correlation_estimates,
-    effective_labels,
-    holm,
-    mean_by_cluster,
     pair_counts,
-    people_only_mean,
-    prediction_powered_mean,
     spearman,
-    undefined,
     wilcoxon_signed_rank,
 )
 from ..types import JSON
 from .crowd import FEW_ITEMS, FEWEST, is_crowd, quantiles_of
+from .estimates import estimates, mean_share
+from .system_order import p_values, system_order
 
-POWERED = "prediction-powered mean (PPI++)"
 Measure = Callable[[VariableFrame, int], Floats]
 """Maps the labels of a variable and the number of items to scores (I, R)."""
 MOST_PAIRS = 1000
@@ -67,8 +59,7 @@ def comparisons(table: Scores) -> list[JSON]:
     compared = compare_systems(scores, names)
     column = {name: scores[:, n] for n, name in enumerate(names)}
     differences = [column[each.a] - column[each.b] for each in compared]
-    means = _adjusted([each.test for each in compared])
-    ranks = _adjusted([wilcoxon_signed_rank(difference) for difference in differences])
+    ranks = adjust_tests([wilcoxon_signed_rank(difference) for difference in differences])
     return [
         {
             "a": each.a,
@@ -77,90 +68,11 @@ def comparisons(table: Scores) -> list[JSON]:
             "difference": each.test.difference.within(*SHARE_DIFFERENCE).as_json(),
             "higher": int((np.round(difference, 12) > 0).sum()),
             "lower": int((np.round(difference, 12) < 0).sum()),
-            "paired_t": mean,
-            "wilcoxon": rank,
+            "paired_t": p_values(each.test, each.adjusted_p_value),
+            "wilcoxon": p_values(*rank),
         }
-        for each, difference, mean, rank in zip(compared, differences, means, ranks, strict=True)
+        for each, difference, rank in zip(compared, differences, ranks, strict=True)
     ]
-
-
-def _adjusted(tests: Sequence[PairedTest]) -> list[JSON]:
-    known = np.array([test.p_value for test in tests if test.p_value is not None], dtype=float)
-    adjusted = iter(holm(known).tolist())
-    return [
-        {"p_value": None, "adjusted_p_value": None, "reason": test.reason}
-        if test.p_value is None
-        else {"p_value": test.p_value, "adjusted_p_value": next(adjusted)}
-        for test in tests
-    ]
-
-
-def estimates(table: Scores, sampled: bool | None) -> JSON:
-    """Return by system the estimates of people, of the judge (uncorrected), and of both together.
-
-    People's labels are decided unit by unit. Queries on which people tie on every unit have no
-    value, and do not count as judged by the judge alone.
-
-    `sampled` says whether the queries that people labelled are a random sample of all (None:
-    unknown). If they are not, or if the judge alone labelled no query, there is no
-    prediction-powered estimate. Scores are shares, so means and intervals are cut to 0 to 1.
-    `judge` is the first judge by name, and `judges` are all judges if there are several.
-    """
-    judges = table.labels.columns("judge")
-    found: JSON = {}
-    for system, items in systems_of(table.frame).items():
-        people = _query_means(table.majority[items], table.queries[items])
-        asked = np.isfinite(_query_means(table.people[items], table.queries[items]))
-        each = {
-            table.labels.raters[n].name: _with_judge(table, n, items, people, asked, sampled)
-            for n in judges
-        }
-        if each:
-            first = next(iter(each.values()))
-            found[system] = first if len(each) == 1 else {**first, "judges": each}
-    return found
-
-
-def _with_judge(
-    table: Scores, judge: int, items: Ints, people: Floats, asked: Bools, sampled: bool | None
-) -> JSON:
-    scores = table.values[items, judge]
-    judged = _query_means(scores, table.queries[items])
-    labelled = np.isfinite(people)
-    only = judged[~asked & np.isfinite(judged)]
-    powered, worth = _powered(people[labelled], judged[labelled], only, sampled)
-    return {
-        "humans": people_only_mean(people[np.isfinite(people)]).within(*SHARE).as_json(),
-        "judge": mean_by_cluster(scores, table.queries[items], "mean over items, uncorrected")
-        .within(*SHARE)
-        .as_json(),
-        "prediction_powered": powered.within(*SHARE).as_json(),
-        "effective_labels": worth,
-        "judge_name": table.labels.raters[judge].name,
-    }
-
-
-def _powered(
-    human: Floats, judge: Floats, only: Floats, sampled: bool | None
-) -> tuple[Estimate, float | None]:
-    if len(human) and not len(only):
-        return undefined(PEOPLE_ALONE, len(human), POWERED), None
-    if np.isnan(judge).any():
-        reason = f"the judge has no score on {int(np.isnan(judge).sum())} of the labelled queries"
-        return undefined(reason, len(human), POWERED), None
-    if not sampled:
-        reason = "the queries that people labelled are not a random sample (see --human-share)"
-        return undefined(reason, len(human), POWERED), None
-    return prediction_powered_mean(human, judge, only), effective_labels(human, judge, only)
-
-
-def _query_means(values: Floats, queries: Ints) -> Floats:
-    """Return the mean of each query's scores, NaN without one."""
-    names, index = np.unique(queries, return_inverse=True)
-    there = np.isfinite(values)
-    sums = np.bincount(index, np.where(there, values, 0.0), minlength=len(names))
-    sizes = np.bincount(index, there, minlength=len(names))
-    return np.divide(sums, sizes, out=np.full(len(names), np.nan), where=sizes > 0)
 
 
 ANSWERS = {"yes", "no"}
@@ -172,7 +84,7 @@ def scores(
     frame: Frame,
     resamples: int | None,
     seed: int,
-    sampled: bool | None,
+    sampled: PeopleSample | None,
     comparable: Collection[str] | None = None,
 ) -> JSON:
     """Return the scores that the frame's variables allow. `sampled`: see `estimates`.
@@ -214,7 +126,7 @@ def _block(
     table: Scores,
     resamples: int | None,
     seed: int,
-    sampled: bool | None,
+    sampled: PeopleSample | None,
     comparable: Collection[str] | None,
 ) -> JSON:
     both = table if comparable is None else table.only(comparable)
@@ -230,6 +142,7 @@ def _block(
         "majority": _majority(table),
         "comparisons": comparisons(table),
         **_pairs(table, compare),
+        "order": system_order(table, both, how, sampled),
         "correlation": _correlations(both, compare),
         "estimate": estimates(both, sampled),
     }
@@ -279,8 +192,7 @@ def _majority(table: Scores) -> JSON:
 
 
 def _mean(table: Scores, values: Floats, items: Ints, method: str) -> JSON:
-    """Return the mean score of some items, a share whose interval is cut to shares."""
-    return mean_by_cluster(values[items], table.queries[items], method).within(*SHARE).as_json()
+    return mean_share(table, values, items, method).as_json()
 
 
 def _pairs(table: Scores, compare: Callable[[Floats, Floats], JSON]) -> JSON:

@@ -7,25 +7,20 @@ bands (`sentence.HINTS`). Nothing is computed here, so a verdict can be checked 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import isclose
 
-from ..data.resampling import MEAN
-from ..document import DASH, PLAIN, count, rounded
+from ..document import PLAIN, count, rounded
 from ..types import JSON
+from .score_sentences import score_sentences
 from .sentence import (
     AGREEMENT,
     ALIKE,
     BANDS,
     BELOW_CHANCE,
-    BEST,
     DIGITS,
     ERROR_BANDS,
     ERRORS,
     GAP,
     NO_ERRORS,
-    NO_RANKS,
-    RANK_BANDS,
-    RANKS,
     TEST,
     Part,
     Path,
@@ -40,7 +35,6 @@ from .words import Words, words_of
 
 YES, NO = "yes", "no"
 MOST_CELLS = 2
-SURE = 0.05
 THIN = 30
 
 
@@ -68,7 +62,7 @@ def verdict(raters: Sequence[JSON], variables: JSON, scores: JSON, chosen: int =
     of_scores = {
         name: found
         for name, of in scores.items()
-        if labelled and any((found := _of_score(of, name)).values())
+        if labelled and any((found := score_sentences(of, name)).values())
     }
     sample = {"sample": _about_chosen_items(chosen).as_json()} if chosen else {}
     return {**sample, "variables": of_variables, "scores": of_scores}
@@ -396,74 +390,3 @@ def _of_categories(
         detail = f" ({_units(block, wrong[people, own])})"
         parts.append(Part(detail, key, ((people, own),)))
     return Sentence(question, "Some categories", "fair", parts)
-
-
-def _of_score(of: JSON, name: str) -> JSON:
-    best = _best(of, name)
-    judges = {who: _ranking(of, name, who).as_json() for who in of.get("correlation", ())}
-    return {**({"best": best.as_json()} if best else {}), "judges": judges}
-
-
-def _best(of: JSON, name: str) -> Sentence | None:
-    """State which system people score highest, and whether it is clearly above the second."""
-    systems = {system: raters.get(MEAN) for system, raters in of.get("systems", {}).items()}
-    means = {system: mean["value"] for system, mean in systems.items() if mean}
-    known = {system: value for system, value in means.items() if value is not None}
-    order = sorted(known, key=lambda system: (-known[system], system))
-    if len(order) < 2:
-        return None
-    first, second = order[:2]
-    alike = sum(isclose(value, known[first], abs_tol=1e-9) for value in known.values())
-    if alike > 1:
-        # Tied systems are in order of name, which is meaningless.
-        score = f"{name} {rounded(known[first], DIGITS)} by the mean of people"
-        whose = Part(f", equal for {count(alike, 'system')}", ("scores", name, "comparisons"))
-        shared = (Part(score, ("scores", name, "systems", first)), whose)
-        return Sentence("Which system is best?", "Not one alone", "open", shared, BEST)
-    pairs = of.get("comparisons", ())
-    pair = next((each for each in pairs if {each["a"], each["b"]} == {first, second}), None)
-    if pair is None or pair["difference"]["value"] is None:
-        return None
-    found, p = pair["difference"], pair["paired_t"]["adjusted_p_value"]
-    if pair["a"] != first:
-        found = reverse_difference(found)
-    sure = p is not None and p < SURE and found["value"] > 0
-    detail = f"{name} {rounded(known[first], DIGITS)} by the mean of people"
-    why = f"p {_p(p)} after Holm" if p is not None else pair["paired_t"].get("reason", "")
-    tests = count(len(pairs), "pair")
-    parts = (
-        Part(detail, ("scores", name, "systems", first)),
-        Part(f"; {number(found)} above {second or DASH}", ("scores", name, "comparisons")),
-        Part(f", {why} over {tests}" if p is not None else f", {why}"),
-    )
-    words = f"{first or DASH}, {'clearly' if sure else 'but not clearly'}"
-    return Sentence("Which system is best?", words, "good" if sure else "open", parts, BEST)
-
-
-def reverse_difference(difference: JSON) -> JSON:
-    """Return a difference with the sign reversed."""
-    value, low, high = (difference[name] for name in ("value", "low", "high"))
-    ends = {"low": None, "high": None} if low is None else {"low": -high, "high": -low}
-    return {**difference, "value": None if value is None else -value, **ends}
-
-
-def _p(value: float) -> str:
-    return "< 0.01" if value < 0.01 else f"{value:.{DIGITS}f}"
-
-
-def _ranking(of: JSON, name: str, judge: str) -> Sentence:
-    """State whether the judge's scores order answers as people's do."""
-    question = f"Does {judge} rank answers as people do?"
-    found = of["correlation"][judge]["mean"]["spearman"]
-    key = ("scores", name, "correlation", judge, "mean", "spearman")
-    if found["value"] is None:
-        return Sentence(question, "Not known", "open", (Part(found["reason"], key),))
-    words, tone = band(found["value"], RANK_BANDS, NO_RANKS)
-    pairs = [pair["spearman"]["value"] for pair in of.get("pairs", ())]
-    known = [value for value in pairs if value is not None]
-    parts = [Part(f"ρ {number(found)} of {name} over {count(found['n'], 'answer')}", key)]
-    if known:
-        parts.append(
-            Part(f", people {sum(known) / len(known):.{DIGITS}f}", ("scores", name, "pairs"))
-        )
-    return Sentence(question, words, tone, parts, RANKS)

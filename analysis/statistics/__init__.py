@@ -56,7 +56,12 @@ from .ceiling import (
     judge_difference,
     with_people_estimates,
 )
-from .cluster_means import design_effect, mean_by_cluster, mean_of_clusters
+from .cluster_means import (
+    design_effect,
+    difference_by_cluster,
+    mean_by_cluster,
+    mean_of_clusters,
+)
 from .coefficients import (
     Alignment,
     agreement_change,
@@ -66,7 +71,7 @@ from .coefficients import (
     table_estimates,
 )
 from .components import Components, Decision, decisions, variance_components
-from .correlation import correlation_estimates, kendall, pearson, spearman
+from .correlation import correlation_estimates, kendall, pearson, spearman, tau_ap
 from .curves import (
     Bin,
     Calibration,
@@ -83,14 +88,18 @@ from .estimate import (
     SHARE,
     SHARE_DIFFERENCE,
     STATISTICS,
+    UNBOUNDED,
+    Bounds,
     Estimate,
     Statistic,
     undefined,
 )
 from .families import FamilyDifferences, family_differences
+from .median import median_interval
 from .paired import (
     Comparison,
     PairedTest,
+    adjust_tests,
     compare_systems,
     holm,
     paired_t,
@@ -121,12 +130,7 @@ from .ppi import (
     prediction_powered_mean_unequal,
     prediction_powered_ratio,
 )
-from .proportion import (
-    clopper_pearson_interval,
-    median_interval,
-    proportion,
-    wilson_interval,
-)
+from .proportion import clopper_pearson_interval, proportion, wilson_interval
 from .resampling import (
     MINIMUM_CLUSTERS,
     Bootstrap,
@@ -152,6 +156,7 @@ from .spans import (
     token_codes,
     unitising_alpha,
 )
+from .system_order import OrderedPairs, order_agreement, order_chance, order_gap, ordered_pairs
 from .tally import Resamples, Tally, cluster_weights, kinds_of
 
 __all__ = [
@@ -162,12 +167,14 @@ __all__ = [
     "SHARE",
     "SHARE_DIFFERENCE",
     "STATISTICS",
+    "UNBOUNDED",
     "Alignment",
     "AltTest",
     "AnnotatorTest",
     "Bin",
     "Bools",
     "Bootstrap",
+    "Bounds",
     "Calibration",
     "CategoryCalibration",
     "ComparedJudges",
@@ -182,6 +189,7 @@ __all__ = [
     "Interval",
     "Ints",
     "Level",
+    "OrderedPairs",
     "PairCounts",
     "PairedTest",
     "Plan",
@@ -197,6 +205,7 @@ __all__ = [
     "WithOthers",
     "accuracy",
     "accuracy_of",
+    "adjust_tests",
     "agreement_change",
     "agreement_estimates",
     "alignment_estimates",
@@ -224,6 +233,7 @@ __all__ = [
     "dawid_skene",
     "decisions",
     "design_effect",
+    "difference_by_cluster",
     "each_with_others",
     "effective_items",
     "effective_labels",
@@ -258,6 +268,10 @@ __all__ = [
     "median_interval",
     "more_queries",
     "more_raters",
+    "order_agreement",
+    "order_chance",
+    "order_gap",
+    "ordered_pairs",
     "overlap_f1",
     "pair_counts",
     "pair_estimates",
@@ -287,6 +301,7 @@ __all__ = [
     "system_rank_correlation",
     "table_estimates",
     "tabulate_against",
+    "tau_ap",
     "threshold_sweep",
     "token_alpha",
     "token_codes",

@@ -99,8 +99,8 @@ def normal_below(z: Floats) -> Floats:
     return p
 
 
-def t_quantile(p: float, df: int) -> float:
-    """Return the p-quantile of Student's t with df degrees of freedom."""
+def t_quantile(p: float, df: float) -> float:
+    """Return the p-quantile of Student's t with df degrees of freedom, not necessarily whole."""
     return float(special.stdtrit(df, p))
 
 

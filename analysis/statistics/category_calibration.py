@@ -9,7 +9,7 @@ import numpy as np
 from .arrays import Bools, Floats, Ints
 from .cluster_means import mean_by_cluster
 from .curves import BINS, Bin, calibration
-from .estimate import Estimate
+from .estimate import SHARE, Bounds, Estimate
 from .resampling import Draws, Interval
 
 ROUNDING = 1e-6
@@ -44,7 +44,7 @@ def category_calibration(
     The Brier score is the mean of sum_k (p_k - y_k)^2, from 0 to 2 (Brier 1950). With `ordered`
     categories there is also the ranked probability score: the mean of sum_k (P_k - Y_k)^2 / (K - 1)
     over cumulative shares P and Y, from 0 to 1 (Epstein 1969). It penalises a distant category more
-    than a near one. Both scores have t intervals clustered by query. Expected calibration error and
+    than a near one. Both scores have intervals clustered by query. Expected calibration error and
     reliability are those of `calibration`, applied to the most probable category and whether people
     chose it (Guo and others 2017). Units without probabilities (NaN) or a label (-1) are left out.
     Raises ValueError if the probabilities of a unit are negative or do not sum to 1.
@@ -67,14 +67,14 @@ def category_calibration(
         interval=interval,
     )
     squares = ((p - y) ** 2).sum(axis=1)
-    brier = _mean(squares, there, clusters, "Brier score of all categories").within(0.0, 2.0)
+    brier = _mean(squares, there, clusters, "Brier score of all categories", (0.0, 2.0))
     ranked = None
     if ordered and k > 1:
         far = ((p - y).cumsum(axis=1)[:, :-1] ** 2).sum(axis=1) / (k - 1)
-        ranked = _mean(far, there, clusters, "ranked probability score").within(0.0, 1.0)
+        ranked = _mean(far, there, clusters, "ranked probability score", SHARE)
     error = of_best.expected_calibration_error
     return CategoryCalibration(brier, ranked, error, of_best.reliability)
 
 
-def _mean(values: Floats, there: Bools, clusters: Ints, method: str) -> Estimate:
-    return mean_by_cluster(np.where(there, values, np.nan), clusters, method)
+def _mean(values: Floats, there: Bools, clusters: Ints, method: str, bounds: Bounds) -> Estimate:
+    return mean_by_cluster(np.where(there, values, np.nan), clusters, method, bounds)

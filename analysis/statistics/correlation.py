@@ -1,4 +1,4 @@
-"""Pearson, Spearman and Kendall correlations of two scores, with intervals over clusters.
+"""Correlations of two scores, with intervals over clusters, and of two rankings.
 
 A unit with weight 2 counts like two equal units. If a score is constant, the result is NaN.
 """
@@ -133,6 +133,53 @@ def _sum_by(weight: Floats, index: Ints) -> Floats:
     order = np.argsort(index, kind="stable")
     starts = np.flatnonzero(np.diff(index[order], prepend=-1))
     return np.add.reduceat(weight[..., order], starts, axis=-1)
+
+
+def tau_ap(reference: Floats, ranking: Floats) -> Value:
+    """Return tau_AP of a ranking with the true order: scores (..., S) of S systems, high first.
+
+    Go down the ranking from its second place. p is the mean over these places of the share of the
+    systems above a place that the reference, too, puts above the place's own system. Then
+
+        tau_AP = 2 p - 1,
+
+    1 for the reference's order, and -1 for its reverse. Mistakes near the top weigh more than in
+    Kendall's tau (Yilmaz, Aslam and Robertson 2008), and the two arguments cannot be exchanged.
+
+    Systems that the ranking ties may stand in any order, and sums and places are means over all
+    orders: a ranking without any order has 0. Pairs that the reference ties do not count, and
+    neither does a place without a counted system above it. Without ties in the reference this is
+    tau_AP,a of Urbano and Marrero (2017). Scores that differ only after the twelfth decimal are
+    tied. NaN if the reference ties all systems, or if a score is NaN.
+    """
+    shape = np.broadcast_shapes(reference.shape, ranking.shape)
+    truth, own = (
+        np.broadcast_to(each, shape).reshape(-1, shape[-1]) for each in (reference, ranking)
+    )
+    step = max(1, BLOCK // max(1, shape[-1] ** 2))
+    blocks = [slice(start, start + step) for start in range(0, max(1, len(truth)), step)]
+    found = np.concatenate([_tau_ap_of_rows(truth[rows], own[rows]) for rows in blocks])
+    return unbatch(found.reshape(shape[:-1]))
+
+
+def _tau_ap_of_rows(reference: Floats, ranking: Floats) -> Floats:
+    truth, own = (
+        np.sign(np.round(scores[:, None, :] - scores[:, :, None], DECIMALS))
+        for scores in (reference, ranking)
+    )
+    above, level = ((own == sign) & (truth != 0) for sign in (1, 0))
+    before, beside = above.sum(axis=-1), level.sum(axis=-1)
+    agree, agree_beside = ((truth * which).sum(axis=-1) for which in (above, level))
+    # 0 to all of the `beside` systems at the same level come first, each with the same chance.
+    sums = np.concatenate([[0.0], np.cumsum(1 / np.arange(1.0, truth.shape[-1] + 1))])
+    inverse = sums[before + beside] - sums[np.maximum(before - 1, 0)]
+    places = beside + (before > 0)
+    mean = np.divide(agree_beside, beside, out=np.zeros(beside.shape), where=beside > 0)
+    shares = (agree * inverse + mean * (places - before * inverse)) / (beside + 1)
+    found = ratio(shares.sum(axis=-1), (places / (beside + 1)).sum(axis=-1))
+    known = np.isfinite(reference).all(axis=-1) & np.isfinite(ranking).all(axis=-1)
+    # Without the sign of a zero.
+    return np.where(known, found + 0.0, np.nan)
 
 
 FUNCTIONS: dict[Correlation, tuple[Callable[[Floats, Floats, Floats], Value], str]] = {

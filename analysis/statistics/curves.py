@@ -11,7 +11,7 @@ from .cluster_means import mean_by_cluster
 from .estimate import SHARE, Estimate, undefined
 from .informative import informative_of_each, informative_shares
 from .resampling import Bootstrap, Draws, Interval, OfWeights
-from .tally import Tally
+from .tally import Tally, effective_number
 
 BINS = 10
 #: The largest number of points of a curve. The areas under curves use all scores.
@@ -55,7 +55,7 @@ def calibration(
 ) -> Calibration:
     """Compare probabilities (U,) with people's 1 and 0 (U,), in bins of about equally many units.
 
-    The Brier score is the mean of (p - y)^2, with a t interval clustered by queries (Brier 1950).
+    The Brier score is the mean of (p - y)^2, with an interval clustered by queries (Brier 1950).
     The expected calibration error is the sum over bins of n_b/n * |mean p - mean y| (Naeini and
     others 2015).
 
@@ -72,7 +72,7 @@ def calibration(
     p, y = probabilities[there], outcomes[there].astype(float)
     if len(p) and (p.min() < 0 or p.max() > 1):
         raise ValueError("a probability lies between 0 and 1; scale the scores first")
-    brier = mean_by_cluster((p - y) ** 2, clusters[there], "Brier score").within(*SHARE)
+    brier = mean_by_cluster((p - y) ** 2, clusters[there], "Brier score", SHARE)
     place = equal_count_bins(p, bins)
     size = int(place.max(initial=-1)) + 1
     member = (place[:, None] == np.arange(size)).astype(float)
@@ -136,6 +136,7 @@ def _share_of(bootstrap: Bootstrap, place: int, size: int, units: int) -> Estima
         "share of yes",
         clusters=int(np.count_nonzero(of)),
         informative=informative_shares(yes, of),
+        effective=effective_number(of),
     ).within(*SHARE)
 
 

@@ -9,6 +9,9 @@ import numpy as np
 
 #: The largest excess over a range that counts as a rounding error.
 ROUNDING = 1e-9
+#: The least and the largest value that a figure can have.
+Bounds = tuple[float, float]
+UNBOUNDED: Bounds = (-math.inf, math.inf)
 #: The ranges of shares, of differences of shares, of coefficients and of their differences.
 SHARE = (0.0, 1.0)
 SHARE_DIFFERENCE = (-1.0, 1.0)
@@ -57,6 +60,11 @@ class Estimate:
             return within
         limits = " and ".join(f"{x:g}" for x in (least, most) if math.isfinite(x))
         return replace(within, method=f"{self.method}; cut at {limits}")
+
+    @property
+    def why_no_interval(self) -> str:
+        """The reason for no interval, from the method; empty if there is an interval."""
+        return self.method.partition("no interval: ")[2]
 
     def as_json(self) -> dict[str, object]:
         """Return the object of the report; `reason` appears only if the value is null."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .arrays import Bools, Floats, Ints, Value, ratio, unbatch, unique_integers
-from .cluster_means import mean_by_cluster
+from .cluster_means import difference_by_cluster
 from .estimate import Estimate, undefined
 from .resampling import Bootstrap, Draws, Interval
 from .tally import Tally
@@ -58,7 +58,7 @@ def family_differences(
     sides = {name: there & side for name, side in (("own", own), ("others", others))}
     whys = {"own": NO_OWN, "others": NO_OTHERS}
     means = {
-        name: mean_by_cluster(difference[side], clusters[side], f"mean of {LESS}, clustered")
+        name: difference_by_cluster(difference[side], clusters[side], f"mean of {LESS}, clustered")
         if side.any()
         else undefined(whys[name], 0, f"mean of {LESS}, clustered")
         for name, side in sides.items()
@@ -72,7 +72,9 @@ def _tally(difference: Floats, sides: Mapping[str, Bools], clusters: Ints) -> Ta
     """Tally the sum of the differences and the number of units of each side, by cluster."""
     known = np.where(np.isfinite(difference), difference, 0.0)
     columns = [column for side in sides.values() for column in (known * side, side)]
-    return Tally.of_sums(np.column_stack(columns).astype(float), clusters)
+    return Tally.of_sums(
+        np.column_stack(columns).astype(float), clusters, np.logical_or(*sides.values())
+    )
 
 
 def _preference(bootstrap: Bootstrap, sides: Mapping[str, Bools], clusters: Ints) -> Estimate:

@@ -28,11 +28,14 @@ import numpy as np
 from scipy import sparse
 
 from .arrays import Floats, Ints
+from .resampling import FEWEST_DIFFERING
 from .tally import Tally
 
 #: The number of labels (for correlations, of units) other than the commonest that make a query
 #: informative for several raters together. It is not 1, since a single such label is often a slip.
 SEVERAL = 2
+#: Values nearer to each other are equal, since sums of decimal fractions are not exact.
+ROUNDING = 1e-9
 
 
 def count_informative(tally: Tally, others: Floats, labels: Floats, least: int = 1) -> int:
@@ -80,6 +83,27 @@ def informative_shares(parts: Floats, wholes: Floats) -> int:
         for held in (parts, wholes - parts)
     ]
     return min(int(np.count_nonzero(there)), *found)
+
+
+def count_differing(values: Floats) -> int:
+    """Count the values (n,) that differ from the commonest one."""
+    times = np.unique(np.round(values / ROUNDING), return_counts=True)[1]
+    return len(values) - int(times.max(initial=0))
+
+
+def too_few_differ(differences: Floats, who: str) -> str:
+    """Explain that there is no interval, since the two differ on too few queries; or empty.
+
+    `differences` (n,) or (n, k) are those of each query, and `who` names the two that are compared.
+    """
+    apart = np.abs(differences) > ROUNDING
+    differing = int(np.count_nonzero(apart if apart.ndim == 1 else apart.any(axis=1)))
+    if differing >= FEWEST_DIFFERING:
+        return ""
+    return (
+        f"no interval: {who} differ on {differing} of {len(differences)} queries, at least "
+        f"{FEWEST_DIFFERING} must"
+    )
 
 
 def _of_column(tally: Tally, column: Ints | Floats, least: int) -> int:

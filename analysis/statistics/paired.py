@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import erfc, sqrt
 from typing import Literal
 
 import numpy as np
 
-from .arrays import Bools, Floats, Ints, Value, ratio, unbatch
-from .cluster_means import mean_by_cluster, sums_by_cluster
+from .arrays import Bools, Floats, Ints, Value, ratio, t_below, t_quantile, unbatch
+from .cluster_means import difference_by_cluster, sums_by_cluster
+from .correlation import tau_ap
 from .estimate import COEFFICIENT, Estimate, undefined
-from .resampling import Bootstrap, Draws, Interval
+from .resampling import LEVEL, MINIMUM_CLUSTERS, Bootstrap, Draws, Interval
 from .tally import Tally
 
 #: Above this number of differences the normal approximation replaces the exact test.
 EXACT_UP_TO = 200
 #: Up to this number of differences all combinations of signs are enumerated.
 ENUMERATED_UP_TO = 13
-RankCorrelation = Literal["kendall", "spearman"]
+RankCorrelation = Literal["kendall", "spearman", "tau_ap"]
 #: Means are compared to this many decimals, since sums of decimal fractions are not exact.
 DECIMALS = 12
 
@@ -42,7 +43,7 @@ def wilcoxon_signed_rank(differences: Floats) -> PairedTest:
     is taken over all combinations of signs of the observed ranks. Above that, it comes from the
     normal approximation.
     """
-    difference = mean_by_cluster(differences, np.arange(len(differences)), "mean difference")
+    difference = difference_by_cluster(differences, np.arange(len(differences)))
     kept = _other_than_zero(differences)
     if len(kept) == 0:
         reason = "no difference is other than zero"
@@ -61,7 +62,7 @@ def sign_flip(differences: Floats, resamples: int = 10_000, seed: int = 0) -> Pa
     of such combinations among `resamples` random ones (Phipson and Smyth 2010).
     """
     kept = differences[np.isfinite(differences)]
-    difference = mean_by_cluster(kept, np.arange(len(kept)), "mean difference")
+    difference = difference_by_cluster(kept, np.arange(len(kept)))
     if not kept.any():
         return PairedTest(difference, None, "sign flips", "no difference is other than zero")
     n = len(kept)
@@ -87,18 +88,23 @@ def _extreme(signs: Floats, differences: Floats) -> Bools:
 def paired_t(a: Floats, b: Floats, clusters: Ints) -> PairedTest:
     """Test the query means of a - b by t, two-sided; items (n,) belong to the queries `clusters`.
 
-    Every query has the same weight. Items without one of the two values (NaN) are left out.
+    Every query has the same weight. Items without one of the two values (NaN) are left out. If ten
+    or more queries have no interval, since fewer than five differ from the rest, there is no
+    p-value either.
     """
     there = np.isfinite(a - b)
     sums, sizes = sums_by_cluster((a - b)[there], clusters[there])
     means = sums / sizes
-    difference = mean_by_cluster(means, np.arange(len(means)), "mean difference of queries")
+    difference = difference_by_cluster(means, np.arange(len(means)), "mean difference of queries")
     if len(means) < 2 or np.ptp(means) == 0:
         reason = "fewer than two queries" if len(means) < 2 else "all differences are equal"
         return PairedTest(difference, None, "paired t by query", reason)
-    from scipy import stats
-
-    return PairedTest(difference, float(stats.ttest_1samp(means, 0).pvalue), "paired t by query")
+    if len(means) >= MINIMUM_CLUSTERS and difference.low is None:
+        return PairedTest(difference, None, "paired t by query", difference.why_no_interval)
+    # SciPy's own function takes a hundred times as long, and many systems have many pairs.
+    t = abs(means.mean()) / (means.std(ddof=1) / sqrt(len(means)))
+    p = float(2 * t_below(-t, len(means) - 1))
+    return PairedTest(difference, p, "paired t by query")
 
 
 def signed_rank_below(differences: Floats) -> float:
@@ -171,20 +177,59 @@ class Comparison:
 
 
 def compare_systems(scores: Floats, names: Sequence[str]) -> list[Comparison]:
-    """Compare every pair of systems by paired t tests with Holm's adjustment.
+    """Compare every pair of systems by paired t tests with Holm's adjustment of p and interval.
 
     `scores` (Q, S) are those of S systems on Q queries, NaN = none. The adjustment is for the
-    number of pairs whose test is defined.
+    number of pairs whose test is defined (`adjust_tests`).
     """
     queries = np.arange(len(scores))
     pairs = list(combinations(range(len(names)), 2))
-    tests = [paired_t(scores[:, a], scores[:, b], queries) for a, b in pairs]
-    known = np.array([t.p_value for t in tests if t.p_value is not None], float)
-    adjusted = iter(holm(known).tolist())
+    tests = adjust_tests([paired_t(scores[:, a], scores[:, b], queries) for a, b in pairs])
     return [
-        Comparison(names[a], names[b], test, None if test.p_value is None else next(adjusted))
-        for (a, b), test in zip(pairs, tests, strict=True)
+        Comparison(names[a], names[b], test, adjusted)
+        for (a, b), (test, adjusted) in zip(pairs, tests, strict=True)
     ]
+
+
+def adjust_tests(tests: Sequence[PairedTest]) -> list[tuple[PairedTest, float | None]]:
+    """Adjust the p-values of paired tests of one family by Holm, and their intervals alike.
+
+    If a test's adjusted p-value is k times its own, its interval has the level 1 - .05/k. Hence an
+    interval by the same test excludes 0 exactly if the adjusted p-value is below .05. Tests without
+    a p-value do not count. Differences are means of n queries, and t has n - 1 degrees of freedom.
+    """
+    known = np.array([test.p_value for test in tests if test.p_value is not None], float)
+    found = iter(zip(holm(known).tolist(), _holm_factors(known).tolist(), strict=True))
+    made: list[tuple[PairedTest, float | None]] = []
+    for test in tests:
+        if test.p_value is None:
+            made.append((test, None))
+            continue
+        adjusted, factor = next(found)
+        made.append((replace(test, difference=_widened(test.difference, factor)), adjusted))
+    return made
+
+
+def _widened(made: Estimate, factor: float) -> Estimate:
+    """Return a mean with its 95 % t interval widened to the level 1 - .05/factor."""
+    if made.value is None or made.low is None or made.high is None or factor <= 1:
+        return made
+    tail, freedom = (1 - LEVEL) / 2, made.n - 1
+    wider = t_quantile(1 - tail / factor, freedom) / t_quantile(1 - tail, freedom)
+    half = wider * (made.high - made.low) / 2
+    level = f"{100 * (1 - (1 - LEVEL) / factor):.2f} %"
+    method = f"{made.method}, widened to {level} by Holm's adjustment"
+    return replace(made, low=made.value - half, high=made.value + half, method=method)
+
+
+def _holm_factors(p_values: Floats) -> Floats:
+    """Return the number k >= 1 by which Holm multiplies each p-value (m,), not limited to p = 1."""
+    order = np.argsort(p_values, kind="stable")
+    times, ordered = np.arange(len(p_values), 0.0, -1), p_values[order]
+    steps = np.maximum.accumulate(times * ordered)
+    factors = np.empty(len(p_values))
+    factors[order] = np.divide(steps, ordered, out=times.copy(), where=ordered > 0)
+    return factors
 
 
 def holm(p_values: Floats) -> Floats:
@@ -212,23 +257,23 @@ def system_rank_correlation(
 
     `people` and `judge` (Q, S) are scores on Q queries, NaN = none.
 
-    The correlation (Kendall's tau-b or Spearman's rho) is that of the systems' means over queries.
+    The correlation (Kendall's tau-b, Spearman's rho, or `tau_ap` with people's order as the
+    reference) is that of the systems' means over queries.
     People's means are over the queries that people scored, and the judge's over those that it
     scored. Whole queries are resampled. Few systems give few possible values, so that the interval
     is coarse.
     """
     n = people.shape[1]
-    name = "Kendall's tau-b" if function == "kendall" else "Spearman's rank correlation"
+    correlate, name = OF_ROWS[function]
     method = f"{name} of the means of {n} systems"
     if n < 3:
         return undefined("fewer than three systems", n, method)
     sums = np.concatenate([sums_and_counts(people), sums_and_counts(judge)], axis=1)
     bootstrap = Bootstrap(Tally.of_sums(sums, np.arange(len(sums))), draws, seed, interval)
-    correlate = kendall_of_rows if function == "kendall" else spearman_of_rows
 
     def statistic(weights: Floats) -> Value:
         x, sizes_x, y, sizes_y = np.split(weights, 4, axis=-1)
-        return unbatch(correlate(_means(x, sizes_x), _means(y, sizes_y)))
+        return unbatch(np.asarray(correlate(_means(x, sizes_x), _means(y, sizes_y))))
 
     reason = "the systems' means are all equal, or a system has no scores"
     queries = int((np.isfinite(people).any(axis=1) & np.isfinite(judge).any(axis=1)).sum())
@@ -251,6 +296,13 @@ def spearman_of_rows(x: Floats, y: Floats) -> Floats:
     centre = (x.shape[-1] + 1) / 2
     rx, ry = (stats.rankdata(s, axis=-1, nan_policy="propagate") - centre for s in (x, y))
     return ratio((rx * ry).sum(axis=-1), np.sqrt((rx**2).sum(axis=-1) * (ry**2).sum(axis=-1)))
+
+
+OF_ROWS: dict[RankCorrelation, tuple[Callable[[Floats, Floats], Value], str]] = {
+    "kendall": (kendall_of_rows, "Kendall's tau-b"),
+    "spearman": (spearman_of_rows, "Spearman's rank correlation"),
+    "tau_ap": (tau_ap, "tau_AP, with people's order as the reference,"),
+}
 
 
 def sums_and_counts(scores: Floats) -> Floats:

@@ -395,7 +395,7 @@ def crowd_ceiling_estimates(
             _percent(pairs, codes) if name == "percent" else _kappa(pairs, codes)
         )
         queries = len(unique_integers(clusters[shared])[0])
-        tally = Tally.of_sums(slopes[:, None], clusters)
+        tally = Tally.of_sums(slopes[:, None], clusters, shared)
         informative = _informative(codes[shared], clusters[shared], k)
         bootstrap = Bootstrap(tally, draws, seed, interval, informative)
         of = partial(_on_resamples, value)

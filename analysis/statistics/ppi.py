@@ -6,6 +6,11 @@ with all denominators 1. `human` and `judge` (n,) belong to the n queries that p
 the same order, and `judge_only` (N,) to the others. The labelled queries must be a random sample of
 all. If they had unequal chances, for instance because difficult queries are labelled more often,
 the chances must be known.
+
+The interval of a mean between two finite `bounds`, such as a share, is that of `bounded_interval`
+for the estimate's variance. Without bounds it is value +- t_(n-1) * root(variance). A correction
+has no interval if the judge differs from people on fewer than five labelled queries: errors that
+happen not to show in the labelled queries would make it much too narrow.
 """
 
 from __future__ import annotations
@@ -13,8 +18,9 @@ from __future__ import annotations
 import numpy as np
 
 from .arrays import Floats, ratio, t_quantile
-from .estimate import Estimate, defined, undefined
-from .informative import informative_shares
+from .cluster_means import bounded_interval
+from .estimate import UNBOUNDED, Bounds, Estimate, defined, undefined
+from .informative import ROUNDING, informative_shares, too_few_differ
 from .resampling import (
     FEWEST_INFORMATIVE,
     MINIMUM_CLUSTERS,
@@ -24,29 +30,36 @@ from .resampling import (
     resamples_of,
     too_few,
     too_few_informative,
+    too_unequal,
 )
+from .tally import effective_number
 
 #: The reason for no estimate if people labelled every query that the judge labelled.
 PEOPLE_ALONE = "no query is judged without people's labels: the figure is people's own"
 UNKNOWN = "the chance to be labelled is not known for every labelled query"
+NO_VARIANCE = "no interval: the labelled queries show no variance"
 NO_DENOMINATOR = "a denominator is zero"
 
 
-def people_only_mean(human: Floats) -> Estimate:
-    """Return the mean of the labelled queries alone, with its t interval."""
-    return _t_estimate(human, _error(human), "people only")
+def people_only_mean(human: Floats, bounds: Bounds = UNBOUNDED) -> Estimate:
+    """Return the mean of the labelled queries alone, with its interval."""
+    value = float(np.mean(human)) if len(human) else 0.0
+    return _estimate(value, _error(human), human, "people only", bounds)
 
 
 def prediction_powered_mean(
-    human: Floats, judge: Floats, judge_only: Floats, lam: float | None = None
+    human: Floats,
+    judge: Floats,
+    judge_only: Floats,
+    lam: float | None = None,
+    bounds: Bounds = UNBOUNDED,
 ) -> Estimate:
     """Return the prediction-powered mean (PPI++) of human labels and a judge's, with its interval.
 
         value = lambda * mean(judge_only) + mean(human - lambda * judge)
         variance = lambda^2 * s2(judge_only)/N + s2(human - lambda * judge)/n
 
-    The interval is value +- t_(n-1) * root(variance). lambda defaults to `tuning`; 1 is plain PPI.
-    Without judge-only queries this is people's mean.
+    lambda defaults to `tuning`; 1 is plain PPI. Without judge-only queries this is people's mean.
     """
     _check(human, judge, judge_only)
     name = "PPI++" if lam is None else "PPI"
@@ -54,24 +67,51 @@ def prediction_powered_mean(
     method = f"{name}, lambda {lam:.3f}, {len(judge_only)} queries with judge labels only"
     correction = human - lam * judge
     shift = lam * float(np.mean(judge_only)) if lam else 0.0
+    value = shift + float(np.mean(correction)) if len(human) else 0.0
     variance = _error(correction) + lam**2 * _error(judge_only)
-    return _t_estimate(correction, variance, method, shift)
+    why = _too_alike(human - judge, len(judge_only))
+    return _estimate(value, variance, human, method, bounds, why)
 
 
-def fixed_collection_mean(human: Floats, judge: Floats, judge_only: Floats) -> Estimate:
+def fixed_collection_mean(
+    human: Floats, judge: Floats, judge_only: Floats, bounds: Bounds = UNBOUNDED
+) -> Estimate:
     """Return the mean over exactly these n + N queries, without a claim about other queries.
 
         value = mean of all judge scores + mean(human - judge)
         variance = (1 - n/(n+N)) * s2(human - judge)/n
 
-    Only the judge's error on the queries without people's labels remains unknown.
+    Only the judge's error on the queries without people's labels remains unknown. The interval is
+    value +- t_(n-1) * root(variance), cut at the bounds. If people labelled all queries, the mean
+    is known exactly.
     """
     _check(human, judge, judge_only)
     everything = np.concatenate([judge, judge_only])
     method = f"difference estimator over a fixed collection of {len(everything)} queries"
-    shift = float(np.mean(everything)) if len(everything) else 0.0
-    unlabelled = len(judge_only) / max(len(everything), 1)
-    return _t_estimate(human - judge, unlabelled * _error(human - judge), method, shift)
+    errors, n = human - judge, len(human)
+    if n == 0:
+        return undefined("no labelled queries", 0, method)
+    value = float(np.mean(everything)) + float(np.mean(errors))
+    return _of_collection(value, errors, errors, len(judge_only), method).within(*bounds)
+
+
+def _of_collection(
+    value: float, errors: Floats, linear: Floats, others: int, method: str
+) -> Estimate:
+    """Return an estimate over the n labelled and the other queries of a fixed collection.
+
+    `errors` (n,) or (n, 2) are those of the judge, and `linear` (n,) the same linearised.
+    """
+    n = len(errors)
+    variance = others / (n + others) * _error(linear)
+    why = too_few(n) if n < MINIMUM_CLUSTERS else _too_alike(errors, others)
+    if not why and others and variance <= ROUNDING**2:
+        why = NO_VARIANCE
+    if why:
+        return defined(value, None, n, f"{method}; {why}")
+    half = t_quantile(0.975, n - 1) * variance**0.5
+    method = f"{method}; 95 % t interval, {n} labelled queries"
+    return defined(value, (value - half, value + half), n, method)
 
 
 def tuning(human: Floats, judge: Floats, judge_only: Floats) -> float:
@@ -122,21 +162,47 @@ def _error(values: Floats) -> float:
     return float(np.var(values, ddof=1) / len(values)) if len(values) > 1 else 0.0
 
 
-def _t_estimate(values: Floats, variance: float, method: str, shift: float = 0.0) -> Estimate:
-    """Return shift + the mean of one value for each labelled query, with its t interval."""
-    n = len(values)
+def _too_alike(errors: Floats, others: int) -> str:
+    """Explain that the judge's errors (n,) or (n, 2) are too few for an interval; or empty.
+
+    Without `others`, queries that only the judge labelled, they do not matter.
+    """
+    return too_few_differ(errors, "people and judge") if others else ""
+
+
+def _estimate(
+    value: float, variance: float, human: Floats, method: str, bounds: Bounds, why: str = ""
+) -> Estimate:
+    """Return an estimate from people's labels of n queries, with the interval for its bounds.
+
+    `why` is the reason for no interval, if there is one.
+    """
+    n = len(human)
     if n == 0:
         return undefined("no labelled queries", 0, method)
-    value = shift + float(np.mean(values))
+    bounded = np.isfinite(bounds).all()
     if n < MINIMUM_CLUSTERS:
-        return defined(value, None, n, f"{method}; {too_few(n)}")
-    half = float(t_quantile(0.975, n - 1) * np.sqrt(variance))
-    method = f"{method}; 95 % t interval, {n} labelled queries"
-    return defined(value, (value - half, value + half), n, method)
+        why = too_few(n)
+    elif not why and not bounded and variance <= ROUNDING**2:
+        why = NO_VARIANCE
+    if why:
+        return defined(value, None, n, f"{method}; {why}").within(*bounds)
+    if bounded:
+        ends, size = bounded_interval(value, variance, human, n, n, bounds)
+        how = f"95 % Wilson interval, {n} labelled queries, effective size {size:.0f}"
+        return defined(value, ends, n, f"{method}; {how}").within(*bounds)
+    half = t_quantile(0.975, n - 1) * variance**0.5
+    how = f"95 % t interval, {n} labelled queries"
+    return defined(value, (value - half, value + half), n, f"{method}; {how}").within(*bounds)
 
 
 def prediction_powered_mean_unequal(
-    human: Floats, judge: Floats, chances: Floats, judge_only: Floats, lam: float | None = None
+    human: Floats,
+    judge: Floats,
+    chances: Floats,
+    judge_only: Floats,
+    lam: float | None = None,
+    bounds: Bounds = UNBOUNDED,
 ) -> Estimate:
     """Return the prediction-powered mean if queries had unequal chances of being labelled.
 
@@ -146,9 +212,9 @@ def prediction_powered_mean_unequal(
 
     where Y is people's score, F the judge's, and `labelled` is 1 or 0. `human` Y, `judge` F and
     `chances` (n,) belong to the labelled queries, and `judge_only` F (N,) to the others. Each query
-    was labelled with its own chance, independently of the others. The variance is s2(z) / (n + N),
-    and the interval uses t_(n-1) (Zrnic and Candes 2024). lambda defaults to -cov(a, b) / s2(b),
-    clipped to [0, 1], where z = a + lambda * b. Undefined if a chance is unknown (NaN) or 0.
+    was labelled with its own chance, independently of the others. The variance is s2(z) / (n + N)
+    (Zrnic and Candes 2024). lambda defaults to -cov(a, b) / s2(b), clipped to [0, 1], where
+    z = a + lambda * b. Undefined if a chance is unknown (NaN) or 0.
     """
     n, everything = len(human), len(human) + len(judge_only)
     counted = f"{len(judge_only)} queries with judge labels only"
@@ -165,11 +231,9 @@ def prediction_powered_mean_unequal(
     found = _tuned(people, gain) if lam is None else lam
     z = people + found * gain
     method = f"{method}, lambda {found:.3f}"
-    if n < MINIMUM_CLUSTERS:
-        return defined(float(z.mean()), None, n, f"{method}; {too_few(n)}")
-    half = float(t_quantile(0.975, n - 1) * z.std(ddof=1) / np.sqrt(everything))
-    method = f"{method}; 95 % t interval, {n} labelled queries"
-    return defined(float(z.mean()), (float(z.mean()) - half, float(z.mean()) + half), n, method)
+    variance = float(z.var(ddof=1)) / everything if everything > 1 else 0.0
+    why = _too_alike(human - judge, len(judge_only))
+    return _estimate(float(z.mean()), variance, human, method, bounds, why)
 
 
 def _tuned(people: Floats, gain: Floats) -> float:
@@ -194,7 +258,8 @@ def prediction_powered_ratio(
 
     `human` and `judge` (n, 2) belong to the labelled queries, `judge_only` (N, 2) to the others.
     lambda defaults to that of PPI++ for the linearised ratios; 1 is plain PPI. The interval is that
-    of a BCa bootstrap, at the level for the informative labelled queries (`informative`). Labelled
+    of a BCa bootstrap, at the level for the informative labelled queries (`informative`), or for
+    their `effective_number` by people's denominators if that is smaller. Labelled
     and other queries are resampled separately, each query in all terms at once (Angelopoulos and
     others 2023; for ratios of several samples Davison and Hinkley 1997, 5.3.2). `drawn` passes
     existing resamples: how often each labelled query and each other query is drawn, (B, n) and
@@ -211,15 +276,19 @@ def prediction_powered_ratio(
     value = float(_powered(labelled.sum(axis=0), rest.sum(axis=0), found))
     if not np.isfinite(value):
         return undefined(NO_DENOMINATOR, n, method)
-    if n < MINIMUM_CLUSTERS:
-        return defined(value, None, n, f"{method}; {too_few(n)}")
-    informative = informative_shares(*human.T)
-    if informative < FEWEST_INFORMATIVE:
-        return defined(value, None, n, f"{method}; {too_few_informative(informative, n)}")
+    effective, informative = effective_number(human[:, 1]), informative_shares(*human.T)
+    why = too_few(n) if n < MINIMUM_CLUSTERS else too_unequal(n, effective)
+    why = why or _too_alike(human - judge, others)
+    if not why and informative < FEWEST_INFORMATIVE:
+        why = too_few_informative(informative, n)
+    if why:
+        return defined(value, None, n, f"{method}; {why}")
     of_labelled, of_rest = drawn or _draw_samples(n, others, resamples_of(n, resamples), seed)
     resampled = _powered(of_labelled @ labelled, of_rest @ rest, found)
     left_out = _jackknife(labelled, rest, found, value)
-    interval = bca_interval(value, resampled, left_out, level=expanded_level(informative))
+    interval = bca_interval(
+        value, resampled, left_out, level=expanded_level(min(informative, effective))
+    )
     fewer = f", {informative} of them informative" if informative < n else ""
     how = f"95 % BCa bootstrap, {n} labelled queries{fewer}, {len(resampled)} resamples"
     return defined(value, interval, n, f"{method}; {how if interval else ONE_SIDED}")
@@ -241,12 +310,8 @@ def fixed_collection_ratio(human: Floats, judge: Floats, judge_only: Floats) -> 
         return undefined("no labelled queries", 0, method)
     if not np.isfinite(value):
         return undefined(NO_DENOMINATOR, n, method)
-    if n < MINIMUM_CLUSTERS:
-        return defined(value, None, n, f"{method}; {too_few(n)}")
-    error = np.var(linearise(human) - linearise(judge), ddof=1) / n
-    half = float(t_quantile(0.975, n - 1) * np.sqrt(error * len(judge_only) / len(everything)))
-    method = f"{method}; 95 % t interval, {n} labelled queries"
-    return defined(value, (value - half, value + half), n, method)
+    errors = linearise(human) - linearise(judge)
+    return _of_collection(value, human - judge, errors, len(judge_only), method)
 
 
 def effective_labels_of_ratio(human: Floats, judge: Floats, judge_only: Floats) -> float | None:

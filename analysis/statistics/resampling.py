@@ -38,6 +38,8 @@ FEW, RESAMPLES_OF_FEW = 30, 10_000
 FEWEST_DIFFERING = 5
 #: The number of clusters that must hold enough of the rarer labels (`count_informative`).
 FEWEST_INFORMATIVE = 5
+#: How many queries of unequal size may count as one, at most, in an interval.
+MOST_UNEQUAL = 3
 #: The most weights that are kept for the next statistic of the same tally, which take 64 MB.
 AT_ONCE = 8_000_000
 UNDEFINED = "undefined on these labels"
@@ -98,6 +100,26 @@ def estimate_from(
     return defined(value, interval, n, f"{method}; {how}")
 
 
+def too_unequal(queries: int, effective: float) -> str:
+    """Explain that there is no interval, since few queries hold most of the items; or empty.
+
+    `effective` is the `effective_number` of the queries.
+    """
+    least = max(FEWEST_INFORMATIVE, queries / MOST_UNEQUAL)
+    if effective >= least:
+        return ""
+    return (
+        f"no interval: {queries} queries of very unequal sizes count as {effective:.1f}, at least "
+        f"{least:.1f} are needed"
+    )
+
+
+def count_queries(queries: int, effective: float) -> str:
+    """Return the number of queries for a method, with their `effective_number` if it is smaller."""
+    counted = f"{queries} queries"
+    return counted if effective > queries - 0.05 else f"{counted}, {effective:.1f} by their sizes"
+
+
 def too_few(queries: int) -> str:
     """Explain that there are too few queries for an interval."""
     noun = "query" if queries == 1 else "queries"
@@ -110,12 +132,13 @@ def resamples_of(clusters: int, asked: int | None = None) -> int:
     return usual if asked is None else asked
 
 
-def expanded_level(clusters: int, level: float = LEVEL) -> float:
+def expanded_level(clusters: float, level: float = LEVEL) -> float:
     """Return the level 2 Phi(root(n/(n-1)) t((1 + level)/2, n - 1)) - 1 for n clusters.
 
     The spread of a bootstrap of n clusters is too small by the factor root((n-1)/n), and its
     percentiles are those of a normal instead of a t distribution. At this level, the percentile
-    interval of a mean is about its t interval (Hesterberg 2015). The level is 1 below two clusters.
+    interval of a mean is about its t interval (Hesterberg 2015). n need not be whole. The level is
+    1 below two clusters.
     """
     if clusters < 2:
         return 1.0
@@ -173,7 +196,8 @@ class Bootstrap:
 
     `draws` is the number of resamples, drawn with `seed`, or existing resamples of the same
     clusters. The interval `bca` is at the `expanded_level` for the number of clusters that the
-    statistic depends on, or of `informative` clusters if these are fewer. `percentile` is the plain
+    statistic depends on, of `informative` clusters, or of the `effective_number` of clusters that
+    differ in size, whichever is smallest. `percentile` is the plain
     central 95 %, for comparisons. `left_out` passes values of a single statistic without one
     cluster, in the order of the tally, if they have already been computed.
     """
@@ -216,17 +240,20 @@ class Bootstrap:
         reason: str = UNDEFINED,
         clusters: int | None = None,
         informative: int | None = None,
+        effective: float | None = None,
     ) -> Estimate:
         """Return the value of `function` on the n units, and its interval over the clusters.
 
         `clusters` is the number of clusters that the statistic depends on (default: all that hold a
         unit). Below ten, or without resamples, there is no interval, and the method says so.
-        `informative` is the number of informative clusters if it differs from the bootstrap's.
+        `informative` is the number of informative clusters if it differs from the bootstrap's, and
+        `effective` their `effective_number` if it differs from that of the tally.
         """
         held = None if informative is None else [informative]
         made = self.estimates(
-            lambda w: np.asarray(function(w))[..., None], n, method, reason, clusters, held
-        )
+            lambda w: np.asarray(function(w))[..., None],
+            n, method, reason, clusters, held, effective,
+        )  # fmt: skip
         return made[0]
 
     def estimates(
@@ -237,6 +264,7 @@ class Bootstrap:
         reason: str = UNDEFINED,
         clusters: int | None = None,
         informative: Sequence[int] | None = None,
+        effective: float | None = None,
     ) -> list[Estimate]:
         """Return an estimate for each of the S numbers of a statistic, (..., S).
 
@@ -244,15 +272,18 @@ class Bootstrap:
         """
         values = np.asarray(function(self.tally.total), float)
         queries = self.tally.clusters if clusters is None else clusters
+        # Without their own, the clusters are taken to vary in size like all of the tally.
+        number = self._number(queries) if effective is None else effective
         held = [self.informative] * len(values) if informative is None else informative
         rests = [queries if each is None else min(each, queries) for each in held]
-        whys = [self._why_none(queries, each) for each in rests]
+        whys = [self._why_none(queries, each, number) for each in rests]
         none: list[tuple[float, float] | None] = [None] * len(values)
-        ends = none if all(whys) else self._ends(function, values, rests, whys)
+        least = [min(each, number) for each in rests]
+        ends = none if all(whys) else self._ends(function, values, least, whys)
         return [
             undefined(reason, n, method)
             if is_undefined(value)
-            else defined(value, *_with_method(pair, n, method, self._how(queries, on), why))
+            else defined(value, *_with_method(pair, n, method, self._how(queries, on, number), why))
             for value, pair, on, why in zip(values, ends, rests, whys, strict=True)
         ]
 
@@ -267,22 +298,30 @@ class Bootstrap:
         interval contains the norm of the true vector if that vector is within reach.
         """
         queries = self.tally.clusters
-        on = min(informative, queries)
-        if why := self._why_none(queries, on):
+        on, number = min(informative, queries), self._number(queries)
+        if why := self._why_none(queries, on, number):
             return defined(value, None, n, f"{method}; {why}")
-        level = LEVEL if self.interval == "percentile" else expanded_level(on)
+        percentile = self.interval == "percentile"
+        level = LEVEL if percentile else expanded_level(min(on, number))
         reach = float(np.quantile(self.values(distance), level))
-        how = f"within reach of 95 % of resamples: {self._of(queries, on)}"
+        how = f"within reach of 95 % of resamples: {self._of(queries, on, number)}"
         return defined(value, (value - reach, value + reach), n, f"{method}; {how}")
 
-    def _how(self, queries: int, informative: int) -> str:
-        return f"95 % {NAMES[self.interval]} bootstrap of {self._of(queries, informative)}"
+    def _number(self, queries: int) -> float:
+        """Return the `effective_number` of some of the clusters, as if they varied like all."""
+        return queries * self.tally.effective / max(self.tally.clusters, 1)
 
-    def _of(self, queries: int, informative: int) -> str:
+    def _how(self, queries: int, informative: int, effective: float) -> str:
+        of = self._of(queries, informative, effective)
+        return f"95 % {NAMES[self.interval]} bootstrap of {of}"
+
+    def _of(self, queries: int, informative: int, effective: float) -> str:
+        # The smaller of the two numbers determines the level.
+        counted = count_queries(queries, effective if effective < informative else queries)
         fewer = f", {informative} of them informative" if informative < queries else ""
-        return f"{queries} queries{fewer}, {self.resamples} resamples"
+        return f"{counted}{fewer}, {self.resamples} resamples"
 
-    def _why_none(self, clusters: int, informative: int) -> str:
+    def _why_none(self, clusters: int, informative: int, effective: float) -> str:
         """Explain why no statistic of these clusters has an interval; empty if it may have one."""
         if clusters < MINIMUM_CLUSTERS:
             return too_few(clusters)
@@ -292,10 +331,10 @@ class Bootstrap:
             return too_alike(self.tally.differing, clusters)
         if informative < FEWEST_INFORMATIVE:
             return too_few_informative(informative, clusters)
-        return ""
+        return too_unequal(clusters, effective)
 
     def _ends(
-        self, function: OfWeights, values: Floats, clusters: Sequence[int], whys: Sequence[str]
+        self, function: OfWeights, values: Floats, clusters: Sequence[float], whys: Sequence[str]
     ) -> list[tuple[float, float] | None]:
         resampled = self.values(function)
         if self.interval == "percentile":

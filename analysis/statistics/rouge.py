@@ -78,12 +78,12 @@ def rouge_agreement(texts: Sequence[Sequence[str | None]], clusters: Ints) -> Es
     """Return the agreement of written answers: ROUGE-L F1, mean over each unit's pairs of answers.
 
     `texts` holds the answers of each unit, None if a rater gave none. `clusters` (U,) holds the
-    queries, for the t interval. Units with fewer than two answers are left out. F1 is symmetric, so
+    queries, for the interval. Units with fewer than two answers are left out. F1 is symmetric, so
     neither answer has to be the reference.
     """
     means = [_over_pairs([text for text in unit if text is not None]) for unit in texts]
     method = "ROUGE-L F1, mean over pairs of answers"
-    return mean_by_cluster(np.array(means, float), clusters, method).within(*SHARE)
+    return mean_by_cluster(np.array(means, float), clusters, method, SHARE)
 
 
 def _over_pairs(answers: Sequence[str]) -> float:

@@ -115,15 +115,14 @@ class SpanPairs:
         for name, values in zip(SPAN_MEASURES, self.values[kept].T, strict=True):
             sums = np.bincount(index, values, minlength=self.documents).astype(float)
             method = f"{LABELS[name]} of spans, mean over {self.over}"
-            made = mean_by_cluster(ratio(sums, sizes), clusters, method)
-            found[name] = made.within(*SHARE)
+            found[name] = mean_by_cluster(ratio(sums, sizes), clusters, method, SHARE)
         return found
 
 
 def span_agreement(documents: Sequence[Document], clusters: Ints) -> dict[str, Estimate]:
     """Return exact, overlap, IoU and character F1: means over documents of means over rater pairs.
 
-    `clusters` (D,) holds the query of each document, and the intervals are t on queries. Documents
+    `clusters` (D,) holds the query of each document, for the interval of the mean. Documents
     with fewer than two raters are left out.
     """
     return SpanPairs.of(documents).estimates(clusters)
@@ -246,7 +245,7 @@ def token_alpha(
     def alpha(weights: Floats) -> Value:
         return krippendorff_alpha(kinds, "nominal", None, weights)
 
-    tally = Tally.of_sums(sums, queries)
+    tally = Tally.of_sums(sums, queries, sums.sum(axis=1))
     bootstrap = Bootstrap(tally, draws, seed, interval, informative_among(tally, kinds))
     reason = "all tokens are in spans, or none is" if sums.any() else "no text is labelled"
     method = "Krippendorff's alpha, nominal, of tokens in or out of spans"
@@ -332,7 +331,7 @@ def unitising_alpha(
             return unbatch(np.full(total.shape[:-1], np.nan))
         return unbatch(1 - ratio(_observed(sum(squares), total[..., 0], raters), sum(of)))
 
-    bootstrap = Bootstrap(Tally.of_sums(sums, queries), draws, seed, interval)
+    bootstrap = Bootstrap(Tally.of_sums(sums, queries, sizes.astype(float)), draws, seed, interval)
     return bootstrap.estimate(alpha, len(whole), method, "no rater marked anything").within(
         -inf, 1.0
     )

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from .arrays import Floats, Ints, unique_integers
+from .arrays import Bools, Floats, Ints, unique_integers
 
 #: The number of weights that `Resamples.blocks` computes at once, which take 16 MB.
 BLOCK = 2_000_000
@@ -56,6 +56,16 @@ class Resamples:
             yield self.draws[start : start + step][:, self.index]
 
 
+def effective_number(sizes: Floats, times: Ints | None = None) -> float:
+    """Return (sum n)^2 / sum n^2 of sizes n (C,), each occurring `times` (C,) times.
+
+    Clusters of these sizes vary like so many of equal size (Kish 1965). 0 if all sizes are 0.
+    """
+    weight = np.ones(len(sizes)) if times is None else times
+    squares = float((weight * sizes**2).sum())
+    return float((weight * sizes).sum()) ** 2 / squares if squares else 0.0
+
+
 def cluster_weights(clusters: Ints, resamples: int, seed: int) -> Floats:
     """Count how often each unit is drawn in each resample, (B, U), with whole queries resampled.
 
@@ -69,11 +79,13 @@ class Tally:
     """`cells` (C, P) count the units of each of P kinds in each of C clusters, dense or sparse.
 
     If each cluster is a single unit, equal rows are stored once, and `times` (C,) says how often
-    each occurs: a multinomial draw of kinds has the same distribution as one of units.
+    each occurs: a multinomial draw of kinds has the same distribution as one of units. `weights`
+    (C,) are the sizes of the clusters if they are not the sums of their cells.
     """
 
     cells: Floats | sparse.csr_array
     times: Ints
+    weights: Floats | None = None
 
     @classmethod
     def of(cls, kinds: Ints, size: int, clusters: Ints) -> Tally:
@@ -101,19 +113,24 @@ class Tally:
     def of_clusters(self) -> Tally:
         """Tally each of the clusters as a kind of its own."""
         rows = self.cells.shape[0]
-        return Tally(_unit_cells(rows, rows), self.times)
+        sizes = self.sizes if self.weights is None else self.weights
+        return Tally(_unit_cells(rows, rows), self.times, sizes)
 
     @classmethod
-    def of_sums(cls, sums: Floats, clusters: Ints) -> Tally:
+    def of_sums(cls, sums: Floats, clusters: Ints, sizes: Floats | Bools | None = None) -> Tally:
         """Tally S numbers of each unit (U, S) whose sums a statistic needs, by cluster.
 
         The "kinds" are then the S sums, and a cluster is counted if one of its sums is above 0.
+        `sizes` (U,) say how much each unit counts in the statistic, for a ratio of sums its
+        denominator. By default all units count the same, except those without any number.
         """
         names, _, index = unique_integers(clusters)
         member = sparse.csr_array(
             (np.ones(len(index)), (index, np.arange(len(index)))), shape=(len(names), len(index))
         )
-        return cls(sparse.csr_array(member @ sums), np.ones(len(names), np.int64))
+        each = sums.any(axis=1) if sizes is None else sizes
+        weights = np.asarray(member @ np.asarray(each, float))
+        return cls(sparse.csr_array(member @ sums), np.ones(len(names), np.int64), weights)
 
     @cached_property
     def table(self) -> sparse.csr_array:
@@ -152,6 +169,12 @@ class Tally:
         """The number of units of each cluster, (C,)."""
         sizes: Floats = np.asarray(self.cells.sum(axis=1), float).ravel()
         return sizes
+
+    @cached_property
+    def effective(self) -> float:
+        """The `effective_number` of the clusters by their sizes."""
+        sizes = self.sizes if self.weights is None else self.weights
+        return effective_number(np.abs(sizes), self.times)
 
     def resampled(self, resamples: int, seed: int) -> Iterator[Floats]:
         """Yield the weights of the kinds, (b, P) at a time, resampling whole clusters (seeded).

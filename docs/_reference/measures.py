@@ -62,6 +62,7 @@ KEYS = (
     "measures.MEASURE.systems.SYSTEM.raters", "measures.MEASURE.slices",
     "measures.MEASURE.evaluators", "measures.MEASURE.evaluators[].a",
     "measures.MEASURE.evaluators[].b", "measures.MEASURE.evaluators[].kendall",
+    "measures.MEASURE.evaluators[].tau_ap",
     "measures.MEASURE.evaluator_matrix", "measures.MEASURE.evaluator_matrix.evaluators",
     "measures.MEASURE.evaluator_matrix.kendall",
     "measures.MEASURE.forms", "measures.MEASURE.forms[].a", "measures.MEASURE.forms[].form",

@@ -37,6 +37,7 @@ PLACES = {
     "label_first[].labels": "JUDGE",
     "majority": "SYSTEM",
     "soft_labels.raters": "RATER",
+    "humans.raters": "RATER",
     "unanchored": "RATER",
     "libraries": "LIBRARY",
 }

@@ -19,13 +19,15 @@ its source, as documented in the code that computes it.
 
 U stands for units, R for raters, K for categories, B for resamples. A statistic that is undefined
 has no value in the report but a reason, never 0 and never NaN. Intervals resample whole queries, or
-are t intervals of query means; each estimate names its method. Intervals of resampled queries are
-BCa at the level 2 Phi(root(n/(n-1)) t) - 1 for n queries, where t is Student's with n-1 degrees of
-freedom at .975 (`expanded_level`): 98.3 % with 10 queries, 96.8 % with 20 and 95.8 % with 50. There
-are 10,000 resamples below thirty queries and in snapshots, otherwise 2,000. n counts the
-informative queries, which have enough of the rarer labels. There is no interval below ten queries,
-if fewer than five of them are informative or differ from the rest, or if all resamples agree. The
-value is then shown alone, and its method says why.
+come from the variance of query means: Wilson's for bounded means such as shares, t for others; each
+estimate names its method. Intervals of resampled queries are BCa at the level
+2 Phi(root(n/(n-1)) t) - 1 for n queries, where t is Student's with n-1 degrees of freedom at .975
+(`expanded_level`): 98.3 % with 10 queries, 96.8 % with 20 and 95.8 % with 50. There are 10,000
+resamples below thirty queries and in snapshots, otherwise 2,000. n counts the informative queries,
+which have enough of the rarer labels, and queries of different sizes s count as no more than
+(sum s)^2 / sum s^2. There is no resampled interval below ten queries, if fewer than five of them
+are informative or differ from the rest, or if all resamples agree. The value is then shown alone,
+and its method says why.
 
 The distance of two categories is the same in all coefficients: the difference of their numbers, if
 all categories are numbers, and otherwise of their ranks on the declared scale. Without a declared

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from analysis.data.frame import Frame, LabelFact, Scale, make_frame
+from analysis.data.people_sample import PeopleSample
 from analysis.data.resampling import Sample
 
 YES_NO = Scale(("yes", "no"), "nominal", ("invalid",))
@@ -52,3 +53,12 @@ def frame_of(facts: Iterable[LabelFact], **scales: Scale) -> Frame:
 
 def sample_of(frame: Frame, variable: str = "answerable", resamples: int = 200) -> Sample:
     return Sample(frame.variables[variable], resamples, seed=0)
+
+
+def labelled_sample(frame: Frame, variable: str = "answerable") -> PeopleSample:
+    """The queries that people labelled, as a finished sample."""
+    if variable not in frame.variables:
+        return PeopleSample(frozenset())
+    labels = frame.variables[variable]
+    items = labels.units.item[(labels.codes_of("human") >= 0).any(axis=1)]
+    return PeopleSample(frozenset(frame.items[n].query for n in items))

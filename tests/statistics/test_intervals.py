@@ -186,3 +186,37 @@ def test_several_numbers_are_estimated_at_once():
     both = many.estimates(lambda w: np.stack([mean(w), 2 * mean(w)], axis=-1), 100, "mean")
     assert both[1].low == pytest.approx(2 * interval(both[0])[0])
     assert both[0] == many.estimate(mean, 100, "mean")
+
+
+@pytest.mark.parametrize("interval_by", ["bca", "percentile"])
+def test_the_level_is_that_for_the_queries_by_their_sizes(interval_by):
+    # 25 queries of one unit and 25 of three: (25 + 75)^2 / (25 + 225) = 40 queries.
+    clusters = np.repeat(np.arange(50), np.tile([1, 3], 25))
+    codes = np.random.default_rng(4).integers(0, 2, (100, 2))
+    made = agreement_estimates(
+        codes, clusters, 2, names=["percent"], draws=2000, interval=interval_by
+    )["percent"]
+    assert "50 queries, 40.0 by their sizes" in made.method
+    same = (codes[:, 0] == codes[:, 1]).astype(float)
+    drawn = Resamples.draw(clusters, 2000, 0)
+    resampled = (drawn.weights() @ same) / drawn.weights().sum(axis=1)
+    out = [same[clusters != query].mean() for query in range(50)]
+    expected = {
+        "bca": bca_interval(same.mean(), resampled, np.array(out), level=expanded_level(40)),
+        "percentile": percentile_interval(resampled),
+    }[interval_by]
+    assert interval(made) == pytest.approx(expected)
+
+
+def test_very_unequal_queries_have_no_interval():
+    clusters = np.repeat(np.arange(12), np.r_[np.ones(11, int), 200])
+    codes = np.random.default_rng(4).integers(0, 2, (211, 2))
+    made = agreement_estimates(codes, clusters, 2, names=["percent"], draws=50)["percent"]
+    assert made.low is None
+    assert "12 queries of very unequal sizes count as 1.1" in made.method
+
+
+def test_queries_are_as_large_as_the_denominators_of_a_ratio_of_sums():
+    sums = np.stack([np.arange(20) % 3, np.repeat([1, 3], 10)], axis=1).astype(float)
+    assert Tally.of_sums(sums, np.arange(20)).effective == pytest.approx(20)
+    assert Tally.of_sums(sums, np.arange(20), sums[:, 1]).effective == pytest.approx(16)

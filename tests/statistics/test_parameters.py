@@ -55,7 +55,6 @@ EVERYWHERE = {
     "resamples": {10_000},
     "iterations": {2_000},
     "tolerance": {1e-8},
-    "shift": {0.0},
 }
 
 

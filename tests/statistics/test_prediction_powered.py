@@ -92,10 +92,18 @@ def test_without_queries_that_only_the_judge_labelled_the_estimate_is_peoples_me
     assert (whole.value, whole.low, whole.high) == pytest.approx((human.mean(),) * 3)
 
 
-def test_with_a_perfect_judge_the_interval_of_a_fixed_collection_has_no_width():
+@pytest.mark.parametrize("function", [prediction_powered_mean, fixed_collection_mean])
+@pytest.mark.parametrize("differing", [0, 4, 5])
+def test_there_is_an_interval_if_the_judge_differs_from_people_on_five_labelled_queries(
+    function, differing
+):
     human, _, only = study(3)
-    made = fixed_collection_mean(human, human, only)
-    assert (made.low, made.high) == pytest.approx((np.r_[human, only].mean(),) * 2)
+    judge = human + 0.01 * (np.arange(40) < differing) * np.arange(1, 41)
+    for bounds in ((-np.inf, np.inf), (0.0, 1.0)):
+        made = function(human, judge, only, bounds=bounds)
+        assert (made.low is None) == (differing < 5)
+        why = f"no interval: people and judge differ on {differing} of 40 queries"
+        assert (why in made.method) == (differing < 5)
 
 
 def test_below_ten_labelled_queries_there_is_a_value_and_no_interval():

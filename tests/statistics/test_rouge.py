@@ -84,7 +84,9 @@ def test_agreement_on_answers_averages_over_pairs_and_then_over_units():
 
 def test_agreement_on_answers_has_an_interval_over_queries():
     made = rouge_agreement([["a b", "a b"], ["a b", "c d"]] * 10, np.arange(20) // 2)
-    assert (made.low, made.high) == (0.5, 0.5)
+    # Ten queries of two texts, with means of 0.5 each: t(9) = 2.2622, 0.5 -+ t / 2 root(20 + t^2).
+    half = 2.26216 / 2 / (20 + 2.26216**2) ** 0.5
+    assert (made.low, made.high) == pytest.approx((0.5 - half, 0.5 + half), abs=1e-5)
     assert "10 queries" in made.method
 
 

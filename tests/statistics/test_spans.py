@@ -102,9 +102,8 @@ def test_agreement_averages_over_pairs_and_then_over_documents():
 def test_the_interval_is_computed_over_queries():
     made = span_agreement([[ONE, OTHER], [ONE, ONE]] * 10, np.arange(20) // 2)
     # Every query has one text with 30/47 and one with 1.
-    assert made["character_f1"].low == pytest.approx((30 / 47 + 1) / 2)
-    assert made["character_f1"].high == pytest.approx((30 / 47 + 1) / 2)
-    assert "10 queries" in made["character_f1"].method
+    assert made["character_f1"].value == pytest.approx((30 / 47 + 1) / 2)
+    assert "10 queries, effective size 20" in made["character_f1"].method
 
 
 def test_a_token_is_in_every_span_that_it_overlaps():

@@ -23,7 +23,7 @@ from annotation.answers.submission import submit
 from annotation.assignments.context import judge_answers_for
 from annotation.models import Assignment, Rater
 from annotation.presentation import present
-from tests.analysis.cast import JUDGE, YES_NO, fact, frame_of, sample_of, table
+from tests.analysis.cast import JUDGE, YES_NO, fact, frame_of, labelled_sample, sample_of, table
 from tests.analysis.conftest import run
 from tests.annotation.validating_cast import JUDGE as JUDY
 from tests.annotation.validating_cast import judge, judged, second
@@ -59,8 +59,9 @@ class TestAssistedLabelsAreLeftOut:
     def test_scores_and_their_estimates_leave_out_assisted_labels(self) -> None:
         systems = [f._replace(system="one") for f in [*table(PEOPLE), *table(VERDICTS)]]
         more = [f._replace(system="one") for f in checked()]
-        expected = scores(frame_of(systems), 50, 0, sampled=True)
-        assert scores(frame_of([*systems, *more]), 50, 0, sampled=True) == expected
+        plain, both = frame_of(systems), frame_of([*systems, *more])
+        expected = scores(plain, 50, 0, labelled_sample(plain))
+        assert scores(both, 50, 0, labelled_sample(plain)) == expected
         assert expected["coverage"]["estimate"]["one"]["humans"]["value"] is not None
 
     def test_categories_and_raters_leave_out_assisted_labels(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,6 +93,10 @@ def test_evaluators_are_compared_over_six_systems_without_the_oracle(tmp_path: P
     # Five and six tie for the judge: 14 of 15 pairs, over the root of 15 * 14.
     assert pair["kendall"]["n"] == len(SYSTEMS)
     assert pair["kendall"]["value"] == pytest.approx(14 / (15 * 14) ** 0.5)
+    # People rank six first. For the judge six and five come first in either order: six second has
+    # five above it, wrongly, so p is 1 for one order and 4/5 for the other.
+    assert pair["tau_ap"]["value"] == pytest.approx(2 * (1 + 4 / 5) / 2 - 1)
+    assert pair["tau_ap"]["n"] == len(SYSTEMS)
     matrix = found["measures"]["Cov"]["evaluator_matrix"]
     names = matrix["evaluators"]
     assert set(names) == {"people", "ada", "judge"}
@@ -100,7 +106,17 @@ def test_evaluators_are_compared_over_six_systems_without_the_oracle(tmp_path: P
     assert matrix["kendall"][judge][people] == pair["kendall"]["value"]
     # Ada is one of the people, so she is not compared with people together.
     assert matrix["kendall"][people][ada] is None
+    # Only people together are a reference.
+    others = (p for p in found["measures"]["Cov"]["evaluators"] if p is not pair)
+    assert not any("tau_ap" in each for each in others if "people" not in (each["a"], each["b"]))
     text = run("measures", "--campaign", "c", "--resamples", "2", "--format", "md")
+    assert "**tau_AP of the systems' means, people's order as the reference**" in text
+    row = next(row for row in text.split("tau_AP of the")[1].splitlines() if "| Cov " in row)
+    assert f"{pair['tau_ap']['value']:.3f}" in row
+    table = csv.DictReader(io.StringIO(run("measures", "--campaign", "c", "--resamples", "2",
+                                           "--format", "csv")))  # fmt: skip
+    rows = [row for row in table if (row["part"], row["measure"]) == ("tau_ap", "Cov")]
+    assert [float(row["value"]) for row in rows] == [pair["tau_ap"]["value"]]
     header = next(row for row in text.splitlines() if "| Evaluator " in row)
     assert [each.strip() for each in header.strip("|").split("|")] == [
         "Measure",
@@ -114,5 +130,7 @@ def test_with_fewer_than_six_systems_tau_is_null_with_a_reason(tmp_path: Path) -
     for pair in found["measures"]["Cov"]["evaluators"]:
         assert (pair["kendall"]["value"], pair["kendall"]["n"]) == (None, 5)
         assert pair["kendall"]["reason"] == "fewer than six systems, the oracle apart"
+    (with_people,) = (p for p in found["measures"]["Cov"]["evaluators"] if "tau_ap" in p)
+    assert with_people["tau_ap"]["reason"] == "fewer than six systems, the oracle apart"
     matrix = found["measures"]["Cov"]["evaluator_matrix"]["kendall"]
     assert {tau for n, row in enumerate(matrix) for m, tau in enumerate(row) if n != m} == {None}

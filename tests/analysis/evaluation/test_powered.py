@@ -32,7 +32,7 @@ def said(n: int, system: str, question: int, rater: str) -> dict[str, Any]:
     """People say yes more often for better systems; the judge is sometimes lenient."""
     place = SYSTEMS.index(system)
     yes = (n * 4 + question * 3 + place) % 7 > place
-    lenient = rater == "judge" and (n + question) % 6 == 0
+    lenient = rater == "judge" and (n + question + place) % 6 == 0
     spans = [{"field": "report", "start": 0, "end": 5, "text": "Words"}]
     return {
         "item": f"{system}{n:02}",
@@ -91,6 +91,7 @@ def test_the_estimate_uses_evaluation_queries_of_the_stored_sample(
             coverage(asked, system, "ada"),
             coverage(asked, system, "judge"),
             coverage(others, system, "judge"),
+            bounds=(0.0, 1.0),
         )
         cell = board["systems"][system]["Cov(y)"]
         assert cell["value"] == pytest.approx(expected.value)
@@ -133,12 +134,9 @@ def test_orders_of_people_and_judge_are_compared_on_evaluation_queries(
 
 
 def test_the_letters_of_a_board_agree_with_its_intervals(drawn: list[int], tmp_path: Path) -> None:
-    """Both use t on queries: the interval of a difference with a letter excludes 0.
-
-    The converse may fail, since p is adjusted over all pairs.
-    """
+    """Both use t on queries at the level of Holm's adjustment over all pairs."""
     found = reported(tmp_path, labels(drawn, "ada"), labels(list(range(QUERIES)), "judge"))
-    of, letters = found["measures"]["Cov(y)"], 0
+    of, letters, widened = found["measures"]["Cov(y)"], 0, 0
     for board in found["leaderboard"]["boards"]:
         powered = board["kind"] == "powered"
         pairs = of["powered"][board["by"]]["pairs"] if powered else of["settings"][board["by"]]
@@ -148,12 +146,14 @@ def test_the_letters_of_a_board_agree_with_its_intervals(drawn: list[int], tmp_p
             difference = each["difference"]
             assert "95 % t interval" in difference["method"]
             apart = not difference["low"] <= 0 <= difference["high"]
-            assert (each["p_value"] < 0.05) == apart
+            assert (each["adjusted_p_value"] < 0.05) == apart
             a, b = (board["systems"][each[side]]["Cov(y)"]["higher_than"] for side in ("a", "b"))
             lettered = each["b"] in a or each["a"] in b
-            assert lettered <= apart
+            assert lettered == apart
             letters += lettered
+            widened += "by Holm's adjustment" in difference["method"]
     assert letters > 4
+    assert widened > 4
     methods = run("measures", "--campaign", "c", "--format", "md")
     assert "two-sided, which is the method of the intervals" in " ".join(methods.split())
 

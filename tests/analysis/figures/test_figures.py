@@ -27,7 +27,7 @@ from tests.analysis.hostile import HOSTILE
 JSON = dict[str, Any]
 SVG = "{http://www.w3.org/2000/svg}"
 OF_ALL = {"raters", "coverage", "systems", "agreement", "confusion", "thresholds", "epsilon",
-          "missing", "reliability", "rankings", "slices"}  # fmt: skip
+          "missing", "reliability", "order", "rankings", "slices"}  # fmt: skip
 
 
 def drawn(report: JSON, name: str, of: str = "") -> ET.Element:

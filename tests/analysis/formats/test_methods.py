@@ -44,6 +44,8 @@ def test_the_methods_name_each_coefficient_with_its_citation(text: str) -> None:
         "Gwet's AC2, quadratic weights (Gwet 2008)",
         "Cohen's kappa, quadratic weights (Cohen 1968)",
         "Kendall's tau-b over items (Kendall 1945)",
+        "scores over all answers, query difficulty included, were compared by",
+        "Judges' orders of systems were compared with people's within queries",
         "There is no prediction-powered mean (PPI++) (Angelopoulos, Duchi and Zrnic 2023) if no",
     ):
         assert words in text
@@ -55,7 +57,8 @@ def test_the_methods_describe_how_intervals_were_computed(text: str) -> None:
     assert "for n informative queries" in text
     assert "(Hesterberg 2015): 99.81 % with 5 and 97.23 % with 16." in text
     assert "If fewer than 5 queries are informative, there is none." in text
-    assert "t interval clustered by whole queries" in text
+    assert "Wilson interval clustered by whole queries" in text
+    assert "(Wilson 1927) has t as quantile" in text
 
 
 def test_the_methods_say_that_intervals_hold_for_these_raters_only(text: str) -> None:
@@ -87,7 +90,14 @@ def test_the_methods_leave_out_statistics_that_were_not_computed(report: dict[st
     for block in people["variables"].values():
         block["judges"] = {}
     text = " ".join(methods(people))
-    for absent in ("Each judge", "alternative annotator", "PPI++", "Coverage", "over items"):
+    for absent in (
+        "Each judge",
+        "alternative annotator",
+        "PPI++",
+        "Coverage",
+        "over items",
+        "orders of systems",
+    ):
         assert absent not in text
 
 

@@ -145,7 +145,9 @@ def test_figure_4_correlates_a_judge_with_each_person_in_each_setting() -> None:
         "ben": np.array([0.3, 0.5, 0.2, 0.4, 0.1, 0.6]),
     }
     grid = crux._spearman_grid(data, coverage, ["ada", "ben"], ["model"])
-    assert grid.caption == "news: Spearman's correlation of coverage"
+    assert grid.caption == (
+        "news: Spearman's correlation of coverage over all answers, query difficulty included"
+    )
     assert [each.name for each in grid.columns] == ["model with ada", "model with ben"]
     by_setting = dict(values(grid))
     assert by_setting["a"] == pytest.approx([1, -1])

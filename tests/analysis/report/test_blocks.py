@@ -12,7 +12,7 @@ import pytest
 from analysis.report.agreement import agreement
 from analysis.report.judges import judges
 from analysis.report.systems import coverage, scores
-from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
+from tests.analysis.cast import JUDGE, fact, frame_of, labelled_sample, sample_of, table
 
 
 def block(rows: dict[str, str], variable: str = "answerable") -> Any:
@@ -220,11 +220,13 @@ class TestIntervals:
             }
             rows = {rater: column[: 2 * queries] for rater, column in rows.items()}
             found = (block(rows, "rating"), judged(rows, "rating"))
-            informative = re.compile(r", \d+ of them informative")
-            methods = {informative.sub("", method) for method in methods_of(found)}
+            details = re.compile(
+                r", \d+ of them informative|, effective size \d+|, [\d.]+ by their sizes"
+            )
+            methods = {details.sub("", method) for method in methods_of(found)}
             assert methods == {
                 f"95 % BCa bootstrap of {queries} queries, 200 resamples",
-                f"95 % t interval clustered by {queries} queries",
+                f"95 % Wilson interval clustered by {queries} queries",
             }
 
     def test_a_slice_resamples_only_its_own_queries(self) -> None:
@@ -307,7 +309,7 @@ class TestCoverage:
         rows = {"Ada": "yn" * 12 + "." * 24, JUDGE: "yn" * 10 + "yy" * 14}
         frame = frame_of(table(rows))
         unknown = scores(frame, 50, 0, None)["coverage"]["estimate"][""]
-        drawn = scores(frame, 50, 0, sampled=True)["coverage"]["estimate"][""]
+        drawn = scores(frame, 50, 0, labelled_sample(frame))["coverage"]["estimate"][""]
         assert unknown["prediction_powered"]["value"] is None
         assert "not a random sample" in unknown["prediction_powered"]["reason"]
         assert drawn["prediction_powered"]["value"] is not None
@@ -316,7 +318,8 @@ class TestCoverage:
     def test_if_people_labelled_every_query_their_scores_are_not_repeated(self) -> None:
         for judge in ("yn" * 12, "yn" * 6):
             rows = {"Ada": "yn" * 12, JUDGE: judge}
-            found = scores(frame_of(table(rows)), 50, 0, sampled=True)["coverage"]["estimate"][""]
+            frame = frame_of(table(rows))
+            found = scores(frame, 50, 0, labelled_sample(frame))["coverage"]["estimate"][""]
             assert found["humans"]["value"] == pytest.approx(0.5)
             powered = found["prediction_powered"]
             assert (powered["value"], powered["n"]) == (None, 12)
@@ -332,7 +335,8 @@ class TestCoverage:
 
     def test_a_labelled_query_without_a_judgement_makes_the_estimate_undefined(self) -> None:
         rows = {"Ada": "yn" * 12 + "." * 8, JUDGE: ".." + "yn" * 15}
-        found = scores(frame_of(table(rows)), 50, 0, sampled=True)["coverage"]["estimate"][""]
+        frame = frame_of(table(rows))
+        found = scores(frame, 50, 0, labelled_sample(frame))["coverage"]["estimate"][""]
         assert found["prediction_powered"]["value"] is None
         assert "no score on 1 of the labelled" in found["prediction_powered"]["reason"]
 

@@ -1,0 +1,61 @@
+"""Which queries of a campaign were sampled for people, and which of them people have finished."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from django.db.models import Count, Q
+
+from analysis.data.people_sample import PeopleSample
+from annotation.models import Assignment, Campaign, Item, Rater
+from annotation.people.membership import exclusion_reasons
+from annotation.registry import get_protocol
+
+
+def people_sample(campaign: Campaign, with_assisted: bool = False) -> PeopleSample | None:
+    """Return the sample of a campaign that asks people a random share of its queries, else None.
+
+    Answers that a judge's label assisted count as votes only `with_assisted`.
+    """
+    if campaign.human_share >= 1:
+        return None
+    asked = Item.objects.filter(campaign=campaign, use=Item.Use.STUDY, quota__gt=0)
+    drawn = frozenset(asked.values_list("query__key", flat=True))
+    return PeopleSample(drawn, frozenset(unfinished_queries(campaign, with_assisted)))
+
+
+def unfinished_queries(campaign: Campaign, with_assisted: bool = False) -> set[str]:
+    """Return the queries with an item that lacks a vote which the design asks.
+
+    An item has `quota` votes. A vote is in if a person who is not excluded has answered about all
+    units of the item, or has declined the item with a reason. Where each rater is asked a sample of
+    the units, an answer about any of them is a vote.
+    """
+    votes = _votes(campaign, with_assisted)
+    items = Item.objects.filter(campaign=campaign, use=Item.Use.STUDY, quota__gt=0)
+    sampled = get_protocol(campaign).sampled
+    rows = items.annotate(size=Count("units")).order_by()
+    return {
+        query
+        for item, query, quota, size in rows.values_list("pk", "query__key", "quota", "size")
+        if sum(asked >= (1 if sampled else size) for asked in votes[item].values()) < quota
+    }
+
+
+def _votes(campaign: Campaign, with_assisted: bool) -> dict[int, dict[int, float]]:
+    """Return by item and person the number of units with an answer, infinite if declined."""
+    rows = Assignment.objects.filter(
+        Q(responses__current=True) | (Q(status=Assignment.Status.DECLINED) & ~Q(reason="")),
+        item__campaign=campaign,
+        item__use=Item.Use.STUDY,
+        rater__kind=Rater.Kind.HUMAN,
+    ).exclude(rater__name__in=list(exclusion_reasons(campaign.name)))
+    if not with_assisted:
+        rows = rows.filter(assisted_by="")
+    found: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for item, rater, status, asked in rows.order_by().values_list(
+        "item", "rater", "status", "asked"
+    ):
+        declined = status == Assignment.Status.DECLINED
+        found[item][rater] += float("inf") if declined else len(asked)
+    return found

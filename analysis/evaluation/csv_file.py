@@ -1,0 +1,101 @@
+"""The report of measures as one long CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analysis.evaluation.inputs import JOINT_EVALUATORS
+from analysis.types import JSON
+from annotation.spreadsheet import write_rows
+
+COLUMNS = (
+    "part", "measure", "cut", "by", "kind", "stratum", "group", "system", "other", "value", "low",
+    "high", "n", "method", "reason", "p_value", "adjusted_p_value", "higher_than",
+    "effective_labels", "judged", "all_no", "all_yes",
+)  # fmt: skip
+ESTIMATE = ("value", "low", "high", "n", "method", "reason", "judged")
+
+
+def as_csv(report: JSON) -> str:
+    """Return rankings, slices, tests of pairs and rank correlations; everything else is in JSON."""
+    return "".join(write_rows(COLUMNS, _csv_rows(report)))
+
+
+def _csv_rows(report: JSON) -> Iterator[JSON]:
+    for parts in (_boards(report), _slices(report), _pairs(report), _orders(report)):
+        for row in parts:
+            yield {name: row.get(name) for name in COLUMNS}
+
+
+def _estimate(of: JSON) -> JSON:
+    no, yes = of.get("bounds", (None, None))
+    return {**{name: of.get(name) for name in ESTIMATE}, "all_no": no, "all_yes": yes}
+
+
+def _boards(report: JSON) -> Iterator[JSON]:
+    for board in report["leaderboard"]["boards"]:
+        for system, row in board["systems"].items():
+            for name, cell in row.items():
+                yield {
+                    "part": "leaderboard",
+                    "measure": name,
+                    "cut": report["measures"][name]["cut"],
+                    "by": board["by"],
+                    "kind": board["kind"],
+                    "system": system,
+                    **_estimate(cell),
+                    "higher_than": cell["higher_than"],
+                    "effective_labels": cell.get("effective_labels"),
+                }
+
+
+def _slices(report: JSON) -> Iterator[JSON]:
+    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
+    for name, of in report["measures"].items():
+        for stratum, groups in of["slices"].items():
+            for group, systems in groups.items():
+                for system, said in systems.items():
+                    place = {"stratum": stratum, "group": group, "system": system}
+                    for by, kind, cell in _evaluators(said, kinds):
+                        who = {"part": "slice", "measure": name, "cut": of["cut"], "by": by}
+                        yield {**who, "kind": kind, **place, **_estimate(cell)}
+
+
+def _evaluators(said: JSON, kinds: JSON) -> Iterator[tuple[str, str, JSON]]:
+    for name in JOINT_EVALUATORS:
+        if said.get(name):
+            yield name, name, said[name]
+    for name, cell in said["raters"].items():
+        yield name, kinds.get(name, ""), cell
+
+
+def _pairs(report: JSON) -> Iterator[JSON]:
+    for name, of in report["measures"].items():
+        together = {judge: each["pairs"] for judge, each in of["powered"].items()}
+        for kind, found in (("", of["settings"]), ("powered", together)):
+            for by, pairs in found.items():
+                for pair in pairs:
+                    yield {
+                        "part": "pair",
+                        "measure": name,
+                        "by": by,
+                        "kind": kind,
+                        "system": pair["a"],
+                        "other": pair["b"],
+                        **_estimate(pair["difference"]),
+                        "p_value": pair["p_value"],
+                        "adjusted_p_value": pair["adjusted_p_value"],
+                    }
+
+
+def _orders(report: JSON) -> Iterator[JSON]:
+    for name, of in report["measures"].items():
+        for pair in of["evaluators"]:
+            who = {"by": pair["a"], "other": pair["b"]}
+            yield {"part": "order", "measure": name, **who, **_estimate(pair["kendall"])}
+            if "tau_ap" in pair:
+                yield {"part": "tau_ap", "measure": name, **who, **_estimate(pair["tau_ap"])}
+        for pair in of["forms"]:
+            who = {"by": pair["a"], "other": f"{pair['b']}: {pair['form']}"}
+            for key in ("kendall", "spearman"):
+                yield {"part": "form", "measure": name, **who, **_estimate(pair[key])}
