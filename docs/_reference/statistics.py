@@ -25,9 +25,9 @@ estimate names its method. Intervals of resampled queries are BCa at the level
 (`expanded_level`): 98.3 % with 10 queries, 96.8 % with 20 and 95.8 % with 50. There are 10,000
 resamples below thirty queries and in snapshots, otherwise 2,000. n counts the informative queries,
 which have enough of the rarer labels, and queries of different sizes s count as no more than
-(sum s)^2 / sum s^2. There is no resampled interval below ten queries, if fewer than five of them are
-informative or differ from the rest, or if all resamples agree. The value is then shown alone, and
-its method says why.
+(sum s)^2 / sum s^2. There is no resampled interval below ten queries, if fewer than five of them
+are informative or differ from the rest, or if all resamples agree. The value is then shown alone,
+and its method says why.
 [How far to trust an interval](../intervals.md) shows how often intervals contain the truth.
 [From the demonstration to a report](../tutorials/researcher.md) explains the numbers of an example.
 """
