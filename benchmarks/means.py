@@ -152,6 +152,7 @@ def _estimates(
     return {
         "share": (mean_by_cluster(cells.astype(float), clusters, bounds=SHARE), mean),
         T: (mean_by_cluster(cells.astype(float), clusters), mean),
+        "mean of shares by query": (mean_by_cluster(people[:n], queries, bounds=SHARE), mean),
         "difference of systems": (
             difference_by_cluster((yes - other)[:n] / sizes[:n], queries, bounds=SHARE_DIFFERENCE),
             (1 - BEHIND) * mean,

@@ -193,9 +193,10 @@ def _describe_tests(report: JSON) -> str:
     if any(pairs for of in measures for pairs in of["settings"].values()):
         parts.append(
             "Systems were compared in pairs on the queries that both answered by the paired t test "
-            "on values of queries, two-sided, which is the method of the intervals; p was adjusted "
-            f"over all pairs of a measure and evaluator {CITED['holm1979']}. Also given is "
-            f"Wilcoxon's signed-rank test {CITED['wilcoxon1945']}."
+            "on values of queries, two-sided, which is the method of the intervals; p and the "
+            "interval's level were adjusted over all pairs of a measure and evaluator "
+            f"{CITED['holm1979']}. Also given is Wilcoxon's signed-rank test "
+            f"{CITED['wilcoxon1945']}."
         )
     if any(each["pairs"] for of in measures for each in of["powered"].values()):
         parts.append(
@@ -221,9 +222,11 @@ def _describe_tests(report: JSON) -> str:
             f"{' and of '.join(compared)} {CITED['kendall1945']}."
         )
     parts.append(
-        "Intervals are 95 %: t on the means of queries, cut to the range of the measure, "
-        f"or {report['resamples']} resamples of whole queries (seed {report['seed']}), BCa "
-        f"{CITED['efron1987']} at the level 2Φ(√(n/(n−1)) t) − 1 for n queries "
-        f"{CITED['hesterberg2015']}. There are none below ten queries."
+        f"Intervals are 95 %: of shares and grades, Wilson's {CITED['wilson1927']} with the size "
+        "p(1−p)/s² for the squared standard error s² of the means of queries, and t as quantile "
+        f"{CITED['korn1998']}; of lengths, t; or {report['resamples']} resamples of whole queries "
+        f"(seed {report['seed']}), BCa {CITED['efron1987']} at the level 2Φ(√(n/(n−1)) t) − 1 for "
+        f"n queries {CITED['hesterberg2015']}, of sizes s no more than (Σs)²/Σs². There are none "
+        "below ten queries, and none of a difference if the two differ on fewer than five."
     )
     return " ".join(parts)

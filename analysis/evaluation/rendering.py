@@ -77,7 +77,7 @@ def _letters(report: JSON) -> str:
     return (
         "The letters after a number are the systems over which it is significantly higher, at "
         f"{percent}, adjusted over all pairs of systems of the measure (Holm). The test is t by "
-        "query, like the intervals, so that there are no letters without intervals. Higher is "
+        "query, like the intervals of differences, which have the adjusted level. Higher is "
         "not always better. Cuts of rankings are not tested, and neither is the oracle by "
         "measures relative to it."
     )

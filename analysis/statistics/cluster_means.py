@@ -89,7 +89,13 @@ def _bounded(
 
 
 def bounded_interval(
-    value: float, variance: float, means: Floats, queries: float, units: int, bounds: Bounds
+    value: float,
+    variance: float,
+    means: Floats,
+    queries: float,
+    units: int,
+    bounds: Bounds,
+    least_size: float | None = None,
 ) -> tuple[tuple[float, float], float]:
     """Return Wilson's interval of a mean between two bounds, and its effective size.
 
@@ -97,26 +103,28 @@ def bounded_interval(
     `queries` is the `effective_number` of the queries. For a mean p of `variance`, the effective
     size is
 
-        max(queries, p (1 - p) / variance)
+        max(queries, p (1 - p) / variance),
 
+    or at least `least_size` instead, for an estimate that is less certain than a mean over queries
     (Korn and Graubard, Confidence intervals for proportions with small expected number of positive
     counts estimated from survey data, Survey Methodology 24, 1998).
 
-    The variance says little if it comes from few queries. If fewer than five of the query `means`
-    (m,) differ from the rest, p (1 - p) / variance is at most the number of `units`. If k < 5 query
-    means lie away from the nearer bound, the inverse of the effective size is k/5 of the above plus
-    1 - k/5 of 1/queries, the size if items of a query are all alike.
+    The variance says little if it comes from few queries. If k < 5 of the query `means` (m,) lie
+    away from the nearer bound, the inverse of the effective size is k/5 of the inverse of the above
+    plus 1 - k/5 of that of the least size, as if items of a query were all alike. If more lie away,
+    but fewer than five differ from the rest, p (1 - p) / variance is at most the number of `units`.
     """
     least, scale = bounds[0], bounds[1] - bounds[0]
+    fewest = queries if least_size is None else least_size
     p = float(np.clip((value - least) / scale, 0, 1))
     error = variance / scale**2
     by_variance = p * (1 - p) / error if error > ROUNDING**2 else float(units)
-    if count_differing((means - least) / scale) < FEWEST_DIFFERING:
-        by_variance = min(by_variance, units)
     nearer = least if p < 0.5 else bounds[1]
     away = int(np.count_nonzero(np.abs(means - nearer) > ROUNDING * scale))
     known = min(away / FEWEST_INFORMATIVE, 1.0)
-    size = 1 / (known / max(queries, by_variance) + (1 - known) / queries)
+    if known == 1 and count_differing((means - least) / scale) < FEWEST_DIFFERING:
+        by_variance = min(by_variance, units)
+    size = 1 / (known / max(fewest, by_variance) + (1 - known) / fewest)
     low, high = score_interval(p, size, t_quantile(0.975, queries - 1))
     return (least + scale * max(low, 0.0), least + scale * min(high, 1.0)), size
 

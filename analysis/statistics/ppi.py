@@ -188,7 +188,10 @@ def _estimate(
     if why:
         return defined(value, None, n, f"{method}; {why}").within(*bounds)
     if bounded:
-        ends, size = bounded_interval(value, variance, human, n, n, bounds)
+        # Weights of unequal chances, or a poor judge, can make it less certain than people's mean.
+        worth = _error(human) / variance if variance > 0 else 1.0
+        least = n * min(worth, 1.0) if worth > 0 else n
+        ends, size = bounded_interval(value, variance, human, n, n, bounds, least)
         how = f"95 % Wilson interval, {n} labelled queries, effective size {size:.0f}"
         return defined(value, ends, n, f"{method}; {how}").within(*bounds)
     half = t_quantile(0.975, n - 1) * variance**0.5

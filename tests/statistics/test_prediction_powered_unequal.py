@@ -76,3 +76,22 @@ def test_two_queries_are_enough_to_tune():
     assert made.value == pytest.approx(0.5)
     one = prediction_powered_mean_unequal(two[1:], two[1:], np.full(1, 0.5), np.empty(0))
     assert one.value == pytest.approx(2)
+
+
+def test_unequal_chances_widen_the_interval_of_a_share_as_they_widen_t():
+    # A query in the second half is labelled with a chance of 1/20 and weighs ten times as much.
+    rng = np.random.default_rng(3)
+    human, judge = rng.random(60), np.full(60, 0.5)
+    chances = np.repeat([0.5, 0.05], 30)
+    only = np.full(600, 0.5)
+    free = prediction_powered_mean_unequal(human, judge, chances, only)
+    bounded = prediction_powered_mean_unequal(human, judge, chances, only, bounds=(0.0, 1.0))
+    assert free.low is not None
+    assert free.high is not None
+    assert bounded.low is not None
+    assert bounded.high is not None
+    assert bounded.high - bounded.low == pytest.approx(free.high - free.low, rel=0.15)
+    alone = people_only_mean(human, (0.0, 1.0))
+    assert alone.low is not None
+    assert alone.high is not None
+    assert bounded.high - bounded.low > 1.2 * (alone.high - alone.low)
