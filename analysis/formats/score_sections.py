@@ -273,20 +273,11 @@ def _estimate(system: str, of: JSON) -> tuple[Cell, ...]:
         system,
         Number.from_estimate(of["humans"]),
         Number.from_estimate(of["judge"]),
-        _from_both(powered),
+        Number.from_estimate(powered),
         # Reports frozen by earlier versions have no such estimate.
-        _from_both(of["fixed_collection"]) if "fixed_collection" in of else DASH,
+        Number.from_estimate(of["fixed_collection"]) if "fixed_collection" in of else DASH,
         worth,
     )
-
-
-def _from_both(estimate: JSON) -> Number:
-    """Return an estimate from people and judge, or its bounds until people have finished."""
-    if estimate.get("bounds") is None:
-        return Number.from_estimate(estimate)
-    low, high = estimate["bounds"]
-    reason = f"{estimate['reason']}; between {low:.3f} and {high:.3f}, whatever they will say"
-    return Number.from_estimate({**estimate, "reason": reason})
 
 
 def order_methods(order: JSON) -> list[str]:

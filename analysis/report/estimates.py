@@ -133,7 +133,9 @@ def _estimate(both: _Both, method: str, why: str | None) -> JSON:
     found = undefined(why, len(both.human), method).as_json()
     if why != describe_unfinished(both.unfinished, both.drawn):
         return found
-    return {**found, "outstanding": len(both.unfinished), "bounds": _bounds(both, method)}
+    bounds = _bounds(both, method)
+    found |= {"outstanding": len(both.unfinished)}
+    return found if bounds is None else {**found, "bounds": bounds}
 
 
 def _bounds(both: _Both, method: str) -> list[float] | None:

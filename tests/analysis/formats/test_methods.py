@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from analysis.data.selection import ReportOptions
+from analysis.document import DASH
 from analysis.formats import FORMATS
 from analysis.formats.citations import REFERENCES
 from analysis.formats.methods import methods, methods_section, references
+from analysis.formats.score_sections import _estimates
 from analysis.labels_file.reports import labels_report
 from analysis.version import COMMIT
 from docs._reference import example
@@ -229,3 +231,23 @@ def test_the_methods_name_the_version_and_the_commit(report: dict[str, Any]) -> 
 def test_every_form_of_a_report_names_the_commit(report: dict[str, Any], name: str) -> None:
     assert report["commit"] == COMMIT
     assert "0123456789ab" in FORMATS[name].render({**report, "commit": "0123456789abcdef"})
+
+
+def test_the_table_of_estimates_shows_bounds_until_people_have_finished() -> None:
+    none = {"value": None, "low": None, "high": None, "n": 9, "method": ""}
+    some = {"value": 0.5, "low": 0.4, "high": 0.6, "n": 9, "method": ""}
+    waiting = {**none, "reason": "people have not finished 1 of the 10 queries", "outstanding": 1}
+    of = {
+        "humans": some,
+        "judge": some,
+        "prediction_powered": {**waiting, "bounds": [0.41, 0.56]},
+        "fixed_collection": waiting,
+        "effective_labels": None,
+        "judge_name": "j",
+    }
+    (table,) = _estimates({"one": of})
+    assert [str(cell) for cell in table.rows[0][3:5]] == ["0.410 to 0.560", DASH]
+    # Reports frozen by earlier versions lack the second.
+    older = {key: each for key, each in of.items() if key != "fixed_collection"}
+    (table,) = _estimates({"one": older})
+    assert table.rows[0][4] == DASH
