@@ -181,7 +181,7 @@ def test_a_typed_text_is_replaced_only_after_confirmation(
     page.goto(f"{reverse('judge-new')}?library=graded-relevance")
     field = page.get_by_label("Judge file", exact=True)
     field.fill(field.input_value().replace('relevant = "no"', 'relevant = "yes"'))
-    expect(page.locator("#file-status")).to_contain_text("1 of 3 fixtures")
+    expect(page.locator("#file-status")).to_contain_text("6 of 26 fixtures")
     assert not violations(page, "a fixture that is read otherwise", rare=True)
     own = field.input_value() + "# mine"
     field.fill(own)

@@ -149,7 +149,7 @@ def test_people_continue_the_campaigns_that_they_worked_on() -> None:
 
 
 def test_the_new_owners_are_listed_and_recorded_in_the_trail(output: str) -> None:
-    line = "Teams: 7 batches, campaigns and judges were given to 3 teams; manage.py team history"
+    line = "Teams: 7 batches, campaigns and judges were given to 3 teams; tandem team history"
     assert line in output
     listed = run("team", "history")
     assert "batch ritas: given to rita at the upgrade, as rita created it" in listed
