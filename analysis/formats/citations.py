@@ -61,6 +61,11 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Fleiss, J. L. (1971). Measuring nominal scale agreement among many raters. Psychological "
         "Bulletin 76(5), 378–382.",
     ),
+    "fieller1954": (
+        "(Fieller 1954)",
+        "Fieller, E. C. (1954). Some problems in interval estimation. Journal of the Royal "
+        "Statistical Society B 16(2), 175–185.",
+    ),
     "hesterberg2015": (
         "(Hesterberg 2015)",
         "Hesterberg, T. C. (2015). What teachers should know about the bootstrap: resampling in "
@@ -152,6 +157,12 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "(Spearman 1904)",
         "Spearman, C. (1904). The proof and measurement of association between two things. "
         "American Journal of Psychology 15(1), 72–101.",
+    ),
+    "schuirmann1987": (
+        "(Schuirmann 1987)",
+        "Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power "
+        "approach for assessing the equivalence of average bioavailability. Journal of "
+        "Pharmacokinetics and Biopharmaceutics 15(6), 657–680.",
     ),
     "wilcoxon1945": (
         "(Wilcoxon 1945)",

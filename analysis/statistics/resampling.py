@@ -237,10 +237,12 @@ class Bootstrap:
         reason: str = UNDEFINED,
         clusters: int | None = None,
         informative: Sequence[int] | None = None,
+        levels: Sequence[float] | None = None,
     ) -> list[Estimate]:
         """Return an estimate for each of the S numbers of a statistic, (..., S).
 
-        `informative` holds the number of informative clusters of each, if they differ.
+        `informative` holds the number of informative clusters of each, if they differ, and `levels`
+        the levels of their intervals, if these are not 95 %.
         """
         values = np.asarray(function(self.tally.total), float)
         queries = self.tally.clusters if clusters is None else clusters
@@ -248,12 +250,13 @@ class Bootstrap:
         rests = [queries if each is None else min(each, queries) for each in held]
         whys = [self._why_none(queries, each) for each in rests]
         none: list[tuple[float, float] | None] = [None] * len(values)
-        ends = none if all(whys) else self._ends(function, values, rests, whys)
+        at = [LEVEL] * len(values) if levels is None else levels
+        ends = none if all(whys) else self._ends(function, values, rests, whys, at)
         return [
             undefined(reason, n, method)
             if is_undefined(value)
-            else defined(value, *_with_method(pair, n, method, self._how(queries, on), why))
-            for value, pair, on, why in zip(values, ends, rests, whys, strict=True)
+            else defined(value, *_with_method(pair, n, method, self._how(queries, on, level), why))
+            for value, pair, on, why, level in zip(values, ends, rests, whys, at, strict=True)
         ]
 
     def around(
@@ -275,8 +278,9 @@ class Bootstrap:
         how = f"within reach of 95 % of resamples: {self._of(queries, on)}"
         return defined(value, (value - reach, value + reach), n, f"{method}; {how}")
 
-    def _how(self, queries: int, informative: int) -> str:
-        return f"95 % {NAMES[self.interval]} bootstrap of {self._of(queries, informative)}"
+    def _how(self, queries: int, informative: int, level: float) -> str:
+        how = f"{100 * level:g} % {NAMES[self.interval]} bootstrap"
+        return f"{how} of {self._of(queries, informative)}"
 
     def _of(self, queries: int, informative: int) -> str:
         fewer = f", {informative} of them informative" if informative < queries else ""
@@ -295,16 +299,23 @@ class Bootstrap:
         return ""
 
     def _ends(
-        self, function: OfWeights, values: Floats, clusters: Sequence[int], whys: Sequence[str]
+        self,
+        function: OfWeights,
+        values: Floats,
+        clusters: Sequence[int],
+        whys: Sequence[str],
+        levels: Sequence[float],
     ) -> list[tuple[float, float] | None]:
         resampled = self.values(function)
         if self.interval == "percentile":
-            return [percentile_interval(column) for column in resampled.T]
+            pairs = zip(resampled.T, levels, strict=True)
+            return [percentile_interval(column, level) for column, level in pairs]
         left_out, often = self._without_one(function)
+        at = map(expanded_level, clusters, levels)
         return [
-            None if why else bca_interval(float(value), column, out, often, expanded_level(number))
-            for value, column, out, number, why in zip(
-                values, resampled.T, left_out.T, clusters, whys, strict=True
+            None if why else bca_interval(float(value), column, out, often, level)
+            for value, column, out, level, why in zip(
+                values, resampled.T, left_out.T, at, whys, strict=True
             )
         ]
 

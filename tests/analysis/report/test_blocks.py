@@ -223,6 +223,7 @@ class TestIntervals:
             informative = re.compile(r", \d+ of them informative")
             methods = {informative.sub("", method) for method in methods_of(found)}
             assert methods == {
+                f"90 % BCa bootstrap of {queries} queries, 200 resamples, ends equally far",
                 f"95 % BCa bootstrap of {queries} queries, 200 resamples",
                 f"95 % t interval clustered by {queries} queries",
             }
