@@ -19,10 +19,10 @@ PAGE, JUDGES, STATISTICS = "page", "judges", "statistics"
 FILES, SCALE, MEASURES, COVERAGE = "files", "scale", "measures", "coverage"
 CROWD, INTERVALS, DURABILITY, PRESETS = "crowd", "intervals", "durability", "presets"
 SAVES, PROMISE, DERIVATION = "saves", "promise", "derivation"
-DISAGREEMENTS, MEANS, ORDER = "disagreements", "means", "order"
+DISAGREEMENTS, MEANS, ORDER, REPLACING = "disagreements", "means", "order", "replacing"
 PARTS = (
     PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES, COVERAGE, CROWD, INTERVALS, DURABILITY,
-    PRESETS, SAVES, PROMISE, DERIVATION, DISAGREEMENTS, MEANS, ORDER,
+    PRESETS, SAVES, PROMISE, DERIVATION, DISAGREEMENTS, MEANS, ORDER, REPLACING,
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -55,6 +55,8 @@ def main(arguments: list[str]) -> int:
         return _derivation(options)
     if options.only == DISAGREEMENTS:
         return _disagreements(options)
+    if options.only == REPLACING:
+        return _replacing(options)
     if options.only == SAVES:
         return _saves(options)
     if options.only == PROMISE:
@@ -189,6 +191,17 @@ def _scale(options: argparse.Namespace) -> int:
     items = options.items or (QUICK if options.quick else FULL)
     figures = run_scale([options.database or "postgresql"], items, options.quick, _say)
     _write({"machine": machine(), "scale": figures}, lines(figures), options.output)
+    return 0
+
+
+def _replacing(options: argparse.Namespace) -> int:
+    """Simulate what is said of judges that nobody may use, and of good ones, for half an hour."""
+    from benchmarks.replacing import FULL, QUICK, lines, measure_gaps, measure_replacing
+
+    runs = QUICK if options.quick else FULL
+    answers, gaps = measure_replacing(runs, _say), measure_gaps(runs, _say)
+    found = {"machine": machine(), "replacing": answers, "gaps": gaps}
+    _write(found, lines(answers, gaps), options.output)
     return 0
 
 

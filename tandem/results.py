@@ -17,7 +17,7 @@ from analysis.data.frame import Frame, VariableFrame
 from analysis.data.resampling import Sample
 from analysis.data.selection import ReportOptions
 from analysis.document import count
-from analysis.report.alt_test import alternative
+from analysis.report.alt_test import alternative, forms_of
 from analysis.report.floor import floor
 from analysis.types import JSON
 from datasets.similar import did_you_mean
@@ -57,8 +57,10 @@ class Estimate(statistics.Estimate):
 class AltTest:
     """The alternative annotator test of a judge.
 
-    `passes` is None if the test cannot tell, because there are too few queries or the baseline
-    passes, too; `verdict` says which. `json` is the report's block.
+    `passes` is None if the test cannot tell at this epsilon, because there are too few queries or a
+    floor that does not read the texts passes, too; `verdict` says which. `answer` is `shown`,
+    `shown-worse` or `not-shown`, at `answer_epsilon`, which such a floor may have set. `json` is
+    the report's block.
     """
 
     epsilon: float
@@ -68,6 +70,18 @@ class AltTest:
     advantage_probability: float | None
     json: JSON
 
+    @property
+    def answer(self) -> str | None:
+        """What the test shows; None where it is undefined."""
+        outcome: str | None = self.json["answer"]["outcome"]
+        return outcome
+
+    @property
+    def answer_epsilon(self) -> float | None:
+        """The epsilon of the answer; None if a floor passes at every epsilon."""
+        epsilon: float | None = self.json["answer"].get("epsilon")
+        return epsilon
+
     @classmethod
     def from_json(cls, block: JSON) -> AltTest:
         rate, advantage = block["winning_rate"], block["advantage_probability"]
@@ -75,7 +89,10 @@ class AltTest:
 
     def __repr__(self) -> str:
         rate = "None" if self.winning_rate is None else f"{self.winning_rate:.{DIGITS}f}"
-        return f"AltTest(epsilon={self.epsilon:g}, verdict={self.verdict!r}, winning_rate={rate})"
+        return (
+            f"AltTest(epsilon={self.epsilon:g}, answer={self.answer!r}, "
+            f"verdict={self.verdict!r}, winning_rate={rate})"
+        )
 
 
 def alt_test_of(
@@ -85,8 +102,9 @@ def alt_test_of(
     columns = {labels.raters[n].name: n for n in labels.columns("judge")}
     column = columns[chosen_name("judge", judge, columns)]
     sample = Sample(labels, options.resamples, options.seed)
-    beside = floor(sample, (epsilon,)).tests
-    return AltTest.from_json(alternative(sample, labels.codes[:, column], (epsilon,), beside))
+    beside = floor(sample, (epsilon,))
+    forms = forms_of(sample, beside.reason or beside.codes)
+    return AltTest.from_json(alternative(sample, labels.codes[:, column], (epsilon,), forms))
 
 
 class Comparison:

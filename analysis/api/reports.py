@@ -129,6 +129,7 @@ class CampaignReport(Resource):
             "resamples": 10000,
             "choices": {
                 "epsilon": 0.2,
+                "margin": 0.1,
                 "width": 0.1,
                 "threshold": None,
                 "variables": [],

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ..statistics.interval_tests import MARGIN
 from ..statistics.resampling import RESAMPLES_OF_FEW
 from ..types import JSON
 from .labels import LabelFact, number_of
@@ -195,6 +196,16 @@ class ReportOptions:
             hint="Groups of fewer than five people are never shown.",
         ),
     )
+    margin: float = field(
+        default=MARGIN,
+        metadata=option_metadata(
+            "of equivalence: judge and people agree alike if their gap is surely within it",
+            label="Margin of equivalence",
+            hint="A gap that is surely within it counts as none. Choose it before you look.",
+            least=0,
+            most=1,
+        ),
+    )
 
     @classmethod
     def of_values(cls, values: Mapping[str, Any]) -> ReportOptions:
@@ -205,6 +216,7 @@ class ReportOptions:
         """Return the options as the report states them, without seed and resamples."""
         return {
             "epsilon": self.epsilon,
+            "margin": self.margin,
             "width": self.width,
             "threshold": self.threshold,
             "variables": list(self.variables),

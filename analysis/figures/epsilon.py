@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..document import Number, RaterName, Table
-from ..report.alt_test import describe_verdict
+from ..report.alt_test import describe_answer, describe_verdict
 from ..types import JSON
 from . import base, svg, vega
 from .base import Figure, Subject
@@ -33,9 +33,18 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
         parts.append(_line(judge, test, n, place, y))
     entries = [(judge_mark(n), _named(j, test)) for n, (j, test) in enumerate(drawn.items())]
     key = base.key(entries, LEFT, TOP + HEIGHT + 40, wide)
-    notes = base.Notes([f"{j}, {t['reason']}" for j, t in tests.items() if "reason" in t])
+    notes = base.Notes(
+        [
+            *(f"{j}, {t['reason']}" for j, t in tests.items() if "reason" in t),
+            *(
+                f"{j}, {describe_answer(t['answer'])}"
+                for j, t in drawn.items()
+                if t.get("answer", {}).get("set_by")
+            ),
+        ]
+    )
     under = notes.draw(LEFT, key.bottom, wide)
-    title = f"Winning rate of judges on {subject.name} over epsilon"
+    title = f"Share of people whom judges are at most epsilon behind on {subject.name}"
     return Drawing(title, LEFT + wide + RIGHT, under.bottom + 8, (*parts, key.markup, under.markup))
 
 
@@ -55,8 +64,8 @@ def data(subject: Subject) -> Table:
     header = (
         "Judge",
         "Epsilon",
-        "Winning rate by items",
-        "Winning rate by queries",
+        "People within epsilon by items",
+        "People within epsilon by queries",
         "Which decides",
         "Verdict",
     )
@@ -73,18 +82,18 @@ def _named(judge: str, test: JSON) -> str:
 
 
 def rate(test: JSON, point: JSON) -> float:
-    """Return the winning rate that decides the test."""
+    """Return the share of people that decides the test."""
     reading = point if test["decides"] == "items" else point["by_query"]
     return float(reading["winning_rate"])
 
 
 def _frame(x: base.Scale, y: base.Scale, chosen: float, right: float) -> str:
     parts = [
-        svg.text("label", LEFT - 40, TOP - 30, "winning rate"),
+        svg.text("label", LEFT - 40, TOP - 30, "people within ε"),
         base.y_axis(y, LEFT, right),
         base.x_axis(x, TOP, TOP + HEIGHT, "epsilon"),
         svg.line("mark-line", (LEFT, y.at(PASS)), (right, y.at(PASS))),
-        svg.text("note", right + 6, y.at(PASS) + base.TEXT_DROP, "passes"),
+        svg.text("note", right + 6, y.at(PASS) + base.TEXT_DROP, "shown"),
         svg.text("note", right + 6, y.at(PASS) - 9, "↑"),
     ]
     if x.low <= chosen <= x.high:
@@ -108,18 +117,18 @@ def _line(judge: str, test: JSON, number: int, x: base.Scale, y: base.Scale) -> 
 
 def chart(subject: Subject) -> JSON:
     judge = {"field": "judge", "type": "nominal", "title": None}
-    rate = "datum.which_decides == 'items' ? datum.winning_rate_by_items : "
+    rate = "datum.which_decides == 'items' ? datum.people_within_epsilon_by_items : "
     return {
         "width": 2 * vega.COLUMN,
         "layer": [
             {
                 "transform": [
-                    {"calculate": f"{rate}datum.winning_rate_by_queries", "as": "winning_rate"}
+                    {"calculate": f"{rate}datum.people_within_epsilon_by_queries", "as": "within"}
                 ],
                 "mark": {"type": "line", "point": True},
                 "encoding": {
                     "x": vega.number("epsilon", "Epsilon"),
-                    "y": vega.number("winning_rate", "Winning rate", (0, 1)),
+                    "y": vega.number("within", "People within epsilon", (0, 1)),
                     "color": judge,
                     "strokeDash": judge,
                     "tooltip": {"field": "verdict"},
@@ -137,8 +146,9 @@ FIGURE = Figure(
     "epsilon",
     "Alternative annotator test over epsilon",
     "variables",
-    "The share of people whom the judge may replace, by the epsilon chosen in advance. The "
-    "vertical line marks this report's epsilon. A judge passes at a share of one half.",
+    "The share of people whom the judge is shown to be at most epsilon behind, by epsilon. The "
+    "vertical line marks this report's epsilon. One half is needed, and it means nothing where a "
+    "floor that does not read the texts passes, too.",
     lambda subject: any(test.get("curve") for test in _tests(subject).values()),
     data,
     draw,

@@ -65,6 +65,11 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Fleiss, J. L. (1971). Measuring nominal scale agreement among many raters. Psychological "
         "Bulletin 76(5), 378–382.",
     ),
+    "fieller1954": (
+        "(Fieller 1954)",
+        "Fieller, E. C. (1954). Some problems in interval estimation. Journal of the Royal "
+        "Statistical Society B 16(2), 175–185.",
+    ),
     "hesterberg2015": (
         "(Hesterberg 2015)",
         "Hesterberg, T. C. (2015). What teachers should know about the bootstrap: resampling in "
@@ -167,6 +172,12 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "(Urbano and Marrero 2017)",
         "Urbano, J. and Marrero, M. (2017). The treatment of ties in AP correlation. Proceedings "
         "of the ACM SIGIR International Conference on Theory of Information Retrieval, 321–324.",
+    ),
+    "schuirmann1987": (
+        "(Schuirmann 1987)",
+        "Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power "
+        "approach for assessing the equivalence of average bioavailability. Journal of "
+        "Pharmacokinetics and Biopharmaceutics 15(6), 657–680.",
     ),
     "wilcoxon1945": (
         "(Wilcoxon 1945)",

@@ -22,7 +22,7 @@ from ..document import (
     rounded,
     with_counts,
 )
-from ..report.alt_test import describe_verdict
+from ..report.alt_test import FLOORS, describe_answer, describe_verdict
 from ..types import JSON
 from ..unit_counts import (
     compared_units,
@@ -92,7 +92,7 @@ def _sensitivity(rules: JSON) -> Table:
         )
         for rule, found in rules.items()
     )
-    header = ("Rule", "Winning rate by queries", "By items", "Verdict")
+    header = ("Rule", "People within epsilon, by queries", "By items", "Verdict")
     return Table("The test by other rules, for comparison", header, rows)
 
 
@@ -101,13 +101,14 @@ def _power(power: JSON) -> Table:
     numbers = (("as_good", 2), ("worse", 2), ("effective_items", 0), ("accuracy", 2))
     cells = tuple(Number(power[key], reason=reason, digits=digits) for key, digits in numbers)
     header = (
-        "Chance of passing",
+        "Chance of being shown",
         "As good as people",
         "10 points worse",
         "Effective items",
         "People's accuracy",
     )
-    return Table("How often a judge would pass", header, (("Simulated", *cells),))
+    at = "" if power.get("epsilon") is None else f" at ε {power['epsilon']:g}"
+    return Table(f"How often a judge would be shown{at}", header, (("Simulated", *cells),))
 
 
 def judge_blocks(
@@ -179,7 +180,7 @@ def _again(estimate: JSON) -> tuple[Cell, Cell]:
 
 
 def _tests(block: JSON) -> list[Table]:
-    return _alternative(block["alt_test"], block.get("floor"))
+    return _alternative(block["alt_test"])
 
 
 def _scored(block: JSON, judge: str) -> list[Table]:
@@ -375,8 +376,9 @@ def _curves(block: JSON, judge: str) -> Table:
     return Table(caption, ("Finding", *_AREAS.values(), UNITS_HEAD), rows)
 
 
-def _alternative(test: JSON, floor: JSON | None) -> list[Table]:
-    reason = test.get("reason", "")
+def _alternative(test: JSON) -> list[Table]:
+    """Return the tables of the test; snapshots of older reports have no answer."""
+    reason, answer = test.get("reason", ""), test.get("answer")
     readings = {"by_query": ("By queries", test["by_query"]), "items": ("By items", test)}
     rows = tuple(
         (
@@ -387,30 +389,74 @@ def _alternative(test: JSON, floor: JSON | None) -> list[Table]:
         )
         for name, (label, reading) in readings.items()
     )
-    caption = (
-        f"Alternative annotator test, epsilon {test['epsilon']}: {describe_verdict(test, floor)}"
-    )
-    header = ("Reading", "Winning rate", "Advantage probability", "Decides")
+    found = describe_answer(answer) if answer else describe_verdict(test)
+    caption = f"Alternative annotator test: {found}"
+    within = f"People within epsilon {test['epsilon']:g}"
+    header = ("Reading", within, "Advantage probability", "Decides")
     tables = [Table(caption, header, rows)]
     label, decisive = readings[test["decides"]]
-    if decisive["annotators"]:
-        tables.append(_annotators(decisive["annotators"], label))
+    if answer and answer["outcome"]:
+        tables += _answered(answer, label, "")
+    elif decisive["annotators"]:
+        tables.append(_annotators(decisive["annotators"], label, test["epsilon"]))
+    balanced = test.get("balanced", {})
+    if balanced.get("outcome"):
+        pooled = ", ".join(balanced["pooled"])
+        aside = f" ({pooled} pooled)" if pooled else ""
+        tables += _answered(balanced, label, f", equal weight for each category{aside}")
     return [*tables, *sensitivity_tables(test)]
 
 
-def _annotators(annotators: list[JSON], reading: str) -> Table:
-    about = OF_QUERIES if reading == "By queries" else ""
+def _answered(answer: JSON, reading: str, form: str) -> list[Table]:
+    """Return the tables of one form of the test: each annotator left out, and the floors."""
+    chosen = answer["epsilon"]
     rows: list[tuple[Cell, ...]] = [
         (
-            RaterName(a["name"], "human"),
-            of_several(a["n"], a["name"]).counting(about),
-            Number.p(a["p_value"]),
-            "yes" if a["wins"] else "no",
+            *_left_out(each, reading),
+            Number(each["loss"], digits=2),
+            Number.p(each["p_value"]),
+            Number.p(each["p_value_worse"]),
         )
+        for each in answer["annotators"]
+    ]
+    at = "" if chosen is None else f" at ε {chosen:g}"
+    outcome = f": {describe_answer(answer)}" if form else ""
+    caption = f"Each annotator left out, {reading.lower()}{at}{form}{outcome}"
+    order = [each["p_value"] for each in answer["annotators"]]
+    caption, shown = first_rows(caption, rows, order, "with the highest p")
+    units = reading.removeprefix("By ").capitalize()
+    header = ("Annotator", units, "Loss", "p, at most epsilon", "p, more than epsilon")
+    floors: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            FLOORS[name],
+            Number(floor["loss"], reason=floor.get("reason", ""), digits=2),
+            Number(floor["largest_epsilon_failed"], reason=_why_none(floor), digits=2),
+            "no" if floor["informative"] else "yes",
+        )
+        for name, floor in answer["floors"].items()
+    )
+    beside = ("Floor", "Loss", "Does not pass up to epsilon", "Blocks")
+    return [Table(caption, header, shown), Table(f"Floors{form}", beside, floors)]
+
+
+def _why_none(floor: JSON) -> str:
+    return str(floor.get("reason") or "it passes at every ε")
+
+
+def _left_out(annotator: JSON, reading: str) -> tuple[Cell, Cell]:
+    about = OF_QUERIES if reading == "By queries" else ""
+    name = annotator["name"]
+    return RaterName(name, "human"), of_several(annotator["n"], name).counting(about)
+
+
+def _annotators(annotators: list[JSON], reading: str, epsilon: float) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (*_left_out(a, reading), Number.p(a["p_value"]), "yes" if a["wins"] else "no")
         for a in annotators
     ]
     order = [a["p_value"] for a in annotators]
     caption = f"Each annotator left out, {reading.lower()}"
     caption, shown = first_rows(caption, rows, order, "with the highest p")
-    header = ("Annotator", reading.removeprefix("By ").capitalize(), "p", "Judge wins")
+    units = reading.removeprefix("By ").capitalize()
+    header = ("Annotator", units, "p", f"At most {epsilon:g} behind")
     return Table(caption, header, shown)

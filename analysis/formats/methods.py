@@ -9,6 +9,7 @@ from __future__ import annotations
 from ..document import UNIT, UNITS, Section, computed_by, count, in_noun
 from ..statistics import PEOPLE_ALONE
 from ..types import JSON
+from .alternative_methods import alternative_methods
 from .citations import CITED, REFERENCES, cited_statistics, methods_of
 from .interval_methods import describe_intervals
 from .nouns import common_noun, joined
@@ -16,32 +17,11 @@ from .people_sections import among_people, floor_methods, scales
 from .score_sections import order_methods
 from .sections import NOT_EXPOSED, describe_exposed
 
-ALT_TEST = "calderon2025"
-
 
 def describe_further(report: JSON) -> str:
     """Describe adjudicated labels, evidence, soft labels and plans, if the report has them."""
     parts = [_adjudicated(report), _evidence(report), _soft(report), _planning(report)]
     return " ".join(part for part in parts if part)
-
-
-def other_rules(tests: list[JSON]) -> list[str]:
-    """Name the other rules of the alternative annotator test, and its power."""
-    defined = [test for test in tests if not test.get("reason")]
-    used = {rule for test in defined for rule in test.get("sensitivity", ())}
-    rules = {
-        "multiplicative": "in its multiplicative form",
-        "missing_dropped": "with unanswered items dropped",
-        "wilcoxon": f"by exact signed ranks {CITED['wilcoxon1945']} for few {UNITS}",
-    }
-    words = [text for rule, text in rules.items() if rule in used]
-    parts = [f"For comparison it was also run {'; '.join(words)}."] if words else []
-    if any(test.get("power", {}).get("as_good") is not None for test in defined):
-        parts.append(
-            "Its power was simulated for equally frequent categories and the effective number of "
-            f"independent items by the design effect {CITED['kish1965']}."
-        )
-    return parts
 
 
 def _evidence(report: JSON) -> str:
@@ -281,8 +261,13 @@ def _judges(report: JSON) -> str:
         )
     if areas := cited_statistics(b.get("curves") for b in blocks):
         parts.append(f"Scores were compared with people over all thresholds: {joined(areas)}.")
-    parts += _alternative([b["alt_test"] for b in blocks])
+    parts += alternative_methods([b["alt_test"] for b in blocks])
     parts += floor_methods(blocks)
+    if len(variables := list(report["variables"])) > 1:
+        parts.append(
+            f"The variables {joined(variables)} are families of their own: no p-value is adjusted "
+            "over them."
+        )
     parts += _describe_splits(report.get("roles"))
     missing = sum(sum(block["missing"].values()) for block in blocks)
     parts.append(
@@ -302,31 +287,6 @@ def _describe_splits(roles: JSON | None) -> list[str]:
         "Judges and people were compared, and combined in estimates, on the "
         f"{count(roles['evaluation'], 'item')} of evaluation queries only; {joined(others)} were "
         "left out, by a random split made when the campaign was created."
-    ]
-
-
-def _alternative(tests: list[JSON]) -> list[str]:
-    if all(test.get("reason") for test in tests):
-        return []
-    units = joined(sorted({test["decides"].replace("by_query", "queries") for test in tests}))
-    return [
-        f"The alternative annotator test {CITED[ALT_TEST]} was run with epsilon "
-        f"{tests[0]['epsilon']:g}, one-sided t tests over {units}, and the false discovery rate of "
-        f"0.05 controlled over annotators under any dependence {CITED['benjamini2001']}.",
-        *_few_queries(tests),
-        *other_rules(tests),
-    ]
-
-
-def _few_queries(tests: list[JSON]) -> list[str]:
-    needed = {test["queries_needed"] for test in tests if test.get("queries_needed")}
-    if not needed:
-        return []
-    return [
-        "Over queries a p-value is never below ((1 - epsilon) / (1 - d))^n, with d the mean "
-        "difference over n queries, which bounds it by Markov's inequality; with fewer than "
-        f"{joined(sorted(map(str, needed)))} queries only a judge that wins more often than people "
-        "can pass, and no other judge fails."
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..document import UNIT, UNITS, UNITS_HEAD, Block, Cell, Number, RaterName, Table, UnitCount
 from ..types import JSON
 from ..unit_counts import of_several
-from .citations import cited_statistics
+from .citations import CITED, cited_statistics
 from .nouns import joined, slotted
 
 AIMS = {
@@ -212,18 +212,26 @@ def gap_tables(block: JSON, judge: str) -> list[Table]:
     """Return the tables of a judge's gap and baseline; none in snapshots of older reports."""
     if "gap" not in block:
         return []
-    floor, header = (
-        block["floor"],
-        ("Judge with each person, less people with each other", "Value", UNITS_HEAD),
+    floor = block["floor"]
+    header: tuple[str, ...] = (
+        "Judge with each person, less people with each other",
+        "Value",
+        UNITS_HEAD,
     )
-    gap = tuple(
-        (label, Number.from_estimate(of), of_several(of["n"], judge))
-        for label, of in (
-            ("Cohen's kappa", block["gap"]["cohen_kappa"]),
-            ("Percent", block["gap"]["percent"]),
+    names = {"cohen_kappa": "Cohen's kappa", "percent": "Percent"}
+    gap: list[tuple[Cell, ...]] = [
+        (
+            label,
+            Number.from_estimate(block["gap"][name]),
+            of_several(block["gap"][name]["n"], judge),
+            *_gap_tests(block, name),
         )
-    )
-    tables = [Table(GAP, header, gap)]
+        for name, label in names.items()
+    ]
+    if "gap_tests" in block:
+        margin = f"Within {block['equivalence']['margin']:g}"
+        header = (*header, "p after Holm", "90 % interval", margin)
+    tables = [Table(GAP, header, tuple(gap))]
     if not _has_values(floor):
         return tables
     mean = block["reference"] == "mean"
@@ -247,6 +255,17 @@ def gap_tables(block: JSON, judge: str) -> list[Table]:
     return [*tables, Table(caption, ("Cohen's kappa", "Value", UNITS_HEAD), rows)]
 
 
+def _gap_tests(block: JSON, name: str) -> tuple[Cell, ...]:
+    """Return the tests of a gap: p after Holm over the judges, and equivalence."""
+    if "gap_tests" not in block:
+        return ()
+    p, found = block["gap_tests"][name]["adjusted_p_value"], block["equivalence"][name]
+    narrow = Number.from_estimate(found["estimate"])
+    words = {True: "yes", False: "not shown", None: "not known"}
+    p_value = Number(None) if p is None else Number.p(p)
+    return p_value, narrow, words[found["equivalent"]]
+
+
 def no_floor(block: JSON) -> list[str]:
     """Explain why a judge has no baseline; empty if it has one, or in older snapshots."""
     floor = block.get("floor")
@@ -263,7 +282,7 @@ def _has_values(floor: JSON) -> bool:
 def _describe_passes(floor: JSON) -> str:
     if floor["passes"] is None:
         return slotted(floor["reason"])
-    return "passes" if floor["passes"] else "fails"
+    return "shown" if floor["passes"] else "not shown"
 
 
 def floor_methods(blocks: list[JSON]) -> list[str]:
@@ -277,6 +296,8 @@ def floor_methods(blocks: list[JSON]) -> list[str]:
             "resampled together. Kappa with the majority is not compared with pairs, since a "
             "majority is less noisy than a person."
         )
+    if any("gap_tests" in block for block in blocks):
+        said += _gap_methods(blocks)
     floors = [block["floor"] for block in blocks if "floor" in block]
     if any(floor["gap"]["value"] is not None for floor in floors):
         said.append(
@@ -284,10 +305,24 @@ def floor_methods(blocks: list[JSON]) -> list[str]:
             "judge is compared with it by the difference of their mean kappas with the same people."
         )
     if any(floor["passes"] is not None for floor in floors):
+        said.append("It stands beside the alternative annotator test, and decides nothing there.")
+    return said
+
+
+def _gap_methods(blocks: list[JSON]) -> list[str]:
+    """Describe the tests of gaps, their families, and equivalence."""
+    margin = next(b["equivalence"]["margin"] for b in blocks if "equivalence" in b)
+    families = max(t["judges"] for b in blocks for t in b.get("gap_tests", {}).values())
+    said = []
+    if families > 1:
         said.append(
-            "If the baseline itself passes the alternative annotator test at the chosen epsilon, "
-            "no judge is said to pass."
+            "A gap counts as a difference from people at p below .05, from its interval, after "
+            f"Holm's adjustment over the judges of a variable {CITED['holm1979']}."
         )
+    said.append(
+        f"Judge and people are called equivalent if the 90 % interval of the gap lies within "
+        f"{margin:g} of 0, by two one-sided tests {CITED['schuirmann1987']}."
+    )
     return said
 
 

@@ -30,6 +30,7 @@ from .between_judges import between_judges
 from .evidence import spans
 from .extras import soft_labels
 from .families import own_family
+from .gap_tests import add_gap_tests
 from .guidelines import guidelines
 from .judges import adjudicated, agreement_with, bounds, judges
 from .missing import missing_labels, missing_scores
@@ -206,7 +207,7 @@ def _comparison(
     sample: Sample, options: ReportOptions, comparable: Comparable, with_curves: bool = True
 ) -> JSON:
     both = comparable_part(sample, comparable)
-    found = judges(both, options.epsilon, with_curves)
+    found = judges(both, options.epsilon, with_curves, options.margin)
     if options.reference == "adjudicated":
         for column in both.frame.columns("judge"):
             found[both.frame.raters[column].name]["adjudicated"] = adjudicated(both, column)
@@ -216,6 +217,7 @@ def _comparison(
     made: JSON = {"agreement": agreement(sample, options.pairs == "all"), "judges": found}
     if options.bootstrap == "two-way":
         over_raters(sample, both, made)
+    add_gap_tests(found, len(np.unique(both.clusters)))
     return made
 
 

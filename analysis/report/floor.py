@@ -17,7 +17,7 @@ from ..statistics import (
     AltTest,
     Estimate,
     Ints,
-    gap_estimates,
+    gap_and_equivalence,
     judge_difference,
     largest_epsilon_failed,
     undefined,
@@ -69,7 +69,7 @@ def floor(sample: Sample, epsilons: tuple[float, ...]) -> Floor:
     return Floor(
         codes,
         alternative_tests(sample, codes, epsilons),
-        gap_of(sample, codes)["cohen_kappa"],
+        gaps_of(sample, codes)["cohen_kappa"][0],
         {name: estimate.as_json() for name, estimate in agreement.items()},
         "",
     )
@@ -101,15 +101,18 @@ def _why(test: AltTest) -> str:
     return describe_undecided(test.queries, test.queries_needed)
 
 
-def gap_of(sample: Sample, codes: Ints) -> dict[str, Estimate]:
-    """Return the gap to people, in kappa and in percent, of the rater with these codes (U,)."""
+def gaps_of(sample: Sample, codes: Ints) -> dict[str, tuple[Estimate, Estimate]]:
+    """Return the gap to people, in kappa and in percent, of the rater with these codes (U,).
+
+    Each has a 95 % interval, and a 90 % one for the test of equivalence.
+    """
     names = ("percent",) if sample.is_continuous else tuple(NAMES)
     people = sample.frame.codes_of("human")
-    made = gap_estimates(
+    made = gap_and_equivalence(
         codes, people, sample.clusters, sample.k, names=names, **sample.resampling_arguments
     )
-    many = undefined(TOO_MANY, made["percent"].n, method_of("cohen_kappa", GAP))
-    return {name: made.get(name, many) for name in NAMES}
+    many = undefined(TOO_MANY, made["percent"][0].n, method_of("cohen_kappa", GAP))
+    return {name: made.get(name, (many, many)) for name in NAMES}
 
 
 def with_people(sample: Sample, codes: Ints) -> dict[str, Estimate]:

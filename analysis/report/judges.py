@@ -26,7 +26,9 @@ from ..statistics import (
     confusion,
     correlation_estimates,
     crowd_ceiling_estimates,
+    height,
     mean_by_cluster,
+    strictness,
     undefined,
 )
 from ..statistics.alternative import EPSILONS
@@ -34,17 +36,20 @@ from ..statistics.ceiling import METHODS as CEILINGS
 from ..statistics.ceiling import ceiling_pairs
 from ..statistics.coefficients import OVERALL
 from ..statistics.correlation import FUNCTIONS
+from ..statistics.interval_tests import MARGIN
 from ..statistics.pairwise import LEAST_SHARED
 from ..types import JSON
 from .agreement import NO_ORDER, numbers, pair
-from .alt_test import alternative
+from .alt_test import Forms, alternative, forms_of
 from .calibration import calibration
 from .crowd import is_crowd, judge_distribution
 from .cuts import curves, thresholds
-from .floor import Floor, compare_with_floor, floor, gap_of, with_people
+from .floor import Floor, compare_with_floor, floor, gaps_of, with_people
+from .gap_tests import equivalence
 from .grades import grades
 from .readings import readings
 
+YES, NO = "yes", "no"
 OF_TWO = ("krippendorff_alpha", "gwet_ac")
 ERROR = "mean absolute error, mean human rating"
 ERROR_WITH = ERROR.replace("mean human rating", "adjudicated rating")
@@ -88,20 +93,34 @@ def _others(reference: Ints) -> Ints:
     return np.where(reference == first, second, first).astype(np.int64)
 
 
-def judges(sample: Sample, epsilon: float, with_curves: bool = True) -> JSON:
+def judges(
+    sample: Sample, epsilon: float, with_curves: bool = True, margin: float = MARGIN
+) -> JSON:
     """Compare each judge of the frame with people, by the judge's name.
 
-    `with_curves` includes the results over ranges of thresholds and epsilons.
+    `with_curves` includes the results over ranges of thresholds and epsilons, and `margin` is that
+    of the equivalence of judge and people.
     """
     columns = sample.frame.columns("judge")
     epsilons = (epsilon, *(EPSILONS if with_curves else ()))
     if not columns:
         return {}
     beside = floor(sample, epsilons)
-    return {sample.frame.raters[n].name: judge(sample, n, beside, epsilons) for n in columns}
+    forms = forms_of(sample, beside.reason or beside.codes)
+    return {
+        sample.frame.raters[n].name: judge(sample, n, beside, forms, epsilons, margin)
+        for n in columns
+    }
 
 
-def judge(sample: Sample, column: int, beside: Floor, epsilons: tuple[float, ...]) -> JSON:
+def judge(
+    sample: Sample,
+    column: int,
+    beside: Floor,
+    forms: Forms,
+    epsilons: tuple[float, ...],
+    margin: float,
+) -> JSON:
     """Compare one judge with people together (see `analysis.data.reference`).
 
     Ties are left out and counted. The first of `epsilons` is the report's own, and the others are
@@ -110,6 +129,7 @@ def judge(sample: Sample, column: int, beside: Floor, epsilons: tuple[float, ...
     frame = sample.frame
     name, codes, people = frame.raters[column].name, frame.codes[:, column], reference(frame)
     ratings, mean = numbers(sample, codes), mean_rating(frame)
+    gaps = gaps_of(sample, codes)
     return {
         "reference": people.rule,
         "units": int(((people.codes >= 0) & (codes >= 0)).sum()),
@@ -121,17 +141,37 @@ def judge(sample: Sample, column: int, beside: Floor, epsilons: tuple[float, ...
         **alignment_with(sample, people.codes, codes, ratings - mean),
         **_pairs(sample, codes),
         **human_ceiling(sample, codes),
+        **direction(sample, people.codes, codes),
         "with_people": _as_json(with_people(sample, codes)),
-        "gap": _as_json(gap_of(sample, codes)),
+        "gap": _as_json({of: wide for of, (wide, _) in gaps.items()}),
+        "equivalence": equivalence({of: narrow for of, (_, narrow) in gaps.items()}, margin),
         "floor": compare_with_floor(sample, codes, beside),
         "correlation": _correlation(sample, ratings, mean),
         "thresholds": thresholds(sample, codes),
         "curves": curves(sample, column, people.codes) if len(epsilons) > 1 else [],
-        "alt_test": alternative(sample, codes, epsilons, beside.tests),
+        "alt_test": alternative(sample, codes, epsilons, forms),
         **calibration(sample, column, people.codes),
         **readings(sample, column, people.codes),
         **grades(sample, column, with_curves=len(epsilons) > 1),
     }
+
+
+def direction(sample: Sample, people: Ints, judge: Ints) -> JSON:
+    """Return the key `direction`: in which direction a judge (U,) errs from a reference (U,).
+
+    It is absent if the labels used are neither yes and no nor ordered.
+    """
+    arguments, clusters = sample.resampling_arguments, sample.clusters
+    categories, both = sample.frame.scale.categories, (people >= 0) & (judge >= 0)
+    used = {categories[code] for code in np.unique([people[both], judge[both]])}
+    if used == {YES, NO}:
+        yes, no = categories.index(YES), categories.index(NO)
+        found = strictness(people, judge, clusters, yes=yes, no=no, **arguments)
+        return {"direction": found.as_json()}
+    if not sample.is_ordered:
+        return {}
+    ranks = [np.where(each >= 0, each, np.nan).astype(float) for each in (people, judge)]
+    return {"direction": height(ranks[0], ranks[1], clusters, **arguments).as_json()}
 
 
 def _pairs(sample: Sample, codes: Ints) -> JSON:

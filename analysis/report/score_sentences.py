@@ -14,15 +14,15 @@ from .sentence import (
     DIGITS,
     FAR_BEHIND,
     RANKS,
+    SURE,
     Part,
     Path,
     Sentence,
     Tone,
     number,
+    p_value,
     short,
 )
-
-SURE = 0.05
 
 
 def score_sentences(of: JSON, name: str) -> JSON:
@@ -55,7 +55,7 @@ def _best(of: JSON, name: str) -> Sentence | None:
         found = reverse_difference(found)
     sure = p is not None and p < SURE and found["value"] > 0
     detail = f"{name} {rounded(known[first], DIGITS)} by the mean of people"
-    why = f"p {_p(p)} after Holm" if p is not None else pair["paired_t"].get("reason", "")
+    why = f"p {p_value(p)} after Holm" if p is not None else pair["paired_t"].get("reason", "")
     tests = count(len(pairs), "pair")
     parts = (
         Part(detail, ("scores", name, "systems", first)),
@@ -71,10 +71,6 @@ def reverse_difference(difference: JSON) -> JSON:
     value, low, high = (difference[name] for name in ("value", "low", "high"))
     ends = {"low": None, "high": None} if low is None else {"low": -high, "high": -low}
     return {**difference, "value": None if value is None else -value, **ends}
-
-
-def _p(value: float) -> str:
-    return "< 0.01" if value < 0.01 else f"{value:.{DIGITS}f}"
 
 
 def _means(of: JSON) -> dict[str, float]:
@@ -195,7 +191,7 @@ def _powered(of: JSON, block: JSON, path: Path) -> Iterator[Part]:
     if pair["a"] != first:
         difference = reverse_difference(difference)
     p = found["adjusted_p_value"]
-    after = "" if p is None else f", p {_p(p)} after Holm"
+    after = "" if p is None else f", p {p_value(p)} after Holm"
     yield Part(
         f"; by people and judge together (prediction-powered) {first or DASH} is "
         f"{number(difference)} above {second or DASH}{after}",

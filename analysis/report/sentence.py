@@ -17,6 +17,9 @@ Path = tuple[str, ...]
 Tone = Literal["good", "fair", "poor", "open"]
 """Whether an answer is good or bad news; `open` if the labels do not decide it."""
 
+TONES: tuple[Tone, ...] = ("good", "fair", "poor", "open")
+"""The tones from the best to the worst news."""
+
 BANDS: tuple[tuple[float, str, Tone], ...] = (
     (0.8, "Almost perfectly", "good"),
     (0.6, "Substantially", "good"),
@@ -83,7 +86,8 @@ def _of_bands(
     bands: Sequence[tuple[float, str, Tone]], below: str, sign: str
 ) -> list[tuple[str, str]]:
     rows = [(words, f"{sign} from {least:g}") for least, words, _ in bands]
-    return [*rows, (below, f"{sign} below {bands[-1][0]:g}")]
+    both = ("… to …", "the ends of the interval lie in different bands")
+    return [*rows, (below, f"{sign} below {bands[-1][0]:g}"), both]
 
 
 AGREEMENT, RANKS, GAP, TEST, ERRORS, ALIKE, BEST = (
@@ -103,22 +107,28 @@ HINTS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("Several judges", "whether one differs from people or from chance is decided after Holm"),
     ],
     GAP: [
-        ("More than people do", "the whole interval of the gap is above 0"),
-        ("No difference from people can be shown", "the interval holds 0"),
-        ("Less than people do", "the whole interval is below 0"),
+        ("More than people do", "the gap is above 0, with p below 0.05 after Holm over the judges"),
+        ("No difference from people can be shown", "p is not below 0.05"),
+        ("Less than people do", "the gap is below 0, with p below 0.05 after Holm"),
+        ("Equivalent", "two one-sided tests at 0.05: the 90 % interval lies within the margin"),
     ],
     TEST: [
-        ("Yes", "the judge wins against at least half of the people"),
-        ("No", "it does not"),
-        ("Cannot be decided", "with so few queries no judge could win"),
-        ("Cannot be said", "comparing words would pass, too"),
-        ("ε", "how far a judge may be behind a person and still win, since it costs less"),
+        ("Shown", "the judge is at most ε behind at least half of the people"),
+        (
+            "Only if up to … points behind is good enough",
+            "shown, but its gap lies below 0, or a judge 10 points worse would mostly be, too",
+        ),
+        ("Shown worse", "it is more than ε behind so many people that half cannot be reached"),
+        ("Not shown", "neither: a judge as good as people may fail to be shown, too"),
+        ("ε", "how far behind a person a judge may be, since it costs less: a share of units"),
+        ("ε set by the floor", "the largest at which no rater passes that does not read the texts"),
     ],
     ERRORS: [
-        ("Too strict", "it misses people’s yes more often than it adds one, by over 10 points"),
-        ("Too lenient", "it adds more often than it misses, by over 10 points"),
-        ("Misses and adds alike", "the two shares differ by 10 points at most"),
-        ("Mostly too high or too low", "one side exceeds the other by over 10 points"),
+        ("Too strict", "it surely misses people’s yes more often than it adds one"),
+        ("Too lenient", "it surely adds more often than it misses"),
+        ("Misses and adds alike", "the shares surely differ by 10 points at most"),
+        ("Mostly too high or too low", "one side surely exceeds the other"),
+        ("Surely", "the whole interval of the difference lies there"),
     ],
     ALIKE: _of_bands(ERROR_BANDS, NO_ERRORS, "mean correlation of errors"),
     BEST: [
@@ -132,6 +142,44 @@ HINTS: Mapping[str, Sequence[tuple[str, str]]] = {
 def band(value: float, bands: Sequence[tuple[float, str, Tone]], below: str) -> tuple[str, Tone]:
     """Return the words and the tone of a value's band."""
     return next(((words, tone) for least, words, tone in bands if value >= least), (below, "poor"))
+
+
+def band_of(
+    estimate: JSON, bands: Sequence[tuple[float, str, Tone]], below: str
+) -> tuple[str, Tone]:
+    """Return the words of the bands of an estimate's both ends, and the tone of the worse one.
+
+    Without an interval the value alone has words, and the labels decide nothing.
+    """
+    if estimate["low"] is None:
+        return f"{band(estimate['value'], bands, below)[0]}, by the value alone", "open"
+    return words_between(estimate["low"], estimate["high"], bands, below)
+
+
+def words_between(
+    low: float, high: float, bands: Sequence[tuple[float, str, Tone]], below: str
+) -> tuple[str, Tone]:
+    """Return the words from one value's band to another's, and the tone of the worse one."""
+    ends = [band(end, bands, below) for end in (low, high)]
+    tone = max((tone for _, tone in ends), key=TONES.index)
+    first, last = (words for words, _ in ends)
+    return first if first == last else f"{first} to {last[0].lower()}{last[1:]}", tone
+
+
+def coefficient_shown(judge: JSON) -> str:
+    """Return the coefficient in which a judge's gap is stated.
+
+    A continuous variable has no kappa, so it is the share of equal labels.
+    """
+    return "cohen_kappa" if judge["gap"]["cohen_kappa"]["value"] is not None else "percent"
+
+
+SURE = 0.05
+
+
+def p_value(value: float) -> str:
+    """Format a p-value."""
+    return "< 0.01" if value < 0.01 else f"{value:.{DIGITS}f}"
 
 
 def number(estimate: JSON) -> str:

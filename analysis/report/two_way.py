@@ -11,6 +11,7 @@ from ..statistics import MINIMUM_CLUSTERS, Floats, Ints, percentile_interval
 from ..statistics.pairwise import CROWD
 from ..statistics.two_way import TwoWay, two_way_pairs
 from ..types import JSON
+from .gap_tests import TWO_WAY
 
 FEWEST_RATERS = 3
 """Fewer cannot be resampled, since two distinct raters out of two are always the same."""
@@ -64,6 +65,8 @@ def _judge(sample: Sample, column: int, block: JSON) -> None:
     both = enter & ((people >= 0).sum(axis=1) >= 2)
     for name, found in (("human_ceiling", ceiling), ("gap", gap)):
         _put(block[name], found, sample, sample.clusters[both], raters)
+    for name in gap:
+        block["equivalence"][name] |= {"equivalent": None, "reason": TWO_WAY}
 
 
 def _labelled(codes: Ints) -> Ints:

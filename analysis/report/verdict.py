@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ..document import PLAIN, count, rounded
 from ..types import JSON
+from .replacement import replacement
 from .score_sentences import score_sentences
 from .sentence import (
     AGREEMENT,
@@ -21,20 +22,25 @@ from .sentence import (
     ERRORS,
     GAP,
     NO_ERRORS,
-    TEST,
+    SURE,
     Part,
     Path,
     Sentence,
     Tone,
-    band,
+    band_of,
+    coefficient_shown,
     number,
+    p_value,
     share,
     short,
+    words_between,
 )
 from .words import Words, words_of
 
 YES, NO = "yes", "no"
 MOST_CELLS = 2
+ALIKE_WITHIN = 0.1
+"""Shares of errors in both directions that differ by less are alike."""
 THIN = 30
 
 
@@ -99,7 +105,7 @@ def _people(block: JSON, name: str, labelled: bool) -> Sentence:
     if found["value"] is None:
         why = found["reason"] if labelled else "nobody has labelled yet"
         return Sentence(question, "Not known", "open", (Part(why, path),))
-    words, tone = band(found["value"], BANDS, BELOW_CHANCE)
+    words, tone = band_of(found, BANDS, BELOW_CHANCE)
     thin = _thin(of)
     aside = f"; {thin} of them with under {THIN} shared {_noun(block)[1]}" if thin else ""
     whole = ("variables", name, "agreement")
@@ -166,10 +172,12 @@ def _between(block: JSON, path: Path) -> Sentence:
         return Sentence(question, "Not known", "open", (Part(why, path),))
     known.sort(key=lambda pair: pair["cohen_kappa"]["value"])
     mean = sum(pair["cohen_kappa"]["value"] for pair in known) / len(known)
-    words, tone = band(mean, BANDS, BELOW_CHANCE)
+    words, tone = band_of(known[0]["cohen_kappa"], BANDS, BELOW_CHANCE)
     parts = [Part(f"κ {rounded(mean, DIGITS)} on average of {count(len(known), 'pair')}", path)]
     if len(known) > 1:
         ends = (known[0], known[-1])
+        low, high = (pair["cohen_kappa"]["value"] for pair in ends)
+        words, tone = words_between(low, high, BANDS, BELOW_CHANCE)
         least, most = (f"{p['a']} and {p['b']} {short(p['cohen_kappa'])}" for p in ends)
         parts.append(Part(f", from {least} to {most}", path))
     else:
@@ -181,7 +189,7 @@ def _between(block: JSON, path: Path) -> Sentence:
 
 def _alike(errors: JSON, judges: int, path: Path) -> Sentence:
     mean, worth = errors["mean_correlation"], errors["effective_judges"]
-    words, tone = band(mean["value"], ERROR_BANDS, NO_ERRORS)
+    words, tone = band_of(mean, ERROR_BANDS, NO_ERRORS)
     parts = [
         Part(f"their errors correlate by {number(mean)}", (*path, "mean_correlation")),
         Part(f", so that {judges} judges are worth as many as "),
@@ -211,15 +219,14 @@ def _most_alike(errors: JSON) -> str:
 def _judge(block: JSON, name: str, judge: str) -> Iterator[tuple[str, Sentence]]:
     of, path = block["judges"][judge], ("variables", name, "judges", judge)
     yield "agreement", _agreement(of, judge, path)
-    yield "replacement", _replacement(of, judge, path)
+    yield "replacement", replacement(block, judge, path)
     yield "errors", _errors(block, of, judge, path)
 
 
 def _agreement(of: JSON, judge: str, path: Path) -> Sentence:
     """Compare the judge's mean kappa with people to people's mean kappa with each other."""
     question = f"Does {judge} agree with people?"
-    # A continuous variable has no kappa, so the share of equal labels is used.
-    name = "cohen_kappa" if of["gap"]["cohen_kappa"]["value"] is not None else "percent"
+    name = coefficient_shown(of)
     sign = "κ" if name == "cohen_kappa" else "equal labels"
     gap, own, people = of["gap"][name], of["with_people"][name], of["human_ceiling"][name]
     majority = of["agreement"][name]
@@ -229,7 +236,8 @@ def _agreement(of: JSON, judge: str, path: Path) -> Sentence:
         detail = f"{sign} {number(majority)} with people together; {gap['reason']}"
         key = (*path, "agreement", name)
         return Sentence(question, "Cannot be compared", "open", (Part(detail, key),))
-    words, tone = _compared(gap)
+    tests = of["gap_tests"][name]
+    words, tone = _compared(gap, tests["adjusted_p_value"])
     with_majority = "" if majority["value"] is None else f" ({short(majority)} with the majority)"
     return Sentence(
         question,
@@ -240,18 +248,37 @@ def _agreement(of: JSON, judge: str, path: Path) -> Sentence:
             Part(f", people {short(people)}", (*path, "human_ceiling", name)),
             Part(f"; gap {number(gap)}", (*path, "gap", name)),
             Part(with_majority, (*path, "agreement", name) if with_majority else ()),
+            *_adjusted(tests, (*path, "gap_tests", name)),
+            *_equivalent(of["equivalence"], name, path),
         ),
         GAP,
     )
 
 
-def _compared(gap: JSON) -> tuple[str, Tone]:
-    """Describe how a judge compares with people by its gap and the gap's interval."""
+def _adjusted(tests: JSON, key: Path) -> Iterator[Part]:
+    """State the p-value of a gap, if several judges are tested."""
+    if tests["judges"] > 1:
+        p = p_value(tests["adjusted_p_value"]) if tests["adjusted_p_value"] is not None else None
+        if p is not None:
+            yield Part(f"; p {p} after Holm over {count(tests['judges'], 'judge')}", key)
+
+
+def _equivalent(equivalence: JSON, name: str, path: Path) -> Iterator[Part]:
+    """State that judge and people are equivalent, if the tests show it."""
+    if equivalence[name]["equivalent"]:
+        text = f"; equivalent within {equivalence['margin']:g}"
+        yield Part(text, (*path, "equivalence", name))
+
+
+def _compared(gap: JSON, p: float | None = None) -> tuple[str, Tone]:
+    """Describe how a judge compares with people by its gap, and p after Holm over the judges."""
     if gap["low"] is None:
         if float(rounded(gap["value"], DIGITS)) == 0:
             return "As much as people do at this precision, by the value alone", "open"
         less = gap["value"] < 0
         return f"{'Less than' if less else 'As much as'} people do, by the value alone", "open"
+    if p is not None and p >= SURE:
+        return "No difference from people can be shown", "fair"
     if (gap["high"] < 0 or gap["low"] > 0) and float(rounded(gap["value"], DIGITS)) == 0:
         return "As much as people do, at this precision", "fair"
     if gap["high"] < 0:
@@ -259,39 +286,6 @@ def _compared(gap: JSON) -> tuple[str, Tone]:
     if gap["low"] > 0:
         return "More than people do", "good"
     return "No difference from people can be shown", "fair"
-
-
-def _replacement(of: JSON, judge: str, path: Path) -> Sentence:
-    test, question, key = of["alt_test"], f"Could {judge} replace a person?", (*path, "alt_test")
-    epsilon, verdict = f"at ε {test['epsilon']:g}", test["verdict"]
-    by_query = test["decides"] == "by_query"
-    annotators = (test["by_query"] if by_query else test)["annotators"]
-    beaten = sum(bool(each["wins"]) for each in annotators)
-    detail = f"{epsilon}, ahead of {beaten} of {count(len(annotators), 'person', 'people')}"
-    if verdict == "passes":
-        beside = Part(_compare_floor(of["floor"]), (*path, "floor"))
-        return Sentence(question, "Yes", "good", (Part(detail, key), beside), TEST)
-    if verdict == "fails":
-        return Sentence(question, "No", "poor", (Part(detail, key),), TEST)
-    if verdict == "floor-passes":
-        why = f"{epsilon} word overlap passes the test, too"
-        return Sentence(question, "Cannot be said", "open", (Part(why, key),), TEST)
-    if verdict == "undecided":
-        queries = count(test["queries"], "query", "queries")
-        needed = test["queries_needed"]
-        plan = (path[0], path[1], "planning")
-        more = [Part(f"; at least {needed} are needed", plan)] if needed else []
-        parts = (Part(f"{epsilon} with {queries}", key), *more)
-        return Sentence(question, "Cannot be decided", "open", parts, TEST)
-    why = test.get("reason") or "the test is not defined here"
-    return Sentence(question, "Not known", "open", (Part(why, key),))
-
-
-def _compare_floor(floor: JSON) -> str:
-    """Return whether the baseline fails the test that a judge passes, and if not, why not."""
-    if floor["passes"] is None:
-        return f"; not tested beside word overlap: {floor['reason']}"
-    return "; word overlap does not pass"
 
 
 def _errors(block: JSON, of: JSON, judge: str, path: Path) -> Sentence:
@@ -319,17 +313,27 @@ def _errors(block: JSON, of: JSON, judge: str, path: Path) -> Sentence:
         )
         return Sentence(question, "Nothing", "good", detail)
     if set(labels) == {YES, NO}:
-        return _of_yes(question, block, cells, key)
+        return _of_yes(question, block, of, cells, path)
     if block["measurement"] != "nominal":
-        return _of_order(question, block, labels, wrong, whole, key)
+        return _of_order(question, block, of, labels, wrong, whole, path)
     return _of_categories(question, block, wrong, whole, key)
 
 
+def _direction(of: JSON, above: str, below: str, alike: str, unsure: str) -> tuple[str, Tone]:
+    """Return the words for the direction of a judge's errors, from both ends of its interval."""
+    low, high = of["direction"]["low"], of["direction"]["high"]
+    if low is None or (low <= 0 <= high and max(-low, high) > ALIKE_WITHIN):
+        return f"{unsure} cannot be said", "open"
+    if max(-low, high) <= ALIKE_WITHIN:
+        return alike, "fair"
+    return (above if low > 0 else below), "fair"
+
+
 def _of_yes(
-    question: str, block: JSON, cells: Mapping[tuple[str, str], int], key: Path
+    question: str, block: JSON, of: JSON, cells: Mapping[tuple[str, str], int], path: Path
 ) -> Sentence:
     """State the share of people's yes that the judge misses, and of their no that it calls yes."""
-    words = words_of(block)
+    words, key = words_of(block), (*path, "confusion")
     missed, added = cells[YES, NO], cells[NO, YES]
     yes, no = missed + cells[YES, YES], added + cells[NO, NO]
     called = {code: _in_text(code, words) for code in (YES, NO)}
@@ -339,10 +343,16 @@ def _of_yes(
         Part(f", {share(added, no)} of their “{called[NO]}” called “{called[YES]}”", key),
         Part(f" ({_units(block, added)})", key, ((NO, YES),)),
     ]
-    first = "Misses and adds alike"
-    if yes and no and abs(missed / yes - added / no) > 0.1:
-        first = "Too strict" if missed / yes > added / no else "Too lenient"
-    return Sentence(question, first, "fair", parts, ERRORS)
+    first, tone = _direction(
+        of, "Too strict", "Too lenient", "Misses and adds alike", "Too strict or too lenient"
+    )
+    return Sentence(question, first, tone, [*parts, *_difference(of, path)], ERRORS)
+
+
+def _difference(of: JSON, path: Path) -> Iterator[Part]:
+    """State the difference of the two shares, with its interval."""
+    if of["direction"]["value"] is not None:
+        yield Part(f"; difference {number(of['direction'])}", (*path, "direction"))
 
 
 def _in_text(code: str, words: Words) -> str:
@@ -354,26 +364,33 @@ def _in_text(code: str, words: Words) -> str:
 def _of_order(
     question: str,
     block: JSON,
+    of: JSON,
     labels: Sequence[str],
     wrong: Mapping[tuple[str, str], int],
     whole: int,
-    key: Path,
+    path: Path,
 ) -> Sentence:
     """State how often the judge is above and below people."""
+    key = (*path, "confusion")
     ranks = {label: rank for rank, label in enumerate(labels)}
     above = tuple(cell for cell in wrong if ranks[cell[1]] > ranks[cell[0]])
     below = tuple(cell for cell in wrong if ranks[cell[1]] < ranks[cell[0]])
     higher, lower = (sum(wrong[cell] for cell in side) for side in (above, below))
-    words = "Too high and too low alike"
-    if abs(higher - lower) > 0.1 * whole:
-        words = "Mostly too high" if higher > lower else "Mostly too low"
+    words, tone = _direction(
+        of,
+        "Mostly too high",
+        "Mostly too low",
+        "Too high and too low alike",
+        "Too high or too low",
+    )
     parts = (
         Part(f"above people on {share(higher, whole)}", key),
         Part(f" ({_units(block, higher)})", key, above, "above"),
         Part(f", below on {share(lower, whole)}", key),
         Part(f" ({_units(block, lower)})", key, below, "below"),
+        *_difference(of, path),
     )
-    return Sentence(question, words, "fair", parts, ERRORS)
+    return Sentence(question, words, tone, parts, ERRORS)
 
 
 def _of_categories(

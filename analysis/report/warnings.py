@@ -12,6 +12,7 @@ from ..data.reference import JOINT_LABEL_NAMES, reference
 from ..document import PLAIN
 from ..statistics import Bools, confirm_far_off
 from ..types import JSON
+from .alt_test import FLOORS
 
 FEWEST_QUERIES = 10
 PREVALENT = 0.9
@@ -92,9 +93,11 @@ def _floor(name: str, block: JSON) -> Iterator[Warning]:
     for judge, of in block["judges"].items():
         floor, epsilon = of["floor"], of["alt_test"]["epsilon"]
         if of["alt_test"]["verdict"] == "floor-passes":
+            passing = FLOORS[of["alt_test"]["answer"]["set_by"]]
             text = (
-                f"It passes the alternative annotator test at epsilon {epsilon:g}, but so does the "
-                "lexical rule, which only compares words. The test says nothing at this epsilon."
+                f"It passes the alternative annotator test at epsilon {epsilon:g}, but so does a "
+                f"floor that does not read the texts: {passing}. The test says nothing at this "
+                "epsilon."
             )
             yield Warning("floor_passes", name, judge, text)
         less = floor["judge_minus_floor"]

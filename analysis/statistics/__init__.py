@@ -38,20 +38,32 @@ from .alternative import (
     AltTest,
     AnnotatorTest,
     Reading,
-    accuracy_of,
     alt_test,
-    alt_test_power,
     epsilon_curve,
     largest_epsilon_failed,
     verdict_beside,
 )
-from .alternative_sensitivity import alt_test_sensitivity, effective_items
+from .alternative_floors import (
+    Answer,
+    Floor,
+    answer_of,
+    commonest_elsewhere,
+    commonest_label,
+    floors_of,
+    permuted,
+    way_to_people,
+)
+from .alternative_losses import BalancedForm, Form, PlainForm
+from .alternative_power import accuracy_of, alt_test_power
+from .alternative_sensitivity import alt_test_sensitivity, effective_items, loss_correlation
 from .arrays import Bools, Floats, Ints, Level, Value
+from .bias import height, strictness
 from .category_calibration import CategoryCalibration, category_calibration
 from .ceiling import (
     ComparedJudges,
     ceiling_estimates,
     compared_judges,
+    gap_and_equivalence,
     gap_estimates,
     judge_difference,
     with_people_estimates,
@@ -95,6 +107,7 @@ from .estimate import (
     undefined,
 )
 from .families import FamilyDifferences, family_differences
+from .interval_tests import interval_p_value, is_equivalent
 from .median import median_interval
 from .paired import (
     Comparison,
@@ -171,6 +184,8 @@ __all__ = [
     "Alignment",
     "AltTest",
     "AnnotatorTest",
+    "Answer",
+    "BalancedForm",
     "Bin",
     "Bools",
     "Bootstrap",
@@ -186,12 +201,15 @@ __all__ = [
     "Estimate",
     "FamilyDifferences",
     "Floats",
+    "Floor",
+    "Form",
     "Interval",
     "Ints",
     "Level",
     "OrderedPairs",
     "PairCounts",
     "PairedTest",
+    "PlainForm",
     "Plan",
     "Reading",
     "Resamples",
@@ -213,6 +231,7 @@ __all__ = [
     "alt_test",
     "alt_test_power",
     "alt_test_sensitivity",
+    "answer_of",
     "average_precision",
     "balanced_accuracy",
     "bca_interval",
@@ -223,6 +242,8 @@ __all__ = [
     "clopper_pearson_interval",
     "cluster_weights",
     "cohen_kappa",
+    "commonest_elsewhere",
+    "commonest_label",
     "compare_systems",
     "compared_judges",
     "confirm_far_off",
@@ -251,15 +272,21 @@ __all__ = [
     "fixed_collection_ratio",
     "fleiss_kappa",
     "fleiss_kappa_pooled",
+    "floors_of",
+    "gap_and_equivalence",
     "gap_estimates",
     "gwet_ac",
+    "height",
     "holm",
+    "interval_p_value",
     "iou_f1",
+    "is_equivalent",
     "judge_difference",
     "kendall",
     "kinds_of",
     "krippendorff_alpha",
     "largest_epsilon_failed",
+    "loss_correlation",
     "macro",
     "majority",
     "mean_absolute_error",
@@ -282,6 +309,7 @@ __all__ = [
     "percent_agreement_pooled",
     "percent_with_others",
     "percentile_interval",
+    "permuted",
     "precision",
     "prediction_powered_mean",
     "prediction_powered_mean_unequal",
@@ -298,6 +326,7 @@ __all__ = [
     "span_agreement",
     "spearman",
     "specificity",
+    "strictness",
     "system_rank_correlation",
     "table_estimates",
     "tabulate_against",
@@ -310,6 +339,7 @@ __all__ = [
     "unitising_alpha",
     "variance_components",
     "verdict_beside",
+    "way_to_people",
     "wilcoxon_signed_rank",
     "wilson_interval",
     "with_people_estimates",

@@ -2,17 +2,17 @@
 
 Each annotator is left out in turn. On each of this annotator's items the judge wins if it is at
 least as close to the remaining annotators as the left-out annotator is, and vice versa. A tie is a
-win for both. The annotator loses to the judge if the mean of wins_annotator - wins_judge is
-significantly below epsilon. This is a one-sided t test, with the false discovery rate controlled
-over annotators (Benjamini-Yekutieli). The winning rate is the share of annotators who lose. The
-judge passes at a winning rate of 0.5 or more.
+win for both. The judge's loss to the annotator is the mean of wins_annotator - wins_judge. It is
+tested whether the loss is significantly below epsilon, by a one-sided t test with the false
+discovery rate controlled over annotators (Benjamini-Yekutieli). The winning rate is the share of
+annotators for whom it is. The judge passes at a winning rate of 0.5 or more.
 
 With few queries the t test alone is overconfident. If a judge fails on every fifth query, a share
 0.8^n of the samples of n queries contains no failure. The differences in such a sample have no
 variance. When queries are the units, the p-value is therefore never below the bound of `markov`.
 
-The baseline only compares words. If the baseline passes at an epsilon, a judge's pass there means
-nothing, since the judge may be no better than the baseline. A failure still counts. Power and the
+A pass at an epsilon says that the judge is at most that far behind. It means nothing if raters
+that do not read the texts pass, too (`alternative_floors`). Power (`alternative_power`) and the
 results under other rules (`alternative_sensitivity`) are shown beside the test and never replace
 it.
 """
@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -29,8 +30,6 @@ import numpy as np
 from .arrays import Bools, Floats, Ints, Level, check_level, pack, ratio, t_below
 from .cluster_means import sums_by_cluster
 
-#: The largest number of labels simulated at once.
-AT_ONCE = 4_000_000
 Verdict = Literal["passes", "fails", "undecided", "floor-passes"]
 #: The lowest winning rate at which a judge passes.
 PASS = 0.5
@@ -45,74 +44,8 @@ PValue = Callable[[Floats, Floats, float], float]
 Score = Callable[[Floats, Floats], Floats]
 #: Below this many independent units a t test is doubtful.
 FEW = 30
-
-
-def alt_test_power(
-    items: int,
-    *,
-    annotators: int = 3,
-    categories: int = 3,
-    accuracy: float = 0.85,
-    judge_accuracy: float | None = None,
-    epsilon: float = 0.2,
-    q: float = 0.05,
-    trials: int = 600,
-    seed: int = 0,
-) -> float:
-    """Return the share of simulated studies that a judge passes (default: one as good as people).
-
-    If the share is low, a judge as good as people would often fail. Each study has `items`
-    independent items. An item's true category is one of equally frequent ones. Every rater gives it
-    with probability `accuracy` (the judge with `judge_accuracy`), and otherwise one of the other
-    categories at random. `accuracy_of` computes the accuracy from the people's agreement. With
-    several items per query, pass the number of queries as `items` for a conservative answer.
-
-    Raises ValueError below two annotators or two items.
-    """
-    if annotators < 2 or items < 2:
-        raise ValueError("the test needs two annotators and two items")
-    generator = np.random.Generator(np.random.PCG64(seed))
-    judge = accuracy if judge_accuracy is None else judge_accuracy
-    chances = np.append(np.full(annotators, accuracy), judge)
-    step = max(1, AT_ONCE // (items * (annotators + 1)))
-    passed = 0
-    for start in range(0, trials, step):
-        shape = (min(step, trials - start), items, annotators + 1)
-        right = generator.random(shape) < chances
-        # Category 0 is the true one; the choice does not affect equality.
-        labels = np.where(right, 0, generator.integers(1, categories, shape))
-        passed += int(_passes(labels, epsilon, q).sum())
-    return passed / trials
-
-
-def accuracy_of(agreement: float, categories: int) -> float:
-    """Return the accuracy a at which independent raters agree this often: a^2 + (1-a)^2/(K-1).
-
-    Returns 1/K if the agreement is no higher than by guessing.
-    """
-    k = categories
-    return float((1 + np.sqrt(max((k - 1) * (k * agreement - 1), 0.0))) / k)
-
-
-def _passes(labels: Ints, epsilon: float, q: float) -> Floats:
-    """Return whether the judge, in the last column of (T, n, m + 1), passes each study, (T,)."""
-    people, judge = labels[:, :, :-1], labels[:, :, -1:]
-    m, n = people.shape[2], people.shape[1]
-    # Counting the people who give each label is cheaper than comparing all pairs.
-    given = np.stack([(people == code).sum(axis=2) for code in range(labels.max() + 1)], axis=2)
-    same = np.take_along_axis(given, people, axis=2) - 1
-    with_judge = people == judge
-    judge_score = with_judge.sum(axis=2, keepdims=True) - with_judge
-    d = np.sign(same - judge_score).astype(float)
-    error = d.std(axis=1, ddof=1) / np.sqrt(n)
-    gap = d.mean(axis=1) - epsilon
-    t = np.divide(gap, error, out=np.where(gap < 0, -np.inf, np.inf), where=error > 0)
-    p = np.sort(t_below(t, n - 1), axis=1)
-    ranks = np.arange(1, m + 1)
-    below = p <= ranks * q / (m * (1 / ranks).sum())
-    rejected = np.where(below, ranks, 0).max(axis=1)
-    passes: Floats = rejected / m >= 0.5
-    return passes
+#: The false discovery rate over annotators.
+Q = 0.05
 
 
 def describe_undecided(queries: int, needed: int | None) -> str:
@@ -125,7 +58,7 @@ def describe_undecided(queries: int, needed: int | None) -> str:
 
 @dataclass(frozen=True)
 class AnnotatorTest:
-    """The result for one annotator left out: n items (or queries), and whether the judge wins."""
+    """The result for one annotator left out: n items (or queries), and whether epsilon is kept."""
 
     name: str
     n: int
@@ -153,8 +86,7 @@ class AltTest:
 
     If both are null, `reason` says why. If queries decide, `queries` is their number, and
     `queries_needed` the number at which a judge that always ties with people passes (None if no
-    number is enough). `undecided` means that there are too few queries and the judge is not ahead
-    of the people.
+    number is enough). `undecided` means that there are too few queries, and no loss below 0.
     """
 
     epsilon: float
@@ -212,6 +144,18 @@ class Comparison:
     annotator: Floats
     clusters: Ints
 
+    @cached_property
+    def by_query(self) -> Comparison:
+        """The means of queries, kept for the other epsilons of a curve."""
+        judge, sizes = sums_by_cluster(self.judge, self.clusters)
+        annotator, _ = sums_by_cluster(self.annotator, self.clusters)
+        return Comparison(self.name, judge / sizes, annotator / sizes, np.unique(self.clusters))
+
+    @cached_property
+    def repeats(self) -> bool:
+        """Whether a query holds several of the items."""
+        return len(np.unique(self.clusters)) < len(self.clusters)
+
 
 def alt_test(
     human: Floats | Ints,
@@ -231,8 +175,8 @@ def alt_test(
     at the nominal level, and minus the root mean square difference at the ordinal and interval
     levels. Annotators with fewer than `minimum` items that another annotator labelled are dropped.
     Queries decide if at least one query has several compared items; otherwise items decide. With
-    fewer than `queries_needed` queries, only a judge that wins more often than the annotators can
-    pass. For any other judge, the verdict is then `undecided`, not a failure.
+    fewer than `queries_needed` queries, only a judge with a loss below 0 can pass. For any other
+    judge, the verdict is then `undecided`, not a failure.
     """
     (test,) = epsilon_curve(
         human, judge, clusters, level=level, epsilons=(epsilon,), names=names, q=q, minimum=minimum
@@ -285,13 +229,15 @@ def verdict(
 ) -> AltTest:
     """Test all annotators with at least `minimum` items, by items and by queries."""
     tested = [c for c in everyone if len(c.judge) >= minimum]
-    decides: Literal["by_query", "items"] = "by_query" if _repeats(tested) else "items"
+    decides: Literal["by_query", "items"] = (
+        "by_query" if any(c.repeats for c in tested) else "items"
+    )
     if len(tested) < 2:
         reason = f"fewer than two annotators have {minimum} items that another one labelled too"
         nothing = Reading(None, None, ())
         return AltTest(epsilon, nothing, nothing, decides, reason)
     by_items = _read(tested, epsilon, q, p_value)
-    means = [_query_means(c) for c in tested]
+    means = [c.by_query for c in tested]
     by_queries = _read(means, epsilon, q, by_query)
     if decides == "items":
         return AltTest(epsilon, by_items, by_queries, decides)
@@ -342,13 +288,12 @@ def compare_all(
     names: Sequence[str] | None = None,
 ) -> list[Comparison]:
     """Compare the judge with each annotator; labels as in `alt_test`."""
-    check_level(level)
     people, machine = _with_nan(human), _with_nan(judge)
     if names is None:
         names = [str(j) for j in range(people.shape[1])]
     packed, place = pack(people)
     several = np.isfinite(packed).sum(axis=1) > 1
-    score = _equal_share if level == "nominal" else _minus_rmse
+    score = closeness(level)
     found = []
     for j, name in enumerate(names):
         items = np.flatnonzero((place[:, j] >= 0) & several)
@@ -370,6 +315,15 @@ def _compare(
     return Comparison(name, judge_wins.astype(float), annotator_wins.astype(float), clusters)
 
 
+def closeness(level: Level) -> Score:
+    """Return the closeness of a label to others: the share of equal ones, or minus the RMSE.
+
+    Raises ValueError for an unknown level.
+    """
+    check_level(level)
+    return _equal_share if level == "nominal" else _minus_rmse
+
+
 def _equal_share(label: Floats, others: Floats) -> Floats:
     return ratio((others == label[:, None]).sum(axis=1), np.isfinite(others).sum(axis=1))
 
@@ -377,16 +331,6 @@ def _equal_share(label: Floats, others: Floats) -> Floats:
 def _minus_rmse(value: Floats, others: Floats) -> Floats:
     squares = (others - value[:, None]) ** 2
     return -np.sqrt(ratio(np.nansum(squares, axis=1), np.isfinite(others).sum(axis=1)))
-
-
-def _repeats(comparisons: list[Comparison]) -> bool:
-    return any(len(np.unique(c.clusters)) < len(c.clusters) for c in comparisons)
-
-
-def _query_means(c: Comparison) -> Comparison:
-    judge, sizes = sums_by_cluster(c.judge, c.clusters)
-    annotator, _ = sums_by_cluster(c.annotator, c.clusters)
-    return Comparison(c.name, judge / sizes, annotator / sizes, np.unique(c.clusters))
 
 
 def _read(comparisons: list[Comparison], epsilon: float, q: float, p_value: PValue) -> Reading:
@@ -438,14 +382,12 @@ def benjamini_yekutieli(p_values: Floats, q: float = 0.05) -> Bools:
     return rejected
 
 
-def verdict_beside(test: AltTest, floor: AltTest | None) -> Verdict | None:
-    """Return the judge's verdict, or `floor-passes` if judge and baseline pass at this epsilon.
+def verdict_beside(test: AltTest, is_blocked: bool) -> Verdict | None:
+    """Return the judge's verdict, or `floor-passes` if a blocking floor passes at this epsilon.
 
-    If the baseline passes too, a pass is meaningless. Other verdicts are unchanged.
+    If such a floor passes too, a pass is meaningless. Other verdicts are unchanged.
     """
-    if test.verdict == "passes" and floor is not None and floor.passed:
-        return "floor-passes"
-    return test.verdict
+    return "floor-passes" if test.verdict == "passes" and is_blocked else test.verdict
 
 
 def largest_epsilon_failed(floor: Sequence[AltTest]) -> float | None:

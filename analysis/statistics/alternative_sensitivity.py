@@ -69,6 +69,31 @@ def effective_items(
     return float(np.mean([_effective(c) for c in tested])) if tested else None
 
 
+def loss_correlation(
+    human: Floats | Ints,
+    judge: Floats | Ints,
+    clusters: Ints,
+    *,
+    level: Level,
+    minimum: int = FEW,
+) -> float | None:
+    """Return the correlation of two losses of a judge in the same query, from 0 to 1.
+
+    From the design effect 1 + (n - 1) r, where n = sum n_q^2 / sum n_q for queries of n_q items
+    (Kish 1965), as a mean over annotators. A loss is wins_annotator - wins_judge. None if no
+    annotator is tested, and 0 if no query holds several items.
+    """
+    everyone = compare_all(human, judge, clusters, level)
+    found = [_correlation(c) for c in everyone if len(c.judge) >= minimum]
+    return float(np.clip(np.mean(found), 0.0, 1.0)) if found else None
+
+
+def _correlation(c: Comparison) -> float:
+    sizes = np.unique(c.clusters, return_counts=True)[1].astype(float)
+    size, effect = (sizes**2).sum() / sizes.sum(), design_effect(c.annotator - c.judge, c.clusters)
+    return float((effect - 1) / (size - 1)) if size > 1 and np.isfinite(effect) else 0.0
+
+
 def multiplicative(judge: Floats, annotator: Floats, epsilon: float) -> float:
     """Return the t test's p-value of H0: annotator - judge / (1 - epsilon) has a mean >= 0.
 

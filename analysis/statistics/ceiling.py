@@ -14,13 +14,15 @@ from functools import partial
 import numpy as np
 
 from .agreement import counts_of, paired_counts
-from .arrays import Floats, Ints, Value, unbatch, unique_integers
-from .estimate import Estimate, undefined
+from .arrays import Floats, Ints, unique_integers
+from .estimate import Estimate, defined, undefined
 from .informative import informative_among, informative_of_each
 from .pairwise import LEAST_SHARED, PairMean, kept_pairs, shared_units, with_enough_units
-from .resampling import Bootstrap, Draws, Interval
+from .resampling import LEVEL, Bootstrap, Draws, Interval
 from .tally import Tally, kinds_of
 
+#: The level of the interval that contains two one-sided tests at .05.
+NARROW = 0.9
 OF_PAIRS = "mean over pairs of people weighted by shared units"
 METHODS = {
     "percent": f"share of equal labels, {OF_PAIRS}",
@@ -111,6 +113,24 @@ def gap_estimates(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> dict[str, Estimate]:
+    """Return `gap_and_equivalence` without the intervals for the tests of equivalence."""
+    both = gap_and_equivalence(
+        judge, people, clusters, k, names=names, draws=draws, seed=seed, interval=interval
+    )
+    return {name: gap for name, (gap, _) in both.items()}
+
+
+def gap_and_equivalence(
+    judge: Ints,
+    people: Ints,
+    clusters: Ints,
+    k: int,
+    *,
+    names: Sequence[str] = tuple(NAMES),
+    draws: Draws = None,
+    seed: int = 0,
+    interval: Interval = "bca",
+) -> dict[str, tuple[Estimate, Estimate]]:
     """Return a judge's (U,) gap to people (U, R) in Cohen's kappa and the share of equal labels.
 
     The gap is the mean over people of the judge's kappa with each, less the mean over pairs of
@@ -123,6 +143,12 @@ def gap_estimates(
     undefined kappa is left out of its mean. Pairs of people that share fewer than 30 such units are
     left out, unless there are at most 30 people and no pair shares that many. Codes are of k
     categories, -1 = missing. Whole `clusters` (U,) are resampled.
+
+    Each gap is returned with a 95 % and with a 90 % interval. Judge and people are equivalent at a
+    margin if the 90 % interval lies within it: then two one-sided tests at .05 reject that the gap
+    is below -margin, and that it is above margin (Schuirmann 1987). Both ends of this interval are
+    as far from the gap as the farther end of the BCa interval: without that, judges exactly at
+    -margin were called equivalent in 5.7 of 100 simulated studies.
     """
 
     def methods(left_out: int) -> dict[str, str]:
@@ -130,7 +156,8 @@ def gap_estimates(
 
     beside = _beside(judge, people, clusters, k)
     if isinstance(beside, _Undefined):
-        return {n: undefined(beside.reason, beside.n, m) for n, m in methods(0).items()}
+        none = {n: undefined(beside.reason, beside.n, m) for n, m in methods(0).items()}
+        return {name: (each, each) for name, each in none.items()}
     bootstrap = Bootstrap(beside.tally, draws, seed, interval, beside.informative)
     means = beside.judge, beside.people
     return _differences(bootstrap, means, methods(beside.left_out), beside.n, beside.clusters)
@@ -244,7 +271,8 @@ def judge_difference(
     left_out = beside.left_out
     methods = {name: method_of(name, less, left_out, "person", "people") for name in names}
     means = beside.judge, beside.people
-    return _differences(bootstrap, means, methods, beside.n, beside.clusters)
+    both = _differences(bootstrap, means, methods, beside.n, beside.clusters)
+    return {name: difference for name, (difference, _) in both.items()}
 
 
 @dataclass(frozen=True)
@@ -336,19 +364,35 @@ def _differences(
     methods: Mapping[str, str],
     n: int,
     clusters: Ints,
-) -> dict[str, Estimate]:
-    """Return the difference of two means over pairs, by coefficient, on n units."""
+) -> dict[str, tuple[Estimate, Estimate]]:
+    """Return the difference of two means over pairs, by coefficient, on n units.
+
+    Each has a 95 % and a 90 % interval from the same resamples.
+    """
     functions = {"cohen_kappa": PairMean.kappa, "percent": PairMean.percent}
     queries = len(unique_integers(clusters)[0])
 
-    def difference_of(name: str) -> Estimate:
-        def difference(weights: Floats) -> Value:
+    def difference_of(name: str) -> tuple[Estimate, Estimate]:
+        def difference(weights: Floats) -> Floats:
             one, other = (np.asarray(functions[name](each, weights)) for each in means)
-            return unbatch(one - other)
+            return np.stack([one - other] * 2, axis=-1)
 
-        return bootstrap.estimate(difference, n, methods[name], ALIKE, queries)
+        wide, narrow = bootstrap.estimates(
+            difference, n, methods[name], ALIKE, queries, levels=(LEVEL, NARROW)
+        )
+        return wide, _symmetric(narrow)
 
     return {name: difference_of(name) for name in methods}
+
+
+def _symmetric(narrow: Estimate) -> Estimate:
+    """Return the estimate with both ends of its interval as far away as the farther one."""
+    if narrow.value is None or narrow.low is None or narrow.high is None:
+        return narrow
+    reach = max(narrow.value - narrow.low, narrow.high - narrow.value)
+    method = f"{narrow.method}, ends equally far"
+    ends = narrow.value - reach, narrow.value + reach
+    return defined(narrow.value, ends, narrow.n, method)
 
 
 def method_of(name: str, of: str, left_out: int = 0, one: str = "", several: str = "") -> str:

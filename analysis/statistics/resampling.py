@@ -265,10 +265,12 @@ class Bootstrap:
         clusters: int | None = None,
         informative: Sequence[int] | None = None,
         effective: float | None = None,
+        levels: Sequence[float] | None = None,
     ) -> list[Estimate]:
         """Return an estimate for each of the S numbers of a statistic, (..., S).
 
-        `informative` holds the number of informative clusters of each, if they differ.
+        `informative` holds the number of informative clusters of each, if they differ, and `levels`
+        the levels of their intervals, if these are not 95 %.
         """
         values = np.asarray(function(self.tally.total), float)
         queries = self.tally.clusters if clusters is None else clusters
@@ -278,13 +280,15 @@ class Bootstrap:
         rests = [queries if each is None else min(each, queries) for each in held]
         whys = [self._why_none(queries, each, number) for each in rests]
         none: list[tuple[float, float] | None] = [None] * len(values)
+        at = [LEVEL] * len(values) if levels is None else levels
         least = [min(each, number) for each in rests]
-        ends = none if all(whys) else self._ends(function, values, least, whys)
+        ends = none if all(whys) else self._ends(function, values, least, whys, at)
+        hows = [self._how(queries, on, number, level) for on, level in zip(rests, at, strict=True)]
         return [
             undefined(reason, n, method)
             if is_undefined(value)
-            else defined(value, *_with_method(pair, n, method, self._how(queries, on, number), why))
-            for value, pair, on, why in zip(values, ends, rests, whys, strict=True)
+            else defined(value, *_with_method(pair, n, method, how, why))
+            for value, pair, how, why in zip(values, ends, hows, whys, strict=True)
         ]
 
     def around(
@@ -311,9 +315,9 @@ class Bootstrap:
         """Return the `effective_number` of some of the clusters, as if they varied like all."""
         return queries * self.tally.effective / max(self.tally.clusters, 1)
 
-    def _how(self, queries: int, informative: int, effective: float) -> str:
+    def _how(self, queries: int, informative: int, effective: float, level: float) -> str:
         of = self._of(queries, informative, effective)
-        return f"95 % {NAMES[self.interval]} bootstrap of {of}"
+        return f"{100 * level:g} % {NAMES[self.interval]} bootstrap of {of}"
 
     def _of(self, queries: int, informative: int, effective: float) -> str:
         # The smaller of the two numbers determines the level.
@@ -334,16 +338,23 @@ class Bootstrap:
         return too_unequal(clusters, effective)
 
     def _ends(
-        self, function: OfWeights, values: Floats, clusters: Sequence[float], whys: Sequence[str]
+        self,
+        function: OfWeights,
+        values: Floats,
+        clusters: Sequence[float],
+        whys: Sequence[str],
+        levels: Sequence[float],
     ) -> list[tuple[float, float] | None]:
         resampled = self.values(function)
         if self.interval == "percentile":
-            return [percentile_interval(column) for column in resampled.T]
+            pairs = zip(resampled.T, levels, strict=True)
+            return [percentile_interval(column, level) for column, level in pairs]
         left_out, often = self._without_one(function)
+        at = map(expanded_level, clusters, levels)
         return [
-            None if why else bca_interval(float(value), column, out, often, expanded_level(number))
-            for value, column, out, number, why in zip(
-                values, resampled.T, left_out.T, clusters, whys, strict=True
+            None if why else bca_interval(float(value), column, out, often, level)
+            for value, column, out, level, why in zip(
+                values, resampled.T, left_out.T, at, whys, strict=True
             )
         ]
 

@@ -1,7 +1,11 @@
+from functools import partial
+
 import numpy as np
 import pytest
 
-from analysis.statistics import accuracy_of, alt_test, alt_test_power
+from analysis.statistics import PlainForm, accuracy_of, alt_test, alt_test_power
+from analysis.statistics.alternative_power import _Raters
+from benchmarks.replacing import simulated as replaced
 
 pytestmark = pytest.mark.every_case
 
@@ -75,15 +79,86 @@ def test_agreement_below_chance_gives_the_accuracy_of_guessing():
 def test_studies_are_simulated_in_batches_up_to_the_requested_number(monkeypatch):
     shapes = []
 
-    def passes(labels, epsilon, q):
-        shapes.append(labels.shape)
-        return np.ones(len(labels), bool)
+    def passes(losses, epsilon, q, by_query):
+        shapes.append(losses.shape)
+        return np.ones(len(losses), bool)
 
-    monkeypatch.setattr("analysis.statistics.alternative._passes", passes)
-    monkeypatch.setattr("analysis.statistics.alternative.AT_ONCE", 60)
+    monkeypatch.setattr("analysis.statistics.alternative_power._passes", passes)
+    monkeypatch.setattr("analysis.statistics.alternative_power.AT_ONCE", 60)
     assert alt_test_power(5, annotators=3, trials=7) == 1
-    assert shapes == [(3, 5, 4), (3, 5, 4), (1, 5, 4)]
-    monkeypatch.setattr("analysis.statistics.alternative.AT_ONCE", 19)
+    assert shapes == [(3, 5, 3), (3, 5, 3), (1, 5, 3)]
+    monkeypatch.setattr("analysis.statistics.alternative_power.AT_ONCE", 19)
     shapes.clear()
     assert alt_test_power(5, annotators=3, trials=2) == 1
-    assert shapes == [(1, 5, 4), (1, 5, 4)]
+    assert shapes == [(1, 5, 3), (1, 5, 3)]
+
+
+def test_the_power_by_queries_is_the_share_of_studies_in_which_a_judge_as_good_as_people_passes():
+    passed, agreement, yes = [], [], []
+    for seed in range(200):
+        people, judge, queries = replaced("as good", 18, 0.3, seed)
+        test = alt_test(people, judge, queries, level="nominal", epsilon=0.2)
+        passed.append(test.passed is True)
+        pairs = ((0, 1), (0, 2), (1, 2))
+        agreement.append(np.mean([(people[:, a] == people[:, b]).mean() for a, b in pairs]))
+        yes.append(people.mean())
+    shares = (1 - np.mean(yes), np.mean(yes))
+    accuracy = accuracy_of(np.mean(agreement), 2, shares)
+    power = partial(
+        alt_test_power, 180, categories=2, accuracy=accuracy, frequencies=shares, trials=1000
+    )
+    by_query = power(queries=18, correlation=0.04)
+    assert by_query == pytest.approx(np.mean(passed), abs=0.1)
+    # By items, without the bound, it was said to be certain.
+    assert power() > 0.95 > by_query + 0.1
+
+
+def test_with_a_query_for_each_item_items_decide():
+    by_items = alt_test_power(60, trials=200)
+    assert alt_test_power(60, queries=60, trials=200) == by_items
+
+
+def test_items_of_a_query_have_the_requested_correlation_of_losses():
+    model = _Raters(3, np.array([0.7, 0.3]), 0.85, None)
+    generator = np.random.Generator(np.random.PCG64(0))
+    losses = model.losses((40_000,), generator)[:, 0]
+    means = model.query_means(20_000, 10, 0.3, generator)[:, 0]
+    # The variance of a mean of ten items is that of one, times (1 + 9 * .3) / 10.
+    assert means.var() == pytest.approx(losses.var() * (1 + 9 * 0.3) / 10, rel=0.05)
+
+
+def test_a_worse_judge_is_right_as_often_as_requested_with_unequal_frequencies():
+    shares = np.array([0.8, 0.15, 0.05])
+    model = _Raters(2, shares, 0.9, 0.8)
+    labels, truth = model.labels((200_000,), np.random.Generator(np.random.PCG64(0)))
+    right = (labels == truth).mean(axis=0)
+    assert right == pytest.approx([0.9, 0.9, 0.8], abs=0.005)
+    assert (truth == 0).mean() == pytest.approx(0.8, abs=0.005)
+
+
+def test_accuracy_with_unequal_frequencies_gives_the_agreement_back():
+    shares = (0.8, 0.15, 0.05)
+    labels, _ = _Raters(2, np.array(shares), accuracy_of(0.9, 3, shares), None).labels(
+        (200_000,), np.random.Generator(np.random.PCG64(1))
+    )
+    assert (labels[:, 0] == labels[:, 1]).mean() == pytest.approx(0.9, abs=0.005)
+
+
+def test_a_correlation_outside_its_range_is_refused():
+    with pytest.raises(ValueError, match="correlation"):
+        alt_test_power(60, queries=6, correlation=1.5)
+
+
+def test_ordered_categories_are_compared_by_their_distance():
+    model = _Raters(3, np.full(4, 1 / 4), 0.7, 0.6, (0, 1, 2, 5))
+    generator = np.random.Generator(np.random.PCG64(0))
+    labels, _ = model.labels((300,), generator)
+    again = np.random.Generator(np.random.PCG64(0))
+    losses = model.losses((300,), again)
+    values = np.array([0.0, 1, 2, 5])[labels]
+    form = PlainForm(
+        labels[:, :3], np.arange(300), level="ordinal", values=np.array([0.0, 1, 2, 5])
+    )
+    found = form.losses(labels[None, :, 3])
+    assert losses.mean(axis=0) == pytest.approx(found.mean[0])
+    assert len(np.unique(values)) == 4

@@ -11,6 +11,8 @@ pytestmark = pytest.mark.every_case
 
 # Public helper functions that are not statistics themselves.
 TOOLS = {
+    "commonest_elsewhere",
+    "commonest_label",
     "confirm_far_off",
     "confusion",
     "counts_of",
@@ -19,7 +21,9 @@ TOOLS = {
     "kinds_of",
     "largest_epsilon_failed",
     "expanded_level",
+    "floors_of",
     "percentile_interval",
+    "permuted",
     "reason_undefined",
     "resamples_of",
     "table_estimates",

@@ -142,6 +142,14 @@ def test_no_chance_correction_of_evidence_is_claimed_without_its_texts(text: str
     assert "for unitising" not in text
 
 
+def test_the_methods_name_the_variables_as_separate_families(text: str) -> None:
+    assert "are families of their own: no p-value is adjusted over them" in text
+
+
+def test_the_methods_say_that_verdicts_hold_for_one_look(text: str) -> None:
+    assert "Verdicts hold for one look at the end" in text
+
+
 def test_an_older_report_does_not_mention_statistics_added_later(report: dict[str, Any]) -> None:
     old = copy.deepcopy(report)
     for block in old["variables"].values():

@@ -225,6 +225,7 @@ class TestIntervals:
             )
             methods = {details.sub("", method) for method in methods_of(found)}
             assert methods == {
+                f"90 % BCa bootstrap of {queries} queries, 200 resamples, ends equally far",
                 f"95 % BCa bootstrap of {queries} queries, 200 resamples",
                 f"95 % Wilson interval clustered by {queries} queries",
             }

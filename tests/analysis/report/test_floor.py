@@ -18,7 +18,6 @@ from analysis.formats import FORMATS
 from analysis.formats.methods import methods
 from analysis.formats.people_sections import gap_tables, no_floor
 from analysis.report.agreement import agreement
-from analysis.report.alt_test import describe_verdict
 from analysis.report.judges import judges
 from analysis.report.warnings import warnings
 from annotation.models import Campaign
@@ -30,7 +29,6 @@ ALIKE = "yynnyyny" * 15
 """120 units of 60 queries, which are enough to decide at epsilon 0.1 and above."""
 TURNED = ALIKE.translate(str.maketrans("yn", "ny"))
 PEOPLE = {"Ada": ALIKE, "Bram": ALIKE, "Chidi": ALIKE[:-4] + TURNED[-4:]}
-OVERLAP = "cannot be said at this ε: word overlap passes too"
 
 
 def frame_with(floor: str, rows: dict[str, str]) -> Frame:
@@ -51,31 +49,32 @@ class TestPass:
         assert found["floor"]["passes"] is False
         assert (found["alt_test"]["verdict"], found["alt_test"]["passed"]) == ("passes", True)
 
-    def test_if_the_baseline_passes_too_the_verdict_is_undecided(self) -> None:
+    def test_a_baseline_that_passes_too_stands_beside_and_does_not_block(self) -> None:
         found = judged(ALIKE, ALIKE)
         assert found["floor"]["passes"] is True
-        assert found["alt_test"]["verdict"] == "floor-passes"
-        assert found["alt_test"]["passed"] is None
-        assert found["alt_test"]["by_query"]["winning_rate"] == 1
+        assert (found["alt_test"]["verdict"], found["alt_test"]["passed"]) == ("passes", True)
+        beside = found["alt_test"]["answer"]["floors"]["word_overlap"]
+        assert (beside["informative"], beside["passes"]) == (True, True)
 
     def test_the_largest_epsilon_at_which_the_baseline_fails_is_named(self) -> None:
-        # The baseline always ties: 78 queries are needed at .05 and 39 at .1, and there are 60.
+        # The baseline always ties with Ada and Bram: 78 queries are needed at .05, 39 at .1, and
+        # there are 60. Chidi is behind it on four units, so that two people are within .06.
         found = judged(ALIKE, ALIKE)
         assert found["floor"]["largest_epsilon_failed"] == 0.05
-        words = describe_verdict(found["alt_test"], found["floor"])
-        assert words == f"{OVERLAP}; the largest ε of the curve at which it does not is 0.05"
+        beside = found["alt_test"]["answer"]["floors"]["word_overlap"]
+        assert beside["largest_epsilon_failed"] == 0.05
 
-    def test_the_curve_is_compared_with_the_baseline_at_each_epsilon(self) -> None:
-        # The baseline is wrong on one unit of ten, and passes only from .15 on.
-        wrong = "".join(
-            t if n % 10 == 0 else a for n, (a, t) in enumerate(zip(ALIKE, TURNED, strict=True))
-        )
-        found = judged(wrong, ALIKE)
-        verdicts = {each["epsilon"]: each["verdict"] for each in found["alt_test"]["curve"]}
-        assert verdicts[0.1] == "passes"
-        assert verdicts[0.3] == "floor-passes"
-        largest = found["floor"]["largest_epsilon_failed"]
-        assert all((v == "floor-passes") == (e > largest) for e, v in verdicts.items() if e >= 0.1)
+    def test_the_curve_says_at_which_epsilons_a_blocking_floor_passes(self) -> None:
+        # Of ten units one is a no. Always yes loses on a tenth of the units, and so does the judge.
+        rare = ("y" * 9 + "n") * 12
+        people = {"Ada": rare, "Bram": rare, "Chidi": rare}
+        found = judged(TURNED, "y" * 120, people)["alt_test"]
+        verdicts = {each["epsilon"]: each["verdict"] for each in found["curve"]}
+        largest = found["answer"]["floors"]["commonest_label"]["largest_epsilon_failed"]
+        assert (verdicts[0.1], verdicts[0.3]) == ("fails", "floor-passes")
+        assert found["answer"]["floors"]["commonest_label"]["label"] == "yes"
+        assert largest < 0.2
+        assert found["answer"]["epsilon"] == largest
 
     def test_a_judge_that_fails_has_failed_even_if_the_baseline_passes(self) -> None:
         found = judged(ALIKE, TURNED)
@@ -159,9 +158,8 @@ class TestWarnings:
         block = {"agreement": agreement(sample), "judges": judges(sample, 0.2)}
         return {each["code"]: each["text"] for each in warnings(frame, {"answerable": block})}
 
-    def test_a_pass_that_word_overlap_also_reaches_gives_a_warning(self) -> None:
-        assert "but so does the lexical rule" in self.found(ALIKE, ALIKE)["floor_passes"]
-        assert "floor_passes" not in self.found(TURNED, ALIKE)
+    def test_a_pass_that_word_overlap_also_reaches_gives_no_warning(self) -> None:
+        assert "floor_passes" not in self.found(ALIKE, ALIKE)
 
     def test_a_judge_that_does_worse_than_word_overlap_gives_a_warning(self) -> None:
         worse = "".join(

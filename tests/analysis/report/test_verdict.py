@@ -16,6 +16,7 @@ from analysis.formats.score_sections import score_blocks
 from analysis.report.brief import brief_of
 from analysis.report.build import agreement_of_variables, frame_report
 from analysis.report.verdict import _compared
+from analysis.statistics import interval_p_value
 from analysis.types import JSON
 from tests.analysis.cast import JUDGE, RATING, fact, frame_of, table
 
@@ -47,12 +48,12 @@ UNLIKE = {"ada": "ynynyynn" * 5, "bram": "nynynnyy" * 5}
 @pytest.mark.parametrize(
     ("columns", "words", "kappa", "tone"),
     [
-        (ALIKE, "Almost perfectly", "1.00", "good"),
-        (UNLIKE, "Less than by chance", "−1.00", "poor"),
-        (ALIKE | {"bram": "ynynynyn" * 5}, "Moderately", "0.50", "fair"),
+        (ALIKE, "Almost perfectly, by the value alone", "1.00", "open"),
+        (UNLIKE, "Less than by chance, by the value alone", "−1.00", "open"),
+        (ALIKE | {"bram": "ynynynyn" * 5}, "Only fairly to substantially", "0.50", "poor"),
     ],
 )
-def test_peoples_agreement_is_described_in_the_words_of_fixed_bands(
+def test_peoples_agreement_has_the_words_of_fixed_bands_at_both_ends_of_its_interval(
     columns: dict[str, str], words: str, kappa: str, tone: str
 ) -> None:
     found = said(report_of(labels(**columns)))
@@ -120,7 +121,7 @@ def test_a_judge_below_people_is_said_to_agree_less_with_its_gap() -> None:
 
 def test_a_value_below_zero_has_a_minus_sign_not_a_hyphen() -> None:
     text = said(report_of(labels(**UNLIKE)))["text"]
-    assert text.startswith("Less than by chance: κ −1.00 (2 people")
+    assert text.startswith("Less than by chance, by the value alone: κ −1.00 (2 people")
 
 
 def test_below_ten_queries_the_value_alone_decides_nothing() -> None:
@@ -143,19 +144,58 @@ def test_a_gap_that_rounds_to_zero_is_called_equal(gap: tuple[Any, ...], answer:
     assert _compared(dict(zip(("value", "low", "high"), gap, strict=True)))[0] == answer
 
 
+def test_several_judges_are_a_family_and_their_gaps_are_adjusted() -> None:
+    # One interval excludes 0, by little, and does not after Holm over six judges.
+    gap = {"value": -0.1, "low": -0.195, "high": -0.005}
+    assert _compared(gap)[0] == "Less than people do"
+    p = interval_p_value(gap["value"], gap["low"], gap["high"], 40)
+    assert 0.03 < p < 0.05
+    assert _compared(gap, p)[0] == "Less than people do"
+    assert _compared(gap, 6 * p)[0] == "No difference from people can be shown"
+
+
+def test_the_adjusted_p_value_stands_in_the_sentence_of_each_of_several_judges() -> None:
+    judges = table({"one": "ynynyynn" * 9 + "nnnnnnnn", "two": "ynynyyyy" * 10}, rater_kind="judge")
+    facts = [*labels(ada="ynynyynn" * 10, bram="ynynyyny" * 10), *judges]
+    of = report_of(facts)
+    blocks = of["variables"]["answerable"]["judges"]
+    tests = {judge: block["gap_tests"]["cohen_kappa"] for judge, block in blocks.items()}
+    ordered = sorted(tests.values(), key=lambda each: each["p_value"])
+    # Of two judges the smaller p counts twice, here that of the longer side of the interval.
+    assert ordered[0]["adjusted_p_value"] >= 2 * ordered[0]["p_value"]
+    text = of["verdict"]["variables"]["answerable"]["judges"]["two"]["agreement"]["text"]
+    assert "after Holm over 2 judges" in text
+
+
+def test_a_judge_is_called_equivalent_if_its_narrow_interval_lies_within_the_margin() -> None:
+    rng = np.random.default_rng(5)
+    truth = rng.random(1200) < 0.5
+    rated = [np.where(rng.random(1200) < 0.9, truth, ~truth) for _ in range(4)]
+    columns = ["".join("y" if each else "n" for each in column) for column in rated]
+    names = ("ada", "bram", "chidi", JUDGE)
+    report = report_of(table(dict(zip(names, columns, strict=True))))
+    of = report["variables"]["answerable"]["judges"][JUDGE]["equivalence"]
+    assert of["margin"] == 0.1
+    found = of["cohen_kappa"]
+    assert found["equivalent"] is True
+    assert -0.1 < found["estimate"]["low"] < found["estimate"]["high"] < 0.1
+    assert "90 % BCa" in found["estimate"]["method"]
+    assert "; equivalent within 0.1" in said(report, "agreement")["text"]
+
+
 def test_with_one_person_a_judge_cannot_be_compared_with_people() -> None:
     found = said(report_of(labels(ada="ynyn" * 10, **{JUDGE: "ynnn" * 10})), "agreement")
     assert found["answer"] == "Cannot be compared"
 
 
-def test_an_undecided_test_says_how_many_queries_are_needed() -> None:
+def test_a_judge_that_is_not_shown_has_the_chance_that_one_as_good_as_people_had() -> None:
     people = {"ada": "ynynyn" * 5, "bram": "ynynnn" * 5, "chidi": "ynyyyn" * 5}
     report = report_of(labels(**people, **{JUDGE: "ynnyyn" * 5}))
     test = report["variables"]["answerable"]["judges"][JUDGE]["alt_test"]
     found = said(report, "replacement")
     assert test["verdict"] == "undecided"
-    assert found["answer"] == "Cannot be decided"
-    assert f"at least {test['queries_needed']} are needed" in found["text"]
+    assert (found["answer"], found["tone"]) == ("Not shown with 15 queries", "open")
+    assert "as good as people would have been shown in" in found["text"]
 
 
 THREE = {"ada": "ynynyynn" * 5, "bram": "ynynyynn" * 5, "chidi": "ynynyyny" * 5}
@@ -169,27 +209,77 @@ def replacement_beside(floor: FloorCodes) -> JSON:
     return said(report, "replacement")
 
 
-def test_a_judge_that_passes_while_word_overlap_fails_is_said_to_pass() -> None:
+def test_a_judge_is_shown_to_be_at_most_epsilon_behind_and_never_to_be_ahead() -> None:
     found = replacement_beside(FloorCodes(np.array([1, 0] * 4 * 5)[::-1].copy(), ""))
-    assert (found["answer"], found["tone"]) == ("Yes", "good")
-    assert found["text"].endswith("ahead of 3 of 3 people; word overlap does not pass")
+    assert "at most 0.2 behind 3 of 3 people; gap" in found["text"]
+    assert "word overlap" not in found["text"]
+
+
+def test_word_overlap_that_passes_too_is_named_beside_the_answer() -> None:
+    found = replacement_beside(FloorCodes(np.array([0, 1, 0, 1, 0, 0, 1, 1] * 5), ""))
+    assert "at most 0.2 behind 3 of 3 people" in found["text"]
+    assert "; word overlap passes, too" in found["text"]
 
 
 def test_a_pass_without_a_baseline_says_why_there_is_none() -> None:
     found = replacement_beside(FloorCodes(None, "the items show no text"))
-    assert found["answer"] == "Yes"
-    assert found["text"].endswith("; not tested beside word overlap: the items show no text")
-    assert found["parts"][-1]["key"][-1] == "floor"
+    assert "at most 0.2 behind 3 of 3 people" in found["text"]
+    assert "; not tested beside word overlap: the items show no text" in found["text"]
+    assert any(part.get("key", [""])[-1] == "floors" for part in found["parts"])
 
 
 def test_labels_that_a_judge_misses_or_adds_link_to_their_units() -> None:
     # Of four yes two are missed, of four no one is added.
     found = said(report_of(labels(ada="yyyynnnn", **{JUDGE: "yynnnnny"})), "errors")
-    assert found["answer"] == "Too strict"
+    assert found["answer"] == "Too strict or too lenient cannot be said"
     assert "50 % of people’s “yes” missed (2 units)" in found["text"]
     assert "25 % of their “no” called “yes” (1 unit)" in found["text"]
     cells = [part["cells"] for part in found["parts"] if "cells" in part]
     assert cells == [[["yes", "no"]], [["no", "yes"]]]
+
+
+@pytest.mark.parametrize(
+    ("judge", "words"),
+    [
+        # A quarter of the yes are missed; a quarter of the no are added; one unit of each is wrong.
+        ("ynynnnyn" * 10, "Too strict"),
+        ("yyynynyn" * 10, "Too lenient"),
+        ("ynyn" * 19 + "nyyn", "Too strict or too lenient cannot be said"),
+    ],
+)
+def test_the_direction_of_errors_is_named_if_its_whole_interval_lies_there(
+    judge: str, words: str
+) -> None:
+    report = report_of(labels(ada="ynyn" * (len(judge) // 4), **{JUDGE: judge}))
+    found = said(report, "errors")
+    assert found["answer"] == words
+    direction = report["variables"]["answerable"]["judges"][JUDGE]["direction"]
+    assert (direction["low"] is None) is (words.endswith("cannot be said"))
+
+
+def test_yes_and_no_with_an_order_have_the_words_of_yes_and_no() -> None:
+    ordered = Scale(("no", "yes"), "ordinal")
+    columns = {"ada": "ynyn" * 20, JUDGE: "ynynnnyn" * 10}
+    found = said(report_of(labels(**columns), answerable=ordered), "errors")
+    assert found["answer"] == "Too strict"
+
+
+def test_three_units_missed_and_three_added_show_no_direction() -> None:
+    # 3 of 10 yes are missed, 3 of 70 no are added: 30 and 4 %, on a few queries each.
+    ada = "y" * 10 + "n" * 70
+    judge = "nnn" + "y" * 7 + "yyy" + "n" * 67
+    found = said(report_of(labels(ada=ada, **{JUDGE: judge})), "errors")
+    assert "30 % of people’s “yes” missed (3 units)" in found["text"]
+    assert (found["answer"], found["tone"]) == ("Too strict or too lenient cannot be said", "open")
+
+
+def test_errors_that_surely_differ_by_ten_points_at_most_are_alike() -> None:
+    people = ("ynnyynyn" * 50)[:400]
+    wrong = {n for n in range(400) if n % 25 == 0 or n % 25 == 13}
+    turned = {"y": "n", "n": "y"}
+    judge = "".join(turned[each] if n in wrong else each for n, each in enumerate(people))
+    found = said(report_of(labels(ada=people, **{JUDGE: judge})), "errors")
+    assert found["answer"] == "Misses and adds alike"
 
 
 def test_a_judge_with_people_s_label_everywhere_gets_nothing_wrong() -> None:
@@ -197,15 +287,25 @@ def test_a_judge_with_people_s_label_everywhere_gets_nothing_wrong() -> None:
     assert found["text"] == "Nothing: it has people’s label on all 4 units"
 
 
-def test_on_a_scale_a_judge_is_too_high_or_too_low() -> None:
+def labels_of_ratings(ada: str, judge: str) -> Any:
+    return table({"ada": ada, JUDGE: judge}, "rating")
+
+
+def test_on_a_scale_few_units_do_not_show_whether_a_judge_is_too_high_or_too_low() -> None:
     facts = [
         fact(f"i{n}", "u", rater, value, "rating")
         for n, values in enumerate((("3", "5"), ("2", "4"), ("4", "4"), ("1", "0")))
         for rater, value in zip(("ada", JUDGE), values, strict=True)
     ]
     found = said(report_of(facts, rating=RATING), "errors", "rating")
-    assert found["answer"] == "Mostly too high"
+    assert found["answer"] == "Too high or too low cannot be said"
     assert "above people on 50 % (2 units), below on 25 % (1 unit)" in found["text"]
+
+
+def test_on_a_scale_a_judge_that_is_surely_higher_is_mostly_too_high() -> None:
+    people = labels_of_ratings("0123" * 20, "1134" * 20)
+    found = said(report_of(people, rating=RATING), "errors", "rating")
+    assert found["answer"] == "Mostly too high"
 
 
 def test_of_several_categories_the_most_frequent_confusions_are_named() -> None:
@@ -289,7 +389,9 @@ def test_the_verdict_comes_first_and_names_each_of_several_variables() -> None:
     report = report_of(labels(**ALIKE))
     section = document(report).sections[0]
     assert section.title == "Verdict"
-    assert section.points[0].startswith("Can people agree? Almost perfectly: κ 1.00")
+    assert section.points[0].startswith(
+        "Can people agree? Almost perfectly, by the value alone: κ 1.00"
+    )
     both = report_of([*labels(**ALIKE), *table(ALIKE, "odd")])
     assert document(both).sections[0].points[0].startswith("answerable: Can people agree?")
 
