@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from django.db import connection
 from django.http import Http404
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from rest_framework.exceptions import ValidationError
 
 from annotation.access import (
@@ -282,6 +284,14 @@ class TestOwnAssignments:
         study.campaign.is_open = True
         Assignment.objects.filter(pk=mine.pk).update(status="done")
         assert not is_blind(study.ada, study.campaign)
+
+
+    def test_an_open_item_hides_others_labels_after_the_deadline_too(self, study: Study) -> None:
+        """It can still be sent if the deadline moves, so its owner must not have seen answers."""
+        row(items_of(study.campaign)[0], study.ada)
+        study.campaign.deadline = timezone.now() - timedelta(days=1)
+        assert not study.campaign.takes_answers
+        assert is_blind(study.ada, study.campaign)
 
 
 class TestManaging:

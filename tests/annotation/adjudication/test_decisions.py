@@ -127,6 +127,17 @@ def test_every_raters_answer_is_shown_with_quotes_and_comment(there: Dispute) ->
     ]
 
 
+def test_the_letters_of_raters_are_drawn_anew_for_each_unit(there: Dispute) -> None:
+    """Otherwise who decides would learn in one unit whom to believe in the next."""
+    letters = set()
+    for unit in there.units:
+        case = find_case(there.dora, there.study.campaign, unit.pk)
+        assert case is not None
+        (ada,) = (each for each in rater_answers(case) if each.comment == "hard to say")
+        letters.add(ada.name)
+    assert len(letters) > 1
+
+
 def test_opening_a_dispute_records_a_look_at_its_answers(there: Dispute) -> None:
     with ledger.collect_looks() as notes:
         find_case(there.dora, there.study.campaign, there.units[1].pk)

@@ -48,3 +48,12 @@ def test_a_span_without_a_quote_gets_the_words_of_its_text() -> None:
 
 def test_a_time_without_a_zone_is_in_utc() -> None:
     assert moment("2024-05-31T12:30:00") == moment("2024-05-31T14:30:00+02:00")
+
+
+def test_an_answers_time_is_the_latest_moment_of_its_labels_whatever_their_zones() -> None:
+    """As texts, the earlier moment would sort last."""
+    later, earlier = "2024-05-31T12:30:00+00:00", "2024-05-31T13:00:00+02:00"
+    for times in ((later, earlier), (earlier, later)):
+        labels = [row(str(n), created_at=time) for n, time in enumerate(times)]
+        assert group(*labels).created_at == later
+    assert group(row("a")).created_at is None
