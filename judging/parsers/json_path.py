@@ -174,13 +174,24 @@ class JsonParser:
 
     def _form_of(self, value: Any) -> tuple[Any, tuple[Step, ...]] | None:
         """Return the value of the form that was asked for, and the steps by which it is found."""
-        if self._has_paths(value) or self.verdicts.as_published:
+        if self.verdicts.as_published:
             return (value, ()) if self._has_paths(value) else None
+        if self._has_paths(value):
+            self._check_twins(value)
+            return value, ()
         plain = with_plain_keys(value)
         if self._has_paths(plain):
             return plain, ("keys",)
         inside = [each for each in nested(value) if self._has_paths(each)]
         return (inside[0], ("wrapper",)) if len(inside) == 1 else None
+
+    def _check_twins(self, value: Any) -> None:
+        """Raise UnreadError if a key of the answer stands twice, in two spellings."""
+        asked = {step for path in self.paths.values() for step in path if isinstance(step, str)}
+        for each in (value, *nested(value)):
+            for key in asked & each.keys() if isinstance(each, dict) else ():
+                if any(_plain_key(o) == _plain_key(key) and each[o] != each[key] for o in each):
+                    raise UnreadError(f"the completion has the key {key!r} twice", "ambiguous")
 
     def _has_paths(self, value: Any) -> bool:
         """Whether a value contains the paths. Text in braces need not be an answer."""
@@ -230,9 +241,13 @@ class JsonParser:
 def with_plain_keys(value: Any) -> Any:
     """Return a value with its keys in lower case, and underscores for blanks and hyphens."""
     if isinstance(value, dict):
-        plain = {re.sub(r"[\s-]+", "_", key.strip()).casefold(): v for key, v in value.items()}
+        plain = {_plain_key(key): v for key, v in value.items()}
         return {k: with_plain_keys(v) for k, v in plain.items()} if len(plain) == len(value) else {}
     return [with_plain_keys(each) for each in value] if isinstance(value, list) else value
+
+
+def _plain_key(key: str) -> str:
+    return re.sub(r"[\s-]+", "_", key.strip()).casefold()
 
 
 def nested(value: Any, depth: int = 2) -> Iterator[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judging.backends.base import Answer, AskedVariable
@@ -16,8 +17,9 @@ from judging.parsers.codes import (
     variables_of,
 )
 from judging.parsers.ladder import body_of
-from judging.parsers.statements import sole_word
-from judging.parsers.words import EXPLICIT
+from judging.parsers.reasoning import blank
+from judging.parsers.statements import Span, sole_word
+from judging.parsers.words import EXPLICIT, WITHDRAWALS
 
 _LINE = re.compile(
     r"^[ \t>*_#|-]*(?:(?:fact|key point|point|nugget|statement|sentence|item|number|no\.?|#)\s*)?"
@@ -25,6 +27,7 @@ _LINE = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _TAIL = re.compile(r"(?:[:|=→]|\s[-–—]|->)\s*([^:|=→]+?)\s*\|?\s*$")
+_SENTENCE_START = re.compile(r"(?:^|[.!?;]\s)\W*", re.MULTILINE)
 _DRESS = "*_`\"' \t\r|"
 
 
@@ -49,17 +52,17 @@ class LinesParser:
         normal = self.verdicts.normal(body)
         asked = next(v for unit in expected.units for v in variables_of(unit, self.reads))
         said: dict[int, list[Statement]] = {}
-        last = 0
+        lines: list[Span] = []
         for line in _LINE.finditer(normal.text):
             statement = self._statement(asked, line)
             said.setdefault(int(line[1]), []).append(statement)
-            last = line.end()
+            lines.append(line.span())
         self.verdicts.check_refusal(body.inside, bool(said))
         if strange := sorted(said.keys() - set(range(1, len(expected.units) + 1))):
             raise UnreadError(f"line {strange[0]} has a verdict on nothing that was asked")
         checked = bool(said) and not self.verdicts.as_published
-        if checked and (found := EXPLICIT.search(normal.text, last)):
-            raise UnreadError(f"{found[0]!r} follows the verdicts and may change them", "ambiguous")
+        if checked and (found := _withdrawal(normal.text, lines)):
+            raise UnreadError(f"{found!r} follows the verdicts and may change them", "ambiguous")
         read, steps = [], [*body.steps]
         for number, unit in enumerate(expected.units, start=1):
             if number not in said:
@@ -105,3 +108,15 @@ class LinesParser:
                 words_of_it = {self.variable: word}
                 return Statement(line.start(), line.end(), names, words_of_it, str(error))
         return Statement(line.start(), line.end(), names, {self.variable: word})
+
+
+def _withdrawal(text: str, lines: Sequence[Span]) -> str | None:
+    """Return what withdraws a verdict in the words between and after the lines, or None.
+
+    A withdrawal that may also be part of a reason counts only where a sentence begins with it.
+    """
+    rest = blank(text, lines)[lines[0][1] :]
+    if found := EXPLICIT.search(rest):
+        return found[0]
+    starts = (WITHDRAWALS.match(rest, each.end()) for each in _SENTENCE_START.finditer(rest))
+    return next((found[0] for found in starts if found), None)

@@ -37,6 +37,7 @@ FRAMES = (
     r"<\|(?:begin|end)_of_solution\|>",
     r"<\|(?:START|END)_RESPONSE\|>",
     r"<\|(?:return|im_end|eot_id|endoftext|end_of_text)\|>",
+    r"(?:</s>|<eos>|<end_of_turn>)(?=\s*\Z)",
 )
 """Marks around the answer itself, which belong neither to the reasoning nor to the answer."""
 

@@ -17,9 +17,12 @@ from functools import lru_cache
 from judging.parsers.words import (
     EXPLICIT,
     HEDGES,
+    LACKING,
     NEGATED_CLAIM,
     NEGATING,
     NEGATIONS,
+    NUMERALS,
+    PREDICATE,
     WITHDRAWALS,
 )
 
@@ -27,8 +30,9 @@ Span = tuple[int, int]
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _FRACTION = re.compile(
-    r"\s*(?:/|÷|\bout\s+of\b|\bof\b|\bon\s+a\s+scale\s+of\b|\bvon\b|\bsur\b|\bsobre\b|\bsu\b|满分|分之)"
-    r"\s*(?:(?:0|1)\s*(?:-|–|to)\s*)?(\d+(?:[.,]\d+)?)",
+    r"\s*(?P<open>\()?\s*(?:/|÷|\bout\s+of\b|\bof\b|\bon\s+a\s+scale\s+of\b|\bvon\b|"
+    r"\bsur\b|\bsobre\b|\bsu\b|满分|分之)"
+    r"\s*(?:(?:0|1)\s*(?:-|–|to)\s*)?(?P<of>\d+(?:[.,]\d+)?)(?(open)\s*\)?|)",
     re.IGNORECASE,
 )
 _WHOLE = re.compile(r"[.,]0+(?![\d])")
@@ -91,7 +95,7 @@ def delimited(text: str, start: int, end: int, words: Iterable[str]) -> Word | N
     if whole := _WHOLE.match(text, stop):
         stop = whole.end()
     if fraction := _FRACTION.match(text, stop):
-        if fraction[1] != _largest(words):
+        if fraction["of"] != _largest(words):
             return None
         stop = fraction.end()
     while text[stop : stop + 1] and text[stop] in _POINTS:
@@ -199,12 +203,16 @@ class Vocabulary:
         if first:
             found = EXPLICIT.search(rest)
             return found[0] if found else None
+        if found := PREDICATE.match(rest):
+            return found[0].strip()
         rest = self._without_own_text(rest, chosen)
         if found := WITHDRAWALS.search(rest) or NEGATED_CLAIM.search(rest):
             return found[0]
-        if not any(self._negates(word) for word in chosen) and (found := NEGATIONS.search(rest)):
-            return found[0]
         sentence = SENTENCE.split(rest, maxsplit=1)[0]
+        if not any(self._negates(word) for word in chosen) and (
+            found := NEGATIONS.search(rest) or LACKING.search(sentence)
+        ):
+            return found[0]
         # That only a part is there is the reason for such a verdict.
         if not any(_PARTIAL.match(word) for word in chosen) and (found := HEDGES.search(sentence)):
             return found[0]
@@ -237,6 +245,8 @@ class Vocabulary:
                 return word
         numbers = [float(word) for word in self.codes if word.isdecimal()]
         if numbers:
+            if numeral := NUMERALS.search(rest):
+                return numeral[0]
             for match in _NUMBER.finditer(rest):
                 value = float(match[0].replace(",", "."))
                 if min(numbers) <= value <= max(numbers) and match[0] not in chosen:

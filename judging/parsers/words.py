@@ -18,7 +18,7 @@ def _any(*lists: str, also: str = "") -> re.Pattern[str]:
 NEGATIONS = _any(
     "no not none never neither nor nothing nobody nowhere cannot non",
     "nicht kein\\w* nie niemals weder pas jamais aucune? ni nunca ninguna? não nem mai",
-    "niet geen inte ikke не нет",
+    "nope nah niet geen inte ikke nein nee не нет",
     also=r"n['’]t(?!\w)|不|没|沒|無|无|未|非|ない|ません|않|아니",
 )
 
@@ -52,14 +52,40 @@ WITHDRAWALS = _any(
     r"scratch sorry apolog\w+ mistak\w+ wrong incorrect\w* error erroneous\w* chang(?:e|es|ed|ing)",
     r"updat(?:e|ed|ing) withdraw\w* retract\w* disregard ignore overrid\w+ adjust\w* amend\w*",
     r"strike undo should_(?:be|have_been) would_(?:be|have_been) ought_to_be could_be might_be",
-    r"may_be meant alternatively otherwise unless at_first initially draft provisional\w*",
-    r"tentative\w*",
+    r"may_be meant alternatively (?<!says\s)(?<!say\s)otherwise unless at_first initially draft",
+    r"provisional\w* tentative\w* nope nah after_all on_reflection (?:just_)?kidding typo",
+    r"scrap take_(?:it|this|that)_back",
+    r"too_(?:\w+_)?(?:low|high|harsh|strict|severe|lenient|generous|kind)",
     "moment doch warte korrektur eigentlich vielmehr stattdessen allerdings falsch",
     "attendez plutôt en_fait cependant finalement espera más_bien en_realidad corrección",
     "sin_embargo na_verdade aspetta anzi in_realtà correzione",
     also="等等|更正|其实|其實|但是|不过|应该是|應該是|改为|訂正|いや|むしろ|しかし|実は|подожд|однако|точнее|"
     "исправл|잠깐|정정|그러나",
 )
+
+LACKING = _any(
+    r"lacks? lacking missing absent insufficient(?:ly)? inadequate(?:ly)? unavailable incomplete",
+    r"limited fails? failed weak(?:ly)? poor(?:ly)? questionable doubtful",
+)
+"""Words that deny a verdict that is not itself negative: *support is lacking*."""
+
+PREDICATE = re.compile(
+    r"[\"'”’»)\]}]*[ \t]*(?:[-–—→←]+[ \t]*(?:this|that|it)[ \t]+)?"
+    r"(?:(?:is|was|seems|looks|appears|feels|would|could|might|may|does|did|fails|loses|lost|lacks)\b"
+    r"(?!\s+(?:(?:clearly|definitely|therefore|thus)\s+)?(?:(?:the|my|our)\s+)?"
+    r"(?:\w+ly\s+)?(?:correct|right|best|better|final|answer|verdict|winner|appropriate|most|score|"
+    r"rating|grade|choice|option|given|warranted|justified|supported))|"
+    r"(?:\w+n['’]t|cannot)\b|\d+\s*%)",
+    re.IGNORECASE,
+)
+"""What makes a verdict the subject of a sentence about it: *[[A]] loses*."""
+
+NUMERALS = re.compile(
+    r"(?<!\w)(?<!of )(?<!the )(?<!all )(?<!and )(?:zero|one|two|three|four|five|six|seven|"
+    r"eight|nine|ten)(?=\s*(?:[.,;!)]|$|(?:is|was|would|instead|rather)\b))",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Numbers in words that count nothing, which may be another verdict: *I should have said three*."""
 
 HEDGES = _any(
     r"but or only almost nearly barely hardly scarcely part(?:ly|ially) in_parts? mostly largely",
@@ -72,9 +98,10 @@ HEDGES = _any(
 )
 """Words that qualify a verdict if they follow in the same sentence."""
 
+_SAY = r"(?: (?:say|call (?:it|this|that)|give(?: it)?|choose|pick|use|go with))?"
 DENIALS = re.compile(
-    r"(?:(?<!\w)(?:not|never|neither|rather than|instead of|nicht|pas|other than|(?:would|could|"
-    r"might|should)(?: have)? be(?:en)?)|n['’]t)\s*[:\"'“‘(]*\s*\Z",
+    rf"(?:(?<!\w)(?:(?:not|never){_SAY}|neither|rather than|instead of|nicht|pas|other than|"
+    rf"(?:would|could|might|should)(?: have)? be(?:en)?)|n['’]t{_SAY})\s*[:\"'“‘(]*\s*\Z",
     re.IGNORECASE,
 )
 """What stands before a statement and makes it none: *not [[B]]*, *it would be [[good]]*."""

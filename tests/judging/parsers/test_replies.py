@@ -243,3 +243,68 @@ def test_the_place_of_a_verdict_leads_back_to_the_completion() -> None:
 def test_an_unreadable_line_is_named() -> None:
     with pytest.raises(UnreadError, match=r"line 2: 'not' follows the verdict"):
         read(NUGGETS, "1. none\n2. support not found", units=2)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (GRADED, "Final score: 1. On reflection, it is better than that."),
+        (GRADED, "Final score: 1\nScrap that: it is highly relevant."),
+        (GRADED, "Final score: 0\nNope, it is relevant after all."),
+        (GRADED, "Final score: 1\nJust kidding."),
+        (GRADED, "Final score: 1\nI take that back."),
+        (GRADED, "Final score: 1\nThat is too low."),
+        (GRADED, "Final score: 1\nI should have said three"),
+        (GRADED, "Final score: 1\nthree is better"),
+        (GRADED, "Final score: 3 (out of 10)"),
+        (CITATION, "I would not say [[full]]."),
+        (CITATION, "[[full]]... nah"),
+        (CITATION, "[[full]] ← this is too generous"),
+        (CITATION, "[[none]] is too harsh."),
+        (CITATION, "[[none]] does not fit."),
+        (CITATION, "[[none]] fails here"),
+        (CITATION, "[[none]] seems unfair"),
+        (CITATION, "[[full]]: the support is weak"),
+        (PAIR, "[[A]] loses."),
+        (PAIR, "[[A]] is worse."),
+        (PRECISION, '{"verdict": 1, "Verdict": 0}'),
+        (NUGGETS, "1. support missing"),
+        (NUGGETS, "1. support is lacking"),
+        (NUGGETS, "1. support insufficient"),
+        (NUGGETS, "1. support 50%"),
+        (NUGGETS, "1. support\nActually none"),
+        (NUGGETS, "1. support\nHowever it lacks the year"),
+        (NUGGETS, "1. support\n\nSorry, 1 is none"),
+    ],
+)
+def test_a_verdict_that_the_reply_goes_on_to_deny_is_missing(name: str, text: str) -> None:
+    assert value(name, text) in ("ambiguous", "unreadable")
+
+
+def test_a_withdrawal_between_two_lines_makes_them_ambiguous() -> None:
+    with pytest.raises(UnreadError, match="Actually"):
+        read(NUGGETS, "1. support\nActually none\n2. partial", units=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "label"),
+    [
+        (GRADED, "Final score: 3 (out of 3)", "yes"),
+        (GRADED, "Final score: 2 (on a scale of 0 to 3)", "yes"),
+        (GRADED, "Final score: 2\nIt names two of the three years.", "yes"),
+        (GRADED, "Final score: 3</s>", "yes"),
+        (GRADED, "Final score: 3<end_of_turn>", "yes"),
+        (CITATION, "[[full]] is my final verdict.", "supported"),
+        (CITATION, "[[none]]: the year is missing.", "unsupported"),
+        (FACTS, "C. Passage 1 says otherwise.", "contradictory"),
+        (PAIR, "[[A]] is clearly the better answer.", "first"),
+        (PRECISION, '{"verdict": 1, "reason": "x", "Reason": "y"}', "yes"),
+        (NUGGETS, "1. support\n\nThe report names the year, however briefly.", "yes"),
+        (NUGGETS, "1. none (the year is missing)", "no"),
+    ],
+)
+def test_a_verdict_with_its_reason_or_in_another_dress_is_read(
+    name: str, text: str, label: str
+) -> None:
+    assert value(name, text) == label
