@@ -15,7 +15,7 @@ from datasets.readers.jsonl import excerpt
 
 _MISSING = (
     "nan na n/a #n/a #na #null! #value! #ref! #div/0! #name? #num! <na> nat none null nil missing "
-    "undefined - -- --- – — . .. ? / \\n"
+    "undefined * - -- --- – — . .. ? / \\n"
 )
 MISSING_WORDS = frozenset(_MISSING.split())
 """Words for *missing*, in lower case: those of pandas, R, databases, spreadsheets and people."""
@@ -24,6 +24,7 @@ DIGITS = 12
 
 _ZEROS = re.compile(r"(?<![\d.,])0+(?=\d)", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(?=[\d.]*[.eE])(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 
 
 def _without_surplus_blanks(text: str) -> str:
@@ -46,6 +47,8 @@ def _without_zeros(text: str) -> str:
 
 
 def _rounded(text: str) -> str:
+    if _DECIMAL_COMMA.fullmatch(text):
+        text = text.replace(",", ".")
     if _DECIMAL.fullmatch(text):
         # Adding zero turns -0.0 into 0.0.
         return f"{float(text) + 0.0:.{DIGITS}g}"

@@ -6,7 +6,7 @@ A parser of texts reads one unit at a time, `lines` and `json` with `each` sever
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,8 +22,10 @@ from judging.parsers.first_token import FirstTokenParser
 from judging.parsers.json_path import JsonParser, Path, read_path
 from judging.parsers.letter import LetterParser
 from judging.parsers.lines import LinesParser
+from judging.parsers.normal import normalise
 from judging.parsers.regex import RegexParser, compile_pattern
 from judging.parsers.schema import SCHEMA
+from judging.parsers.statements import marker_pattern
 from judging.parsers.tags import TagsParser
 
 Table = Mapping[str, Any]
@@ -90,8 +92,17 @@ def unsaid_match(table: Table) -> Iterator[FileError]:
         yield FileError(f"{wrong}, and the file does not say which; {HOW_TO_MATCH}", path=("each",))
 
 
-def shortcomings(table: Table) -> Iterator[FileError]:
+_TAIL = re.compile(
+    r"(?:\\W|\[\^\\w[^\]]*\]|\[\\[sS]\\[sS]\])(?:[*+?]|\{\d*,?\d*\})*\)*(?:\$|\\[zZ])?\)*$"
+)
+"""The end of a pattern that takes any signs after the verdict: `\\W*$`, `[^\\w]*\\z`."""
+
+
+def shortcomings(table: Table, texts: Iterable[str] = ()) -> Iterator[FileError]:
     """Yield what keeps a parser from reading only whole statements; nothing for a published judge.
+
+    `texts` are the messages and the fixtures with labels. A marker that none of them has finds
+    nothing; without fixtures this is not known.
 
     Judges that exist run on with such a table. A new file is refused.
     """
@@ -106,13 +117,20 @@ def shortcomings(table: Table) -> Iterator[FileError]:
                 "published, give as_published = true",
                 path=("take",),
             )
-        if re.search(r"\\W[*+]?\)?\$?$", str(table.get("pattern", ""))):
+        if _TAIL.search(str(table.get("pattern", ""))):
             yield FileError(
                 "the pattern ends in \\W*$, which reads 4+ as 4 and overlooks what follows on "
                 "another line; end it with the verdict, since Tandem checks what surrounds it. For "
                 "a judge that has to be read as it was published, give as_published = true",
                 path=("pattern",),
             )
+    marker, known = str(table.get("marker", "")), [normalise(t, 0, len(t)).text for t in texts]
+    if marker and known and not any(marker_pattern(marker).search(text) for text in known):
+        yield FileError(
+            f"marker = {marker!r} occurs neither in the messages nor in a fixture; give the words "
+            "that the reply writes before its verdict",
+            path=("marker",),
+        )
 
 
 def _verdicts(table: Table, protocol: Protocol) -> Verdicts:

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, get_args
 
@@ -205,7 +205,7 @@ class _Reader:
         if parser in WITH_LOGPROBS and not self.document.get("params", {}).get("logprobs"):
             wrong = f"{parser} needs log probabilities; give logprobs = 20 in [params]"
             raise self.wrong(wrong, "params")
-        return JudgeFile(
+        file = JudgeFile(
             text=self.text,
             protocol=protocol,
             messages=tuple(self._messages(protocol)),
@@ -222,8 +222,11 @@ class _Reader:
             about={
                 name: judge[name] for name in ("scale", "validated", "weaknesses") if name in judge
             },
-            shortcomings=tuple(map(self._placed, answer.shortcomings(self._answer))),
         )
+        read = [each.completion for each in file.fixtures if each.labels]
+        texts = [*(template.source for _, template in file.messages), *read] if read else []
+        found = answer.shortcomings(self._answer, texts)
+        return replace(file, shortcomings=tuple(map(self._placed, found)))
 
     @property
     def _answer(self) -> Mapping[str, Any]:

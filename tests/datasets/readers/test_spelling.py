@@ -25,6 +25,7 @@ DECOMPOSED = unicodedata.normalize("NFD", "Zoë")
         ("rater1", "rater001", "leading zeros"),
         ("0.3", "0.30000000000000004", "how a number is written"),
         ("0.5", ".50", "how a number is written"),
+        ("0.5", "0,5", "how a number is written"),
         ("0.0", "-0.0", "how a number is written"),
         ("1", "1.0", "how a number is written"),
         ("1", "+1", "how a number is written"),
@@ -60,7 +61,22 @@ def test_numbers_in_ids_keep_their_decimals() -> None:
 
 @pytest.mark.parametrize(
     "word",
-    ["nan", "NaN", "NA", "N/A", "#N/A", "None", "null", "NULL", " nan ", "-", "–", "<NA>", "?"],
+    [
+        "nan",
+        "NaN",
+        "NA",
+        "N/A",
+        "#N/A",
+        "None",
+        "null",
+        "NULL",
+        " nan ",
+        "-",
+        "–",
+        "<NA>",
+        "?",
+        "*",
+    ],
 )
 def test_words_for_missing_are_recognised(word: str) -> None:
     assert means_missing(word)

@@ -70,6 +70,10 @@ MARKER = 'marker = "final score:"\n'
 LENIENT = [
     (MARKER, "", "take = 'last' needs the words that announce a verdict"),
     (r"([0-3])'", r"([0-3])\W*$'", "the pattern ends in"),
+    (r"([0-3])'", r"([0-3])\W*\z'", "the pattern ends in"),
+    (r"([0-3])'", r"([0-3])[^\w]*$'", "the pattern ends in"),
+    (r"([0-3])'", r"([0-3])(?:\W{0,9})$'", "the pattern ends in"),
+    (MARKER, 'marker = "verdict:"\n', "occurs neither in the messages nor in a fixture"),
 ]
 
 
