@@ -49,7 +49,7 @@ _BEGINNING = re.compile(r"\s*(?:(?:the\s+)?(?:option|answer|choice|letter)\s+)?"
 _LINE = re.compile(r"^.*$", re.MULTILINE)
 _OPEN = "\"'“‘«([{ \t"
 _AFTER = re.compile(
-    r"[\"'”’»)\]}]*(?:\s*$|\s*\n|[.,;:!。，、](?:\s|$|[\u3040-\u9fff])|\s+[-–—(]|\s+(?:because|since|as)\b)|"
+    r"[\"'”’»)\]}]*(?:\s*$|\s*\n|[.,;:!。，、](?:\s(?!\d)|$|[\u3040-\u9fff])|\s+[-–—(]|\s+(?:because|since|as)\b)|"
     r"[\"'”’»]?[)\]]\s"
 )
 _LONGEST = 60

@@ -25,7 +25,8 @@ NEGATIONS = _any(
 NEGATED_CLAIM = _any(
     r"not?_(?:quite|exactly|entirely|really|necessarily|so|true|right|correct|sure|certain|just)",
     r"not?_(?:only|merely|fully|completely|wait|even|at_all) no\s*,_?(?:it|they|that)",
-    also=r"n['’]t\s+(?:quite|exactly|really|so|true|right|correct|sure|certain)(?!\w)",
+    also=r"n['’]t\s+(?:quite|exactly|really|so|true|right|correct|sure|certain)(?!\w)|"
+    r"(?:\A|[.!?\n])[^\w.!?\n]*(?:no|nein|non|nee|nej|нет|不)\s*(?:[.!\n]|\Z)",
 )
 """Negations of what was just said, even after a verdict that is itself negative."""
 

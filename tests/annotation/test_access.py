@@ -285,7 +285,6 @@ class TestOwnAssignments:
         Assignment.objects.filter(pk=mine.pk).update(status="done")
         assert not is_blind(study.ada, study.campaign)
 
-
     def test_an_open_item_hides_others_labels_after_the_deadline_too(self, study: Study) -> None:
         """It can still be sent if the deadline moves, so its owner must not have seen answers."""
         row(items_of(study.campaign)[0], study.ada)
