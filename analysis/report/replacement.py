@@ -65,7 +65,9 @@ def _parts(of: JSON, path: Path) -> Iterator[Part]:
         yield Part(f", ε set by the floor: {FLOORS[answer['set_by']]}", (*key, "floors"))
         way = f"; {number(answer['way'])} of the way from the floor to people"
         yield Part(
-            f"; {answer['way'].get('reason')}" if answer["way"]["value"] is None else way,
+            f"; share of the way from the floor to people not known: {answer['way']['reason']}"
+            if answer["way"]["value"] is None
+            else way,
             (*key, "way"),
         )
     name = coefficient_shown(of)

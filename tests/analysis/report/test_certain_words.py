@@ -1,0 +1,58 @@
+"""Sentences on agreement below chance hold over a whole interval, and say what is not known."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+import tandem
+from analysis.types import JSON
+
+Labels = npt.NDArray[np.bool_]
+QUERIES, UNITS = 40, 10
+RNG = np.random.default_rng(7)
+TRUTH = RNG.random((QUERIES, UNITS)) < 0.4
+PEOPLE = {name: TRUTH ^ (RNG.random(TRUTH.shape) < 0.12) for name in ("ada", "bo", "cy")}
+
+
+def study(judges: dict[str, Labels], people: dict[str, Labels]) -> JSON:
+    table = [
+        {"item": f"q{query}", "query": f"q{query}", "unit": f"u{unit}", "rater": rater,
+         "rater_kind": "human" if rater in people else "judge", "variable": "answerable",
+         "value": "yes" if labels[query, unit] else "no"}
+        for rater, labels in {**people, **judges}.items()
+        for query in range(QUERIES)
+        for unit in range(UNITS)
+    ]  # fmt: skip
+    return tandem.report(table, resamples=200).json
+
+
+def test_less_than_chance_is_said_only_where_the_whole_interval_is_below_zero() -> None:
+    coins = {f"coin{n}": RNG.random((QUERIES, UNITS)) < 0.4 for n in range(4)}
+    report = study({**coins, "reversing": ~PEOPLE["bo"]}, PEOPLE)
+    kappas = {
+        judge: of["agreement"]["cohen_kappa"]
+        for judge, of in report["variables"]["answerable"]["judges"].items()
+    }
+    assert any(kappa["value"] < 0 < kappa["high"] for kappa in kappas.values())
+    warned = {each["rater"] for each in report["warnings"] if each["code"] == "kappa_below_zero"}
+    assert warned == {name for name, kappa in kappas.items() if kappa["high"] < 0}
+    assert "reversing" in warned
+
+
+def test_all_negative_numbers_of_a_sentence_have_a_minus_sign() -> None:
+    judges = {"copying": PEOPLE["ada"], "first": ~PEOPLE["bo"], "second": ~PEOPLE["cy"]}
+    found = study(judges, PEOPLE)["verdict"]["variables"]["answerable"]["among_judges"]
+    assert ": κ −0." in found["agreement"]["text"]
+
+
+def test_a_share_of_the_way_that_is_not_known_is_named_with_its_reason() -> None:
+    truth = RNG.random((QUERIES, UNITS)) < 0.1
+    people = {name: truth ^ (RNG.random(truth.shape) < 0.12) for name in PEOPLE}
+    found = study({"as good": truth ^ (RNG.random(truth.shape) < 0.12)}, people)
+    judge = found["variables"]["answerable"]["judges"]["as good"]
+    way = judge["alt_test"]["answer"]["way"]
+    assert way["value"] is None
+    sentences = found["verdict"]["variables"]["answerable"]["judges"]["as good"]
+    said = f"; share of the way from the floor to people not known: {way['reason']}"
+    assert said in sentences["replacement"]["text"]
