@@ -16,6 +16,8 @@ from .sentence import TEST, Part, Path, Sentence, Tone, coefficient_shown, numbe
 
 #: Above this chance that a judge ten points worse is shown, too, the answer names its condition.
 MOST_WORSE = 0.5
+#: The smallest chance that some hundred simulated studies can show, and its counterpart.
+LEAST_CHANCE = 0.005
 
 
 def replacement(block: JSON, judge: str, path: Path) -> Sentence:
@@ -90,7 +92,8 @@ def _chance(test: JSON, path: Path) -> Iterator[Part]:
     """State how often a judge as good as people would have been shown in a study of this size."""
     power = test.get("power", {})
     if power.get("as_good") is not None:
-        chance = percent(power["as_good"])
+        # All of some hundred simulated studies are not all studies.
+        chance = percent(min(max(power["as_good"], LEAST_CHANCE), 1 - LEAST_CHANCE))
         text = f"; a judge as good as people would have been shown in {chance} of such studies"
         yield Part(text, (*path, "alt_test", "power"))
     elif power.get("reason"):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 import tandem
+from analysis.report.replacement import replacement
 from analysis.types import JSON
 
 Labels = npt.NDArray[np.bool_]
@@ -56,3 +58,28 @@ def test_a_share_of_the_way_that_is_not_known_is_named_with_its_reason() -> None
     sentences = found["verdict"]["variables"]["answerable"]["judges"]["as good"]
     said = f"; share of the way from the floor to people not known: {way['reason']}"
     assert said in sentences["replacement"]["text"]
+
+
+@pytest.mark.parametrize(("share", "words"), [(1.0, "more than 99 %"), (0.0, "less than 1 %")])
+def test_simulated_studies_show_neither_certainty_nor_impossibility(
+    share: float, words: str
+) -> None:
+    block = study({"never": np.zeros_like(TRUTH)}, PEOPLE)["variables"]["answerable"]
+    test = block["judges"]["never"]["alt_test"]
+    assert test["answer"]["outcome"] == "not-shown"
+    test["power"] = {**test["power"], "as_good": share}
+    assert f"shown in {words} of such studies" in replacement(block, "never", ()).as_json()["text"]
+
+
+def test_a_difference_that_is_not_tested_says_so() -> None:
+    """The two systems differ on four of twelve queries."""
+    table = [
+        {"item": f"q{query}{system}", "query": f"q{query}", "system": system, "unit": f"u{unit}",
+         "rater": rater, "rater_kind": "human", "variable": "answerable",
+         "value": "no" if (system, unit) == ("b", 0) and query < 4 else "yes"}
+        for query in range(12) for system in "ab" for unit in range(5) for rater in ("ada", "bo")
+    ]  # fmt: skip
+    best = tandem.report(table, resamples=100).json["verdict"]["scores"]["coverage"]["best"]
+    assert best["text"].endswith(
+        "0.07 above b; not tested: the two differ on 4 of 12 queries, at least 5 must"
+    )
