@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pytest
 
 import tandem
+from analysis.formats import FORMATS
 from analysis.report.replacement import replacement
 from analysis.types import JSON
 
@@ -83,3 +84,9 @@ def test_a_difference_that_is_not_tested_says_so() -> None:
     assert best["text"].endswith(
         "0.07 above b; not tested: the two differ on 4 of 12 queries, at least 5 must"
     )
+
+
+def test_soft_labels_name_no_ties_where_people_never_tie() -> None:
+    text = FORMATS["md"].render(study({}, PEOPLE))
+    assert "the likeliest label differs from the majority on" in text
+    assert "0 ties" not in text
