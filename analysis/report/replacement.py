@@ -66,6 +66,8 @@ def _parts(of: JSON, path: Path) -> Iterator[Part]:
     if answer["set_by"] and answer["epsilon"] is not None:
         yield Part(f", ε set by the floor: {FLOORS[answer['set_by']]}", (*key, "floors"))
         way = f"; {number(answer['way'])} of the way from the floor to people"
+        if answer["way"]["high"] is not None and answer["way"]["high"] < 0:
+            way = f"{way}, so farther from people than the floor"
         yield Part(
             f"; share of the way from the floor to people not known: {answer['way']['reason']}"
             if answer["way"]["value"] is None

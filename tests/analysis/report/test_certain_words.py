@@ -90,3 +90,16 @@ def test_soft_labels_name_no_ties_where_people_never_tie() -> None:
     text = FORMATS["md"].render(study({}, PEOPLE))
     assert "the likeliest label differs from the majority on" in text
     assert "0 ties" not in text
+
+
+@pytest.mark.parametrize(("high", "sure"), [(-2.86, True), (0.3, False)])
+def test_a_judge_surely_beyond_the_floor_is_said_to_be_farther_from_people(
+    high: float, sure: bool
+) -> None:
+    block = study({"reversing": ~PEOPLE["bo"]}, PEOPLE)["variables"]["answerable"]
+    answer = block["judges"]["reversing"]["alt_test"]["answer"]
+    answer["set_by"] = "commonest_label"
+    answer["way"] = {"value": -4.19, "low": -6.9, "high": high}
+    text = replacement(block, "reversing", ()).as_json()["text"]
+    assert "−4.19 [−6.90, " in text
+    assert ("of the way from the floor to people, so farther from people" in text) == sure
