@@ -189,17 +189,15 @@ def _labelled_by(person: str, units: int) -> UnitCount:
 
 def _describe_soft_labels(found: JSON) -> CountedText:
     units, ties = count_units(found["units"]), count(found["ties"], "tie")
-    facts = [
-        f"{units}; the likeliest label differs from the majority on {found['differ']}, and {ties} "
-        "of people got one, too"
-    ]
+    facts = [f"{units}; the likeliest label differs from the majority on {found['differ']}"]
+    if found["ties"]:
+        facts[0] += f", and {ties} of people got one, too"
     if not found["converged"]:
         facts.append(f"not converged after {found['iterations']} steps")
-    return CountedText.of(
-        "; ".join(facts),
-        (units, UnitCount.of(found["units"], show="labelled")),
-        (ties, UnitCount.of(found["ties"], show="ties")),
-    )
+    counted = [(units, UnitCount.of(found["units"], show="labelled"))]
+    if found["ties"]:
+        counted.append((ties, UnitCount.of(found["ties"], show="ties")))
+    return CountedText.of("; ".join(facts), *counted)
 
 
 def _soft_label_judges(judges: JSON) -> Table:

@@ -16,6 +16,8 @@ from .sentence import TEST, Part, Path, Sentence, Tone, coefficient_shown, numbe
 
 #: Above this chance that a judge ten points worse is shown, too, the answer names its condition.
 MOST_WORSE = 0.5
+#: The smallest chance that some hundred simulated studies can show, and its counterpart.
+LEAST_CHANCE = 0.005
 
 
 def replacement(block: JSON, judge: str, path: Path) -> Sentence:
@@ -64,8 +66,12 @@ def _parts(of: JSON, path: Path) -> Iterator[Part]:
     if answer["set_by"] and answer["epsilon"] is not None:
         yield Part(f", ε set by the floor: {FLOORS[answer['set_by']]}", (*key, "floors"))
         way = f"; {number(answer['way'])} of the way from the floor to people"
+        if answer["way"]["high"] is not None and answer["way"]["high"] < 0:
+            way = f"{way}, so farther from people than the floor"
         yield Part(
-            f"; {answer['way'].get('reason')}" if answer["way"]["value"] is None else way,
+            f"; share of the way from the floor to people not known: {answer['way']['reason']}"
+            if answer["way"]["value"] is None
+            else way,
             (*key, "way"),
         )
     name = coefficient_shown(of)
@@ -88,7 +94,8 @@ def _chance(test: JSON, path: Path) -> Iterator[Part]:
     """State how often a judge as good as people would have been shown in a study of this size."""
     power = test.get("power", {})
     if power.get("as_good") is not None:
-        chance = percent(power["as_good"])
+        # All of some hundred simulated studies are not all studies.
+        chance = percent(min(max(power["as_good"], LEAST_CHANCE), 1 - LEAST_CHANCE))
         text = f"; a judge as good as people would have been shown in {chance} of such studies"
         yield Part(text, (*path, "alt_test", "power"))
     elif power.get("reason"):

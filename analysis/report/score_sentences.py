@@ -60,7 +60,7 @@ def _best(of: JSON, name: str) -> Sentence | None:
     parts = (
         Part(detail, ("scores", name, "systems", first)),
         Part(f"; {number(found)} above {second or DASH}", ("scores", name, "comparisons")),
-        Part(f", {why} over {tests}" if p is not None else f", {why}"),
+        Part(f", {why} over {tests}" if p is not None else f"; not tested: {why}"),
     )
     words = f"{first or DASH}, {'clearly' if sure else 'but not clearly'}"
     return Sentence("Which system is best?", words, "good" if sure else "open", parts, BEST)

@@ -171,9 +171,9 @@ def _between(block: JSON, path: Path) -> Sentence:
         why = found["pairs"][0]["cohen_kappa"]["reason"]
         return Sentence(question, "Not known", "open", (Part(why, path),))
     known.sort(key=lambda pair: pair["cohen_kappa"]["value"])
-    mean = sum(pair["cohen_kappa"]["value"] for pair in known) / len(known)
+    mean = {"value": sum(pair["cohen_kappa"]["value"] for pair in known) / len(known)}
     words, tone = band_of(known[0]["cohen_kappa"], BANDS, BELOW_CHANCE)
-    parts = [Part(f"κ {rounded(mean, DIGITS)} on average of {count(len(known), 'pair')}", path)]
+    parts = [Part(f"κ {short(mean)} on average of {count(len(known), 'pair')}", path)]
     if len(known) > 1:
         ends = (known[0], known[-1])
         low, high = (pair["cohen_kappa"]["value"] for pair in ends)

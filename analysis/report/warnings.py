@@ -77,16 +77,22 @@ def _prevalence(labels: VariableFrame) -> Iterator[Warning]:
 
 
 def _below_zero(name: str, block: JSON) -> Iterator[Warning]:
-    people = [block["agreement"][key]["value"] for key in ("fleiss_kappa", "krippendorff_alpha")]
-    if any(value is not None and value < 0 for value in people):
+    people = [block["agreement"][key] for key in ("fleiss_kappa", "krippendorff_alpha")]
+    if any(_is_below_zero(estimate) for estimate in people):
         text = "People agree less than chance would (kappa or alpha below zero)."
         yield Warning("kappa_below_zero", name, None, f"{text} Check the guideline and the codes.")
     for judge, of in block["judges"].items():
-        kappa = of["agreement"]["cohen_kappa"]["value"]
-        if kappa is not None and kappa < 0:
+        kappa = of["agreement"]["cohen_kappa"]
+        if _is_below_zero(kappa):
             whom = JOINT_LABEL_NAMES[of["reference"]]
-            text = f"It agrees with {whom} less than chance would (kappa {kappa:.2f})."
+            text = f"It agrees with {whom} less than chance would (kappa {kappa['value']:.2f})."
             yield Warning("kappa_below_zero", name, judge, text)
+
+
+def _is_below_zero(estimate: JSON) -> bool:
+    """Return whether the whole interval is below zero, or the value if there is no interval."""
+    end = estimate["value"] if estimate["high"] is None else estimate["high"]
+    return end is not None and end < 0
 
 
 def _floor(name: str, block: JSON) -> Iterator[Warning]:

@@ -13,6 +13,7 @@ import pytest
 import tandem
 from analysis.formats import FORMATS
 from analysis.formats.methods import methods
+from analysis.measures.base import percent
 from analysis.report.replacement import replacement
 from analysis.types import JSON
 from benchmarks.replacing import JUDGES, simulated
@@ -123,8 +124,8 @@ def test_the_methods_name_floors_families_and_the_single_look(report: JSON) -> N
 def test_a_judge_that_is_not_shown_comes_with_the_chance_of_a_good_one(report: JSON) -> None:
     power = report["variables"]["answerable"]["judges"]["constant"]["alt_test"]["power"]
     assert 0.5 < power["as_good"] <= 1
-    chance = round(100 * power["as_good"])
-    said = f"a judge as good as people would have been shown in {chance} % of such studies"
+    chance = percent(min(power["as_good"], 0.995))
+    said = f"a judge as good as people would have been shown in {chance} of such studies"
     assert said in sentences(report, "constant")["text"]
 
 
