@@ -221,9 +221,13 @@ def way_to_people(judge: Losses, floor: Losses) -> Estimate:
     value = float((of - found) / of)
     if n < MINIMUM_CLUSTERS:
         return defined(value, None, n, f"{WAY}; {too_few(n)}")
-    differing = n - int(np.unique(contributions[0].round(12), return_counts=True)[1].max())
+    differing = _differing(contributions[0])
     if differing < FEWEST_DIFFERING:
         return defined(value, None, n, f"{WAY}; {too_alike(differing, n)}")
+    apart = _differing(contributions[0] - contributions[1])
+    if apart < FEWEST_DIFFERING:
+        why = f"it and the floor differ on {apart} of {n} queries, at least {FEWEST_DIFFERING} must"
+        return defined(value, None, n, f"{WAY}; {why}")
     variance = n / (n - 1) * contributions @ contributions.T
     t = t_quantile(0.975, n - 1) ** 2
     a, b, c = (
@@ -236,6 +240,12 @@ def way_to_people(judge: Losses, floor: Losses) -> Estimate:
     root = np.sqrt(max(b**2 - a * c, 0.0))
     ends = 1 - (b + root) / a, 1 - (b - root) / a
     return defined(value, ends, n, f"{WAY}; 95 % Fieller interval of {n} queries")
+
+
+def _differing(contributions: Floats) -> int:
+    """Count the queries whose contribution differs from the most common one."""
+    counts = np.unique(contributions.round(12), return_counts=True)[1]
+    return int(counts.sum() - counts.max())
 
 
 def _contributions(losses: Losses) -> Floats:

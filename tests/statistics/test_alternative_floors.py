@@ -203,6 +203,18 @@ def test_the_way_from_the_floor_to_people_has_the_interval_of_fieller() -> None:
         assert p == pytest.approx(0.05, abs=1e-9)
 
 
+def test_the_way_of_a_judge_that_is_the_floor_has_no_interval() -> None:
+    """An interval without width would claim to know the share exactly."""
+    losses = np.random.default_rng(0).normal(0.4, 0.2, 40)
+    nearly = losses.copy()
+    nearly[:4] += 0.3
+    for judge, differing in ((losses, 0), (nearly, 4)):
+        found = way_to_people(losses_of(judge.tolist()), losses_of(losses.tolist()))
+        assert found.value == pytest.approx(1 - judge.mean() / losses.mean())
+        assert found.low is None
+        assert f"differ on {differing} of 40 queries" in found.method
+
+
 def test_there_is_no_way_from_a_floor_that_is_as_close_as_people() -> None:
     rng = np.random.default_rng(0)
     near = losses_of(rng.normal(0.01, 0.2, 40).tolist())
