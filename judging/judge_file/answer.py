@@ -93,7 +93,7 @@ def unsaid_match(table: Table) -> Iterator[FileError]:
 
 
 _TAIL = re.compile(
-    r"(?:\\W|\[\^\\w[^\]]*\]|\[\\[sS]\\[sS]\])(?:[*+?]|\{\d*,?\d*\})*\)*(?:\$|\\[zZ])?\)*$"
+    r"(?:\\W|\[\^\\w[^\]]*\]|\[\\[sS]\\[sS]\])(?:[*+?]|\{\d*,?\d*\}){0,3}\)*(?:\$|\\[zZ])?\)*$"
 )
 """The end of a pattern that takes any signs after the verdict: `\\W*$`, `[^\\w]*\\z`."""
 
