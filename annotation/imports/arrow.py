@@ -18,29 +18,12 @@ from numpy.typing import NDArray
 from annotation.label_rows import KNOWN
 from datasets.readers.columnar import MAX_UNPACKED
 
-TEXTS = (
-    "campaign",
-    "protocol",
-    "item",
-    "unit",
-    "kind",
-    "variable",
-    "value",
-    "missing",
-    "rater",
-    "rater_kind",
-    "created_at",
-    "assisted_by",
-    "batch",
-    "query",
-    "system",
-    "setting",
-    "exposed",
-)
 WHOLE = {"replicate": 0, "revision": 1}
 """The columns with whole numbers, and the minimum of each."""
 MEASURED = ("seconds", "score")
 RICH = ("spans", "meta", "grade")
+TEXTS = tuple(name for name in KNOWN if name not in {*WHOLE, *MEASURED, *RICH, "carried"})
+"""All others, but for `carried`, which is left to the line reader."""
 LARGEST = 1e15
 """Larger numbers are left to the line reader, which counts digits."""
 
