@@ -23,7 +23,7 @@ WHOLE = {"replicate": 0, "revision": 1}
 MEASURED = ("seconds", "score")
 RICH = ("spans", "meta", "grade")
 TEXTS = tuple(name for name in KNOWN if name not in {*WHOLE, *MEASURED, *RICH, "carried"})
-"""All others, but for `carried`, which is left to the line reader."""
+"""All others but `carried`, which columns do not keep."""
 LARGEST = 1e15
 """Larger numbers are left to the line reader, which counts digits."""
 
