@@ -8,16 +8,16 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from analysis.data.selection import (
+from datasets.option_fields import Several, form_fields
+from tandem.labels.selection import (
     KINDS,
     AvailableValues,
     ReportOptions,
     UnknownOptionError,
     read_stratum,
 )
-from analysis.statistics.pairwise import CROWD
-from datasets.option_fields import Several, form_fields
-from datasets.options import options_of, values_of
+from tandem.options import options_of, values_of
+from tandem.statistics.pairwise import CROWD
 
 OPTIONS = options_of(ReportOptions)
 KIND_NAMES = {"human": "all people", "judge": "all judges", "reference": "all references"}

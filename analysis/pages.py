@@ -11,7 +11,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from analysis.campaigns.jobs import FIGURE, figure_question, report_in
-from analysis.figures.files import FigureError, Look, NoFigureError, figure_file, figure_of
 from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.jobs import pages as jobs
@@ -19,8 +18,9 @@ from datasets.jobs import results
 from datasets.jobs.pages import options_of
 from datasets.models import Job
 from datasets.option_fields import form_fields
-from datasets.options import options_of as declared
-from datasets.options import values_of
+from tandem.figures.files import FigureError, Look, NoFigureError, figure_file, figure_of
+from tandem.options import options_of as declared
+from tandem.options import values_of
 
 LOOK = declared(Look)
 BESIDE = ("of", *(option.name for option in LOOK))

@@ -15,13 +15,13 @@ from analysis.disagreements import views as disagreements
 from analysis.drafts import views as drafting
 from analysis.evaluation import views as measuring
 from analysis.evaluation.rendering import FORMATS as FORMATS_OF_MEASURES
-from analysis.figures.files import FILES
-from analysis.formats import FORMATS
 from analysis.frozen import views as frozen
 from analysis.monitoring import views as crowd
 from analysis.papers import views as papers
 from analysis.results import views as results
 from analysis.study import views as studies
+from tandem.figures.files import FILES
+from tandem.formats import FORMATS
 
 urlpatterns = [
     path("search/", cockpit.search_all, name="search"),

@@ -11,9 +11,6 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from analysis.campaigns.frames import offered_options
 from analysis.campaigns.jobs import REPORT, question
-from analysis.figures import FIGURES
-from analysis.figures.files import available_kinds
-from analysis.formats import FORMATS
 from analysis.forms import ReportForm
 from analysis.frozen.jobs import SNAPSHOT
 from analysis.frozen.jobs import question as snapshot_question
@@ -36,6 +33,9 @@ from datasets.jobs import pages as jobs
 from datasets.jobs import results
 from datasets.models import Job
 from judging.access import blind_page, visible_runs
+from tandem.figures import FIGURES
+from tandem.figures.files import available_kinds
+from tandem.formats import FORMATS
 
 
 @require_safe

@@ -12,7 +12,7 @@ from typing import Any
 from django.utils.translation import gettext, gettext_noop
 
 from annotation.answers.evidence import with_starts
-from annotation.protocols.base import (
+from tandem.protocols.base import (
     Conditions,
     Evidence,
     ItemSpec,
@@ -23,7 +23,7 @@ from annotation.protocols.base import (
     Variable,
     WrittenText,
 )
-from annotation.protocols.schema import EVIDENCE_KEY, Schema
+from tandem.protocols.schema import EVIDENCE_KEY, Schema
 
 TONES = {"yes": "yes", "no": "no"}
 ONE_LINE = 30

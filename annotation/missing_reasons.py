@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from annotation.models import Assignment
-from annotation.protocols.schema import Schema
+from tandem.protocols.schema import Schema
 
 Reasons = dict[str, dict[str, str]]
 """Reasons by unit name and variable."""

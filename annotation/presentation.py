@@ -28,7 +28,13 @@ from annotation.campaigns.design import Design, stored_design
 from annotation.campaigns.relevance import Uses, keep_passages, without_uses
 from annotation.models import Assignment, Campaign, Item, Label, Response, Unit
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.base import (
+from annotation.protocols.guidelines import trim_guideline
+from annotation.registry import DECLARED, get_protocol
+from datasets.db.prepared import InList, Parameter, Prepared
+from datasets.material import as_row, as_rows
+from datasets.text import sentences
+from tandem.files import rows
+from tandem.protocols.base import (
     ForgottenUnitError,
     ItemSpec,
     Payload,
@@ -37,14 +43,8 @@ from annotation.protocols.base import (
     kinds_of,
     name_units,
 )
-from annotation.protocols.guidelines import trim_guideline
-from annotation.protocols.schema import Schema, schema_of
-from annotation.protocols.validation import NOT_AMONG, Problem, RefusedError
-from annotation.registry import DECLARED, get_protocol
-from datasets import rows
-from datasets.db.prepared import InList, Parameter, Prepared
-from datasets.material import as_row, as_rows
-from datasets.text import sentences
+from tandem.protocols.schema import Schema, schema_of
+from tandem.protocols.validation import NOT_AMONG, Problem, RefusedError
 
 Value = TypeVar("Value")
 

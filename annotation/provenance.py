@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
-from annotation.protocols.base import ItemSpec, UnitSpec
-from annotation.protocols.schema import Schema
+from tandem.protocols.base import ItemSpec, UnitSpec
+from tandem.protocols.schema import Schema
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Digest

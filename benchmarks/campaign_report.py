@@ -91,8 +91,8 @@ def seconds(resamples: int) -> dict[str, float]:
 
     from analysis.campaigns.frames import campaign_frame
     from analysis.campaigns.reports import campaign_report
-    from analysis.data.selection import ReportOptions
     from annotation.models import Campaign
+    from tandem.labels.selection import ReportOptions
 
     campaign, began = Campaign.objects.get(name=NAME), perf_counter()
     campaign_frame(campaign)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.statistics import (
+from tandem.statistics import (
     Estimate,
     Floats,
     Interval,

@@ -98,9 +98,9 @@ def seconds(path: Path, resamples: int) -> Figures:
 
     django.setup()
 
-    from analysis.data.selection import ReportOptions
-    from analysis.labels_file.reports import labels_report
-    from annotation.imports.columns import read_columns
+    from tandem.labels.file.columns import read_columns
+    from tandem.labels.selection import ReportOptions
+    from tandem.labels_report import labels_report
 
     started, began = process_time(), perf_counter()
     report = labels_report([path], {}, ReportOptions(resamples=resamples))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.statistics import alt_test
+from tandem.statistics import alt_test
 
 ITEMS, PEOPLE = 5, 3
 BROKEN = EPSILON = 0.2

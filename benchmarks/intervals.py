@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.statistics import Floats, Resamples, majority
 from benchmarks.simulated_studies import ITEMS, OTHERS, Cell, estimates_of, study_of
+from tandem.statistics import Floats, Resamples, majority
 
 Figures = dict[str, Any]
 

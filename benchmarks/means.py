@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.statistics import (
+from benchmarks.intervals import LEAST, NEAR, ONE_SIDED
+from benchmarks.simulated_studies import OF_JUDGE, OTHERS, chances
+from tandem.statistics import (
     SHARE,
     SHARE_DIFFERENCE,
     Bootstrap,
@@ -28,9 +30,7 @@ from analysis.statistics import (
     mean_by_cluster,
     prediction_powered_mean,
 )
-from analysis.statistics.arrays import ratio
-from benchmarks.intervals import LEAST, NEAR, ONE_SIDED
-from benchmarks.simulated_studies import OF_JUDGE, OTHERS, chances
+from tandem.statistics.arrays import ratio
 
 Figures = dict[str, Any]
 

@@ -111,11 +111,11 @@ def seconds(resamples: int) -> Figures:
     django.setup()
 
     from analysis.campaigns.frames import campaign_frame
-    from analysis.data.selection import ReportOptions
     from analysis.evaluation.build import measures_report
-    from analysis.measures.options import PRESETS
     from annotation.models import Campaign
     from datasets.material import batch_rows
+    from tandem.labels.selection import ReportOptions
+    from tandem.scores.options import PRESETS
 
     campaign, choices = Campaign.objects.get(name=NAME), ReportOptions(resamples=resamples)
     began = perf_counter()

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.statistics import (
+from benchmarks.simulated_studies import chances
+from tandem.statistics import (
     Estimate,
     Ints,
     PlainForm,
@@ -34,8 +35,7 @@ from analysis.statistics import (
     loss_correlation,
     permuted,
 )
-from analysis.statistics.interval_tests import MARGIN
-from benchmarks.simulated_studies import chances
+from tandem.statistics.interval_tests import MARGIN
 
 ITEMS, PEOPLE, EPSILON = 10, 3, 0.2
 KNOWN, WORSE, CORRELATION = 0.8, 0.15, 0.2

@@ -65,9 +65,9 @@ def seconds(path: Path, resamples: int) -> dict[str, float]:
 
     django.setup()
 
-    from analysis.data.selection import ReportOptions
-    from analysis.labels_file.frames import file_frame
-    from analysis.labels_file.reports import labels_report
+    from tandem.labels.file.frames import file_frame
+    from tandem.labels.selection import ReportOptions
+    from tandem.labels_report import labels_report
 
     began = perf_counter()
     file_frame([path], {"rating": "ordinal"})

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.statistics import (
+from tandem.statistics import (
     Estimate,
     Floats,
     Ints,

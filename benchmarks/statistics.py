@@ -15,7 +15,10 @@ from typing import Any
 import numpy as np
 from statsmodels.stats import inter_rater
 
-from analysis.statistics import (
+from benchmarks.campaign_report import measure_campaign_report
+from benchmarks.processes import python
+from benchmarks.report import measure_report
+from tandem.statistics import (
     Bootstrap,
     Tally,
     agreement_estimates,
@@ -25,10 +28,7 @@ from analysis.statistics import (
     krippendorff_alpha,
     pair_estimates,
 )
-from analysis.statistics.arrays import Ints, Value
-from benchmarks.campaign_report import measure_campaign_report
-from benchmarks.processes import python
-from benchmarks.report import measure_report
+from tandem.statistics.arrays import Ints, Value
 
 Figures = dict[str, Any]
 OfCounts = Callable[[Ints, Any], Value]

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.report.score_sentences import order_in_words
-from analysis.statistics import (
+from tandem.sections.score_sentences import order_in_words
+from tandem.statistics import (
     Estimate,
     Floats,
     OrderedPairs,

@@ -30,7 +30,7 @@ from annotation.people.identities import Identity
 from annotation.people.invitations import landing
 from annotation.people.languages import sentence
 from annotation.people.membership import PeopleError
-from datasets.messages import Message
+from tandem.messages import Message
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 INVITATION = "invitation"

@@ -37,12 +37,12 @@ from structlog.contextvars import bound_contextvars
 from annotation.exposure import ledger
 from annotation.people.languages import translated
 from annotation.presentation import ForgottenItemError
-from annotation.protocols.base import ForgottenUnitError
 from audit.recording import Actor, address_class, current_actor, on_behalf
 from config.context import NotCollectedError
 from datasets.access import client_address, wants_data
 from datasets.jobs.guard import answering_request
-from datasets.messages import Message
+from tandem.messages import Message
+from tandem.protocols.base import ForgottenUnitError
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
 MEGABYTE = 1024 * 1024

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from csp.constants import NONCE, NONE, SELF
 
-from analysis.version import COMMIT, VERSION
 from config import env as environment
 from config import rest
 from config.logging import logging_config
+from tandem.version import COMMIT, VERSION
 
 BASE_DIR = environment.BASE_DIR
 DEBUG = environment.flag("DEBUG")

@@ -13,8 +13,8 @@ from knox.models import AuthToken
 
 from audit.recording import record
 from datasets.api.permissions import LEAST, MOST
-from datasets.messages import Message
 from datasets.models import Grant
+from tandem.messages import Message
 
 DAYS, MOST_DAYS = 365, 3650
 MOST_TOKENS = 50

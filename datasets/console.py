@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from datasets.models import Team
-from datasets.rows import InputError
-from datasets.similar import did_you_mean
 from datasets.teams import TeamError, team_named
+from tandem.files.rows import InputError
+from tandem.similar import did_you_mean
 
 Tick = Callable[[int], None]
 FAULTS_FOUND = 3

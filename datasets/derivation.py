@@ -22,14 +22,14 @@ from django.conf import settings
 from django.db import transaction
 
 from audit.recording import record
-from datasets import rows
 from datasets.atomic_files import new_file
 from datasets.db.bulk import bulk_write, compress_fast, refresh_statistics
 from datasets.loading import TABLES, Writer, check_name
 from datasets.material import Digest, as_line
 from datasets.models import Batch, LabelsRead, LeftOut, Lineage
 from datasets.readers.batch_rules import BatchRules
-from datasets.rows import InputError, Located, Place, ReadNotes
+from tandem.files import rows
+from tandem.files.rows import InputError, Located, Place, ReadNotes
 
 DERIVED = "derived"
 RULE, STEP, EXTENDED = "rule", "step", "extended"

@@ -18,9 +18,9 @@ from django.db import connection, models, transaction
 
 from audit.recording import record
 from audit.violations import Check, Place, Violation
-from datasets import rows
 from datasets.material import Digest, as_line, as_rows
 from datasets.models import Batch, KeyPoint, Passage, Query, QueryDigest, Question, Report
+from tandem.files import rows
 
 TEXTS = Check(
     "texts",

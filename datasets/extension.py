@@ -16,10 +16,10 @@ from datasets.loading import file_facts
 from datasets.material import batch_rows
 from datasets.models import Batch
 from datasets.readers import native, read, recognise
-from datasets.readers.fields import Fields
-from datasets.readers.jsonl import excerpt
-from datasets.readers.tables import object_rows
-from datasets.rows import InputError, Located, Passage, Place, Query, ReadNotes
+from tandem.files.fields import Fields
+from tandem.files.jsonl import excerpt
+from tandem.files.rows import InputError, Located, Passage, Place, Query, ReadNotes
+from tandem.files.tables import object_rows
 
 ADDABLE_PARTS = {"reports": "report", "rankings": "ranking", "passages": "passage"}
 NATIVE = "native"

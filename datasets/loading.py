@@ -13,14 +13,15 @@ from django.db import models as db
 from django.db import transaction
 
 from audit.recording import record
-from datasets import models, rows
+from datasets import models
 from datasets.db.bulk import Row, bulk_write, compress_fast, refresh_statistics, reserve
 from datasets.digests import line_digest, text_digests
 from datasets.material import Digest, part_of_line
 from datasets.readers import read, recognise
 from datasets.readers.batch_rules import BatchRules
-from datasets.rows import InputError, Located, Place, ReadNotes
 from datasets.teams import visible_to_team
+from tandem.files import rows
+from tandem.files.rows import InputError, Located, Place, ReadNotes
 
 CHUNK = 2000
 Stored = tuple[int, rows.Query]

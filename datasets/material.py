@@ -1,4 +1,4 @@
-"""Stored queries as the plain rows of `datasets.rows`, and as lines of the native format.
+"""Stored queries as the plain rows of `tandem.files.rows`, and as lines of the native format.
 
 Exports, campaigns and the item page read these. Parts of queries are read as plain values, each
 kind in one database query for any number of batch queries.
@@ -18,8 +18,9 @@ from typing import Any
 from django.db.models import Model, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from datasets import models, rows
+from datasets import models
 from datasets.db.prepared import Parameter, Prepared
+from tandem.files import rows
 
 Keys = Collection[int]
 Parts = dict[int, list[Any]]

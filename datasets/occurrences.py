@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from datasets.word_boundaries import is_whole
+from tandem.labels.word_boundaries import is_whole
 
 Range = tuple[int, int]
 

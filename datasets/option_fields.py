@@ -9,7 +9,7 @@ from django import forms
 from rest_framework import serializers
 
 from datasets.api.base import Number
-from datasets.options import Option
+from tandem.options import Option
 
 Field = serializers.Field[Any, Any, Any, Any]
 LARGEST = 2**31 - 1

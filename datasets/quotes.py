@@ -18,7 +18,7 @@ from difflib import SequenceMatcher
 from functools import cache, lru_cache
 
 from datasets.occurrences import Occurrence, choose, choose_next, occurrences
-from datasets.word_boundaries import UNSPACED
+from tandem.labels.word_boundaries import UNSPACED
 
 _LIKE = {
     "'": "‘’‚‛`´′ʼ",

@@ -29,7 +29,7 @@ from datasets.models import KeptAnswer, Upload
 from datasets.priority import give_way
 from datasets.uploads import quarantine
 from datasets.uploads.worker import AT_WORK, refuse
-from datasets.verbs import verb_of
+from tandem.verbs import verb_of
 
 logger = logging.getLogger("tandem.uploads")
 

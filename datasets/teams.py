@@ -20,7 +20,7 @@ from django.utils.functional import SimpleLazyObject
 
 from datasets.access import ADMIN, RESEARCHER
 from datasets.models import Batch, Owned, Share, Team, TeamMember, only_team
-from datasets.similar import did_you_mean
+from tandem.similar import did_you_mean
 
 Role, Right = TeamMember.Role, Share.Right
 MANAGING = (Role.OWNER, Role.MANAGER)

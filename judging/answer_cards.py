@@ -18,7 +18,6 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import saw_answers
 from annotation.item_context import TONES, word_of
-from annotation.label_rows import GRADE
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Span
 from annotation.presentation import (
     CHANGED,
@@ -28,10 +27,11 @@ from annotation.presentation import (
     schema,
     stored_units,
 )
-from annotation.protocols.base import ItemSpec, Text, UnitSpec, Variable, name_units
-from annotation.protocols.schema import Schema
 from judging.costs import count_tokens
 from judging.models import Judge, JudgeCall
+from tandem.labels.file.rows import GRADE
+from tandem.protocols.base import ItemSpec, Text, UnitSpec, Variable, name_units
+from tandem.protocols.schema import Schema
 
 LOOK = "judged"
 CLOSED = (Assignment.Status.DONE, Assignment.Status.FAILED)

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from annotation.imports.labels import StandIn, read_labels
-from annotation.label_rows import LabelRow
-from datasets.rows import InputError
-from datasets.verbs import verb_of
 from judging.backends.scripted import COMPLETION, Line, pack
 from judging.models import Judge
+from tandem.files.rows import InputError
+from tandem.labels.file.reader import StandIn, read_labels
+from tandem.labels.file.rows import LabelRow
+from tandem.verbs import verb_of
 
 SCRIPTED = "scripted"
 ANSWERS, DIGEST = "answers", "answers_sha256"

@@ -15,10 +15,10 @@ from typing import Any
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
-from datasets.verbs import verb_of
 from judging.backends.base import Request
 from judging.list_prices import listed_price
 from judging.models import JudgeCall, JudgeRun, Price
+from tandem.verbs import verb_of
 
 CHARACTERS_PER_TOKEN = 4
 DEFAULT_COMPLETION = 256

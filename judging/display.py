@@ -12,12 +12,12 @@ from django.db.models import Count, QuerySet
 from django.db.models.functions import Now
 
 from annotation.prerequisites import ready_for_judges
-from datasets.verbs import verb_of
 from judging import lanes, manifest
 from judging.backends.logprobs import STORED_KEY
 from judging.costs import with_last_cost
 from judging.models import ACTIVE, JudgeCall, JudgeRun
 from judging.runs import ledger, lifecycle
+from tandem.verbs import verb_of
 
 UNTAKEN_SECONDS = 10
 RECENT_CALLS = 200

@@ -19,11 +19,9 @@ from django.utils import timezone
 from annotation.campaign_setup.dry_run import DryRun
 from annotation.campaign_setup.effort import JudgeCost
 from annotation.models import Assignment, Campaign, User
-from annotation.protocols.base import Protocol
 from datasets.jobs.guard import for_workers
 from datasets.models import Batch
 from datasets.teams import managed_by
-from datasets.verbs import verb_of
 from judging.answers import cache
 from judging.answers.results import ANSWERED
 from judging.backends.base import Request, SetupError
@@ -36,6 +34,8 @@ from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.runs import planning
 from judging.runs.ledger import assignments_of
+from tandem.protocols.base import Protocol
+from tandem.verbs import verb_of
 
 SAMPLE = 40
 COMPARED = 1000

@@ -18,12 +18,12 @@ from django.db.models import QuerySet
 
 from annotation.models import Campaign, Item
 from annotation.presentation import ForgottenItemError, preload, present, schema, validates_answers
-from annotation.protocols.base import name_units
-from annotation.protocols.schema import Schema
 from datasets.text import sentences
 from judging.backends.base import AskedUnit, Facts, Setup
 from judging.backends.lexical import VERSION, Lexical, has_rule
 from judging.prompts.request import answer_fields, answer_number, text_number
+from tandem.protocols.base import name_units
+from tandem.protocols.schema import Schema
 
 FORMAT = 1
 """The format of cached baselines. Another number invalidates them."""

@@ -13,7 +13,6 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.label_rows import LabelRow
 from annotation.models import Campaign, Rater, User
 from annotation.presentation import SWAPPED_CODES
 from annotation.protocols import PROTOCOLS
@@ -38,6 +37,7 @@ from judging.models import Judge, Key
 from judging.params import ParamError, Value, add_omitted, check_params
 from judging.prompts.template import PromptError, read_prompt, sha256_of
 from judging.servers import GUARDED, has_key
+from tandem.labels.file.rows import LabelRow
 
 BASELINE = "lexical"
 """The backend that compares words, and the name of the judge that is offered first."""

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from datasets.similar import did_you_mean, most_similar
 from judging.backends.completeness import ACCEPT
 from judging.backends.contents import (
     OMITTED,
@@ -21,6 +20,7 @@ from judging.backends.contents import (
 from judging.backends.decision_forms import FORMS
 from judging.backends.decisions import TWO_CODES
 from judging.judge_file.document import ISOLATION
+from tandem.similar import did_you_mean, most_similar
 
 Value = int | float | str | list[str] | dict[str, Any]
 

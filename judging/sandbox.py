@@ -22,10 +22,7 @@ from annotation.exposure.ledger import saw_answers
 from annotation.models import Assignment, Campaign, Item, QuerySampling
 from annotation.prerequisites import ready_for_judges, units_asked_of_judges
 from annotation.presentation import stored_units
-from annotation.protocols.validation import Problem, RefusedError
 from datasets.jobs.guard import for_workers
-from datasets.messages import Message
-from datasets.verbs import verb_of
 from judging.answers.results import missing_of, payload_of
 from judging.backends.base import Answer, Backend, BackendError, TransientError
 from judging.costs import cost_of_call
@@ -37,6 +34,9 @@ from judging.prompts.perturbations import order_of_fields
 from judging.prompts.request import Prepared, Preparer
 from judging.runs.lifecycle import check_file, checked_prompt
 from judging.servers import GUARDED, check_key
+from tandem.messages import Message
+from tandem.protocols.validation import Problem, RefusedError
+from tandem.verbs import verb_of
 
 DEADLINE = 180.0
 # Slightly longer than the client waits for a connection.

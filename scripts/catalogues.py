@@ -98,11 +98,11 @@ def _calls(source: str) -> Iterator[Text]:
 def _of_protocols() -> Iterator[Text]:
     from annotation.item_context import HEADINGS, KINDS
     from annotation.protocols import PROTOCOLS
-    from annotation.protocols.points import noun_of
-    from annotation.protocols.schema import UNIT, UNIT_NOUNS
     from annotation.views.protocol_pages import page_for
     from datasets.access import ANNOTATOR
     from datasets.api.permissions import MOST, SCOPES
+    from tandem.protocols.points import noun_of
+    from tandem.protocols.schema import UNIT, UNIT_NOUNS
 
     for declared in PROTOCOLS.values():
         for protocol in (declared, *declared.readings.values(), *declared.earlier.values()):

@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 TOUCHED: dict[str, tuple[str, ...]] = {
     "README.md": ("docs",),
     "analysis/": ("analysis",),
-    "analysis/measures/": ("measures",),
-    "analysis/statistics/": ("statistics",),
+    "tandem/scores/": ("measures",),
+    "tandem/statistics/": ("statistics",),
     "annotation/": ("annotation",),
     "annotation/adjudication/": ("annotation/adjudication",),
     "annotation/api/": ("api",),

@@ -2,11 +2,12 @@
 
 `report`, `agreement`, `alternative_test` and `measures` take a frame of pandas, polars or pyarrow,
 mappings, or the path of a labels file. `tandem.statistics` has the underlying functions of arrays.
-All arithmetic is in `analysis`. Nothing here needs Django. Names are imported when they are first
-used, so that the program starts at once.
+Nothing here needs Django, and every app may import it. Names are imported when they are first used,
+so that the program starts at once.
 
-`tables` turns a table into a frame, `reports` holds the functions, `results` the objects that they
-return, and `program` the command line.
+`labels` turns a table of labels into a frame, `statistics` and `scores` compute numbers, `sections`
+join them to a report, and `formats` and `figures` show it. `reports` holds the functions, `results`
+the objects that they return, and `program` the command line, which alone starts Django.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from analysis.version import VERSION
+from tandem.version import VERSION
 
 if TYPE_CHECKING:
+    from tandem.labels.tables import TableError
     from tandem.reports import agreement, alternative_test, measures, report
     from tandem.results import AltTest, Comparison, Estimate, Judge, Report, Score, Variable
-    from tandem.tables import TableError
 
 __all__ = [
     "AltTest",
@@ -38,6 +39,7 @@ __all__ = [
 ]
 __version__ = VERSION
 _FUNCTIONS = ("agreement", "alternative_test", "measures", "report")
+_HOMES = {"TableError": "labels.tables"}
 
 
 def __getattr__(name: str) -> Any:
@@ -45,7 +47,7 @@ def __getattr__(name: str) -> Any:
         return import_module("tandem.statistics")
     if name not in __all__:
         raise AttributeError(f"module 'tandem' has no attribute {name!r}")
-    home = "reports" if name in _FUNCTIONS else "tables" if name == "TableError" else "results"
+    home = "reports" if name in _FUNCTIONS else _HOMES.get(name, "results")
     return getattr(import_module(f"tandem.{home}"), name)
 
 

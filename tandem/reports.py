@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from analysis.data.resampling import Sample
-from analysis.data.selection import ReportOptions
-from analysis.report.agreement import agreement as agreement_of
-from analysis.report.build import frame_report
-from analysis.report.systems import scores
-from analysis.statistics import Level
+from tandem.labels.resampling import Sample
+from tandem.labels.selection import ReportOptions
+from tandem.labels.tables import Reading, Table, frame_of
 from tandem.results import AltTest, Report, Score, Variable, alt_test_of, chosen_name
-from tandem.tables import Reading, Table, frame_of
+from tandem.sections.agreement import agreement as agreement_of
+from tandem.sections.build import frame_report
+from tandem.sections.systems import scores
+from tandem.statistics import Level
 
 Scales = Mapping[str, str | Sequence[Any]]
 """By variable the codes in their order, or text such as `1,2,3:ordinal`."""

@@ -12,15 +12,15 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from analysis import statistics
-from analysis.data.frame import Frame, VariableFrame
-from analysis.data.resampling import Sample
-from analysis.data.selection import ReportOptions
-from analysis.document import count
-from analysis.report.alt_test import alternative, forms_of
-from analysis.report.floor import floor
-from analysis.types import JSON
-from datasets.similar import did_you_mean
+from tandem import statistics
+from tandem.document import count
+from tandem.labels.frame import Frame, VariableFrame
+from tandem.labels.resampling import Sample
+from tandem.labels.selection import ReportOptions
+from tandem.sections.alt_test import alternative, forms_of
+from tandem.sections.floor import floor
+from tandem.similar import did_you_mean
+from tandem.types import JSON
 
 DIGITS = 3
 FIELDS = ("value", "low", "high", "n", "method")
@@ -309,7 +309,7 @@ class Report(Mapping[str, Variable]):
 
     def text(self, format: str = "md") -> str:
         """Return the report as `json`, `md`, `csv`, `latex` or `html`. Raises KeyError."""
-        from analysis.formats import FORMATS
+        from tandem.formats import FORMATS
 
         return FORMATS[_check_known("format", format, FORMATS)].render(self.json)
 
@@ -318,7 +318,7 @@ class Report(Mapping[str, Variable]):
 
         Raises KeyError for an unknown suffix, and OSError.
         """
-        from analysis.formats import FORMATS
+        from tandem.formats import FORMATS
 
         formats = {each.suffix: each for each in FORMATS.values()}
         suffix = _check_known("ending", Path(path).suffix.removeprefix("."), formats)

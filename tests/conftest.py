@@ -21,9 +21,9 @@ from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 from pytest_django.plugin import blocking_manager_key
 
-from analysis.crosscheck import process
 from config import middleware
 from datasets.api import throttling
+from tandem.crosscheck import process
 from tests import cast, databases
 from tests.databases import ON_POSTGRESQL
 from tests.extent import Extent

@@ -21,18 +21,18 @@ PURE = (
     "annotation/protocols",
     "datasets/readers",
     "judging/backends",
-    "analysis/crosscheck",
-    "analysis/data",
-    "analysis/figures",
-    "analysis/formats",
-    "analysis/measures",
-    "analysis/report",
-    "analysis/statistics",
+    "tandem/crosscheck",
+    "tandem/labels",
+    "tandem/figures",
+    "tandem/formats",
+    "tandem/scores",
+    "tandem/sections",
+    "tandem/statistics",
 )
 SHARED = {
-    "annotation.spreadsheet",  # the only writer of CSV, which is pure itself
-    "annotation.label_rows",  # the only list of missing reasons, which is pure as well
-    "datasets.messages",  # messages that pages can translate, which are pure as well
+    "tandem.files.spreadsheet",  # the only writer of CSV, which is pure itself
+    "tandem.labels.file.rows",  # the only list of missing reasons, which is pure as well
+    "tandem.messages",  # messages that pages can translate, which are pure as well
 }
 WITH_CONFIG = ("config", "manage.py", "tests", "benchmarks", "docs")
 COMMANDS = sorted(
@@ -283,7 +283,7 @@ def test_the_pure_parts_of_analysis_import_each_other_relatively() -> None:
     singles = [Path(f"analysis/{name}.py") for name in ("document", "types", "version")]
     absolute = {
         path
-        for path in chain(singles, *map(within, (*folders, "analysis/labels_file")))
+        for path in chain(singles, *map(within, (*folders, "tandem/labels/file")))
         for each in noted(path).imports
         if each.is_absolute and each.name.split(".")[0] == "analysis"
     }

@@ -9,7 +9,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analysis.bench.jobs import BENCH, question
-from analysis.data.selection import ReportOptions
 from annotation.access import get_account, readable_campaign
 from annotation.api.access import check_blind
 from audit.recording import record_export
@@ -20,8 +19,9 @@ from datasets.api.permissions import READ
 from datasets.api.throttling import PerReport
 from datasets.jobs import results
 from datasets.option_fields import serializer_fields
-from datasets.options import options_of, values_of
-from datasets.verbs import verb_of
+from tandem.labels.selection import ReportOptions
+from tandem.options import options_of, values_of
+from tandem.verbs import verb_of
 
 RESAMPLING = options_of(ReportOptions)[:2]
 AN_ESTIMATE: dict[str, Any] = {

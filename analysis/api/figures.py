@@ -13,19 +13,9 @@ from rest_framework.request import Request
 
 from analysis.campaigns.jobs import FIGURE, REPORT, figure_key, figure_question, report_in
 from analysis.campaigns.jobs import question as report_question
-from analysis.data.selection import ReportOptions
 from analysis.evaluation.jobs import MEASURES
 from analysis.evaluation.jobs import question as measures_question
 from analysis.evaluation.selection import MeasuresOptions, resolve_options
-from analysis.figures import FIGURES
-from analysis.figures.files import (
-    FILES,
-    FigureError,
-    Look,
-    NoFigureError,
-    figure_file,
-    figure_of,
-)
 from analysis.pages import attached
 from annotation.access import get_account, readable_campaign
 from annotation.api.access import check_blind
@@ -41,7 +31,17 @@ from datasets.api.throttling import PerReport
 from datasets.jobs.pages import send_file
 from datasets.models import Job
 from datasets.option_fields import serializer_fields
-from datasets.options import options_of, values_of
+from tandem.figures import FIGURES
+from tandem.figures.files import (
+    FILES,
+    FigureError,
+    Look,
+    NoFigureError,
+    figure_file,
+    figure_of,
+)
+from tandem.labels.selection import ReportOptions
+from tandem.options import options_of, values_of
 
 LOOK = options_of(Look)
 NAME = OpenApiParameter(

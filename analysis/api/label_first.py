@@ -10,9 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analysis.campaigns.jobs import REPORT, question, report_in
-from analysis.data.selection import ReportOptions
 from analysis.results.label_first import chosen_items_of, list_of
-from analysis.types import JSON
 from annotation.access import get_account, managed_campaign
 from annotation.api.access import check_blind
 from annotation.campaign_setup.chosen_items import create_chosen
@@ -24,6 +22,8 @@ from datasets.api.concurrency import has_stored_answer, mark_idempotent, run_onc
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.jobs import JobSerializer, accepted_response, current_job
 from datasets.api.permissions import MANAGE
+from tandem.labels.selection import ReportOptions
+from tandem.types import JSON
 
 
 class LabelFirstSerializer(Strict):

@@ -33,7 +33,7 @@ from datasets.api.permissions import READ
 from datasets.api.throttling import PerReport
 from datasets.jobs import results
 from datasets.option_fields import serializer_fields
-from datasets.options import values_of
+from tandem.options import values_of
 
 
 class MeasuresParameters(JobKey):

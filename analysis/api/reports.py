@@ -17,7 +17,6 @@ from rest_framework.response import Response
 
 from analysis.campaigns.frames import available_options, campaign_strata
 from analysis.campaigns.jobs import REPORT, question
-from analysis.data.selection import ReportOptions, UnknownOptionError
 from analysis.frozen.jobs import SNAPSHOT
 from analysis.frozen.jobs import question as snapshot_question
 from analysis.frozen.store import saw_snapshot
@@ -46,7 +45,8 @@ from datasets.api.permissions import MANAGE, READ
 from datasets.api.throttling import PerReport
 from datasets.jobs import results
 from datasets.option_fields import LARGEST, serializer_fields
-from datasets.options import options_of, values_of
+from tandem.labels.selection import ReportOptions, UnknownOptionError
+from tandem.options import options_of, values_of
 
 OPTIONS = options_of(ReportOptions)
 

@@ -10,7 +10,6 @@ from typing import Any
 from analysis.campaigns.cache import state_of
 from analysis.campaigns.jobs import campaign_of, may_see
 from analysis.monitoring.flags import quality
-from analysis.types import JSON
 from annotation.adjudication.disputes import counted_labels, decided_units, disputes
 from annotation.models import Campaign, Decision
 from annotation.progress.answer_totals import answer_totals
@@ -18,6 +17,7 @@ from annotation.progress.counts import answers_by_guideline
 from audit.looks import collect_looks
 from datasets.jobs import Kind, Options, Progress, Result, queue, results
 from datasets.models import Job
+from tandem.types import JSON
 
 CHECKS = "checks"
 FORM = 2

@@ -21,9 +21,6 @@ from analysis.attention.checks import CHECKS, quiet_value
 from analysis.attention.checks import question as checks_question
 from analysis.campaigns.jobs import REPORT
 from analysis.campaigns.jobs import question as report_question
-from analysis.data.selection import ReportOptions
-from analysis.report.brief import BRIEF_VERSION, brief_of
-from analysis.types import JSON
 from annotation.counters import answers, sum_counts
 from annotation.models import Assignment, Campaign, Consent, Item, Membership, Rater, Tally
 from annotation.progress import with_counts
@@ -31,6 +28,9 @@ from annotation.progress.answer_totals import AnswerTotals, answer_totals
 from datasets.jobs import queue, results
 from datasets.models import Job
 from judging.models import JudgeRun
+from tandem.labels.selection import ReportOptions
+from tandem.sections.brief import BRIEF_VERSION, brief_of
+from tandem.types import JSON
 
 WEEK = timedelta(days=7)
 FEW_ITEMS = 1000

@@ -7,7 +7,9 @@ from decimal import Decimal
 
 from analysis.bench.numbers import NO_TRIALS
 from analysis.campaigns.chosen_items import describe_chosen
-from analysis.document import (
+from judging.answer_files import FAKE
+from judging.costs import format_dollars
+from tandem.document import (
     DASH,
     PLAIN,
     UNITS,
@@ -22,11 +24,9 @@ from analysis.document import (
     computed_by,
     count,
 )
-from analysis.formats.markdown import sections_as_markdown
-from analysis.formats.nouns import Noun, document_in_noun, slotted
-from analysis.types import JSON
-from judging.answer_files import FAKE
-from judging.costs import format_dollars
+from tandem.formats.markdown import sections_as_markdown
+from tandem.formats.nouns import Noun, document_in_noun, slotted
+from tandem.types import JSON
 
 NOT_TIMED = "no call was timed"
 Column = Callable[[JSON, str, JSON], Cell]

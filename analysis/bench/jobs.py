@@ -11,10 +11,10 @@ from django.db.models import Count, Max
 from analysis.bench.numbers import BenchError, bench
 from analysis.campaigns.cache import state_of
 from analysis.campaigns.jobs import campaign_of, may_see, restore_dataclass
-from analysis.data.selection import ReportOptions
 from annotation.models import Campaign
 from datasets.jobs import JobError, Kind, Options, Progress, Result
 from judging.models import JudgeCall, Price
+from tandem.labels.selection import ReportOptions
 
 BENCH = "bench"
 

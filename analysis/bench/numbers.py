@@ -11,18 +11,18 @@ from django.db.models import Avg, Count
 from analysis.campaigns.cache import computed_report
 from analysis.campaigns.chosen_items import chosen_items
 from analysis.campaigns.frames import campaign_frame, campaign_strata
-from analysis.data.resampling import Sample
-from analysis.data.selection import ALL_LABELS, ReportOptions
-from analysis.data.splits import evaluation_items
-from analysis.report.build import comparable_part
-from analysis.report.errors import errors_alike
 from analysis.robustness.sheet import Resampling, sheet
-from analysis.types import JSON, Progress, ignore_progress
 from annotation.models import Campaign
 from judging.answers.results import ANSWERED
 from judging.models import Judge, JudgeCall
 from judging.robustness.effects import trials_in
 from judging.runs.comparison import compare_judges
+from tandem.labels.resampling import Sample
+from tandem.labels.selection import ALL_LABELS, ReportOptions
+from tandem.labels.splits import evaluation_items
+from tandem.sections.build import comparable_part
+from tandem.sections.errors import errors_alike
+from tandem.types import JSON, Progress, ignore_progress
 
 NOT_RUN = "its labels come from a file or from votes, and no run is known"
 NO_TRIALS = "it was not tried under perturbations"

@@ -12,9 +12,7 @@ from django.views.decorators.http import require_safe
 from analysis.bench.document import bench_document
 from analysis.bench.jobs import BENCH, question
 from analysis.bench.numbers import BenchError
-from analysis.data.selection import MOST_RESAMPLES, ReportOptions
 from analysis.pages import attached, options_query
-from analysis.types import JSON
 from annotation.access import readable_campaign
 from annotation.models import Campaign, Rater
 from annotation.people.membership import exclusion_reasons
@@ -23,8 +21,10 @@ from audit.recording import record_export
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
 from datasets.jobs import results
-from datasets.options import check_bounds, options_of
 from judging.access import blind_page
+from tandem.labels.selection import MOST_RESAMPLES, ReportOptions
+from tandem.options import check_bounds, options_of
+from tandem.types import JSON
 
 RESAMPLING = options_of(ReportOptions)[:2]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from analysis.data.backgrounds import Question, halves
 from annotation.models import Campaign
 from annotation.people.background import background_lines, questions_of
 from annotation.people.consent import revoked_raters
+from tandem.labels.backgrounds import Question, halves
 
 
 def background_questions(campaign: Campaign) -> tuple[Question, ...]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from analysis.report.warnings import Warning
-from analysis.types import JSON
 from annotation.models import Campaign
 from datasets.lineage import ancestors
+from tandem.sections.warnings import Warning
+from tandem.types import JSON
 
 
 def units_behind(campaign: Campaign) -> dict[str, int]:

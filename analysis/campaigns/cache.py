@@ -13,8 +13,6 @@ from django.core.cache import caches
 from django.db.models import Count, Max, Q
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
-from analysis.types import JSON, Progress, ignore_progress
 from annotation.answers.state import answers_of
 from annotation.exposure.ledger import Note, collect_looks, deliver
 from annotation.models import Assignment, Campaign, Label
@@ -23,6 +21,8 @@ from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.label_validation import source_campaign
 from datasets.lineage import lineages_of, state_of_labels
 from judging.models import JudgeRun
+from tandem.labels.selection import ReportOptions
+from tandem.types import JSON, Progress, ignore_progress
 
 
 @dataclass(frozen=True)

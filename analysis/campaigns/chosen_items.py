@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from analysis.report.warnings import Warning
-from analysis.types import JSON
 from annotation.models import Campaign
+from tandem.sections.warnings import Warning
+from tandem.types import JSON
 
 
 def chosen_items(campaign: Campaign) -> int:

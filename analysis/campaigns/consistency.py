@@ -12,11 +12,11 @@ from itertools import combinations, groupby
 
 import numpy as np
 
-from analysis.statistics import SHARE, mean_by_cluster
-from analysis.types import JSON
 from annotation.models import Campaign, Label, Rater
 from judging.judge_file.document import read_file
 from judging.models import Judge
+from tandem.statistics import SHARE, mean_by_cluster
+from tandem.types import JSON
 
 REPLICATES, ORDERS = "replicates", "orders"
 WORDS = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from analysis.report.warnings import Warning
-from analysis.types import JSON
 from annotation.campaigns.sampling import DEVELOPMENT
 from annotation.models import Assignment, Campaign, Item, QuerySampling
 from judging.models import Judge
+from tandem.sections.warnings import Warning
+from tandem.types import JSON
 
 SHORTEST = 40
 """In characters. Shorter texts may occur in a prompt by chance."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from analysis.data.frame import Frame, VariableFrame
-from analysis.data.selection import OWN_STRATA, Strata
-from analysis.report.systems import MEASURES
 from annotation.exposure.ledger import FEWEST_UNITS, MOST_NAMED, is_collecting, saw_figures
 from annotation.models import Campaign, Item
+from tandem.labels.frame import Frame, VariableFrame
+from tandem.labels.selection import OWN_STRATA, Strata
+from tandem.sections.systems import MEASURES
 
 
 def saw_frame(kind: str, campaign: Campaign, frame: Frame) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from analysis.data.labels import Evidence, EvidenceSpan, LabelKey
 from annotation.models import Campaign, Item, Rater, Span
 from annotation.presentation import items_of, schema, texts_by_field
 from datasets.material import as_rows
 from datasets.models import Query
+from tandem.labels.facts import Evidence, EvidenceSpan, LabelKey
 
 CHUNK = 100
 _COLUMNS = (

@@ -13,8 +13,20 @@ from django.db.models.functions import Coalesce, Length, NullIf
 
 from analysis.campaigns.disclosure import saw_frame
 from analysis.campaigns.evidence import campaign_evidence
-from analysis.data.assisted import AssistedKey
-from analysis.data.frame import (
+from annotation.exposure.queries import exposed_labels
+from annotation.missing_reasons import reasons
+from annotation.models import Assignment, Campaign, Item, Label, QuerySampling, Rater, Unit
+from annotation.people.membership import exclusion_reasons
+from annotation.prerequisites.label_validation import source_campaign, validated_judge
+from annotation.presentation import schema
+from datasets.models import Grounding, Report
+from judging.floor import UnitKey as FloorPlace
+from judging.floor import get_floor
+from judging.models import Judge
+from tandem.files.spelling import similar_names
+from tandem.labels.assisted import AssistedKey
+from tandem.labels.facts import FloorCodes, LabelFact, LabelKey, scale_of
+from tandem.labels.frame import (
     Families,
     Frame,
     VariableFrame,
@@ -22,33 +34,21 @@ from analysis.data.frame import (
     selected_frame,
     without_garbage_collection,
 )
-from analysis.data.grades import grade_of, with_grades
-from analysis.data.labels import FloorCodes, LabelFact, LabelKey, scale_of
-from analysis.data.metadata import OF_META, dividing_strata, in_order, length_strata, text_of
-from analysis.data.own_sentences import own_codes_of, with_own_sentences
-from analysis.data.probabilities import probabilities_of, with_probabilities
-from analysis.data.readings import reading_steps_of, with_readings
-from analysis.data.selection import (
+from tandem.labels.grades import grade_of, with_grades
+from tandem.labels.metadata import OF_META, dividing_strata, in_order, length_strata, text_of
+from tandem.labels.own_sentences import own_codes_of, with_own_sentences
+from tandem.labels.probabilities import probabilities_of, with_probabilities
+from tandem.labels.readings import reading_steps_of, with_readings
+from tandem.labels.selection import (
     ALL_LABELS,
     OWN_STRATA,
     AvailableValues,
     ReportOptions,
     Strata,
 )
-from analysis.data.splits import EVALUATION, STRATUM
-from analysis.version import VERSION
-from annotation.exposure.queries import exposed_labels
-from annotation.missing_reasons import reasons
-from annotation.models import Assignment, Campaign, Item, Label, QuerySampling, Rater, Unit
-from annotation.people.membership import exclusion_reasons
-from annotation.prerequisites.label_validation import source_campaign, validated_judge
-from annotation.presentation import schema
-from annotation.protocols.schema import Schema
-from datasets.models import Grounding, Report
-from datasets.readers.spelling import similar_names
-from judging.floor import UnitKey as FloorPlace
-from judging.floor import get_floor
-from judging.models import Judge
+from tandem.labels.splits import EVALUATION, STRATUM
+from tandem.protocols.schema import Schema
+from tandem.version import VERSION
 
 NO_RULE = "the lexical rule has no answer for categories other than yes and no or an ordered scale"
 NO_TEXT = "the items show no text in which the lexical rule could look for words"

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, Q
 
-from analysis.report.extras import Rounds, WrittenAnswers
 from annotation.models import Assignment, Campaign, Label, Response
 from annotation.people.membership import exclusion_reasons
 from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.grounded_answer import first_answers, lines_of
 from annotation.presentation import schema
 from datasets.readers.clapnq import NO_ANSWER
+from tandem.sections.extras import Rounds, WrittenAnswers
 
 
 class WrittenFact(NamedTuple):

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from analysis.data.frame import Frame, Guideline
-from analysis.data.guidelines import with_guidelines
-from analysis.data.labels import LabelKey
 from annotation.models import Campaign, Item, Label, Rater
+from tandem.labels.facts import LabelKey
+from tandem.labels.frame import Frame, Guideline
+from tandem.labels.guidelines import with_guidelines
 
 _COLUMNS = (
     "response__assignment__item__key",

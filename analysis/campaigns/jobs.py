@@ -7,13 +7,13 @@ from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
 from analysis.campaigns.cache import computed_report, state_of
-from analysis.data.selection import ReportOptions
-from analysis.figures.files import AS_SHOWN, FigureError, Look, figure_file
-from analysis.types import JSON
 from annotation.access import may_read
 from annotation.models import Campaign, User
 from datasets.jobs import JobError, Kind, Options, Progress, Result, results
 from datasets.models import Job
+from tandem.figures.files import AS_SHOWN, FigureError, Look, figure_file
+from tandem.labels.selection import ReportOptions
+from tandem.types import JSON
 
 Declared = TypeVar("Declared")
 REPORT, FIGURE = "report", "figure"

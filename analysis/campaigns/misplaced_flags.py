@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from analysis.types import JSON
 from annotation.answers.evidence import MisplacedEvidence, find_misplaced_evidence
 from annotation.models import Campaign
+from tandem.types import JSON
 
 
 def misplaced_flags(campaign: Campaign) -> list[JSON]:

@@ -6,10 +6,10 @@ from collections import defaultdict
 
 from django.db.models import Count, Q
 
-from analysis.data.people_sample import PeopleSample
 from annotation.models import Assignment, Campaign, Item, Rater
 from annotation.people.membership import exclusion_reasons
 from annotation.registry import get_protocol
+from tandem.labels.people_sample import PeopleSample
 
 
 def people_sample(campaign: Campaign, with_assisted: bool = False) -> PeopleSample | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from analysis.report.warnings import Warning
-from analysis.types import JSON
 from judging.judges import published_among
+from tandem.sections.warnings import Warning
+from tandem.types import JSON
 
 TEXT = (
     "Its judge file reads answers as its authors published it: Tandem does not check what stands "

@@ -16,13 +16,13 @@ from analysis.campaigns.misplaced_flags import misplaced_flags
 from analysis.campaigns.people_sample import people_sample
 from analysis.campaigns.published_readings import published_readings
 from analysis.campaigns.scripted_judges import mark_fakes
-from analysis.data.selection import ReportOptions
-from analysis.report.build import frame_report
-from analysis.report.extras import written
-from analysis.types import JSON, Progress, ignore_progress
 from annotation.models import Campaign
 from annotation.presentation import schema
 from datasets.jobs.guard import for_workers
+from tandem.labels.selection import ReportOptions
+from tandem.sections.build import frame_report
+from tandem.sections.extras import written
+from tandem.types import JSON, Progress, ignore_progress
 
 
 @for_workers

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from analysis.report.warnings import Warning
-from analysis.types import JSON
 from judging.answer_files import FAKE, scripted_among
 from judging.jury import voting_judges
+from tandem.sections.warnings import Warning
+from tandem.types import JSON
 
 JURY = (
     "A scripted judge, which replays a file, votes in it, so its figures do not describe a "

@@ -11,7 +11,7 @@ from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Item, Rater
 from annotation.presentation import preload, present, schema
-from annotation.protocols.base import Text, name_units
+from tandem.protocols.base import Text, name_units
 
 LOOK = "items"
 RATER = ("response__assignment__rater__name", "response__assignment__rater__kind")

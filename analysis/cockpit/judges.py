@@ -21,8 +21,6 @@ from analysis.campaigns.cache import labels_since
 from analysis.campaigns.jobs import REPORT
 from analysis.campaigns.jobs import question as report_question
 from analysis.cockpit.jobs import jobs_for_page
-from analysis.data.selection import ReportOptions
-from analysis.types import JSON
 from annotation.access import get_account, is_blind, readable_campaign
 from annotation.counters import answers, answers_by_rater, raters_in
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
@@ -42,6 +40,8 @@ from judging.display import (
 from judging.jobs import COMPARISON, compared_runs, comparison_question
 from judging.judges import BASELINE
 from judging.models import ACTIVE, Judge, JudgeRun
+from tandem.labels.selection import ReportOptions
+from tandem.types import JSON
 
 LOOK = "judges"
 

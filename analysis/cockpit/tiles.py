@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.attention import Facts
-from analysis.types import JSON
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.presentation import schema
 from annotation.progress.answer_totals import AnswerTotals
+from tandem.types import JSON
 
 MOST_JUDGES, MOST_SYSTEMS = 3, 6
 

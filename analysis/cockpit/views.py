@@ -24,7 +24,6 @@ from analysis.cockpit.items import answers_of, rows_of
 from analysis.cockpit.jobs import jobs_for_page
 from analysis.cockpit.search import MOST, search
 from analysis.cockpit.tiles import tiles_of
-from analysis.data.selection import ReportOptions
 from annotation.access import get_account, is_blind, readable_campaign
 from annotation.models import Campaign, Item, Rater, User
 from annotation.people.membership import may_manage
@@ -33,6 +32,7 @@ from datasets.access import READERS, role_required
 from datasets.jobs import queue
 from datasets.models import Job
 from judging.access import blind_page
+from tandem.labels.selection import ReportOptions
 
 State = Job.State
 PAGE, MOST_LISTED = 50, 100

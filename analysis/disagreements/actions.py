@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from analysis.document import count
 from annotation.access import is_blind
 from annotation.adjudication.gold import gold_targets, goldable, make_gold
 from annotation.adjudication.requests import Selection, select_sendable, send
 from annotation.models import Campaign, User
 from annotation.presentation import schema
-from datasets.rows import InputError
 from judging.prompts.examples import choose_examples, selectable_units
+from tandem.document import count
+from tandem.files.rows import InputError
 
 MOST = 5000
 """The most units that an action takes at once, in a web request."""

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from analysis.disagreements.votes import VoteTable
-from analysis.statistics import Bools, Floats, Ints
+from tandem.statistics import Bools, Floats, Ints
 
 Show = Literal[
     "judge", "above", "below", "people", "ties", "judges", "agree", "adjudicated", "several",

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from analysis.data.grades import grade_of
 from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Item, Label, Rater, Unit
 from annotation.presentation import FORGOTTEN, preload, present, schema, words_of_unit
-from annotation.protocols.base import Text
 from judging.models import JudgeCall
+from tandem.labels.grades import grade_of
+from tandem.protocols.base import Text
 
 MOST_LAYERS = 8
 

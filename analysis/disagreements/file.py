@@ -18,8 +18,8 @@ from annotation.access import may_read
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Unit, User
 from annotation.people.membership import may_manage
-from annotation.spreadsheet import write_rows
 from datasets.jobs import Kind, Options, Progress, Result
+from tandem.files.spreadsheet import write_rows
 
 LISTED, LOOK = "disagreements-file", "disagreements"
 CHUNK = 1000

@@ -10,9 +10,6 @@ from urllib.parse import urlencode
 import numpy as np
 
 from analysis.campaigns.frames import families_of_answers
-from analysis.data.metadata import in_order
-from analysis.data.selection import OWN_STRATA, read_stratum
-from analysis.data.splits import STRATUM
 from analysis.disagreements.choose import (
     ORDERED,
     SHOWS,
@@ -25,11 +22,14 @@ from analysis.disagreements.choose import (
 from analysis.disagreements.tags import tagged_units
 from analysis.disagreements.votes import ANY, VoteTable
 from analysis.models import UnitTag
-from analysis.statistics import Bools
 from annotation.models import Campaign, Unit
 from annotation.presentation import schema
 from datasets.models import Query
 from datasets.text import number_in
+from tandem.labels.metadata import in_order
+from tandem.labels.selection import OWN_STRATA, read_stratum
+from tandem.labels.splits import STRATUM
+from tandem.statistics import Bools
 
 FILTER_HELP: Mapping[str, str] = {
     "show": "which units: judge, people, judges, all, or another list of the page",

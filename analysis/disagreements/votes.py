@@ -18,15 +18,15 @@ import numpy as np
 from django.db.models import QuerySet
 
 from analysis.campaigns.frames import campaign_strata
-from analysis.data.grades import KEY, grade_of
-from analysis.data.selection import OWN_STRATA
-from analysis.statistics import Bools, Floats, Ints
 from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.queries import exposed_labels
 from annotation.models import Campaign, Item, Label, Rater, Unit
 from annotation.presentation import schema
 from datasets.jobs.guard import for_workers
 from judging.floor import get_floor
+from tandem.labels.grades import KEY, grade_of
+from tandem.labels.selection import OWN_STRATA
+from tandem.statistics import Bools, Floats, Ints
 
 NONE = -1
 """The code of a unit without a value."""

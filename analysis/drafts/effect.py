@@ -11,18 +11,18 @@ import numpy as np
 
 from analysis.campaigns.cache import state_of
 from analysis.campaigns.jobs import campaign_of, may_see
-from analysis.data.labels import scale_of
-from analysis.data.resampling import MAX_CATEGORIES
-from analysis.statistics import Ints, compared_judges
-from analysis.types import JSON
 from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Rater
-from annotation.protocols.base import Variable
 from datasets.jobs import Kind, Options, Progress, Result
 from datasets.jobs.guard import for_workers
 from judging.models import Judge, JudgeRun
 from judging.robustness.effects import Labels, count_missing, labels_by, variables_of
+from tandem.labels.facts import scale_of
+from tandem.labels.resampling import MAX_CATEGORIES
+from tandem.protocols.base import Variable
+from tandem.statistics import Ints, compared_judges
+from tandem.types import JSON
 
 EFFECT = "draft"
 LOOK = "draft"

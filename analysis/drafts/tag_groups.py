@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from analysis.campaigns.frames import campaign_strata
-from analysis.data.selection import OWN_STRATA
 from analysis.models import UnitTag
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Item, Unit
 from annotation.presentation import preload, words_of_unit
+from tandem.labels.selection import OWN_STRATA
 
 LOOK = "draft"
 MOST = 500

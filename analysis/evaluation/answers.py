@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from analysis.data.frame import Frame, VariableFrame
-from analysis.data.reference import HUMAN
 from analysis.evaluation.inputs import (
     PEOPLE,
     TEXTS,
@@ -21,14 +19,16 @@ from analysis.evaluation.inputs import (
     report_rows,
     system_of,
 )
-from analysis.measures.answers import Grades, Preferences, Texts
-from analysis.measures.answers.refusals import refusal_list
-from analysis.measures.base import MISSING, NO, YES
-from analysis.measures.grounding import Citations, Deflections, Responses
-from analysis.measures.options import Options
-from analysis.statistics import Bools, Floats, Ints
-from datasets.rows import Query, Report
 from datasets.text import sentences as sentences_of
+from tandem.files.rows import Query, Report
+from tandem.labels.frame import Frame, VariableFrame
+from tandem.labels.reference import HUMAN
+from tandem.scores.answers import Grades, Preferences, Texts
+from tandem.scores.answers.refusals import refusal_list
+from tandem.scores.base import MISSING, NO, YES
+from tandem.scores.grounding import Citations, Deflections, Responses
+from tandem.scores.options import Options
+from tandem.statistics import Bools, Floats, Ints
 
 Pairs = Sequence[tuple[Query, Report]]
 GRADES = ("faithful", "appropriate", "natural")

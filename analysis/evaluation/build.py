@@ -13,8 +13,6 @@ from analysis.campaigns.behind import behind_warnings
 from analysis.campaigns.chosen_items import chosen_warnings
 from analysis.campaigns.frames import campaign_frame
 from analysis.campaigns.scripted_judges import mark_raters
-from analysis.data.frame import Frame, without_garbage_collection
-from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import JOINT_EVALUATORS, Part, QuerySample, Rows
 from analysis.evaluation.key_points import key_point_scores
 from analysis.evaluation.layout import Layout
@@ -24,18 +22,20 @@ from analysis.evaluation.people_mean import Persons
 from analysis.evaluation.slicing import Stratum, check_same_batch, labelled_strata
 from analysis.evaluation.stored import answer_points, asked_content, passage_ratings, stored_sample
 from analysis.evaluation.system_rankings import RANKED, Tables, matrix_of, system_rankings
-from analysis.measures import of_family
-from analysis.measures.answers.refusals import refusal_list
-from analysis.measures.base import Measure, MeasureValues, Pooled, estimate, rows_of
-from analysis.measures.options import Options
-from analysis.measures.tokenizer import tokenizer
-from analysis.statistics import Bools, Estimate, resamples_of
-from analysis.types import JSON, Progress, Steps, ignore_progress
 from annotation.models import Campaign
 from datasets.jobs.guard import for_workers
 from datasets.material import batch_rows
 from datasets.models import Batch
-from datasets.rows import Query
+from tandem.files.rows import Query
+from tandem.labels.frame import Frame, without_garbage_collection
+from tandem.labels.selection import ReportOptions
+from tandem.scores import of_family
+from tandem.scores.answers.refusals import refusal_list
+from tandem.scores.base import Measure, MeasureValues, Pooled, estimate, rows_of
+from tandem.scores.options import Options
+from tandem.scores.tokenizer import tokenizer
+from tandem.statistics import Bools, Estimate, resamples_of
+from tandem.types import JSON, Progress, Steps, ignore_progress
 
 
 @for_workers

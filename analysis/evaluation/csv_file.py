@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analysis.evaluation.inputs import JOINT_EVALUATORS
-from analysis.types import JSON
-from annotation.spreadsheet import write_rows
+from tandem.files.spreadsheet import write_rows
+from tandem.types import JSON
 
 COLUMNS = (
     "part", "measure", "cut", "by", "kind", "stratum", "group", "system", "other", "value", "low",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from analysis.data.selection import option_metadata
 from analysis.evaluation.inputs import JOINT_EVALUATORS, TEXTS
-from analysis.types import JSON
-from datasets.options import options_of
+from tandem.labels.selection import option_metadata
+from tandem.options import options_of
+from tandem.types import JSON
 
 NO_CUT = "whole"
 

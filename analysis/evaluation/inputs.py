@@ -12,16 +12,16 @@ from functools import cached_property
 
 import numpy as np
 
-from analysis.data.frame import VariableFrame
-from analysis.data.metadata import MOST_VALUES, OF_META, length_strata, text_of
-from analysis.data.people_sample import describe_unfinished
-from analysis.data.reference import HUMAN, joint_labels
 from analysis.evaluation.relevance import RatedRankings
-from analysis.measures.agreement import Labelled
-from analysis.measures.base import MISSING, NO, YES, Measure, MeasureValues, grounding_quality
-from analysis.measures.options import Options
-from analysis.statistics import Bools, Floats, Ints, majority
-from datasets.rows import Query, Report
+from tandem.files.rows import Query, Report
+from tandem.labels.frame import VariableFrame
+from tandem.labels.metadata import MOST_VALUES, OF_META, length_strata, text_of
+from tandem.labels.people_sample import describe_unfinished
+from tandem.labels.reference import HUMAN, joint_labels
+from tandem.scores.agreement import Labelled
+from tandem.scores.base import MISSING, NO, YES, Measure, MeasureValues, grounding_quality
+from tandem.scores.options import Options
+from tandem.statistics import Bools, Floats, Ints, majority
 
 PEOPLE, MEAN_OF_PEOPLE, TEXTS = "people", "mean_of_people", "texts"
 JOINT_EVALUATORS = {PEOPLE: "people", MEAN_OF_PEOPLE: "mean of people", TEXTS: "texts"}
@@ -228,7 +228,7 @@ class EvaluatorLabels:
 def evaluator_labels(frame: VariableFrame) -> Iterator[EvaluatorLabels]:
     """Yield people together, then each single rater. Excluded raters are left out.
 
-    People's joint labels are decided unit by unit, see `analysis.data.reference`.
+    People's joint labels are decided unit by unit, see `tandem.labels.reference`.
     """
     missing = _missing(frame)
     ordered = frame.scale.level != "nominal"

@@ -9,16 +9,16 @@ from django.conf import settings
 
 from analysis.campaigns.cache import state_of
 from analysis.campaigns.jobs import campaign_of, restore_dataclass
-from analysis.data.selection import ReportOptions
 from analysis.evaluation.build import batch_measures
 from analysis.evaluation.selection import ResolvedOptions, computed_measures
 from analysis.evaluation.trec import trec_archive
-from analysis.measures.options import Options as MeasureOptions
 from annotation.access import may_read
 from annotation.models import Campaign, User
 from datasets.jobs import Kind, Options, Progress, Result
 from datasets.models import Batch
 from datasets.teams import visible_batches
+from tandem.labels.selection import ReportOptions
+from tandem.scores.options import Options as MeasureOptions
 
 MEASURES, TREC, BATCH_MEASURES = "measures", "measures-trec", "batch-measures"
 ARCHIVE = "application/zip"

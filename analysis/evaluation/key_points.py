@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.data.frame import Frame, VariableFrame
-from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import (
     PEOPLE,
     YES_OR_NO,
@@ -23,8 +21,11 @@ from analysis.evaluation.inputs import (
     report_rows,
     rows_of_units,
 )
-from analysis.measures.base import MISSING, NO
-from analysis.measures.key_points import (
+from tandem.files.rows import KeyPoint, Query, Report
+from tandem.labels.frame import Frame, VariableFrame
+from tandem.labels.selection import ReportOptions
+from tandem.scores.base import MISSING, NO
+from tandem.scores.key_points import (
     UNKNOWN,
     AnswerPoints,
     Both,
@@ -35,10 +36,9 @@ from analysis.measures.key_points import (
     cuts,
     retained_points,
 )
-from analysis.measures.options import Options
-from analysis.statistics import SHARE, Bools, Ints, calibration
-from analysis.types import JSON
-from datasets.rows import KeyPoint, Query, Report
+from tandem.scores.options import Options
+from tandem.statistics import SHARE, Bools, Ints, calibration
+from tandem.types import JSON
 
 _NO_LABELS = np.zeros(0, np.int64)
 RECALL, VERIFICATION = "key-point-recall", "key-point-verification"

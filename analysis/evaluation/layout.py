@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from analysis.data.frame import VariableFrame
 from analysis.evaluation.inputs import EvaluatorLabels, Rows, system_of
-from analysis.measures.options import Options
-from analysis.measures.ratings import Ratings
-from analysis.measures.tokenizer import Tokenizer
-from analysis.statistics import Bools, Floats, Ints
-from datasets.rows import Query
+from tandem.files.rows import Query
+from tandem.labels.frame import VariableFrame
+from tandem.scores.options import Options
+from tandem.scores.ratings import Ratings
+from tandem.scores.tokenizer import Tokenizer
+from tandem.statistics import Bools, Floats, Ints
 
 ORACLE = "oracle"
 RANKING = " (ranking)"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from analysis.data.reference import HUMAN
-from analysis.document import Section, computed_by, count
 from analysis.evaluation.inputs import JOINT_EVALUATORS, JUDGE
-from analysis.formats.citations import CITED
-from analysis.formats.methods import references
-from analysis.measures.options import PRESETS
-from analysis.types import JSON
+from tandem.document import Section, computed_by, count
+from tandem.formats.citations import CITED
+from tandem.formats.methods import references
+from tandem.labels.reference import HUMAN
+from tandem.scores.options import PRESETS
+from tandem.types import JSON
 
 PAPERS = {
     "crux": ("CRUX", "ju2025"),

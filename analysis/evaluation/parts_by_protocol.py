@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from analysis.data.frame import Frame
 from analysis.evaluation.answers import (
     deflected_in,
     deflecting_parts,
@@ -16,9 +15,10 @@ from analysis.evaluation.inputs import AskedContent, Part
 from analysis.evaluation.key_points import answer_point_parts, point_parts, verified_parts
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.passages import PassageRatings, context_parts, ranking_parts, report_parts
-from analysis.measures.options import Options
-from analysis.measures.tokenizer import tokenizer
-from datasets.rows import Query
+from tandem.files.rows import Query
+from tandem.labels.frame import Frame
+from tandem.scores.options import Options
+from tandem.scores.tokenizer import tokenizer
 
 Parting = Callable[
     [Sequence[Query], Frame, Options, AskedContent, PassageRatings | None, Layout, Frame | None],

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analysis.data.frame import Frame, VariableFrame
-from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import (
     TEXTS,
     YES_OR_NO,
@@ -22,10 +20,13 @@ from analysis.evaluation.inputs import (
 )
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.relevance import BY_ORACLE, RatedRankings
-from analysis.measures import of_family
-from analysis.measures.agreement import orderings
-from analysis.measures.base import Measure, MeasureValues, estimate, reason_of, values_of
-from analysis.measures.contexts import (
+from tandem.files.rows import Query
+from tandem.labels.frame import Frame, VariableFrame
+from tandem.labels.selection import ReportOptions
+from tandem.scores import of_family
+from tandem.scores.agreement import orderings
+from tandem.scores.base import Measure, MeasureValues, estimate, reason_of, values_of
+from tandem.scores.contexts import (
     Contexts,
     as_context,
     in_oracles,
@@ -36,15 +37,14 @@ from analysis.measures.contexts import (
     sampled_contexts,
     sizes_of,
 )
-from analysis.measures.coverage import ReportQuestions, cut_ratings
-from analysis.measures.options import CONDENSED, Options
-from analysis.measures.ratings import Answers, Ratings, answerable, answers
-from analysis.measures.retrieval import Ranked
-from analysis.measures.thresholds import AtThreshold, RatedReports, threshold_table
-from analysis.measures.tokenizer import Tokenizer, tokenizer
-from analysis.statistics import Bools, Floats, Ints
-from analysis.types import JSON
-from datasets.rows import Query
+from tandem.scores.coverage import ReportQuestions, cut_ratings
+from tandem.scores.options import CONDENSED, Options
+from tandem.scores.ratings import Answers, Ratings, answerable, answers
+from tandem.scores.retrieval import Ranked
+from tandem.scores.thresholds import AtThreshold, RatedReports, threshold_table
+from tandem.scores.tokenizer import Tokenizer, tokenizer
+from tandem.statistics import Bools, Floats, Ints
+from tandem.types import JSON
 
 ETAS = (1.0, 2.0, 3.0, 4.0, 5.0)
 

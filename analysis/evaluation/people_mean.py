@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from analysis.data.reference import HUMAN
-from analysis.data.resampling import mean_of
 from analysis.evaluation.inputs import MEAN_OF_PEOPLE, Part
-from analysis.measures.base import (
+from tandem.labels.reference import HUMAN
+from tandem.labels.resampling import mean_of
+from tandem.scores.base import (
     JudgedValues,
     Measure,
     MeasureValues,
@@ -22,7 +22,7 @@ from analysis.measures.base import (
     reason_of,
     values_of,
 )
-from analysis.statistics import Floats, macro
+from tandem.statistics import Floats, macro
 
 
 @dataclass

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analysis.measures.base import Measure, MeasureValues, values_of
-from analysis.measures.contexts import (
+from tandem.scores.base import Measure, MeasureValues, values_of
+from tandem.scores.contexts import (
     Contexts,
     in_oracles,
     in_pools,
@@ -16,10 +16,10 @@ from analysis.measures.contexts import (
     questions_without_failures,
     required_grades,
 )
-from analysis.measures.options import Options
-from analysis.measures.ratings import Ratings
-from analysis.measures.retrieval import Ranked
-from analysis.statistics import Bools, Floats
+from tandem.scores.options import Options
+from tandem.scores.ratings import Ratings
+from tandem.scores.retrieval import Ranked
+from tandem.statistics import Bools, Floats
 
 BY_ORACLE, REQUIRED = "oracle", "required"
 

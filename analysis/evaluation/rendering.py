@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from analysis.data.reference import HUMAN
-from analysis.document import (
+from analysis.evaluation.csv_file import as_csv
+from analysis.evaluation.inputs import JOINT_EVALUATORS, JUDGE, MEAN_OF_PEOPLE, PEOPLE, TEXTS
+from analysis.evaluation.methods import methods_section
+from analysis.evaluation.slicing import slice_sections
+from tandem.document import (
     DASH,
     Block,
     Cell,
@@ -20,15 +23,12 @@ from analysis.document import (
     computed_by,
     in_noun,
 )
-from analysis.evaluation.csv_file import as_csv
-from analysis.evaluation.inputs import JOINT_EVALUATORS, JUDGE, MEAN_OF_PEOPLE, PEOPLE, TEXTS
-from analysis.evaluation.methods import methods_section
-from analysis.evaluation.slicing import slice_sections
-from analysis.formats.html import as_json
-from analysis.formats.latex import sections_as_latex
-from analysis.formats.markdown import sections_as_markdown
-from analysis.formats.sections import NOT_EXPOSED, describe_exposed
-from analysis.types import JSON
+from tandem.formats.html import as_json
+from tandem.formats.latex import sections_as_latex
+from tandem.formats.markdown import sections_as_markdown
+from tandem.formats.sections import NOT_EXPOSED, describe_exposed
+from tandem.labels.reference import HUMAN
+from tandem.types import JSON
 
 NO_VALUE = "no value here"
 NO_TEST = "not tested: people's joint labels are tested instead"

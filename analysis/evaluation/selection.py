@@ -12,22 +12,22 @@ from django.db.models import Exists, OuterRef
 from django.http import QueryDict
 
 from analysis.campaigns.cache import state_of
-from analysis.data.selection import EXPOSED, RESAMPLES, SEED, ReportOptions, option_metadata
 from analysis.evaluation.build import measures_report
 from analysis.evaluation.display import DISPLAY_OPTIONS, DisplayOptions
 from analysis.evaluation.key_points import RECALL, VERIFICATION
 from analysis.evaluation.slicing import SLICING
 from analysis.forms import OptionsForm
-from analysis.measures.answers.refusals import FILE, refusal_list, refusal_lists
-from analysis.measures.options import PRESETS, Options
-from analysis.types import JSON, Progress, ignore_progress
 from annotation.access import is_blind
 from annotation.exposure.ledger import Note, collect_looks, deliver
 from annotation.models import Campaign, Rater, Response, User
 from annotation.people.membership import readable
 from annotation.registry import get_protocol
 from datasets.option_fields import Several, form_fields
-from datasets.options import options_of, values_of
+from tandem.labels.selection import EXPOSED, RESAMPLES, SEED, ReportOptions, option_metadata
+from tandem.options import options_of, values_of
+from tandem.scores.answers.refusals import FILE, refusal_list, refusal_lists
+from tandem.scores.options import PRESETS, Options
+from tandem.types import JSON, Progress, ignore_progress
 
 MOST_CUTS, DEEPEST, MOST_SAMPLES = 6, 1000, 200
 PEOPLE = "people"
@@ -64,7 +64,7 @@ class ResolvedOptions:
 class MeasuresOptions:
     """The options of measures, declared once for form, API, command and documentation.
 
-    `option` changes an option of `analysis.measures.options.Options`; a page has a field for each.
+    `option` changes an option of `tandem.scores.options.Options`; a page has a field for each.
     """
 
     preset: str = field(

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from analysis.campaigns.frames import campaign_frame
-from analysis.data.frame import Frame, VariableFrame
-from analysis.data.selection import ReportOptions
-from analysis.document import DASH, Block, Cell, Number, RaterName, Section, Table
 from analysis.evaluation.inputs import JOINT_EVALUATORS, Rows
-from analysis.measures.base import QUALITY, grounding_quality
-from analysis.report.judges import settled_codes
-from analysis.report.words import worded_slices
-from analysis.statistics import Bools
-from analysis.types import JSON
 from annotation.models import Campaign
 from annotation.presentation import schema
-from annotation.protocols.schema import Schema
+from tandem.document import DASH, Block, Cell, Number, RaterName, Section, Table
+from tandem.labels.frame import Frame, VariableFrame
+from tandem.labels.selection import ReportOptions
+from tandem.protocols.schema import Schema
+from tandem.scores.base import QUALITY, grounding_quality
+from tandem.sections.judges import settled_codes
+from tandem.sections.words import worded_slices
+from tandem.statistics import Bools
+from tandem.types import JSON
 
 #: By variable, the settled code of each query, and the queries whose code is the reference's.
 SettledCodes = Mapping[str, tuple[dict[str, str], set[str]]]

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from analysis.campaigns.chosen_items import chosen_items
 from analysis.campaigns.frames import campaign_frame
 from analysis.campaigns.people_sample import unfinished_queries
-from analysis.data.frame import Frame
-from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import AskedContent, QuerySample, evaluator_labels
 from analysis.evaluation.key_points import RECALL, VERIFICATION
 from analysis.evaluation.layout import Layout
@@ -17,7 +15,9 @@ from analysis.evaluation.slicing import check_same_batch
 from annotation.campaigns.sampling import EVALUATION
 from annotation.models import Campaign, QuerySampling
 from annotation.registry import get_protocol
-from datasets.rows import Query
+from tandem.files.rows import Query
+from tandem.labels.frame import Frame
+from tandem.labels.selection import ReportOptions
 
 RATING = "answer-rating"
 """The protocol whose measures depend on which passages an item shows."""

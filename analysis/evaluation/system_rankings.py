@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from analysis.data.reference import HUMAN
-from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import (
     JOINT_EVALUATORS,
     JUDGE,
@@ -19,7 +17,9 @@ from analysis.evaluation.inputs import (
     QuerySample,
     Rows,
 )
-from analysis.measures.agreement import (
+from tandem.labels.reference import HUMAN
+from tandem.labels.selection import ReportOptions
+from tandem.scores.agreement import (
     FEWEST_OF_EVALUATORS,
     Ordering,
     Setting,
@@ -29,8 +29,8 @@ from analysis.measures.agreement import (
     settings,
     settings_by_mean,
 )
-from analysis.measures.base import Measure, MeasureValues, reason_of, rows_of, values_of
-from analysis.statistics import (
+from tandem.scores.base import Measure, MeasureValues, reason_of, rows_of, values_of
+from tandem.statistics import (
     Bounds,
     Estimate,
     Floats,
@@ -38,7 +38,7 @@ from analysis.statistics import (
     correlation_estimates,
     undefined,
 )
-from analysis.types import JSON
+from tandem.types import JSON
 
 LEVEL = 0.05
 POWERED = "powered"

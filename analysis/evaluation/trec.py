@@ -10,19 +10,19 @@ import numpy as np
 from django.utils.text import slugify
 
 from analysis.campaigns.frames import campaign_frame
-from analysis.data.frame import VariableFrame
-from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import evaluator_labels
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.relevance import BY_ORACLE, relevance_of
-from analysis.measures.contexts import Contexts, members, questions_without_failures
-from analysis.measures.options import Options
-from analysis.measures.ratings import answerable, answers
-from analysis.measures.tokenizer import tokenizer
-from analysis.statistics import Bools, Floats
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign
 from datasets.material import batch_rows
+from tandem.labels.frame import VariableFrame
+from tandem.labels.selection import ReportOptions
+from tandem.scores.contexts import Contexts, members, questions_without_failures
+from tandem.scores.options import Options
+from tandem.scores.ratings import answerable, answers
+from tandem.scores.tokenizer import tokenizer
+from tandem.statistics import Bools, Floats
 
 NOTHING = "-nothing-"
 ZIP_DATE = (1980, 1, 1, 0, 0, 0)

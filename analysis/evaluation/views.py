@@ -12,7 +12,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from analysis.document import Document, Table, count
 from analysis.evaluation.display import (
     DISPLAY_OPTIONS,
     AvailableParts,
@@ -34,10 +33,7 @@ from analysis.evaluation.rendering import (
     title_of,
 )
 from analysis.evaluation.selection import MeasuresForm
-from analysis.figures import FIGURES, subjects
-from analysis.figures.files import available_kinds
 from analysis.pages import BESIDE, attached, figure_response
-from analysis.types import JSON
 from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.models import Campaign
 from audit.recording import record_export
@@ -45,6 +41,10 @@ from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
 from datasets.jobs import results
 from judging.access import blind_page
+from tandem.document import Document, Table, count
+from tandem.figures import FIGURES, subjects
+from tandem.figures.files import available_kinds
+from tandem.types import JSON
 
 RENDERED_ABOVE = ("System rankings", "Options")
 MATRICES, SLICES = ("evaluators", "metrics", "sampled"), ("measure-slices",)

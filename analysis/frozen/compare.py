@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from analysis.document import DASH, Block, Cell, Document, Number, RaterName, Section, Table, count
-from analysis.formats.build import computed_at
-from analysis.formats.facts import facts
-from analysis.formats.variable_sections import COEFFICIENTS
-from analysis.statistics import SHARE_DIFFERENCE, difference_by_cluster
-from analysis.types import JSON
+from tandem.document import DASH, Block, Cell, Document, Number, RaterName, Section, Table, count
+from tandem.formats.build import computed_at
+from tandem.formats.facts import facts
+from tandem.formats.variable_sections import COEFFICIENTS
+from tandem.statistics import SHARE_DIFFERENCE, difference_by_cluster
+from tandem.types import JSON
 
 ABOUT = (
     "Differences of coefficients have no interval, because two reports partly use the same labels, "

@@ -7,11 +7,11 @@ from typing import Any
 
 from analysis.campaigns.cache import computed_report, state_of
 from analysis.campaigns.jobs import campaign_of, may_see, restore_dataclass
-from analysis.data.selection import ReportOptions
 from analysis.frozen.store import UnequalError, as_frozen, freeze
 from annotation.models import Campaign, User
 from annotation.people.membership import may_manage
 from datasets.jobs import Kind, Options, Progress, Result
+from tandem.labels.selection import ReportOptions
 
 SNAPSHOT = "snapshot"
 

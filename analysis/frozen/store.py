@@ -8,14 +8,14 @@ from dataclasses import replace
 from django.db import transaction
 from django.db.models import QuerySet
 
-from analysis.data.selection import MOST_RESAMPLES, ReportOptions
-from analysis.formats.html import as_json
 from analysis.models import FrozenReport, digest
-from analysis.types import JSON
 from annotation.exposure.ledger import Note, deliver, saw_answers
 from annotation.models import Campaign, Consent, User
 from annotation.people.consent import revoked_raters
 from audit.recording import record
+from tandem.formats.html import as_json
+from tandem.labels.selection import MOST_RESAMPLES, ReportOptions
+from tandem.types import JSON
 
 
 def frozen_reports(campaign: Campaign) -> QuerySet[FrozenReport]:

@@ -10,8 +10,6 @@ from django.views.decorators.http import require_safe
 
 from analysis.campaigns.frames import available_options, campaign_strata
 from analysis.campaigns.jobs import REPORT, question
-from analysis.formats import FORMATS
-from analysis.formats.build import document
 from analysis.forms import ReportForm
 from analysis.frozen.compare import comparison_document
 from analysis.frozen.store import frozen_reports, revoked_since, saw_snapshot
@@ -27,6 +25,8 @@ from datasets.access import READERS, role_required
 from datasets.jobs.pages import PageResult
 from datasets.jobs.pages import result_or_progress as show
 from judging.access import blind_page
+from tandem.formats import FORMATS
+from tandem.formats.build import document
 
 LIVE = "live"
 

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analysis.data.resampling import MAX_CATEGORIES, TOO_MANY
-from analysis.statistics import Estimate, Floats, Ints, cohen_kappa, counts_of, mean_by_cluster
-from analysis.statistics.estimate import SHARE, defined, undefined
 from annotation.exposure.queries import exposed_labels
 from annotation.models import Campaign, Item, Label, Rater
+from tandem.labels.resampling import MAX_CATEGORIES, TOO_MANY
+from tandem.statistics import Estimate, Floats, Ints, cohen_kappa, counts_of, mean_by_cluster
+from tandem.statistics.estimate import SHARE, defined, undefined
 
 NEWEST = 50_000
 _COLUMNS = (

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from analysis.data.labels import scale_of
 from analysis.monitoring.agreement import (
     Newest,
     VariableLabels,
@@ -17,14 +16,15 @@ from analysis.monitoring.agreement import (
     with_others,
 )
 from analysis.monitoring.pace import flag_pace
-from analysis.statistics import Ints, confirm_far_off
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import Campaign
 from annotation.presentation import schema
 from annotation.progress.flags import Flag, find_flags
 from annotation.progress.status import CampaignStatus, get_status
-from annotation.protocols.base import Variable
 from datasets.jobs.guard import for_workers
+from tandem.labels.facts import scale_of
+from tandem.protocols.base import Variable
+from tandem.statistics import Ints, confirm_far_off
 
 FEWEST = 20
 """With fewer units from a person, or fewer labels from others on them, no flag is raised."""

@@ -15,12 +15,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from analysis.statistics import median_interval
 from annotation.exports.rows import chunks
 from annotation.models import Campaign, Item
 from annotation.progress.counts import DONE, STUDY, people_of
 from annotation.progress.flags import Flag
 from annotation.progress.status import format_seconds
+from tandem.statistics import median_interval
 
 FEWEST_ITEMS = 20
 """With fewer items that others also answered, no flag is raised."""

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from analysis.statistics import Estimate, undefined
-from analysis.types import JSON
+from tandem.statistics import Estimate, undefined
+from tandem.types import JSON
 
 if TYPE_CHECKING:
     from analysis.papers.material import Material

@@ -10,12 +10,12 @@ from django.utils import timezone
 
 from analysis.campaigns.behind import behind_sentence, units_behind
 from analysis.campaigns.chosen_items import chosen_items, describe_chosen
-from analysis.data.selection import ReportOptions
 from analysis.models import Study
 from analysis.papers.base import Grid, Paper, PaperTable, Printed
 from analysis.papers.material import Material
-from analysis.types import JSON, Progress, ignore_progress
 from datasets.jobs.guard import for_workers
+from tandem.labels.selection import ReportOptions
+from tandem.types import JSON, Progress, ignore_progress
 
 NOT_VALIDATED = (
     "The LLM ratings of {paper} were not released, so {tables} were tested on made-up studies only."

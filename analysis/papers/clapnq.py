@@ -8,12 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.data.frame import VariableFrame
 from analysis.evaluation.answers import written_parts
 from analysis.evaluation.inputs import TEXTS
-from analysis.measures.answers import TEXT_MEASURES, UNANSWERABLE
-from analysis.measures.base import estimate, values_of
-from analysis.measures.options import PRESETS
 from analysis.papers.base import (
     Cell,
     Column,
@@ -28,11 +24,15 @@ from analysis.papers.base import (
 )
 from analysis.papers.material import Material
 from analysis.papers.systems import Spec, grids_by_evaluator
-from analysis.statistics import SHARE, UNBOUNDED, Bools, Bounds, Ints, mean_by_cluster, rouge_l
-from analysis.types import JSON
 from annotation.models import Campaign
 from datasets.readers.clapnq import NO_ANSWER
-from datasets.rows import Query, Reference
+from tandem.files.rows import Query, Reference
+from tandem.labels.frame import VariableFrame
+from tandem.scores.answers import TEXT_MEASURES, UNANSWERABLE
+from tandem.scores.base import estimate, values_of
+from tandem.scores.options import PRESETS
+from tandem.statistics import SHARE, UNBOUNDED, Bools, Bounds, Ints, mean_by_cluster, rouge_l
+from tandem.types import JSON
 
 OPTIONS = PRESETS["clapnq"]
 ALL = "all"

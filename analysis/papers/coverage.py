@@ -12,16 +12,21 @@ from functools import cached_property
 
 import numpy as np
 
-from analysis.data.frame import VariableFrame
 from analysis.evaluation.inputs import PEOPLE, Part, system_of
 from analysis.evaluation.layout import RANKING, Layout
 from analysis.evaluation.passages import CountedQuestions, PassageRatings, contexts_of, report_parts
 from analysis.evaluation.relevance import RatedRankings
-from analysis.measures import of_family
-from analysis.measures.agreement import orderings
-from analysis.measures.base import Measure, MeasureValues, estimate, reason_of, values_of
-from analysis.measures.contexts import Contexts, members, sizes_of
-from analysis.measures.coverage import (
+from analysis.papers.base import missing
+from analysis.papers.material import Material, evaluators, judges, labels_by
+from annotation.models import Campaign
+from judging.models import Judge
+from tandem.files.rows import Query
+from tandem.labels.frame import VariableFrame
+from tandem.scores import of_family
+from tandem.scores.agreement import orderings
+from tandem.scores.base import Measure, MeasureValues, estimate, reason_of, values_of
+from tandem.scores.contexts import Contexts, members, sizes_of
+from tandem.scores.coverage import (
     ALPHA_NDCG,
     COV,
     DENSITIES,
@@ -30,16 +35,11 @@ from analysis.measures.coverage import (
     ReportDensities,
     tokens,
 )
-from analysis.measures.options import Options
-from analysis.measures.ratings import answerable, answers
-from analysis.measures.tokenizer import tokenizer
-from analysis.papers.base import missing
-from analysis.papers.material import Material, evaluators, judges, labels_by
-from analysis.statistics import Floats, Ints
-from analysis.types import JSON
-from annotation.models import Campaign
-from datasets.rows import Query
-from judging.models import Judge
+from tandem.scores.options import Options
+from tandem.scores.ratings import answerable, answers
+from tandem.scores.tokenizer import tokenizer
+from tandem.statistics import Floats, Ints
+from tandem.types import JSON
 
 REFERENCE = "reference"
 DEN = DENSITIES[0]

@@ -10,11 +10,6 @@ import numpy as np
 
 from analysis.evaluation.inputs import PEOPLE, system_of
 from analysis.evaluation.passages import report_parts
-from analysis.measures.base import values_of
-from analysis.measures.contexts import members, required_subset
-from analysis.measures.coverage import ALPHA_NDCG, COV, REPORT_COVERAGE, REPORT_DENSITY
-from analysis.measures.options import PRESETS, Options
-from analysis.measures.tokenizer import tokenizer
 from analysis.papers.base import (
     Cell,
     Column,
@@ -38,7 +33,12 @@ from analysis.papers.coverage import (
     data_sets,
 )
 from analysis.papers.material import Material, judges, labels_by, persons
-from analysis.statistics import (
+from tandem.scores.base import values_of
+from tandem.scores.contexts import members, required_subset
+from tandem.scores.coverage import ALPHA_NDCG, COV, REPORT_COVERAGE, REPORT_DENSITY
+from tandem.scores.options import PRESETS, Options
+from tandem.scores.tokenizer import tokenizer
+from tandem.statistics import (
     SHARE,
     Bools,
     Bootstrap,
@@ -48,8 +48,8 @@ from analysis.statistics import (
     correlation_estimates,
     mean_by_cluster,
 )
-from analysis.statistics.arrays import ratio, unbatch
-from analysis.types import JSON
+from tandem.statistics.arrays import ratio, unbatch
+from tandem.types import JSON
 
 OPTIONS = PRESETS["crux"]
 ETAS = (3.0, 5.0)

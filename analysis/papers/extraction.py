@@ -20,12 +20,12 @@ from analysis.evaluation.inputs import PEOPLE
 from analysis.papers.base import Cell, Column, Grid, as_cell, empty, missing, percent
 from analysis.papers.material import Material
 from analysis.papers.systems import cell_of, systems_of
-from analysis.statistics import Bootstrap, Tally, Value
-from analysis.statistics.arrays import ratio, unbatch
-from analysis.types import JSON
 from annotation.models import Campaign, Response
 from annotation.people.membership import exclusion_reasons
 from annotation.presentation import schema
+from tandem.statistics import Bootstrap, Tally, Value
+from tandem.statistics.arrays import ratio, unbatch
+from tandem.types import JSON
 
 WRITTEN = "written-key-points"
 COLUMNS = (

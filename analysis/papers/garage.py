@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from analysis.data.frame import VariableFrame
 from analysis.evaluation.inputs import PEOPLE, EvaluatorLabels, evaluator_labels
 from analysis.papers.base import (
     Cell,
@@ -29,10 +28,11 @@ from analysis.papers.systems import (
     sliced,
     systems_of,
 )
-from analysis.statistics import SHARE, Ints, majority, mean_by_cluster
-from analysis.types import JSON
 from annotation.models import Campaign
-from datasets.rows import Query
+from tandem.files.rows import Query
+from tandem.labels.frame import VariableFrame
+from tandem.statistics import SHARE, Ints, majority, mean_by_cluster
+from tandem.types import JSON
 
 TYPED = ("sensitivity", "complexity", "popularity", "category")
 COLUMNS = (percent("Share"), Column("Number", digits=0))

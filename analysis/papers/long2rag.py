@@ -23,10 +23,10 @@ from analysis.papers.base import (
 from analysis.papers.extraction import WRITTEN, extraction
 from analysis.papers.material import Material, judges
 from analysis.papers.systems import all_evaluators, by_evaluator, cell_of, sliced, systems_of
-from analysis.statistics import mean_by_cluster
-from analysis.types import JSON
 from annotation.models import Campaign
 from annotation.registry import get_protocol
+from tandem.statistics import mean_by_cluster
+from tandem.types import JSON
 
 KPR = "KPR"
 FAILURES = ("incomplete", "general", "missing")

@@ -15,23 +15,23 @@ from typing import Any
 from analysis.campaigns.frames import campaign_frame, splits_of_items
 from analysis.campaigns.free_text import written_answers
 from analysis.campaigns.scripted_judges import mark_raters
-from analysis.data.frame import Frame, VariableFrame
-from analysis.data.metadata import dividing_strata
-from analysis.data.selection import ReportOptions
-from analysis.data.splits import STRATUM
 from analysis.evaluation.build import measures_report, named_measures
 from analysis.evaluation.inputs import PEOPLE, EvaluatorLabels, evaluator_labels
-from analysis.measures.options import PRESETS
 from analysis.models import Study
-from analysis.report.build import agreement_of_variables
-from analysis.report.extras import written
-from analysis.types import JSON
 from annotation.models import Campaign
 from annotation.presentation import schema
 from datasets.lineage import lineage_of
 from datasets.material import batch_rows
 from datasets.models import Batch
-from datasets.rows import Query
+from tandem.files.rows import Query
+from tandem.labels.frame import Frame, VariableFrame
+from tandem.labels.metadata import dividing_strata
+from tandem.labels.selection import ReportOptions
+from tandem.labels.splits import STRATUM
+from tandem.scores.options import PRESETS
+from tandem.sections.build import agreement_of_variables
+from tandem.sections.extras import written
+from tandem.types import JSON
 
 JUDGE = "judge"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.document import Block, Cell, Document, Format, Number, Section, Table, computed_by
-from analysis.formats.build import computed_at
-from analysis.formats.html import as_json, page_html
-from analysis.formats.latex import sections_as_latex
-from analysis.formats.markdown import sections_as_markdown
-from analysis.types import JSON
+from tandem.document import Block, Cell, Document, Format, Number, Section, Table, computed_by
+from tandem.formats.build import computed_at
+from tandem.formats.html import as_json, page_html
+from tandem.formats.latex import sections_as_latex
+from tandem.formats.markdown import sections_as_markdown
+from tandem.types import JSON
 
 TITLE = "Tables"
 PRINTED = "printed"

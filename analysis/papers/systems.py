@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from analysis.evaluation.inputs import PEOPLE, TEXTS
 from analysis.papers.base import Cell, Column, Grid, empty, missing
 from analysis.papers.material import Material, evaluators
-from analysis.types import JSON
 from annotation.models import Campaign
+from tandem.types import JSON
 
 Measured = tuple[Column, str, JSON | None, str]
 """A column, the measure's name, its report of measures, and the reason if there is none."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.release.datasheet import blank
-from analysis.types import JSON
+from tandem.types import JSON
 
 CONFORMS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
 TYPES = {

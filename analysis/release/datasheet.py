@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from analysis.types import JSON
 from annotation.campaigns.design import Design
 from datasets.derivation import EXTENDED
+from tandem.types import JSON
 
 DEFAULTS = asdict(Design())
 """The default options of a campaign, which the datasheet does not mention."""

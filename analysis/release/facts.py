@@ -9,7 +9,6 @@ from typing import Any
 from django.db.models import Max, Min
 
 from analysis.evaluation.stored import asked_content
-from analysis.types import JSON
 from annotation.exports.bundles import counts
 from annotation.models import Assignment, Campaign, Rater, Response
 from annotation.people.background import background_counts
@@ -24,6 +23,7 @@ from datasets.models import Batch, Lineage
 from judging.answer_files import scripted_among
 from judging.judges import shown_params
 from judging.models import Judge
+from tandem.types import JSON
 
 SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 

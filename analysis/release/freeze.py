@@ -15,11 +15,7 @@ from typing import Any
 from django.conf import settings
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
-from analysis.document import computed_by
 from analysis.evaluation.build import measures_report
-from analysis.formats.markdown import as_markdown
-from analysis.measures.options import PRESETS
 from analysis.models import Study
 from analysis.release import layout
 from analysis.release.croissant import LABEL_COLUMNS, Released, croissant
@@ -28,16 +24,20 @@ from analysis.release.facts import Licence, batch_facts, campaign_facts, judge_f
 from analysis.release.names import published_text
 from analysis.release.wide_labels import wide_pieces
 from analysis.study import Key, StudyFile
-from analysis.types import JSON
 from annotation.exports.bundles import Exporting
 from annotation.models import Campaign
 from annotation.presentation import schema
 from datasets.derivation import file_line
 from datasets.material import batch_rows
 from datasets.models import Batch
-from datasets.rows import InputError, Place
 from judging.manifest import manifest_of
 from judging.models import Judge, JudgeRun
+from tandem.document import computed_by
+from tandem.files.rows import InputError, Place
+from tandem.formats.markdown import as_markdown
+from tandem.labels.selection import ReportOptions
+from tandem.scores.options import PRESETS
+from tandem.types import JSON
 
 Files = Iterator[tuple[str, Iterable[bytes]]]
 UNANSWERED = "1970-01-01"

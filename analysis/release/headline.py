@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from analysis.data.frame import Frame, VariableFrame
-from analysis.data.reference import reference
-from analysis.data.resampling import Scores, systems_of
-from analysis.labels_file.frames import file_frame
-from analysis.report.systems import scores_of_items
-from analysis.statistics import SHARE, Level, mean_by_cluster
-from analysis.statistics.agreement import (
+from tandem.labels.file.frames import file_frame
+from tandem.labels.frame import Frame, VariableFrame
+from tandem.labels.reference import reference
+from tandem.labels.resampling import Scores, systems_of
+from tandem.sections.systems import scores_of_items
+from tandem.statistics import SHARE, Level, mean_by_cluster
+from tandem.statistics.agreement import (
     cohen_kappa,
     confusion,
     counts_of,
@@ -27,7 +27,7 @@ from analysis.statistics.agreement import (
     krippendorff_alpha,
     percent_agreement,
 )
-from analysis.types import JSON
+from tandem.types import JSON
 
 DIGITS = 9
 """The number of decimals to which two computations have to agree."""

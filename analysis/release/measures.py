@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from analysis.data.frame import Frame
 from analysis.evaluation.inputs import JOINT_EVALUATORS, AskedContent, Part
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.parts_by_protocol import parts_of
 from analysis.evaluation.people_mean import Persons
-from analysis.measures import of_family
-from analysis.measures.base import Measure, MeasureValues, estimate, rows_of
-from analysis.measures.options import Options
 from analysis.release.layout import MEASURES
-from analysis.types import JSON
-from datasets.rows import Query
+from tandem.files.rows import Query
+from tandem.labels.frame import Frame
+from tandem.scores import of_family
+from tandem.scores.base import Measure, MeasureValues, estimate, rows_of
+from tandem.scores.options import Options
+from tandem.types import JSON
 
 Place = tuple[str, str, str]
 """A measure, a system and an evaluator."""

@@ -13,7 +13,7 @@ from typing import Any
 from analysis.study import StudyFile
 from annotation.models import Rater
 from annotation.people.shares import read_shares
-from datasets.rows import InputError, Place
+from tandem.files.rows import InputError, Place
 
 
 def published_text(file: StudyFile) -> str:

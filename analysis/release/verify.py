@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from analysis.data.frame import Frame
 from analysis.release import headline, measures
 from analysis.release.headline import released_frame
 from analysis.release.layout import (
@@ -28,10 +27,11 @@ from analysis.release.layout import (
     WIDE,
     WIDE_FACTS,
 )
-from annotation.imports.wide import GRADE, graded, wide_column
-from annotation.spreadsheet import unescape_formula
 from datasets.readers import read
-from datasets.rows import InputError, Place
+from tandem.files.rows import InputError, Place
+from tandem.files.spreadsheet import unescape_formula
+from tandem.labels.file.wide import GRADE, graded, wide_column
+from tandem.labels.frame import Frame
 
 MANIFEST = "manifest.json"
 MOST_NAMED = 5

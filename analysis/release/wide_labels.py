@@ -7,10 +7,10 @@ from itertools import groupby
 
 from analysis.release.layout import WIDE_FACTS
 from annotation.exports.rows import label_rows
-from annotation.imports.wide import graded, wide_column
-from annotation.label_rows import LabelRow
 from annotation.models import Campaign
-from annotation.spreadsheet import write_rows
+from tandem.files.spreadsheet import write_rows
+from tandem.labels.file.rows import LabelRow
+from tandem.labels.file.wide import graded, wide_column
 
 
 def wide_pieces(campaign: Campaign) -> Iterator[bytes]:

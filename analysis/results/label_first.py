@@ -1,6 +1,6 @@
 """The units that people should label first, and a new campaign over their items.
 
-The report says which units they are (`analysis.report.between_judges.label_first`). The page, the
+The report says which units they are (`tandem.sections.between_judges.label_first`). The page, the
 command and the API all create the campaign from `chosen_items_of`.
 """
 
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from analysis.document import count
-from analysis.types import JSON
 from annotation.campaign_setup.chosen_items import ChosenItems, choose_items
 from annotation.campaigns.design import DesignError
 from annotation.models import Campaign
 from annotation.presentation import schema
+from tandem.document import count
+from tandem.types import JSON
 
 NO_LIST = (
     "there is no list of units to label first: it needs two judges with labels of the same units, "

@@ -24,10 +24,6 @@ from analysis.evaluation.rendering import FORMATS as FORMATS_OF_MEASURES
 from analysis.evaluation.rendering import texts_document
 from analysis.evaluation.selection import MeasuresForm
 from analysis.evaluation.views import board_views, measures_context
-from analysis.figures import FIGURES, subjects
-from analysis.figures.files import available_kinds
-from analysis.formats import FORMATS
-from analysis.formats.build import describe_options, document
 from analysis.forms import ReportForm
 from analysis.frozen.store import frozen_reports
 from analysis.results.address import (
@@ -41,7 +37,6 @@ from analysis.results.address import (
     filters_of,
 )
 from analysis.results.label_first import chosen_items_of, label_first_lists, list_of, sentences
-from analysis.types import JSON
 from annotation.access import (
     get_account,
     is_blind,
@@ -60,6 +55,11 @@ from datasets.jobs import results as job_results
 from datasets.teams import visible_batches
 from datasets.text import as_sentence, number_in
 from judging.access import blind_page
+from tandem.figures import FIGURES, subjects
+from tandem.figures.files import available_kinds
+from tandem.formats import FORMATS
+from tandem.formats.build import describe_options, document
+from tandem.types import JSON
 
 STOP_POLLING = 286  # htmx's own status
 LONGEST_POLLED = 2 * 3600

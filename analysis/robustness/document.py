@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from analysis.document import (
+from analysis.robustness.sheet import CONTROL_BAR, NO_SCORES
+from judging.answers.logprobs import LOW_MASS
+from judging.prompts.perturbations import KINDS
+from judging.robustness.effects import LOW_MEDIAN_MASS
+from tandem.document import (
     DASH,
     PLAIN,
     UNITS,
@@ -20,12 +24,8 @@ from analysis.document import (
     count,
     rounded,
 )
-from analysis.formats.markdown import sections_as_markdown
-from analysis.formats.nouns import Noun, document_in_noun
-from analysis.robustness.sheet import CONTROL_BAR, NO_SCORES
-from judging.answers.logprobs import LOW_MASS
-from judging.prompts.perturbations import KINDS
-from judging.robustness.effects import LOW_MEDIAN_MASS
+from tandem.formats.markdown import sections_as_markdown
+from tandem.formats.nouns import Noun, document_in_noun
 
 JSON = Mapping[str, Any]
 

@@ -18,24 +18,9 @@ from django.conf import settings
 from django.utils import timezone
 
 from analysis.robustness.orders import both_orders, sees_both_orders
-from analysis.statistics import (
-    Bootstrap,
-    Estimate,
-    Floats,
-    Ints,
-    Tally,
-    Value,
-    resamples_of,
-    undefined,
-    wilson_interval,
-)
-from analysis.statistics.arrays import ratio, unbatch
-from analysis.statistics.resampling import MINIMUM_CLUSTERS
-from analysis.types import JSON, Progress, Steps, ignore_progress
 from annotation.exposure.ledger import FEWEST_UNITS, is_collecting, saw_figures
 from annotation.models import Campaign, Label
 from annotation.presentation import schema
-from annotation.protocols.base import Variable
 from datasets.jobs.guard import for_workers
 from judging.answer_files import SCRIPTED
 from judging.jury import code_number
@@ -66,6 +51,21 @@ from judging.robustness.effects import (
 from judging.robustness.trials import kind_problems
 from judging.runs.ledger import assignments_of
 from judging.runs.planning import sample_count
+from tandem.protocols.base import Variable
+from tandem.statistics import (
+    Bootstrap,
+    Estimate,
+    Floats,
+    Ints,
+    Tally,
+    Value,
+    resamples_of,
+    undefined,
+    wilson_interval,
+)
+from tandem.statistics.arrays import ratio, unbatch
+from tandem.statistics.resampling import MINIMUM_CLUSTERS
+from tandem.types import JSON, Progress, Steps, ignore_progress
 
 CONTROL_BAR = 0.2
 NO_COMMON_UNIT = "no unit was labelled both times"

@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 from analysis.models import Study
 from analysis.study.file import Key, StudyFile
 from analysis.study.stages import Stage, link, stage_of, stages_of, store
-from datasets.rows import InputError
+from tandem.files.rows import InputError
 
 
 @dataclass

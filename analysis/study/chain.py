@@ -30,10 +30,10 @@ from datasets.behind import behind_for
 from datasets.derivation import RULE
 from datasets.lineage import derive_again_address, describe_behind
 from datasets.models import Batch, Lineage
-from datasets.rows import InputError
 from datasets.teams import manages, visible_batches
 from judging.answer_files import scripted_among
 from judging.models import JudgeRun
+from tandem.files.rows import InputError
 
 BLIND = (
     "You have an open item in {}. Once you have answered it, this page shows what was left out, "

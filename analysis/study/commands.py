@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import CommandError, OutputWrapper
 
-from datasets.rows import InputError
+from tandem.files.rows import InputError
 
 
 def command_called(name: str) -> Any:

@@ -25,10 +25,10 @@ from annotation.derivation.rules import RULES
 from annotation.derivation.service import rule_called
 from annotation.management.base import read_given_rate, read_given_shares
 from datasets.derivation import DerivationError
-from datasets.readers.jsonl import excerpt
-from datasets.rows import InputError, Place
-from datasets.similar import did_you_mean
 from judging.judge_file.document import Lines
+from tandem.files.jsonl import excerpt
+from tandem.files.rows import InputError, Place
+from tandem.similar import did_you_mean
 
 FILE_NAME = "study.toml"
 MAX_LENGTH = 1_000_000

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand
 
-from datasets.similar import did_you_mean
+from tandem.similar import did_you_mean
 
 Options = dict[str, Any]
 Refuse = Callable[[str, str, str], NoReturn]

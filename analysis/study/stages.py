@@ -31,11 +31,11 @@ from annotation.progress.answer_totals import AnswerTotals, answer_totals
 from datasets.lineage import describe_behind, lineage_of, units_behind
 from datasets.loading import file_facts, read_digest
 from datasets.models import Batch, Lineage
-from datasets.rows import InputError
 from judging.judges import JudgeError, draft
 from judging.models import Judge
 from judging.params import ParamError
 from judging.runs import ledger, planning
+from tandem.files.rows import InputError
 
 FILES = "files"
 """The key for a loaded batch's files in its part's `imported`."""

@@ -14,15 +14,15 @@ from django.utils.safestring import SafeString
 
 from analysis.attention import matters_for
 from analysis.attention.checks import CHECKS, last_checks, question
-from analysis.document import rounded
-from analysis.formats.contents import name_of_section
-from analysis.types import JSON
 from annotation.access import is_blind
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import Campaign
 from annotation.people.membership import may_manage
 from annotation.progress import with_counts
 from datasets.jobs import pages as jobs
+from tandem.document import rounded
+from tandem.formats.contents import name_of_section
+from tandem.types import JSON
 
 register = template.Library()
 WIDTH, HEIGHT, MARGIN = 200, 14, 6

@@ -1,4 +1,4 @@
-"""Template tags for the tables and figures of a report, which `analysis.formats.html` writes."""
+"""Template tags for the tables and figures of a report, which `tandem.formats.html` writes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,6 @@ from django.utils.dateformat import format as date_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from analysis.data.splits import EVALUATION, STRATUM
-from analysis.document import Cell, Document, Table, count
-from analysis.figures import Figure, Subject
-from analysis.figures.files import available_kinds
-from analysis.formats import html
-from analysis.formats.html import Row
-from analysis.formats.verdict import Cells, Units, without_units
 from analysis.models import Study
 from analysis.pages import LOOK
 from analysis.papers import PAPERS, Paper
@@ -31,9 +24,16 @@ from analysis.papers.access import studies_of
 from analysis.results.label_first import label_first_lists
 from annotation.people.membership import may_manage
 from annotation.presentation import schema
+from tandem.document import Cell, Document, Table, count
+from tandem.figures import Figure, Subject
+from tandem.figures.files import available_kinds
+from tandem.formats import html
+from tandem.formats.html import Row
+from tandem.formats.verdict import Cells, Units, without_units
+from tandem.labels.splits import EVALUATION, STRATUM
 
 register = template.Library()
-# `mark_safe` is only for the output of `analysis.formats.html`, which escapes it.
+# `mark_safe` is only for the output of `tandem.formats.html`, which escapes it.
 
 
 @register.simple_tag(takes_context=True)

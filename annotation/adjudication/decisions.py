@@ -57,12 +57,12 @@ from annotation.presentation import (
     present,
     schema,
 )
-from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec, name_units
-from annotation.protocols.schema import Schema
-from annotation.protocols.validation import Channel, Problem, RefusedError
 from annotation.provenance import Basis, basis_of
 from audit.recording import record
-from datasets.messages import Message
+from tandem.messages import Message
+from tandem.protocols.base import ItemSpec, Payload, Text, UnitSpec, name_units
+from tandem.protocols.schema import Schema
+from tandem.protocols.validation import Channel, Problem, RefusedError
 
 REFERENCE_NAME = "adjudicated"
 TEXTS_PURPOSE = "texts for adjudication"

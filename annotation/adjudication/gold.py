@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from annotation.adjudication.disputes import counted_labels
 from annotation.adjudication.requests import Selection
 from annotation.imports.gold import store_gold_answers
-from annotation.label_rows import LabelRow
 from annotation.models import Assignment, Campaign, GoldAnswer, Item, Label, Rater, Unit, User
 from annotation.people.membership import manageable
-from datasets.rows import Place
+from tandem.files.rows import Place
+from tandem.labels.file.rows import LabelRow
 
 FEWEST_PEOPLE = 2
 UNDECIDED = "they are undecided: people need two equal labels and no other, or a decision"

@@ -12,8 +12,10 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Draft, Response, Span
 from annotation.people.leases import extend
-from annotation.protocols.base import Payload
-from annotation.protocols.points import (
+from datasets.db.prepared import Parameter, PreparedModels, columns_of
+from tandem.messages import Message
+from tandem.protocols.base import Payload
+from tandem.protocols.points import (
     MAX_OFFSET,
     MAX_QUOTE,
     MAX_QUOTES,
@@ -23,10 +25,8 @@ from annotation.protocols.points import (
     draft_list_problem,
     is_storable,
 )
-from annotation.protocols.schema import EVIDENCE_KEY
-from annotation.protocols.validation import MAX_TEXT, NOT_AMONG, Problem, RefusedError
-from datasets.db.prepared import Parameter, PreparedModels, columns_of
-from datasets.messages import Message
+from tandem.protocols.schema import EVIDENCE_KEY
+from tandem.protocols.validation import MAX_TEXT, NOT_AMONG, Problem, RefusedError
 
 MAX_FIELD = Span._meta.get_field("field").max_length or 0
 

@@ -19,14 +19,14 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from annotation.models import Campaign, Item, Label, Rater, Span
 from annotation.presentation import present, texts_by_field
-from annotation.protocols.base import Evidence, ItemSpec, UnitSpec
-from annotation.protocols.points import Quote, noun_of, read_quote
-from annotation.protocols.schema import EVIDENCE_KEY, Schema
-from annotation.protocols.validation import Channel, Entry, Problem, RefusedError
 from annotation.registry import get_protocol
 from datasets.material import as_row
-from datasets.messages import Message
 from datasets.text import QuoteLocation, find_exact, find_quote
+from tandem.messages import Message
+from tandem.protocols.base import Evidence, ItemSpec, UnitSpec
+from tandem.protocols.points import Quote, noun_of, read_quote
+from tandem.protocols.schema import EVIDENCE_KEY, Schema
+from tandem.protocols.validation import Channel, Entry, Problem, RefusedError
 
 METHODS = ("exact", "folded", "joined", "fuzzy", "none")
 """The ways in which a quote was found, from the most to the least certain."""

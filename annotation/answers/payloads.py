@@ -17,11 +17,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from annotation.protocols.base import Payload, UnitSpec
-from annotation.protocols.points import NOT_STORABLE, describe_too_long, is_storable
-from annotation.protocols.schema import EVIDENCE_KEY, Schema
-from annotation.protocols.validation import MAX_COMMENT, Problem, RefusedError
-from datasets.messages import Message
+from tandem.messages import Message
+from tandem.protocols.base import Payload, UnitSpec
+from tandem.protocols.points import NOT_STORABLE, describe_too_long, is_storable
+from tandem.protocols.schema import EVIDENCE_KEY, Schema
+from tandem.protocols.validation import MAX_COMMENT, Problem, RefusedError
 
 
 class FormData(Protocol):

@@ -29,9 +29,6 @@ from annotation.exposure.detection import Evidence, evidence_against
 from annotation.exposure.ledger import STATED
 from annotation.models import REVOKED, Assignment, Exposure, Label, Response, Span
 from annotation.presentation import stored_units
-from annotation.protocols.base import Payload
-from annotation.protocols.schema import Schema
-from annotation.protocols.validation import Channel, Entry, Problem, RefusedError
 from audit.models import Event
 from audit.recording import build_event
 from audit.recording import write as write_events
@@ -45,6 +42,9 @@ from datasets.db.prepared import (
     PreparedUpdate,
     run_together,
 )
+from tandem.protocols.base import Payload
+from tandem.protocols.schema import Schema
+from tandem.protocols.validation import Channel, Entry, Problem, RefusedError
 
 CHUNK = 100
 BY_PEOPLE = ("page", "api")

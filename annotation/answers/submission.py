@@ -31,14 +31,14 @@ from annotation.answers.types import (
     Outcome,
     StoredRevision,
 )
-from annotation.label_rows import REASONS
 from annotation.models import Assignment
 from annotation.prerequisites.grounded_answer import check_action, check_grounds, shown_beside
 from annotation.presentation import asked_units, present, schema
-from annotation.protocols.base import ItemSpec, Payload, UnitSpec
-from annotation.protocols.schema import Schema
-from annotation.protocols.validation import Channel, RefusedError, check, check_citations
 from annotation.provenance import basis_of
+from tandem.labels.file.rows import REASONS
+from tandem.protocols.base import ItemSpec, Payload, UnitSpec
+from tandem.protocols.schema import Schema
+from tandem.protocols.validation import Channel, RefusedError, check, check_citations
 
 __all__ = [
     "REASONS",

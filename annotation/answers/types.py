@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from annotation.answers.evidence import LocatedQuote, Spans
 from annotation.models import Assignment, Draft, Response, Span
-from annotation.protocols.base import Payload
-from annotation.protocols.schema import Schema
-from annotation.protocols.validation import Channel, Entry, Problem
+from tandem.protocols.base import Payload
+from tandem.protocols.schema import Schema
+from tandem.protocols.validation import Channel, Entry, Problem
 
 LONGEST_SECONDS = 7 * 24 * 3600
 """A longer time on task is not credible and is not stored."""

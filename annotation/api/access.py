@@ -20,8 +20,8 @@ from annotation.people.consent import check_intake
 from annotation.people.membership import find_readable
 from datasets.api.errors import BlindError, RefusedBodyError, problem
 from datasets.models import Batch
-from datasets.similar import did_you_mean
 from datasets.teams import visible_batches
+from tandem.similar import did_you_mean
 
 GONE = "the time for this item ran out, and another person has it now; take the next one"
 RELATED = ("item__campaign", "item__query", "rater")

@@ -49,8 +49,6 @@ from annotation.models import Campaign, User
 from annotation.models import Response as Answer
 from annotation.presentation import schema
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.schema import schema_of
-from annotation.protocols.validation import Problem, RefusedError
 from datasets.access import WORKERS
 from datasets.api.base import (
     ErrorSerializer,
@@ -68,6 +66,8 @@ from datasets.api.base import (
 from datasets.api.concurrency import key_of
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import LABEL, READ
+from tandem.protocols.schema import schema_of
+from tandem.protocols.validation import Problem, RefusedError
 
 ANSWER = UNITS["q1:1"]
 REASON = "The year stands in the second sentence."

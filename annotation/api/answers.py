@@ -39,8 +39,6 @@ from annotation.assignments.queue import has_lost_access
 from annotation.models import Assignment, Campaign
 from annotation.models import Response as Answer
 from annotation.presentation import Blinding, aliases_for, blinding_of, present, problems_for_page
-from annotation.protocols.base import Payload
-from annotation.protocols.validation import Problem, RefusedError
 from datasets.access import WORKERS
 from datasets.api.base import (
     Resource,
@@ -51,7 +49,9 @@ from datasets.api.base import (
 from datasets.api.concurrency import key_of
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import LABEL, READ
-from datasets.messages import Message
+from tandem.messages import Message
+from tandem.protocols.base import Payload
+from tandem.protocols.validation import Problem, RefusedError
 
 NO_ALIASES = Blinding({}, {})
 

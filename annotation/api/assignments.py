@@ -44,7 +44,6 @@ from annotation.presentation import (
     schema,
     whole_guideline,
 )
-from annotation.protocols.schema import Schema
 from datasets.access import WORKERS
 from datasets.api.base import (
     List,
@@ -56,6 +55,7 @@ from datasets.api.base import (
 )
 from datasets.api.concurrency import idempotent
 from datasets.api.permissions import LABEL, READ
+from tandem.protocols.schema import Schema
 
 
 class Assignments(List):

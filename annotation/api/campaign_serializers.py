@@ -23,7 +23,7 @@ from datasets.api.base import (
 from datasets.api.batches import OwnedSerializer
 from datasets.api.errors import Problem, problem
 from datasets.option_fields import serializer_fields
-from datasets.options import options_of
+from tandem.options import options_of
 
 
 class CampaignParameters(PageParameters):

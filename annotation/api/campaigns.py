@@ -47,7 +47,7 @@ from datasets.api.concurrency import IF_MATCH, check_etag, etag_of, idempotent
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.permissions import ANY, MANAGE
 from datasets.teams import TeamError, team_for
-from datasets.verbs import verb_of
+from tandem.verbs import verb_of
 
 
 def as_campaigns(user: User, campaigns: list[Campaign]) -> list[Any]:

@@ -12,7 +12,6 @@ from rest_framework.response import Response
 from annotation.access import get_account, managed_campaign
 from annotation.api.access import check_blind
 from annotation.imports.gold import store_gold_answers
-from annotation.label_rows import LabelRow
 from datasets.access import READERS
 from datasets.api.base import (
     Resource,
@@ -23,7 +22,8 @@ from datasets.api.base import (
 from datasets.api.concurrency import idempotent
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.permissions import MANAGE
-from datasets.rows import InputError, Place
+from tandem.files.rows import InputError, Place
+from tandem.labels.file.rows import LabelRow
 
 MAX_ANSWERS = 5_000
 

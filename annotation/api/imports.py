@@ -25,9 +25,9 @@ from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.permissions import MANAGE
 from datasets.api.throttling import PerImport
 from datasets.option_fields import serializer_fields
-from datasets.options import options_of, values_of
-from datasets.rows import InputError
-from datasets.verbs import verb_of
+from tandem.files.rows import InputError
+from tandem.options import options_of, values_of
+from tandem.verbs import verb_of
 
 A_LINE = {
     "item": "r1",

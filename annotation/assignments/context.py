@@ -24,10 +24,10 @@ from annotation.models import Assignment, Item, Label, Rater, Response, Span
 from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.label_validation import source_campaign, validated_judge
 from annotation.presentation import Blinding, field_aliases, present, schema
-from annotation.protocols.base import ItemSpec, name_units
-from annotation.protocols.schema import EVIDENCE_KEY, Schema
-from annotation.protocols.validation import Problem, RefusedError
-from datasets.messages import Message
+from tandem.messages import Message
+from tandem.protocols.base import ItemSpec, name_units
+from tandem.protocols.schema import EVIDENCE_KEY, Schema
+from tandem.protocols.validation import Problem, RefusedError
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from annotation.people.leases import EXPIRED, lease_end, release_expired
 from annotation.people.membership import may_take
 from annotation.people.shares import keeps_shares, within_share
 from annotation.presentation import design, present, stored_units
-from annotation.protocols.base import name_units
 from annotation.registry import get_protocol
 from datasets.db.prepared import (
     Parameter,
@@ -34,6 +33,7 @@ from datasets.db.prepared import (
     columns_of,
     run_together,
 )
+from tandem.protocols.base import name_units
 
 
 def next_assignment(campaign: Campaign, rater: Rater) -> Assignment | None:

@@ -28,7 +28,7 @@ from annotation.people.leases import Ended, release
 from annotation.people.membership import PeopleError
 from audit.recording import record
 from datasets.jobs import results
-from datasets.messages import Message
+from tandem.messages import Message
 
 Status = Assignment.Status
 OUTDATED = Message("the consent text has changed since you read it; read it again")

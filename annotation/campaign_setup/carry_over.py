@@ -36,9 +36,9 @@ from annotation.models import (
     User,
 )
 from annotation.presentation import schema
-from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec, name_units
 from annotation.provenance import Bases
 from datasets.models import Query
+from tandem.protocols.base import ItemSpec, Payload, Text, UnitSpec, name_units
 
 CHUNK = 500
 KINDS = (Rater.Kind.HUMAN, Rater.Kind.JUDGE, Rater.Kind.REFERENCE)

@@ -40,7 +40,7 @@ from annotation.presentation import schema
 from annotation.registry import get_protocol
 from datasets.jobs.guard import for_workers
 from datasets.models import Batch, Team
-from datasets.verbs import verb_of
+from tandem.verbs import verb_of
 
 CHOSEN_ALONE = (
     "The items were chosen, not sampled: figures will describe them alone, not the batch."

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from datasets.options import Option, options_of
+from tandem.options import Option, options_of
 
 
 class DesignError(ValueError):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from annotation.campaigns.design import stored_design
 from annotation.models import Campaign, Label
 from annotation.protocols.units import OR
-from datasets import rows
+from tandem.files import rows
 
 RELEVANT, USE = "relevant", "use"
 Uses = Mapping[str, Sequence[str]]

@@ -28,8 +28,8 @@ from annotation.people.pay import PayError, read_rate
 from annotation.people.shares import ShareError, check_shares, current_shares, set_shares
 from annotation.provenance import guideline_digest
 from audit.recording import record
-from datasets.similar import did_you_mean
-from datasets.verbs import verb_of
+from tandem.similar import did_you_mean
+from tandem.verbs import verb_of
 
 END_OF_DAY = time(23, 59, 59)
 ASKED, WHOLE = "asked", "whole"

@@ -16,9 +16,9 @@ from annotation.derivation.labels import LabelledUnit, LabelReader, UnitReader
 from annotation.models import Campaign, Exclusion, Rater, Response
 from annotation.prerequisites.base import prerequisite_of
 from annotation.presentation import PREFIX, schema, validates_answers
-from annotation.protocols.base import Payload
-from datasets import rows
 from datasets.derivation import UnitDigests
+from tandem.files import rows
+from tandem.protocols.base import Payload
 
 SKIP, DEFLECTING = "skip", "no-answer"
 REFERENCES = "references"

@@ -12,10 +12,10 @@ from typing import Any
 from annotation.derivation.decisions import Decider, Decision
 from annotation.derivation.labels import LabelledUnit, LabelReader, UnitReader
 from annotation.models import Campaign, Rater
-from datasets import rows
 from datasets.derivation import DerivationError, Tally, UnitDigests
 from datasets.models import Batch
-from datasets.options import Option, options_of
+from tandem.files import rows
+from tandem.options import Option, options_of
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Literal
 from annotation.derivation.labels import LabelledUnit, Votes
 from annotation.models import Assignment, Campaign, Rater
 from datasets.derivation import DerivationError, NotDecidedError
-from datasets.similar import did_you_mean
+from tandem.similar import did_you_mean
 
 ADJUDICATED, MAJORITY, UNANIMOUS = "adjudicated", "majority", "unanimous"
 MODES = (ADJUDICATED, MAJORITY, UNANIMOUS)

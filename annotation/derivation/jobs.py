@@ -9,7 +9,7 @@ from annotation.models import Campaign, User
 from datasets.derivation import DerivationError, NotDecidedError
 from datasets.jobs import Options, Progress, Result
 from datasets.models import Batch
-from datasets.rows import InputError
+from tandem.files.rows import InputError
 
 DERIVATION = "derivation"
 

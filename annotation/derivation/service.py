@@ -27,7 +27,6 @@ from annotation.derivation.rules import RULES
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Assignment, Campaign, Exclusion, Response, User
 from annotation.people.membership import readable
-from datasets import rows
 from datasets.derivation import (
     RULE,
     DerivationError,
@@ -40,7 +39,8 @@ from datasets.derivation import (
 from datasets.jobs.guard import for_workers
 from datasets.material import as_rows
 from datasets.models import Batch, LeftOut, Lineage
-from datasets.similar import did_you_mean
+from tandem.files import rows
+from tandem.similar import did_you_mean
 
 QUERIES_AT_ONCE = 200
 OBJECTS_A_SEARCH = 200_000

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from annotation.exports.rows import ShownItem, labelled_items
-from annotation.label_rows import LabelRow, SpanRow
 from annotation.models import Campaign
 from annotation.presentation import texts_by_field
-from annotation.protocols.base import ItemSpec, UnitSpec
+from tandem.labels.file.rows import LabelRow, SpanRow
+from tandem.protocols.base import ItemSpec, UnitSpec
 
 Line = dict[str, Any]
 

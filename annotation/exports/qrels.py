@@ -9,8 +9,8 @@ from itertools import groupby
 from statistics import median_low
 
 from annotation.exports.rows import label_rows
-from annotation.label_rows import LabelRow
 from annotation.models import Campaign
+from tandem.labels.file.rows import LabelRow
 
 Line = dict[str, object]
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from annotation import label_rows
 from annotation.exports import references, rows
 from annotation.exports.label_studio import label_studio
 from annotation.exports.qrels import (
@@ -21,6 +20,7 @@ from annotation.exposure.queries import has_exposed
 from annotation.imports import responses as response_rows
 from annotation.models import Campaign
 from annotation.people import background, consent, pay
+from tandem.labels.file import rows as label_rows
 
 Line = dict[str, Any]
 

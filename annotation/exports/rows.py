@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, TypeVar
 from annotation.campaigns.relevance import Uses
 from annotation.exposure.ledger import saw_answers
 from annotation.exposure.queries import exposed_labels, exposed_units
-from annotation.label_rows import GRADE, LabelRow, SpanRow, as_line
 from annotation.missing_reasons import Reasons, reasons
 from annotation.models import (
     Assignment,
@@ -30,12 +29,13 @@ from annotation.models import (
 )
 from annotation.prerequisites import units_asked_so_far
 from annotation.presentation import items_of, schema, texts_by_field
-from annotation.protocols.base import ItemSpec, UnitSpec
-from annotation.protocols.schema import Schema
 from annotation.registry import get_protocol
 from datasets import material
 from datasets.material import as_line as batch_line
 from datasets.models import Query
+from tandem.labels.file.rows import GRADE, LabelRow, SpanRow, as_line
+from tandem.protocols.base import ItemSpec, UnitSpec
+from tandem.protocols.schema import Schema
 
 CHUNK = 500
 T = TypeVar("T")

@@ -14,10 +14,10 @@ from typing import Any
 from urllib.parse import quote
 
 from annotation.exports.rows import labelled_items
-from annotation.label_rows import LabelRow, SpanRow
 from annotation.models import Campaign
 from annotation.presentation import texts_by_field
-from annotation.protocols.base import ItemSpec
+from tandem.labels.file.rows import LabelRow, SpanRow
+from tandem.protocols.base import ItemSpec
 
 Line = dict[str, Any]
 

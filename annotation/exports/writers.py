@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from annotation.exports.archives import Sink
 from annotation.exports.web_annotations import CONTEXT, iri
 from annotation.exports.workbook import XLSX, UnfitError, xlsx_pieces
-from annotation.spreadsheet import write_rows
+from tandem.files.spreadsheet import write_rows
 
 Line = Mapping[str, Any]
 

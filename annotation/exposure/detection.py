@@ -26,8 +26,8 @@ from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.grounded_answer import first_answer
 from annotation.prerequisites.label_validation import validated_judge
 from annotation.presentation import present, stored_units
-from annotation.protocols.base import ItemSpec, UnitSpec, name_units
 from datasets.db.prepared import Parameter, Prepared
+from tandem.protocols.base import ItemSpec, UnitSpec, name_units
 
 
 class Evidence(NamedTuple):

@@ -19,7 +19,7 @@ from annotation.models import Admission, Assignment, Campaign, GoldAnswer, Item,
 from annotation.people.leases import EXPIRED
 from annotation.presentation import design
 from audit.recording import record
-from datasets.messages import Message
+from tandem.messages import Message
 
 CLOSE = 1e-9
 MAX_ADMISSION_REASON = 500

@@ -19,16 +19,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from annotation.imports.grouping import Group, check_groups
 from annotation.imports.index import KnownItems
-from annotation.label_rows import LabelRow
 from annotation.presentation import present
-from annotation.protocols.base import UnitSpec
 from datasets.readers.clapnq import NO_ANSWER
-from datasets.readers.fields import Fields
-from datasets.readers.jsonl import excerpt
-from datasets.readers.tables import object_rows
-from datasets.rows import InputError, Place, ReadNotes
+from tandem.files.fields import Fields
+from tandem.files.jsonl import excerpt
+from tandem.files.rows import InputError, Place, ReadNotes
+from tandem.files.tables import object_rows
+from tandem.labels.file.grouping import Group, check_groups
+from tandem.labels.file.rows import LabelRow
+from tandem.protocols.base import UnitSpec
 
 Action = Literal["keep", "modify", "skip"]
 _META = ("round", "has_minimal_answer", "non_consecutive")

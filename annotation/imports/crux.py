@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from annotation.label_rows import LabelRow, SpanRow
-from datasets.readers.fields import Fields
-from datasets.readers.jsonl import excerpt
-from datasets.readers.tables import object_rows
-from datasets.rows import InputError, Place, ReadNotes
+from tandem.files.fields import Fields
+from tandem.files.jsonl import excerpt
+from tandem.files.rows import InputError, Place, ReadNotes
+from tandem.files.tables import object_rows
+from tandem.labels.file.rows import LabelRow, SpanRow
 
 Texts = Callable[[str], Mapping[str, str]]
 """Maps an item's key to the texts of its query's questions by key (empty: unknown item)."""

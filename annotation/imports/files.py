@@ -8,21 +8,21 @@ from pathlib import Path
 
 from annotation.imports import clapnq, crux
 from annotation.imports.clapnq import released_groups
-from annotation.imports.grouping import Group, check_assisted, check_groups, group_rows
 from annotation.imports.index import KnownItems
 from annotation.imports.label_studio import read_label_studio
 from annotation.imports.label_studio_rows import rows_of_answers
-from annotation.imports.labels import StandIn, read_labels
 from annotation.imports.responses import ResponseRow, looks_like_responses, read_responses
-from annotation.imports.wide import Wide
-from annotation.label_rows import CheckedRow
 from annotation.models import Campaign
 from datasets.models import Question
 from datasets.readers.clapnq import recognises as looks_like_clapnq
-from datasets.readers.jsonl import excerpt
 from datasets.readers.label_studio import recognises as looks_like_label_studio
-from datasets.readers.tables import first_object, form_of
-from datasets.rows import InputError, Place, ReadNotes
+from tandem.files.jsonl import excerpt
+from tandem.files.rows import InputError, Place, ReadNotes
+from tandem.files.tables import first_object, form_of
+from tandem.labels.file.grouping import Group, check_assisted, check_groups, group_rows
+from tandem.labels.file.reader import StandIn, read_labels
+from tandem.labels.file.rows import CheckedRow
+from tandem.labels.file.wide import Wide
 
 NAMED = 3
 

@@ -13,10 +13,10 @@ from django.db import IntegrityError, transaction
 
 from annotation.answers.submission import PreparedAnswer, StoredRevision, SubmitError, submit_many
 from annotation.answers.types import Circumstances
-from annotation.imports.grouping import Group
 from annotation.models import Assignment, Campaign, Item, Rater
-from annotation.protocols.base import ItemSpec
 from datasets.db.prepared import PreparedInsert
+from tandem.labels.file.grouping import Group
+from tandem.protocols.base import ItemSpec
 
 Place = tuple[int, str, int, str]
 """Item, rater, replicate and scope of an assignment."""

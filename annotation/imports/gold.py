@@ -9,12 +9,12 @@ from pathlib import Path
 from django.db import transaction
 
 from annotation.imports.index import KnownItems
-from annotation.imports.labels import read_labels
-from annotation.label_rows import CheckedRow, LabelRow
 from annotation.models import Assignment, Campaign, GoldAnswer, Item, Unit
 from audit.recording import record
-from datasets.readers.jsonl import excerpt
-from datasets.rows import InputError, Place
+from tandem.files.jsonl import excerpt
+from tandem.files.rows import InputError, Place
+from tandem.labels.file.reader import read_labels
+from tandem.labels.file.rows import CheckedRow, LabelRow
 
 MANY = 1000
 """The slots of a gold or practice item: more than any study has people."""

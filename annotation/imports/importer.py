@@ -24,7 +24,18 @@ from annotation.answers.evidence import find_misplaced_evidence
 from annotation.answers.submission import Circumstances, Detail, prepare, submit
 from annotation.imports.files import read_groups
 from annotation.imports.first_answers import First, FirstImports, new_assignment
-from annotation.imports.grouping import (
+from annotation.imports.index import ImportOptions, KnownItems
+from annotation.imports.offsets import convert, marks_in, recognise
+from annotation.missing_reasons import Reasons, merge_reasons, reasons
+from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Span
+from annotation.people.consent import revoked_raters
+from annotation.presentation import preload, present, schema, texts_by_field
+from audit.recording import record
+from datasets.db.bulk import refresh_statistics
+from tandem.files.fields import Tally
+from tandem.files.rows import InputError, Place, ReadNotes
+from tandem.files.spelling import similar, similar_names
+from tandem.labels.file.grouping import (
     Group,
     assistance,
     fill_quotes,
@@ -32,20 +43,9 @@ from annotation.imports.grouping import (
     moment,
     split_by_scope,
 )
-from annotation.imports.index import ImportOptions, KnownItems
-from annotation.imports.offsets import convert, marks_in, recognise
-from annotation.missing_reasons import Reasons, merge_reasons, reasons
-from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Span
-from annotation.people.consent import revoked_raters
-from annotation.presentation import preload, present, schema, texts_by_field
-from annotation.protocols.base import ItemSpec, Payload
-from annotation.protocols.schema import EVIDENCE_KEY
-from annotation.protocols.validation import Problem, RefusedError
-from audit.recording import record
-from datasets.db.bulk import refresh_statistics
-from datasets.readers.fields import Tally
-from datasets.readers.spelling import similar, similar_names
-from datasets.rows import InputError, Place, ReadNotes
+from tandem.protocols.base import ItemSpec, Payload
+from tandem.protocols.schema import EVIDENCE_KEY
+from tandem.protocols.validation import Problem, RefusedError
 
 Answer = Mapping[str, Any]
 MANY_LABELS = 1000

@@ -10,16 +10,16 @@ from sys import intern
 from typing import Any
 
 from annotation.imports.responses import ResponseRow, quote_rows
-from annotation.label_rows import CheckedRow, LabelRow
 from annotation.models import Campaign, Item, Rater, Unit
 from annotation.presentation import schema
-from annotation.protocols.schema import EVIDENCE_KEY
-from annotation.protocols.validation import coerce
-from datasets.options import options_of
-from datasets.readers.jsonl import excerpt
-from datasets.readers.spelling import means_missing
-from datasets.rows import InputError, ReadNotes
-from datasets.similar import did_you_mean
+from tandem.files.jsonl import excerpt
+from tandem.files.rows import InputError, ReadNotes
+from tandem.files.spelling import means_missing
+from tandem.labels.file.rows import CheckedRow, LabelRow
+from tandem.options import options_of
+from tandem.protocols.schema import EVIDENCE_KEY
+from tandem.protocols.validation import coerce
+from tandem.similar import did_you_mean
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from annotation.imports.importer import import_labels
 from annotation.imports.index import ImportOptions, name_options
 from annotation.models import Campaign, Response, User
 from datasets.jobs import JobError, Options, Progress, Result
-from datasets.rows import InputError
+from tandem.files.rows import InputError
 
 IMPORT = "import"
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".xlsx")

@@ -16,19 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.imports.index import KnownItems
-from annotation.imports.labels import (
-    KINDS,
-    MAX_COUNT,
-    MAX_OFFSET,
-    StandIn,
-    rater_of,
-    read_moment,
-    read_whole_number,
-)
-from annotation.label_rows import SpanRow
 from annotation.models import pseudonym_of_address
-from datasets.readers.fields import Fields
-from datasets.readers.jsonl import excerpt, objects
 from datasets.readers.label_studio import (
     FLAT_OWN,
     JUDGES,
@@ -39,7 +27,19 @@ from datasets.readers.label_studio import (
     skip_drafts,
     task_id,
 )
-from datasets.rows import InputError, Place, ReadNotes
+from tandem.files.fields import Fields
+from tandem.files.jsonl import excerpt, objects
+from tandem.files.rows import InputError, Place, ReadNotes
+from tandem.labels.file.reader import (
+    KINDS,
+    MAX_COUNT,
+    MAX_OFFSET,
+    StandIn,
+    rater_of,
+    read_moment,
+    read_whole_number,
+)
+from tandem.labels.file.rows import SpanRow
 
 EVIDENCE = "-evidence"
 _CHOICES = ("choices", "rating", "number")

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from annotation.imports.index import KnownItems
 from annotation.imports.label_studio import EVIDENCE, Choice, Highlight, StudioAnswer
-from annotation.label_rows import REASONS, LabelRow, SpanRow
-from annotation.protocols.base import Variable
-from datasets.readers.jsonl import excerpt
 from datasets.readers.label_studio import MEDIA
-from datasets.rows import InputError, ReadNotes
+from tandem.files.jsonl import excerpt
+from tandem.files.rows import InputError, ReadNotes
+from tandem.labels.file.rows import REASONS, LabelRow, SpanRow
+from tandem.protocols.base import Variable
 
 LOST = "highlights that belong to no label"
 EMPTY = "with an empty result: submitted without an answer, so without a label"

@@ -18,9 +18,9 @@ from functools import lru_cache
 from itertools import accumulate
 
 from annotation.answers.evidence import fields_for
-from annotation.imports.grouping import Group
-from annotation.label_rows import CheckedRow, SpanRow
-from datasets.word_boundaries import is_whole
+from tandem.labels.file.grouping import Group
+from tandem.labels.file.rows import CheckedRow, SpanRow
+from tandem.labels.word_boundaries import is_whole
 
 Texts = Mapping[str, str]
 Width = Callable[[str], int]

@@ -12,7 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from annotation.imports.labels import (
+from tandem.files.fields import Fields
+from tandem.files.jsonl import excerpt
+from tandem.files.rows import InputError, Place
+from tandem.files.tables import object_rows
+from tandem.labels.file.reader import (
     KINDS,
     MAX_FIELD,
     MAX_OFFSET,
@@ -23,11 +27,7 @@ from annotation.imports.labels import (
     read_text,
     read_whole_number,
 )
-from annotation.label_rows import SpanRow
-from datasets.readers.fields import Fields
-from datasets.readers.jsonl import excerpt
-from datasets.readers.tables import object_rows
-from datasets.rows import InputError, Place
+from tandem.labels.file.rows import SpanRow
 
 COLUMNS = (
     "campaign",

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from annotation.integrity.rows import Answer, AnsweredAssignment, Range, Value
 from annotation.models import Label, Rater, Span
 from annotation.presentation import texts_by_field
-from annotation.protocols.points import Quote
 from audit.violations import Check, Place, Violation
 from datasets.quotes import fold
 from datasets.text import find_quote
+from tandem.protocols.points import Quote
 
 CHECK = Check(
     "evidence",

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from annotation.exports.rows import chunks
 from annotation.integrity.rows import CHUNK, ItemRow, Study
 from annotation.models import Campaign, Item, Unit
-from annotation.protocols.base import name_units
 from audit.violations import Check, Violation
+from tandem.protocols.base import name_units
 
 CHECK = Check(
     "items",

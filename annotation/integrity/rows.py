@@ -27,14 +27,14 @@ from annotation.models import (
     Unit,
 )
 from annotation.presentation import items_of, schema
-from annotation.protocols.base import ItemSpec, UnitSpec
-from annotation.protocols.schema import Schema
-from annotation.protocols.validation import Entry, Problem, RefusedError, check
 from annotation.registry import DECLARED, get_protocol
 from audit.violations import Place, Violation
-from datasets import rows
 from datasets.material import as_rows
 from datasets.models import Query
+from tandem.files import rows
+from tandem.protocols.base import ItemSpec, UnitSpec
+from tandem.protocols.schema import Schema
+from tandem.protocols.validation import Entry, Problem, RefusedError, check
 
 
 class ItemRow(NamedTuple):

@@ -9,9 +9,9 @@ from annotation.campaign_setup.replay import differences_of_queries, differences
 from annotation.exports.rows import chunks
 from annotation.models import Campaign, Item, QuerySampling, Unit, UnitSampling
 from annotation.presentation import design
-from annotation.protocols.base import UnitSpec
 from annotation.registry import DECLARED, get_protocol
 from audit.violations import Check, Place, Violation
+from tandem.protocols.base import UnitSpec
 
 CHECK = Check(
     "draws",

@@ -21,7 +21,7 @@ from datasets.access import READERS
 from datasets.atomic_files import new_file, new_folder
 from datasets.console import unknown_name_error
 from datasets.models import Batch
-from datasets.verbs import verb_of
+from tandem.verbs import verb_of
 
 
 def campaign_called(name: str) -> Campaign:

@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 from django.utils import timezone
 
 from annotation.models import Background, Campaign, Rater
-from datasets.messages import Message
+from tandem.messages import Message
 
 Kind = Literal["choice", "several", "text", "number"]
 KINDS: tuple[str, ...] = get_args(Kind)

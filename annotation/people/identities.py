@@ -29,7 +29,7 @@ from annotation.models import Invitation, User
 from annotation.people.invitations import accept_identity, join
 from annotation.people.membership import PeopleError
 from audit.recording import record
-from datasets.messages import Message
+from tandem.messages import Message
 
 PROVIDER = "sso"
 NOBODY = "none"

@@ -14,8 +14,8 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext
 
 from annotation.models import User
-from datasets.messages import Message, Value, Word
 from datasets.text import as_sentence
+from tandem.messages import Message, Value, Word
 
 ENGLISH = "en"
 

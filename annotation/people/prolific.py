@@ -34,7 +34,7 @@ from annotation.people.leases import Ended, release_all
 from annotation.people.membership import PeopleError
 from annotation.people.prolific_keys import TOKEN, parameters_of
 from audit.recording import folded, record
-from datasets.messages import Message
+from tandem.messages import Message
 
 Status = Participant.Status
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -19,7 +19,7 @@ import requests
 from django.conf import settings
 
 from annotation.people.membership import PeopleError
-from datasets.messages import Message
+from tandem.messages import Message
 
 TOKEN = "prolific_token"
 ALGORITHM = "RS256"

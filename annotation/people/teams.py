@@ -20,7 +20,6 @@ from annotation.people.membership import WORKING
 from audit.models import Event
 from audit.recording import record
 from datasets.models import Batch, Owned, Share, Team, TeamMember
-from datasets.similar import did_you_mean
 from datasets.teams import (
     NotManagedError,
     TeamError,
@@ -29,6 +28,7 @@ from datasets.teams import (
     shares_of,
     visible_to_team,
 )
+from tandem.similar import did_you_mean
 
 OWNERS = "0009_owners"
 """The migration that gave existing data to teams."""

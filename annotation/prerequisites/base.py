@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 
 from annotation.campaigns.settings import open_now
 from annotation.models import Assignment, Campaign, Item, Rater
-from datasets.messages import Message
+from tandem.messages import Message
 
 Ready = Callable[[Campaign, Rater], Q]
 ReadyForJudges = Callable[[Campaign], Q]

@@ -23,10 +23,10 @@ from annotation.presentation import (
     validates_answers,
     with_a_gap,
 )
-from annotation.protocols.base import ItemSpec
-from annotation.protocols.schema import Schema
-from annotation.protocols.validation import PASSAGE, Channel, Entry, Problem, Prose, RefusedError
-from datasets.messages import Message, Word
+from tandem.messages import Message, Word
+from tandem.protocols.base import ItemSpec
+from tandem.protocols.schema import Schema
+from tandem.protocols.validation import PASSAGE, Channel, Entry, Problem, Prose, RefusedError
 
 KEEP, MODIFY = Word("keep", "Keep"), Word("modify", "Modify")
 

@@ -13,12 +13,12 @@ from annotation.campaigns.design import Design, DesignError
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Unit, User
 from annotation.people.membership import readable_judges
 from annotation.presentation import schema
-from annotation.protocols.base import Protocol
-from annotation.protocols.schema import schema_of
-from datasets.messages import Message
 from datasets.models import Batch
-from datasets.similar import did_you_mean
-from datasets.verbs import verb_of
+from tandem.messages import Message
+from tandem.protocols.base import Protocol
+from tandem.protocols.schema import schema_of
+from tandem.similar import did_you_mean
+from tandem.verbs import verb_of
 
 
 def parse_validates(option: str) -> tuple[str, str]:

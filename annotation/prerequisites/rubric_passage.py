@@ -29,8 +29,8 @@ from annotation.prerequisites.base import (
     prerequisite_of,
 )
 from annotation.presentation import design, present
-from annotation.protocols.base import name_units
-from datasets.messages import Message
+from tandem.messages import Message
+from tandem.protocols.base import name_units
 
 Labels = Iterable[tuple[int, str, str]]
 """Rater, question and label, once for each text."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from annotation.protocols.answer_preference import PROTOCOL as ANSWER_PREFERENCE
 from annotation.protocols.answer_rating import PROTOCOL as ANSWER_RATING
-from annotation.protocols.base import Protocol
 from annotation.protocols.grounded_answer import PROTOCOL as GROUNDED_ANSWER
 from annotation.protocols.grounding_relevance import PROTOCOL as GROUNDING_RELEVANCE
 from annotation.protocols.key_point_recall import PROTOCOL as KEY_POINT_RECALL
@@ -19,6 +18,7 @@ from annotation.protocols.key_point_writing import PROTOCOL as KEY_POINT_WRITING
 from annotation.protocols.question_typing import PROTOCOL as QUESTION_TYPING
 from annotation.protocols.report_coverage import PROTOCOL as REPORT_COVERAGE
 from annotation.protocols.rubric_passage import PROTOCOL as RUBRIC_PASSAGE
+from tandem.protocols.base import Protocol
 
 PROTOCOLS: dict[str, Protocol] = {
     protocol.name: protocol

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from annotation.protocols.base import Variable
+from tandem.protocols.base import Variable
 
 _HEADING = re.compile(r"^#+[ \t]+(.+?)[ \t]*$", re.MULTILINE)
 _ENTRY = re.compile(r"^[-*][ \t]+\*\*([^*\n]+)\*\*[^:\n]*:[ \t]*(.+?)[ \t]*$", re.MULTILINE)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from annotation.protocols import material
-from annotation.protocols.base import Text, UnitSpec
+from tandem.protocols import material
+from tandem.protocols.base import Text, UnitSpec
 
 OPENING = 80
 OR = " / "

@@ -46,8 +46,6 @@ from annotation.answers.submission import Circumstances, ConflictError, Outcome
 from annotation.item_context import AskedVariable, Row, sheet_of, word_of
 from annotation.models import Campaign, User
 from annotation.presentation import schema
-from annotation.protocols.schema import EVIDENCE_KEY, Schema
-from annotation.protocols.validation import Problem, RefusedError
 from annotation.registry import get_protocol
 from annotation.views.answers import (
     answer_changed,
@@ -60,7 +58,9 @@ from annotation.views.answers import (
 from annotation.views.items import guideline_parts
 from annotation.views.protocol_pages.base import Page
 from datasets.access import WORKERS, role_required
-from datasets.messages import Message
+from tandem.messages import Message
+from tandem.protocols.schema import EVIDENCE_KEY, Schema
+from tandem.protocols.validation import Problem, RefusedError
 
 NO_LONGER_YOURS = Message("you may no longer decide this unit; ask a researcher of the campaign")
 PAGE_LINES = 10

@@ -51,14 +51,14 @@ from annotation.presentation import (
     problems_for_page,
     schema,
 )
-from annotation.protocols.base import ItemSpec, Payload
-from annotation.protocols.schema import Schema
-from annotation.protocols.validation import Problem, RefusedError
 from annotation.provenance import Basis, basis_of
 from annotation.views.intake import address_of, before_address, next_address
 from annotation.views.work import feedback_address
 from datasets.access import WORKERS, role_required
-from datasets.messages import Message
+from tandem.messages import Message
+from tandem.protocols.base import ItemSpec, Payload
+from tandem.protocols.schema import Schema
+from tandem.protocols.validation import Problem, RefusedError
 
 CLOSED = Message(
     "the campaign was closed, so this answer does not count; it is kept as a draft: "

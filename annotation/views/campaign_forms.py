@@ -17,11 +17,11 @@ from annotation.models import User
 from annotation.people.membership import readable, readable_judges
 from annotation.prerequisites import RULES
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.schema import Schema
 from annotation.views.settings_forms import SettingsForm
 from datasets.models import Batch
-from datasets.options import options_of
 from datasets.teams import managed_teams, visible_batches
+from tandem.options import options_of
+from tandem.protocols.schema import Schema
 
 ITEM_ORDERS = (
     ("fixed", "The batch’s order, or that of chosen items"),

@@ -21,7 +21,7 @@ from datasets.jobs import TooManyError, ask, queue, results
 from datasets.jobs import pages as jobs
 from datasets.models import Job
 from datasets.option_fields import form_fields
-from datasets.options import options_of, values_of
+from tandem.options import options_of, values_of
 
 LONGEST_RATER = 150
 BLIND = "You have an open item in this campaign; answer it before you import labels."

@@ -30,7 +30,7 @@ from annotation.people.languages import sentence, translated
 from annotation.people.membership import PeopleError
 from annotation.registry import get_protocol
 from datasets.access import WORKERS, role_required
-from datasets.messages import Message
+from tandem.messages import Message
 
 AGREE_FIRST = Message("Check the box to agree, or leave the campaign.")
 CHECK_TO_REVOKE = Message("Check the box to revoke your consent.")

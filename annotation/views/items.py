@@ -29,14 +29,14 @@ from annotation.presentation import (
     schema,
 )
 from annotation.progress.person import progress_here
-from annotation.protocols.validation import Problem, RefusedError
 from annotation.provenance import basis_of
 from annotation.registry import get_protocol
 from annotation.views.answers import refusal
 from annotation.views.intake import gone_address
 from annotation.views.protocol_pages import page_for
 from datasets.access import WORKERS, role_required
-from datasets.messages import Message
+from tandem.messages import Message
+from tandem.protocols.validation import Problem, RefusedError
 
 CANNOT_JUDGE = (
     (

@@ -44,9 +44,9 @@ from datasets.jobs import pages as jobs
 from datasets.jobs import results
 from datasets.jobs.pages import Status
 from datasets.models import Batch, Team
-from datasets.options import options_of
 from datasets.teams import TeamError, team_for, visible_batches
 from datasets.text import as_sentence
+from tandem.options import options_of
 
 MAX_SHARES = 30
 TOO_MANY = "Too many previews within the hour. Try again later."

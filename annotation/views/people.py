@@ -37,8 +37,8 @@ from annotation.views.people_forms import InviteForm, JoinForm
 from audit.recording import folded
 from datasets.access import ADMIN, READERS, client_address, role_required
 from datasets.api.throttling import seconds_to_wait
-from datasets.messages import Message
 from datasets.text import as_sentence
+from tandem.messages import Message
 
 PAGE = 50
 MAX_INVITATIONS = 50

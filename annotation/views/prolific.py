@@ -20,7 +20,7 @@ from annotation.views.people import BACKEND, TOO_OFTEN
 from audit.recording import folded
 from datasets.access import client_address
 from datasets.api.throttling import seconds_to_wait
-from datasets.messages import Message
+from tandem.messages import Message
 
 LOGGED_IN = Message("you are logged in with an account; log out, then open the link again")
 

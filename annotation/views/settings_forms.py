@@ -37,9 +37,9 @@ from annotation.people.background import (
 from annotation.people.consent import LONGEST_CONSENT
 from annotation.people.membership import readable
 from annotation.people.shares import ShareError, current_shares, read_shares, written_shares
-from datasets.rows import InputError
 from datasets.text import as_sentence
-from datasets.verbs import verb_of
+from tandem.files.rows import InputError
+from tandem.verbs import verb_of
 
 SHOWN = (
     (ASKED, "The parts about the variables that this campaign asks"),

@@ -36,10 +36,10 @@ from annotation.people.prolific import completion
 from annotation.presentation import asked_units, blinding_of, ordered_texts, present, schema
 from annotation.progress import cached
 from annotation.progress.person import Progress, minutes_left, progress_of, seconds_per_item
-from annotation.protocols.base import ItemSpec, Variable
 from annotation.registry import get_protocol
 from annotation.views.intake import gone_address, next_address
 from datasets.access import WORKERS, role_required
+from tandem.protocols.base import ItemSpec, Variable
 
 Study = dict[str, Any]
 """A campaign with a person's progress in it, as the page lists it."""

@@ -8,7 +8,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from knox.auth import TokenAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 
-from datasets.verbs import verb_of
+from tandem.verbs import verb_of
 
 
 class TokenInHeader(TokenAuthentication):

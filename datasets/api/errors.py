@@ -13,7 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from rest_framework import exceptions
 
-from datasets.verbs import verb_of
+from tandem.verbs import verb_of
 
 Problem = dict[str, str | None]
 Body = dict[str, Any]

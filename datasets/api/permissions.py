@@ -13,7 +13,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from datasets.api.errors import ScopeError
-from datasets.verbs import verb_of
+from tandem.verbs import verb_of
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView

@@ -35,7 +35,6 @@ from datasets.api.errors import (
 from datasets.api.permissions import MANAGE, READ
 from datasets.models import Batch, Upload
 from datasets.readers import READERS as FORMATS
-from datasets.rows import InputError
 from datasets.teams import check_managed, visible_batches
 from datasets.uploads import decisions, quarantine
 from datasets.uploads.decisions import batches_with_same_content
@@ -48,7 +47,8 @@ from datasets.uploads.receiving import (
     receive,
     uploads_of,
 )
-from datasets.verbs import verb_of
+from tandem.files.rows import InputError
+from tandem.verbs import verb_of
 
 LONGEST_NAME = Batch._meta.get_field("name").max_length
 A_PREVIEW = {

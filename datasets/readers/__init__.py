@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from datasets.readers import clapnq, crux, garage, label_studio, native
-from datasets.readers.file_kinds import refuse_object
-from datasets.readers.jsonl import excerpt
-from datasets.readers.tables import first_object
-from datasets.rows import InputError, Located, Place, ReadNotes
-from datasets.similar import did_you_mean
+from tandem.files.file_kinds import refuse_object
+from tandem.files.jsonl import excerpt
+from tandem.files.rows import InputError, Located, Place, ReadNotes
+from tandem.files.tables import first_object
+from tandem.similar import did_you_mean
 
 __all__ = ["READERS", "Reader", "read", "recognise"]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Container, Iterable
 
-from datasets.readers.fields import Tally
-from datasets.readers.jsonl import excerpt
-from datasets.readers.spelling import OF_IDS, folded
-from datasets.rows import InputError, KeyPoint, Located, Passage, Place, Query, ReadNotes
+from tandem.files.fields import Tally
+from tandem.files.jsonl import excerpt
+from tandem.files.rows import InputError, KeyPoint, Located, Passage, Place, Query, ReadNotes
+from tandem.files.spelling import OF_IDS, folded
 
 
 class BatchRules:

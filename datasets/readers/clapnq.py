@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from datasets.readers.fields import Fields
 from datasets.readers.native import stray_sentence
-from datasets.readers.tables import object_rows
-from datasets.rows import Located, Passage, Place, Query, ReadNotes, Reference
+from tandem.files.fields import Fields
+from tandem.files.rows import Located, Passage, Place, Query, ReadNotes, Reference
+from tandem.files.tables import object_rows
 
 SUMMARY = "CLAPnq: annotated JSON Lines with input, passages and output"
 

@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from datasets.readers.fields import Fields
-from datasets.readers.file_kinds import TREC_RUN
-from datasets.readers.jsonl import excerpt, lines
 from datasets.readers.native import read_ranking_ids
-from datasets.readers.tables import object_rows
-from datasets.rows import (
+from tandem.files.fields import Fields
+from tandem.files.file_kinds import TREC_RUN
+from tandem.files.jsonl import excerpt, lines
+from tandem.files.rows import (
     InputError,
     Located,
     Passage,
@@ -30,6 +29,7 @@ from datasets.rows import (
     Reference,
     Report,
 )
+from tandem.files.tables import object_rows
 
 ANNOTATIONS = "annotations"
 

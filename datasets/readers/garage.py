@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from datasets.readers.fields import Fields, part_id
-from datasets.readers.jsonl import describe_type
-from datasets.readers.tables import object_rows
-from datasets.rows import InputError, Located, Passage, Place, Query, ReadNotes, Reference
+from tandem.files.fields import Fields, part_id
+from tandem.files.jsonl import describe_type
+from tandem.files.rows import InputError, Located, Passage, Place, Query, ReadNotes, Reference
+from tandem.files.tables import object_rows
 
 SUMMARY = "GaRAGe: JSON Lines, or a list, with sample_id, question and grounding"
 

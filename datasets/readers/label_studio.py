@@ -18,10 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from datasets.readers.fields import Fields, part_id
-from datasets.readers.jsonl import excerpt, objects
-from datasets.rows import InputError, Located, Passage, Place, Query, ReadNotes, Report
-from datasets.verbs import verb_of
+from tandem.files.fields import Fields, part_id
+from tandem.files.jsonl import excerpt, objects
+from tandem.files.rows import InputError, Located, Passage, Place, Query, ReadNotes, Report
+from tandem.verbs import verb_of
 
 SUMMARY = "Label Studio: its JSON or JSON_MIN export, or JSON Lines of tasks with texts under data"
 

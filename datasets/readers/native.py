@@ -7,10 +7,10 @@ from math import inf
 from pathlib import Path
 from typing import Any, NoReturn
 
-from datasets.readers.fields import Fields, Tally, first_repeated, known_fields
-from datasets.readers.jsonl import excerpt
-from datasets.readers.tables import object_rows
-from datasets.rows import (
+from datasets.text import find_exact
+from tandem.files.fields import Fields, Tally, first_repeated, known_fields
+from tandem.files.jsonl import excerpt
+from tandem.files.rows import (
     ROLES,
     USES,
     AnswerPoint,
@@ -27,7 +27,7 @@ from datasets.rows import (
     Report,
     Turn,
 )
-from datasets.text import find_exact
+from tandem.files.tables import object_rows
 
 SUMMARY = (
     "the native format: one query with all that belongs to it per line of JSON Lines, entry of a "

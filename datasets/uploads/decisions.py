@@ -20,11 +20,11 @@ from datasets.access import ADMIN
 from datasets.loading import check_name
 from datasets.models import Batch, Team, Upload
 from datasets.readers import READERS
-from datasets.rows import InputError, Place, Query
 from datasets.teams import NotManagedError, managed_teams, visible_batches
 from datasets.uploads import launcher, quarantine
 from datasets.uploads.launcher import has_workers
 from datasets.uploads.worker import AT_WORK, WARNINGS_KEPT
+from tandem.files.rows import InputError, Place, Query
 
 State = Upload.State
 PATIENCE_SECONDS = 10

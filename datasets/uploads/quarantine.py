@@ -21,8 +21,8 @@ from django.conf import settings
 from django.core.files.uploadedfile import TemporaryUploadedFile
 
 from datasets.models import Upload
-from datasets.readers.columnar import MAGIC
-from datasets.rows import InputError, Place
+from tandem.files.columnar import MAGIC
+from tandem.files.rows import InputError, Place
 
 SAMPLE_BYTES = 64 * 1024
 PROGRESS = "progress.json"

@@ -21,11 +21,11 @@ from datasets import tasks
 from datasets.loading import check_name
 from datasets.models import Batch, Team, Upload
 from datasets.readers import READERS
-from datasets.readers.jsonl import excerpt
-from datasets.rows import InputError, Place
 from datasets.teams import TeamError, team_for
 from datasets.uploads import launcher, quarantine
-from datasets.verbs import verb_of
+from tandem.files.jsonl import excerpt
+from tandem.files.rows import InputError, Place
+from tandem.verbs import verb_of
 
 AN_HOUR, MAX_PER_HOUR = timedelta(hours=1), 6
 MAX_UNDECIDED = 3

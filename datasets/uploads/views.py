@@ -16,7 +16,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from datasets import readers
 from datasets.access import READERS, role_required, takes_files, wants_data
 from datasets.models import Batch, Upload
-from datasets.rows import InputError
 from datasets.teams import check_managed, team_choice, visible_batch
 from datasets.uploads import decisions
 from datasets.uploads.decisions import upload_context
@@ -29,6 +28,7 @@ from datasets.uploads.receiving import (
     receive,
     uploads_of,
 )
+from tandem.files.rows import InputError
 
 LONGEST_NUMBER = 18
 """Digits of a primary key that the database can compare."""

@@ -24,9 +24,9 @@ from datasets.loading import check_content, check_queries, load_batch
 from datasets.material import Digest, as_line
 from datasets.models import Batch, Upload
 from datasets.readers import read, recognise
-from datasets.rows import InputError, Place, Query, ReadNotes
 from datasets.uploads import quarantine
-from datasets.verbs import verb_of
+from tandem.files.rows import InputError, Place, Query, ReadNotes
+from tandem.verbs import verb_of
 
 State = Upload.State
 AT_WORK = (State.READING, State.KEEPING)

@@ -22,7 +22,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 # Each module of these packages is one kind of the same thing, so its name is enough; except for the
 # modules that all kinds share.
 KINDS = {
-    "analysis/figures": ("base", "files", "svg", "vega"),
+    "tandem/figures": ("base", "files", "svg", "vega"),
     "annotation/preparation/steps": (),
     "annotation/protocols": ("base", "material", "schema", "units", "validation"),
     "annotation/views/protocol_pages": ("base",),

@@ -10,10 +10,10 @@ from django.apps import apps
 from django.core.management import BaseCommand, get_commands, load_command_class
 
 from annotation.campaigns.design import Design
-from datasets.options import options_of
-from datasets.verbs import BY_COMMAND
 from docs._reference.words import ROOT, code, codes, meaning, page, plain, table
 from judging.params import PARAMS
+from tandem.options import options_of
+from tandem.verbs import BY_COMMAND
 
 OPENING = """\
 For everyone who works at a terminal: every command of Tandem with every option, as the code

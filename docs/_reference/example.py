@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 
 from analysis.campaigns.misplaced_flags import flag_as_json
-from analysis.crosscheck import process
-from analysis.data.backgrounds import Question
-from analysis.data.frame import Families, Guideline
-from analysis.data.resampling import Sample
-from analysis.data.selection import ReportOptions
-from analysis.labels_file.frames import file_frame
-from analysis.labels_file.reports import labels_report
-from analysis.report.backgrounds import backgrounds
-from analysis.report.families import own_family
-from analysis.report.guidelines import guidelines
 from annotation.answers.evidence import MisplacedEvidence
+from tandem.crosscheck import process
+from tandem.labels.backgrounds import Question
+from tandem.labels.file.frames import file_frame
+from tandem.labels.frame import Families, Guideline
+from tandem.labels.resampling import Sample
+from tandem.labels.selection import ReportOptions
+from tandem.labels_report import labels_report
+from tandem.sections.backgrounds import backgrounds
+from tandem.sections.families import own_family
+from tandem.sections.guidelines import guidelines
 
 PEOPLE, JUDGE = ("RATER", "SECOND", "THIRD"), "JUDGE"
 QUERIES = 16

@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, Field, fields
 from inspect import getmodule
 
-from analysis.document import Format
-from analysis.formats import FORMATS, facts
-from annotation import label_rows
 from annotation.answers.submission import REASONS
 from annotation.exports import label_studio, web_annotations, writers
 from annotation.exports.bundles import BUNDLES
 from annotation.exports.registry import EXPORTS
 from annotation.exports.writers import FORMS
 from annotation.imports import responses as response_rows
-from annotation.imports.labels import KINDS
-from datasets import rows as batch
 from datasets.native_format import FORMAT_FILES, properties_of
 from datasets.readers import READERS
 from docs._reference import measures, reports
 from docs._reference.words import code, codes, meaning, page, plain, table
+from tandem.document import Format
+from tandem.files import rows as batch
+from tandem.formats import FORMATS, facts
+from tandem.labels.file import rows as label_rows
+from tandem.labels.file.reader import KINDS
 
 PARTS = (
     batch.Query,

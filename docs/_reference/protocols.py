@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from inspect import getmodule
 
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.base import Conditions, Protocol, Variable
 from docs._reference.words import code, codes, page, plain, table
+from tandem.protocols.base import Conditions, Protocol, Variable
 
 LIST = """\
 For researchers who choose what to ask: the protocols, each with its units, variables and codes.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 from dataclasses import fields
 
-import analysis.statistics as library
-from analysis.measures import MEASURES
-from analysis.measures.base import Measure
-from analysis.measures.options import PRESETS, Options
-from analysis.report import systems
-from analysis.statistics import STATISTICS, Statistic
+import tandem.statistics as library
 from docs._reference.words import code, page, plain, table
+from tandem.scores import MEASURES
+from tandem.scores.base import Measure
+from tandem.scores.options import PRESETS, Options
+from tandem.sections import systems
+from tandem.statistics import STATISTICS, Statistic
 
 OPENING = """\
 For researchers who want to know what a number in a report is: every statistic with its formula and

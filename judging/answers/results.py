@@ -20,12 +20,8 @@ from annotation.answers.submission import (
     submit_many,
 )
 from annotation.answers.types import Detail
-from annotation.label_rows import GRADE, OWN_SENTENCES, Reason
 from annotation.models import Assignment
 from annotation.presentation import SWAPPED_CODES
-from annotation.protocols.base import Payload
-from annotation.protocols.schema import Schema
-from annotation.protocols.validation import RefusedError
 from datasets.db.prepared import InList, Parameter, PreparedModels, PreparedUpdate
 from datasets.db.prepared import Prepared as PreparedQuery
 from judging.answers.calls import Attempt, Call, Tally, store_calls
@@ -37,6 +33,10 @@ from judging.parsers.base import Reading, Score, Step, UnreadError
 from judging.prompts.perturbations import restore_order
 from judging.prompts.request import Prepared
 from judging.runs.ledger import brief_transaction
+from tandem.labels.file.rows import GRADE, OWN_SENTENCES, Reason
+from tandem.protocols.base import Payload
+from tandem.protocols.schema import Schema
+from tandem.protocols.validation import RefusedError
 
 ANSWERED = "answered"
 UNCHANGED_STEPS: tuple[Step, ...] = ("as-is",)

@@ -34,7 +34,6 @@ from datasets.api.permissions import JUDGE, READ
 from datasets.api.throttling import PerReport
 from datasets.jobs import results
 from datasets.models import Job
-from datasets.verbs import verb_of
 from judging import library
 from judging.access import managed_judge, visible_judge, visible_judges
 from judging.api import serializers as examples
@@ -57,6 +56,7 @@ from judging.models import Judge, JudgeRun
 from judging.params import param_text
 from judging.servers import Server, known_servers, may_use_key
 from judging.tries import TRY, TRY_KIND, TooOftenError, check_limits, find_any_try, try_question
+from tandem.verbs import verb_of
 
 NOT_CREATED, NOT_SENT = "the judge was not created", "no request was sent"
 

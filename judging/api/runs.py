@@ -29,7 +29,6 @@ from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_
 from datasets.api.permissions import JUDGE, READ
 from datasets.jobs import results
 from datasets.teams import check_managed
-from datasets.verbs import verb_of
 from judging.access import (
     managed_run,
     note_call_look,
@@ -63,6 +62,7 @@ from judging.models import Judge, JudgeRun
 from judging.prompts.template import PromptError
 from judging.runs import lifecycle
 from judging.tasks import NothingOpenError, begin, resume
+from tandem.verbs import verb_of
 
 ENDED = "the run has ended; start another one"
 

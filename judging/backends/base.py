@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, Self
 
-from annotation.label_rows import Reason
+from tandem.labels.file.rows import Reason
 
 JSON = dict[str, Any]
 ANY_FORM: JSON = {}

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.label_rows import Reason
 from judging.backends.base import Answer, FinalError, Request
+from tandem.labels.file.rows import Reason
 
 GOOD = frozenset(
     {

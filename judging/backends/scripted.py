@@ -17,7 +17,6 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Self, get_args
 
-from annotation.label_rows import Reason
 from judging.backends.base import (
     JSON,
     Answer,
@@ -30,6 +29,7 @@ from judging.backends.base import (
     SetupError,
 )
 from judging.backends.completeness import complete
+from tandem.labels.file.rows import Reason
 
 Reply = str | Answer | BaseException
 Script = Callable[[Request], Reply] | Mapping[str, Reply] | Iterable[Reply]

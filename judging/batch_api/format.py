@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self
 
-from datasets.rows import InputError, Place
-from datasets.verbs import verb_of
 from judging.backends.base import Answer, BackendError
+from tandem.files.rows import InputError, Place
+from tandem.verbs import verb_of
 
 PREFIX = "run"
 RUN = re.compile(r"[0-9]{1,18}")  # more digits than any number of a run in the database

@@ -20,8 +20,6 @@ from django.db import IntegrityError, transaction
 from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign
 from datasets.console import Tick
-from datasets.rows import InputError, Place
-from datasets.verbs import verb_of
 from judging import manifest
 from judging.answers.calls import Call, storable
 from judging.answers.results import ANSWERED, FINAL, Failure, Result, find_stored_results, record
@@ -47,6 +45,8 @@ from judging.prompts.request import Prepared, Preparer
 from judging.runs import lifecycle
 from judging.runs.ledger import LEASED, OPEN
 from judging.runs.lifecycle import refuse_lost_lease
+from tandem.files.rows import InputError, Place
+from tandem.verbs import verb_of
 
 GROUP = 64
 CHUNK = 500

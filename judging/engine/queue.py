@@ -15,12 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from annotation.label_rows import Reason
 from judging.answers.calls import Call
 from judging.answers.results import ANSWERED, Failure, Result
 from judging.backends.base import Answer, Backend, BackendError, Request, TransientError
 from judging.costs import NOTHING, Estimate
 from judging.prompts.request import Prepared, request_hash
+from tandem.labels.file.rows import Reason
 
 WARM_ITEMS = 256
 RECOVERY_SECONDS = 1.0

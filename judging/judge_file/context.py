@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.protocols.base import Protocol, Text
-from annotation.protocols.material import Turn
-from annotation.protocols.schema import Schema
 from judging.backends.base import JSON, AskedUnit
 from judging.judge_file.template import MAX_STEPS, Steps
+from tandem.protocols.base import Protocol, Text
+from tandem.protocols.material import Turn
+from tandem.protocols.schema import Schema
 
 PASSAGE = frozenset({"number", "text", "title", "source", "published_at", "age", "use"})
 PLAIN = frozenset({"number", "text"})

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.protocols.schema import Schema
 from judging.backends.base import Answer, AskedUnit, AskedVariable
 from judging.judge_file.document import Fixture, JudgeFile
 from judging.parsers.base import ExpectedAnswer, Step, UnreadError
+from tandem.protocols.schema import Schema
 
 
 @dataclass(frozen=True)

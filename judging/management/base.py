@@ -8,9 +8,9 @@ from annotation.management.base import account_called, batch_called
 from annotation.models import Campaign, Rater, rater_of
 from annotation.preparation.base import Step
 from datasets.models import Batch
-from datasets.verbs import verb_of
 from judging.preparation.review import AuthorError, find_author
 from judging.preparation.status import campaign_name
+from tandem.verbs import verb_of
 
 __all__ = ["account_called", "batch_called", "reviewer_called", "work_called"]
 

@@ -20,11 +20,11 @@ from datasets.derivation import STEP, Origin, Tally, UnitDigests, derive_batch
 from datasets.jobs.guard import for_workers
 from datasets.material import as_line, batch_rows
 from datasets.models import Batch, Lineage
-from datasets.readers.fields import Fields
 from datasets.readers.native import QUERY, query_of
-from datasets.rows import Place, Query
 from judging.models import Review
 from judging.preparation.review import authored_answers, count_unanswered
+from tandem.files.fields import Fields
+from tandem.files.rows import Place, Query
 
 AuthorKey = tuple[Campaign, Rater]
 """A step's campaign, and the author whose answers count."""

@@ -12,9 +12,9 @@ from annotation.preparation.base import Step
 from annotation.registry import STEPS
 from datasets.jobs import Options, Progress, Result
 from datasets.models import Batch
-from datasets.rows import InputError
 from judging.models import Review
 from judging.preparation.build import UnreviewedError, accepted_results, build
+from tandem.files.rows import InputError
 
 BUILD = "build"
 

@@ -17,13 +17,13 @@ from django.utils import timezone
 from annotation.models import Assignment, Campaign, Rater, Response
 from annotation.preparation.base import Result, Step
 from annotation.presentation import asked_units, present, schema, texts_by_field
-from annotation.protocols.base import ItemSpec, UnitSpec
-from annotation.protocols.validation import Channel, RefusedError
 from audit.recording import record
-from datasets.rows import InputError, Place
-from datasets.verbs import verb_of
 from judging.models import JudgeCall, Review
 from judging.prompts.repair import Units, find_problems
+from tandem.files.rows import InputError, Place
+from tandem.protocols.base import ItemSpec, UnitSpec
+from tandem.protocols.validation import Channel, RefusedError
+from tandem.verbs import verb_of
 
 
 class AuthorError(ValueError):

@@ -14,9 +14,9 @@ from typing import Any
 
 from django.utils.datastructures import MultiValueDict
 
-from annotation.protocols.base import ItemSpec, PointList, Text, UnitSpec, Variable
-from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from datasets.text import QuoteLocation, find_in_order, find_quote
+from tandem.protocols.base import ItemSpec, PointList, Text, UnitSpec, Variable
+from tandem.protocols.schema import EVIDENCE_KEY, Schema
 
 SPARE_POINTS = 1
 _EMPTY_LINES = re.compile(r"\n[^\S\n]*\n\s*")

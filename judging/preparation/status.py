@@ -17,9 +17,9 @@ from annotation.people.membership import add_member, readable
 from annotation.preparation.base import Step
 from annotation.registry import STEPS
 from datasets.models import Batch
-from datasets.verbs import verb_of
 from judging.models import JudgeRun, Review
 from judging.preparation.review import count_unanswered
+from tandem.verbs import verb_of
 
 
 def campaign_name(batch: Batch, step: Step) -> str:

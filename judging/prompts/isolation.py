@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 
 from annotation.models import Item
 from annotation.presentation import present, schema
-from annotation.protocols.base import ItemSpec, UnitSpec, name_units
 from judging.backends.decision_questions import MASS_FLOOR
 from judging.judge_file.document import ISOLATION, read_file
 from judging.models import Judge
 from judging.parsers.base import Parser
 from judging.parsers.decisions import DecisionsParser
 from judging.parsers.schema import SCHEMA
+from tandem.protocols.base import ItemSpec, UnitSpec, name_units
 
 DEFAULTS = {"answer-rating": "response"}
 REPORT = "report:"

@@ -26,9 +26,9 @@ from typing import Any, Literal
 
 from annotation.models import Assignment, Campaign, Item
 from annotation.presentation import SWAPPED_CODES, ordered_texts, present, schema
-from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec, Variable
 from annotation.protocols.units import first_words, passage_with_answer
 from judging.models import Judge
+from tandem.protocols.base import ItemSpec, Payload, Text, UnitSpec, Variable
 
 MATERIAL = ("report", "passage", "sentence", "passage-sentence", "report-passage")
 """Kinds of units whose wording comes from a text."""

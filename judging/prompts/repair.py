@@ -15,13 +15,13 @@ from typing import Any
 from annotation.answers.evidence import locate
 from annotation.preparation.base import Result, Step
 from annotation.presentation import texts_by_field
-from annotation.protocols.base import ItemSpec, UnitSpec
-from annotation.protocols.schema import Schema
-from annotation.protocols.validation import Channel, RefusedError, check
 from annotation.registry import STEPS
 from judging.backends.base import Answer, Message, Request
 from judging.parsers.base import UnreadError
 from judging.prompts.request import Prepared
+from tandem.protocols.base import ItemSpec, UnitSpec
+from tandem.protocols.schema import Schema
+from tandem.protocols.validation import Channel, RefusedError, check
 
 Units = Mapping[str, Mapping[str, Any]]
 _BY_TASK = {step.task.name: step for step in STEPS.values() if step.task is not None}

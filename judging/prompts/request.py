@@ -14,9 +14,6 @@ from django.db.models import QuerySet
 
 from annotation.models import Assignment, Campaign, Item
 from annotation.presentation import preload, present, schema
-from annotation.protocols.base import Conditions, ItemSpec, UnitSpec, name_units
-from annotation.protocols.schema import Schema
-from annotation.protocols.validation import Channel, RefusedError, check
 from annotation.provenance import Bases
 from datasets.db.prepared import InList
 from datasets.db.prepared import Prepared as PreparedQuery
@@ -64,6 +61,9 @@ from judging.prompts.template import (
     describe_units,
     fill,
 )
+from tandem.protocols.base import Conditions, ItemSpec, UnitSpec, name_units
+from tandem.protocols.schema import Schema
+from tandem.protocols.validation import Channel, RefusedError, check
 
 CACHED_ITEMS = 64
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)

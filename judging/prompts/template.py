@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from annotation.protocols.base import Conditions, PointList, Text
-from annotation.protocols.material import Turn
-from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from judging.backends.base import AskedUnit, Message
+from tandem.protocols.base import Conditions, PointList, Text
+from tandem.protocols.material import Turn
+from tandem.protocols.schema import EVIDENCE_KEY, Schema
 
 SLOTS = ("guideline", "texts", "query", "units", "answer")
 REQUIRED_SLOTS = ("texts", "units", "answer")

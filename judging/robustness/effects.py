@@ -20,8 +20,6 @@ from django.db.models import QuerySet
 from annotation.missing_reasons import reasons
 from annotation.models import Assignment, Campaign, Label, Unit
 from annotation.presentation import schema
-from annotation.protocols.base import Variable
-from annotation.protocols.schema import Schema
 from judging.answers.logprobs import LOW_MASS
 from judging.models import Judge
 from judging.prompts.perturbations import (
@@ -32,6 +30,8 @@ from judging.prompts.perturbations import (
     position_on_scale,
 )
 from judging.runs.ledger import assignments_of
+from tandem.protocols.base import Variable
+from tandem.protocols.schema import Schema
 
 JSON = dict[str, Any]
 Status = Assignment.Status

@@ -11,7 +11,6 @@ from django.db import transaction
 
 from annotation.models import Campaign, Item, Rater
 from annotation.presentation import present, schema
-from annotation.protocols.base import kinds_of
 from annotation.registry import get_protocol
 from judging.models import Judge, JudgeRun
 from judging.prompts.perturbations import FAMILIES, KINDS, read_paraphrase
@@ -20,6 +19,7 @@ from judging.prompts.template import sha256_of
 from judging.robustness.effects import asks_for_mass, summarise_masses
 from judging.runs.ledger import assignments_of
 from judging.runs.lifecycle import prompt_for
+from tandem.protocols.base import kinds_of
 
 COPIED_FIELDS = (
     "team",

@@ -26,7 +26,6 @@ from annotation.access import (
     managed_campaign,
     readable_campaign,
 )
-from annotation.label_rows import GRADE
 from annotation.models import Campaign, Label
 from annotation.people.membership import may_manage
 from annotation.presentation import ForgottenItemError
@@ -72,6 +71,7 @@ from judging.runs import lifecycle as runs
 from judging.runs.lifecycle import checked_prompt
 from judging.servers import missing_key
 from judging.tasks import NOT_STARTED, NothingOpenError, begin, resume
+from tandem.labels.file.rows import GRADE
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

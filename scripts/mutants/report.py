@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from analysis.statistics.proportion import wilson_interval
 from scripts.mutants.running import CAUGHT, EQUIVALENT, SURVIVED, Result
 from scripts.mutants.sampling import Mutant
 from scripts.mutants.strata import STRATA
+from tandem.statistics.proportion import wilson_interval
 
 LEAST, MOST_EQUIVALENT = 0.90, 0.05
 

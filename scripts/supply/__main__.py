@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import scripts.supply
-from analysis.version import VERSION
 from scripts.supply import audit, holes, images, licences, locks, sbom
+from tandem.version import VERSION
 
 BILL = Path("var/sbom") / f"tandem-{VERSION}.cdx.json"
 

@@ -15,9 +15,9 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from packageurl import PackageURL
 
-from analysis.version import VERSION
 from scripts.supply.licences import Rules, licence
 from scripts.supply.locks import ROOT, Pinned, read
+from tandem.version import VERSION
 
 LOCK = "requirements.lock"
 OWN_LICENCE = "Apache-2.0"

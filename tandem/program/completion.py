@@ -9,7 +9,7 @@ from typing import Any
 
 import argcomplete
 
-from datasets.verbs import BY_WORDS, COMPLETION, SHELLS, Verb, first_words, verbs_of
+from tandem.verbs import BY_WORDS, COMPLETION, SHELLS, Verb, first_words, verbs_of
 
 NAMES = {
     "--campaign": "annotation.Campaign",

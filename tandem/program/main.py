@@ -6,8 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from datasets.similar import most_similar
-from datasets.verbs import (
+from tandem.similar import most_similar
+from tandem.verbs import (
     BY_COMMAND,
     BY_WORDS,
     COMPLETION,
@@ -56,7 +56,7 @@ def _run(words: list[str]) -> int:
         print(overview())
         return OK
     if first == "--version":
-        from analysis.version import VERSION
+        from tandem.version import VERSION
 
         print(f"Tandem {VERSION}")
         return OK

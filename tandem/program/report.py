@@ -25,12 +25,12 @@ def is_of_files(arguments: list[str]) -> bool:
 
 def report_files(arguments: list[str]) -> int:
     """Print or write the report of files, and return the exit status."""
-    from analysis.arguments import OptionError, levels_of, read_options, scales_of
-    from analysis.data.selection import UnknownOptionError
-    from analysis.formats import FORMATS
-    from analysis.labels_file.frames import UnknownLevelError
-    from analysis.labels_file.reports import labels_report
-    from datasets.rows import InputError
+    from tandem.arguments import OptionError, levels_of, read_options, scales_of
+    from tandem.files.rows import InputError
+    from tandem.formats import FORMATS
+    from tandem.labels.file.frames import UnknownLevelError
+    from tandem.labels.selection import UnknownOptionError
+    from tandem.labels_report import labels_report
 
     options = vars(parser().parse_args(arguments))
     paths = [*options["paths"], *(options["labels"] or ())]
@@ -56,7 +56,7 @@ def report_files(arguments: list[str]) -> int:
 
 def parser() -> ArgumentParser:
     """Return the options of a report of files, as those of the command."""
-    from analysis.arguments import add_arguments
+    from tandem.arguments import add_arguments
 
     made = ArgumentParser(
         "tandem report",

@@ -10,7 +10,7 @@ from argparse import SUPPRESS, ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datasets.verbs import Verb
+from tandem.verbs import Verb
 
 if TYPE_CHECKING:
     from django.core.management.base import BaseCommand

@@ -13,7 +13,7 @@ OK, REFUSED, DIFFERS = 0, 1, 3
 def verify_folder(arguments: list[str]) -> int:
     """Check a folder, and return the exit status."""
     from analysis.release.verify import verify
-    from datasets.rows import InputError
+    from tandem.files.rows import InputError
 
     options = parser().parse_args(arguments)
     try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from analysis.data.frame import Frame, LabelFact, Scale, make_frame
-from analysis.data.people_sample import PeopleSample
-from analysis.data.resampling import Sample
+from tandem.labels.frame import Frame, LabelFact, Scale, make_frame
+from tandem.labels.people_sample import PeopleSample
+from tandem.labels.resampling import Sample
 
 YES_NO = Scale(("yes", "no"), "nominal", ("invalid",))
 RATING = Scale(tuple("012345"), "ordinal")

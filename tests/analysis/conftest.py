@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from analysis.measures.options import PRESETS
-from analysis.statistics import resampling
 from annotation.models import Campaign
+from tandem.scores.options import PRESETS
+from tandem.statistics import resampling
 from tests.databases import emptying_after, rolled_back
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"

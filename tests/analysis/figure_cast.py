@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.data.selection import ReportOptions
-from analysis.labels_file.reports import labels_report
+from tandem.labels.selection import ReportOptions
+from tandem.labels_report import labels_report
 from tests.cast import write_lines
 
 JSON = dict[str, Any]

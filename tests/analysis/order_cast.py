@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.statistics import Bools, Floats
+from tandem.statistics import Bools, Floats
 
 JSON = dict[str, Any]
 PEOPLE, JUDGE = ("ada", "bram", "chidi"), "model"

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.statistics import rouge_l
 from annotation.models import Rater
 from annotation.presentation import usable_answers, with_a_gap
 from datasets.readers.clapnq import NO_ANSWER
+from tandem.statistics import rouge_l
 from tests.analysis.conftest import run
 from tests.databases import emptying_after
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.analysis.conftest import run
-from tests.measures.cast import PASSAGES, QUESTIONS, RATED, WORDS
+from tests.scores.cast import PASSAGES, QUESTIONS, RATED, WORDS
 
 pytestmark = pytest.mark.django_db
 

@@ -13,9 +13,9 @@ import pytest
 from annotation.registry import STEPS
 from datasets.material import batch_rows
 from datasets.models import Batch
-from datasets.rows import Query
 from judging.backends.base import Request
 from judging.preparation.status import campaign_for
+from tandem.files.rows import Query
 from tests.analysis.conftest import run
 from tests.annotation.preparation.cast import author, point, researcher
 from tests.cast import ROOT, write_lines

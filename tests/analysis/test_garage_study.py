@@ -14,9 +14,9 @@ from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Item, Response
 from annotation.presentation import present
-from annotation.protocols.validation import RefusedError
 from datasets.models import Batch
 from judging.backends.base import Request
+from tandem.protocols.validation import RefusedError
 from tests.annotation.campaign_setup.test_creation import relevance
 from tests.cast import FIRST, SECOND, Line, campaign_of, exported, load, run, write_lines
 from tests.judging.cast import judge, run_scripted

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
-from analysis.statistics import resampling
+from tandem.statistics import resampling
 from tests.analysis.conftest import run
 
 LABELS = Path(__file__).resolve().parents[1] / "contract" / "labels.jsonl"

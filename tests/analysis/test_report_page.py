@@ -14,9 +14,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from analysis.figures.files import available_kinds
-from analysis.formats import FORMATS
 from annotation.models import Campaign, Label, User
+from tandem.figures.files import available_kinds
+from tandem.formats import FORMATS
 from tests.analysis.conftest import CONTRACT, run
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from typing import Any
 from annotation.assignments.queue import claim_slot, order_for
 from annotation.models import Assignment, Item, Rater
 from annotation.presentation import asked_units, present, schema, texts_by_field
-from annotation.protocols.schema import EVIDENCE_KEY, Schema
+from tandem.protocols.schema import EVIDENCE_KEY, Schema
 
 
 def person(item: Item, name: str) -> Assignment:

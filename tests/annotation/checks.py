@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from annotation.protocols.base import UnitSpec
-from annotation.protocols.schema import Schema
-from annotation.protocols.validation import Channel, Entry, RefusedError, check
+from tandem.protocols.base import UnitSpec
+from tandem.protocols.schema import Schema
+from tandem.protocols.validation import Channel, Entry, RefusedError, check
 
 STRICT: tuple[Channel, ...] = ("page", "api", "judge")
 

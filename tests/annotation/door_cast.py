@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.base import UnitSpec, name_units
-from annotation.protocols.schema import Schema, schema_of
+from tandem.protocols.base import UnitSpec, name_units
+from tandem.protocols.schema import Schema, schema_of
 from tests.annotation.protocol_cast import QUERY
 
 Answers = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 from annotation.models import Campaign
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.base import Protocol, Variable
+from tandem.protocols.base import Protocol, Variable
 from tests.cast import Line
 
 # Name, kind, replicate, and the index of the first code in the list of codes.

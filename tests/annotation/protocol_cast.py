@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datasets.rows import KeyPoint, Passage, Query, Question, Report
+from tandem.files.rows import KeyPoint, Passage, Query, Question, Report
 
 BRIDGE = Passage(
     "p",

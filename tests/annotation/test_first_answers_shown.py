@@ -17,7 +17,7 @@ from annotation.presentation import (
     usable_answers,
     with_a_gap,
 )
-from annotation.protocols.base import Text, UnitSpec
+from tandem.protocols.base import Text, UnitSpec
 from tests.page_cast import make_study
 
 

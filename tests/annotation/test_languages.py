@@ -17,8 +17,8 @@ from django.utils import translation
 
 from annotation.people.languages import translated
 from annotation.protocols import PROTOCOLS
-from datasets.messages import Message
 from scripts.catalogues import LOCALE, catalogue, untranslated
+from tandem.messages import Message
 from tests.once import once
 from tests.page_cast import Study, answers, client_of, make_study, page
 

@@ -17,12 +17,12 @@ from annotation.answers.submission import fail, submit
 from annotation.assignments.queue import reclaim
 from annotation.campaigns.settings import CampaignSettings, change
 from annotation.imports.gold import store_gold_answers
-from annotation.label_rows import LabelRow
 from annotation.models import Assignment, Campaign, Item, ProlificStudy, Rater, User
 from annotation.people.accounts import change_role, switch_off
 from annotation.people.leases import free, release_expired, set_lease
 from annotation.people.membership import end_membership
 from annotation.people.prolific import Arrival, enter, set_study
+from tandem.labels.file.rows import LabelRow
 from tests.databases import ON_POSTGRESQL
 from tests.page_cast import Study, make_study, payload
 

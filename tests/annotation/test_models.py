@@ -11,9 +11,7 @@ from django.test import Client
 from django.utils import timezone
 from knox.models import AuthToken
 
-from annotation.imports.grouping import Group
 from annotation.imports.importer import _check_raters, _is_imported, _unanswered, taken_names
-from annotation.label_rows import CheckedRow, LabelRow
 from annotation.models import (
     LETTERS,
     Assignment,
@@ -25,8 +23,10 @@ from annotation.models import (
     new_pseudonym,
     rater_of,
 )
-from datasets.rows import InputError, Place
 from judging.models import FrozenError, JudgeCall, JudgeRun
+from tandem.files.rows import InputError, Place
+from tandem.labels.file.grouping import Group
+from tandem.labels.file.rows import CheckedRow, LabelRow
 from tests.page_cast import Study, client_of, make_study, page
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -15,7 +15,7 @@ from annotation import presentation
 from annotation.models import Campaign, Item
 from annotation.presentation import preload, present, stored_units
 from datasets.models import Query
-from datasets.rows import Turn
+from tandem.files.rows import Turn
 from tests.page_cast import make_study
 
 

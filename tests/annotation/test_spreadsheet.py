@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from annotation.spreadsheet import escape_formula, unescape_formula, write_rows
+from tandem.files.spreadsheet import escape_formula, unescape_formula, write_rows
 from tests.cast import Line, campaign_of, exported, run, write_lines
 
 PAYLOADS = (

@@ -24,7 +24,6 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
 from analysis.frozen.store import freeze
 from analysis.models import FrozenReport, StudyPart
 from analysis.models import Study as StudyOfFile
@@ -38,6 +37,7 @@ from config.wsgi import application
 from datasets.models import Batch, Team, Upload
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.preparation.status import campaign_for
+from tandem.labels.selection import ReportOptions
 from tests.api.cast import body, place, script_of
 from tests.api.test_description import description
 from tests.databases import rolled_back, rolling_back

@@ -13,10 +13,10 @@ from django.http import StreamingHttpResponse
 from django.test.utils import CaptureQueriesContext
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
 from annotation.answers.submission import fail, submit
 from annotation.models import Assignment, Campaign, Item, Rater, Response, User, rater_of
 from audit.models import Event
+from tandem.labels.selection import ReportOptions
 from tests import cast
 from tests.annotation.answering import good_answer, person
 from tests.api.cast import Script, assert_error, script_of

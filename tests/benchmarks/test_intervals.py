@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.statistics import Resamples, majority
 from benchmarks.deciding import simulate_passing
 from benchmarks.intervals import (
     FULL,
@@ -19,6 +18,7 @@ from benchmarks.intervals import (
     true_values,
 )
 from benchmarks.simulated_studies import ITEMS, Cell, estimates_of, study_of
+from tandem.statistics import Resamples, majority
 
 TINY = Runs({10: 100}, draws=50, draws_far_out=60, truth=300)
 

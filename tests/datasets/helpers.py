@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from datasets.rows import InputError
+from tandem.files.rows import InputError
 
 FILES = Path(__file__).parent / "files"
 """Small files of our own in the formats of other tools."""

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from datasets.lineage import as_tree
 from datasets.material import batch_rows
 from datasets.models import Batch
-from datasets.rows import InputError
+from tandem.files.rows import InputError
 from tests.cast import load, run, write_lines
 
 pytestmark = pytest.mark.django_db

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from annotation.models import User
 from datasets.native_format import FORMAT_FILES, native_schema, properties_of
 from datasets.readers import native, read
-from datasets.rows import InputError, ReadNotes
+from tandem.files.rows import InputError, ReadNotes
 from tests.cast import BATCH, ROOT, run
 from tests.datasets.helpers import jsonl
 

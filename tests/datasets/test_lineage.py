@@ -27,8 +27,8 @@ from datasets.lineage import (
     units_behind,
 )
 from datasets.models import Batch, LabelsRead, Lineage
-from datasets.rows import InputError
 from datasets.uploads.worker import inspect
+from tandem.files.rows import InputError
 
 COUNTS = {
     "kept": {"queries": 2, "key points": 4},

@@ -12,13 +12,13 @@ from rest_framework import serializers
 
 from analysis.api.measures import MeasuresParameters
 from analysis.api.reports import ReportParameters
-from analysis.data.selection import ReportOptions
 from analysis.evaluation.display import DISPLAY_OPTIONS
 from analysis.evaluation.selection import MEASURES_OPTIONS
 from analysis.management.commands.measures import Command as MeasuresCommand
 from analysis.management.commands.report import Command as ReportCommand
 from datasets.option_fields import form_fields, serializer_fields
-from datasets.options import add_arguments, check_bounds, options_of, values_of
+from tandem.labels.selection import ReportOptions
+from tandem.options import add_arguments, check_bounds, options_of, values_of
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from datasets.similar import did_you_mean, most_similar
-from datasets.verbs import verb_of
+from tandem.similar import did_you_mean, most_similar
+from tandem.verbs import verb_of
 
 NAMES = ("Pilot", "pilot-2", "Überlingen", "crux")
 

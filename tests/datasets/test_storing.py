@@ -12,7 +12,7 @@ from audit.models import Event
 from datasets import loading, models
 from datasets.loading import check_content, check_name, load_batch
 from datasets.material import Digest
-from datasets.rows import InputError, KeyPoint, Passage, Query, Question, Ranking, Report
+from tandem.files.rows import InputError, KeyPoint, Passage, Query, Question, Ranking, Report
 from tests.cast import BATCH, SECOND, write_lines
 
 database = pytest.mark.django_db

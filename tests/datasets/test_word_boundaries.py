@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datasets.word_boundaries import is_inside_word, is_whole
+from tandem.labels.word_boundaries import is_inside_word, is_whole
 
 
 def marked(text: str) -> tuple[str, int]:

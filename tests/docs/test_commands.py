@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, get_commands, load_command_class
 from django.core.management.base import CommandParser
 
-from datasets.verbs import BY_WORDS, COMPLETION
+from tandem.verbs import BY_WORDS, COMPLETION
 from tests.cast import ROOT
 from tests.docs.markdown import inline, shell_lines, written
 

@@ -11,9 +11,7 @@ import pytest
 from django.apps import apps
 from django.core.management import get_commands, load_command_class
 
-import analysis.statistics as library
-from analysis.statistics import STATISTICS
-from annotation import label_rows
+import tandem.statistics as library
 from annotation.exports.bundles import BUNDLES
 from annotation.exports.registry import EXPORTS
 from annotation.protocols import PROTOCOLS
@@ -22,6 +20,8 @@ from datasets.readers import READERS
 from docs._reference import api, commands, formats, reports, settings, words
 from docs._reference.pages import navigation, pages
 from judging.params import PARAMS
+from tandem.labels.file import rows as label_rows
+from tandem.statistics import STATISTICS
 from tests.cast import ROOT
 
 OURS = ("analysis", "annotation", "audit", "datasets", "judging", "config")

@@ -18,15 +18,12 @@ from django.urls import resolve
 from pytest_django.live_server_helper import LiveServer
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
-from analysis.formats import FORMATS
 from analysis.management.commands import demo
 from annotation.campaign_setup.dry_run import FEWEST_QUERIES, Assumptions
 from annotation.imports.gold import EVERY
 from annotation.models import Campaign, LogInCount, Response, User, rater_of
 from annotation.people.login_limits import digest_of
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.schema import schema_of
 from config.apps import check_tls
 from config.env import VARIABLES
 from config.middleware import MAX_IDLE, MAX_SESSION
@@ -35,6 +32,9 @@ from datasets.api.hooks import HOURS
 from datasets.api.permissions import SCOPES
 from datasets.models import Batch
 from judging.models import JudgeRun
+from tandem.formats import FORMATS
+from tandem.labels.selection import ReportOptions
+from tandem.protocols.schema import schema_of
 from tests.annotation.protocol_cast import QUERY
 from tests.cast import ROOT
 from tests.docs.markdown import blocks, inline, read, written

@@ -10,10 +10,10 @@ import pytest
 from django.core.management.base import CommandError
 
 from annotation.models import Assignment, Campaign, Label, Rater, Response
-from annotation.protocols.base import Variable
 from judging import jury
 from judging.backends.base import Request
 from judging.jury import TIE, TOO_FEW, Vote, decide, decide_samples
+from tandem.protocols.base import Variable
 from tests.judging.cast import command, judge, run_scripted, yes
 
 YES_NO = Variable("answerable", "question", "?", ("yes", "no"), escapes=("invalid",))

@@ -11,7 +11,6 @@ import pytest
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from analysis.version import commit_in
 from annotation.models import Campaign
 from judging import manifest as manifests
 from judging.backends.base import Answer, Findings, Request
@@ -21,6 +20,7 @@ from judging.models import Judge, JudgeRun
 from judging.robustness.trials import ensure_trials
 from judging.runs import lifecycle
 from judging.runs.planning import TrialSample, plan_trial
+from tandem.version import commit_in
 from tests.judging.cast import command, judge, run_scripted, yes
 
 FACTS = {"version": "0.12.0", "max_model_len": 4096}

@@ -10,7 +10,6 @@ import pytest
 from django.core.management.base import CommandError
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
 from analysis.robustness.document import as_markdown
 from analysis.robustness.sheet import sheet
 from annotation.exports.bundles import card, manifest
@@ -21,6 +20,7 @@ from judging.backends.base import Facts, Request
 from judging.lanes import build_backend
 from judging.manifest import manifest_of
 from judging.models import Judge, JudgeCall, JudgeRun
+from tandem.labels.selection import ReportOptions
 from tests.cast import exported
 from tests.judging.cast import command
 from tests.page_cast import client_of

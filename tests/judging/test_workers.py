@@ -37,7 +37,7 @@ pytestmark = pytest.mark.processes
 LONG = 120.0  # seconds
 ASK_FOR_A_REPORT = """
 from analysis.campaigns.jobs import REPORT, question
-from analysis.data.selection import ReportOptions
+from tandem.labels.selection import ReportOptions
 from annotation.models import Campaign, User
 from datasets.jobs import ask
 admin = User.objects.create(username="root", role="admin")

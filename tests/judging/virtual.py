@@ -10,8 +10,6 @@ from typing import Any, Self, TypeVar
 
 from annotation.models import Assignment
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.base import ItemSpec
-from annotation.protocols.schema import Schema
 from judging.answers.results import Result
 from judging.backends.base import JSON, Answer, Facts, Findings, Message, RateError, Request
 from judging.costs import Budget
@@ -20,6 +18,8 @@ from judging.engine.limits import Limit
 from judging.engine.persistence import Writer
 from judging.prompts.request import Prepared
 from judging.retries import Patience
+from tandem.protocols.base import ItemSpec
+from tandem.protocols.schema import Schema
 
 SCHEMA = Schema(PROTOCOLS["report-coverage"], PROTOCOLS["report-coverage"].variables)
 T = TypeVar("T")

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 
 import tandem
-from analysis.data.selection import ReportOptions, UnknownOptionError
-from analysis.labels_file.reports import labels_report
-from datasets.rows import InputError
+from tandem.files.rows import InputError
+from tandem.labels.selection import ReportOptions, UnknownOptionError
+from tandem.labels_report import labels_report
 from tandem.statistics import alt_test, krippendorff_alpha, ppi_mean
 from tests.cast import ROOT
 from tests.program.labels import JUDGES, PEOPLE, file_of, rows
@@ -35,7 +35,7 @@ class Blocked:
 
 sys.meta_path.insert(0, Blocked())
 import tandem
-from analysis.crosscheck import process
+from tandem.crosscheck import process
 from tandem.program.main import main
 process.IS_ON = False
 rows = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
@@ -248,7 +248,7 @@ def test_measures_computed_alone_equal_the_scores_of_the_report(report: tandem.R
 
 
 def test_statistics_have_the_names_used_in_papers() -> None:
-    from analysis import statistics
+    from tandem import statistics
 
     assert krippendorff_alpha is statistics.krippendorff_alpha
     assert alt_test is statistics.alt_test

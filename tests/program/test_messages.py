@@ -12,7 +12,7 @@ import pytest
 from django.core.management.base import CommandError
 
 from annotation.models import User
-from datasets.verbs import BY_COMMAND, BY_WORDS, NOUNS
+from tandem.verbs import BY_COMMAND, BY_WORDS, NOUNS
 from tests.cast import ROOT, campaign_of, run
 
 APPS = ("datasets", "annotation", "judging", "analysis", "config", "audit")

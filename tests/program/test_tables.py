@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import tandem
-from datasets.rows import InputError
+from tandem.files.rows import InputError
 from tandem.program.main import main
 from tests.program.labels import rows
 from tests.table_forms import FORMS, in_form

@@ -15,11 +15,11 @@ import pytest
 from django.core.management import get_commands
 
 from annotation.models import Campaign
-from datasets.verbs import BY_WORDS, NOUNS, TREE
 from docs._reference.commands import ours
 from tandem.program.completion import tree
 from tandem.program.main import main, overview
 from tandem.program.site import parser_of
+from tandem.verbs import BY_WORDS, NOUNS, TREE
 from tests.cast import ROOT, campaign_of
 from tests.program.labels import file_of, rows
 

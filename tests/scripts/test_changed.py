@@ -14,7 +14,7 @@ FOR_ALL = ("tests/docs/test_architecture.py", "tests/test_layout.py")
 @pytest.mark.parametrize(
     ("path", "tests"),
     [
-        ("analysis/statistics/agreement.py", ["tests/statistics"]),
+        ("tandem/statistics/agreement.py", ["tests/statistics"]),
         ("annotation/people/leases.py", ["tests/annotation/people"]),
         ("tests/audit/test_events.py", []),  # the test was deleted
         ("tests/api/test_once.py", ["tests/api/test_once.py"]),

@@ -16,8 +16,6 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from analysis.evaluation.rendering import FORMATS as MEASURES_FORMATS
-from analysis.figures.files import available_kinds
-from analysis.formats import FORMATS
 from analysis.models import Draft, FrozenReport, StudyPart
 from annotation.answers.submission import submit
 from annotation.assignments.withdrawal import give_consent
@@ -29,6 +27,8 @@ from datasets.api_tokens import make_token
 from datasets.models import Batch, Query, TeamMember, Upload
 from judging.models import JudgeRun
 from judging.prompts.template import sha256_of
+from tandem.figures.files import available_kinds
+from tandem.formats import FORMATS
 from tests.page_cast import PASSWORD, answers, payload
 from tests.security.rules import ADMIN, ANNOTATOR, ANONYMOUS, RESEARCHER
 from tests.security.world import World, planted

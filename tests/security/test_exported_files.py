@@ -59,7 +59,7 @@ def test_every_csv_file_is_written_by_the_writer_that_defuses_formulas() -> None
         for path in (ROOT / app).rglob("*.py")
         if writing.search(path.read_text("utf-8"))
     ]
-    assert found == ["annotation/spreadsheet.py"]
+    assert found == ["tandem/files/spreadsheet.py"]
 
 
 def test_no_system_name_is_a_formula_in_a_system_ranking() -> None:

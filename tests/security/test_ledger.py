@@ -20,8 +20,6 @@ from django.http import HttpResponseBase
 from django.urls import reverse
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
-from analysis.formats.html import as_json
 from analysis.models import FrozenReport
 from annotation.answers.submission import submit
 from annotation.exposure import ledger
@@ -37,6 +35,8 @@ from annotation.models import (
 )
 from datasets.models import Job
 from judging.models import Judge, JudgeCall
+from tandem.formats.html import as_json
+from tandem.labels.selection import ReportOptions
 from tests.databases import rolling_back
 from tests.page_cast import payload
 from tests.security.example_requests import EXAMPLES, Builder

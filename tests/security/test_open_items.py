@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from analysis.formats import FORMATS
 from analysis.models import FrozenReport
 from annotation.answers.submission import submit
 from judging.models import JudgeCall, JudgeRun
+from tandem.formats import FORMATS
 from tests.api.cast import assert_error, script_of
 from tests.page_cast import Study, client_of, payload
 from tests.security.test_crawler import made, world  # noqa: F401 - fixtures

@@ -19,7 +19,7 @@ NOT_IMPORTED = ("migrations", "management", "__main__", "gunicorn")
 SEPARATED = {
     "datasets.text._WORD_BEFORE": "each ends with a full stop, which is not a letter",
     "annotation.views.protocol_pages.grounded_answer._MARKERS": "each starts with a comma",
-    "datasets.readers.tables._INDEX": "each starts with a full stop",
+    "tandem.files.tables._INDEX": "each starts with a full stop",
     "judging.parsers.sentences._MARK": "each starts with a comma or dash, in 60 characters",
     "judging.parsers.sentences._RAISED": "it is searched for in 60 characters",
     "judging.backends.transport._DURATION": "each ends with a unit, which is not a digit",

@@ -13,7 +13,6 @@ from django.utils import timezone
 
 from analysis.campaigns.jobs import question
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
 from analysis.drafts.store import begin
 from analysis.frozen.store import freeze
 from analysis.models import Draft, FrozenReport, StudyPart
@@ -29,6 +28,7 @@ from datasets.api_tokens import tokens_of
 from datasets.models import Batch, Job, JobAsker, Query, Question, Report, Team, Upload
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.preparation.status import campaign_for
+from tandem.labels.selection import ReportOptions
 from tests.api.cast import script_of
 from tests.page_cast import Study, make_study, payload, plant
 from tests.security.routes import Route

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.statistics import Estimate, Floats, Ints
+from tandem.statistics import Estimate, Floats, Ints
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data"
 

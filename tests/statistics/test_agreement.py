@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from statsmodels.stats import inter_rater
 
-from analysis.crosscheck.process import run_libraries
-from analysis.statistics import (
+from tandem.crosscheck.process import run_libraries
+from tandem.statistics import (
     cohen_kappa,
     confusion,
     counts_of,
@@ -20,7 +20,7 @@ from analysis.statistics import (
     randolph_kappa,
     unit_agreement,
 )
-from analysis.statistics.agreement import percent_agreement_pooled
+from tandem.statistics.agreement import percent_agreement_pooled
 from tests.extent import Extent
 from tests.statistics.cast import (
     FOUR_OBSERVERS,

@@ -4,7 +4,7 @@ and its interval covers the true change."""
 import numpy as np
 import pytest
 
-from analysis.statistics import agreement_change, agreement_estimates
+from tandem.statistics import agreement_change, agreement_estimates
 from tests.statistics.cast import number
 
 NAMES = ["percent", "fleiss_kappa", "krippendorff_alpha"]

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from analysis.statistics import (
+from tandem.statistics import (
     accuracy,
     balanced_accuracy,
     confusion,

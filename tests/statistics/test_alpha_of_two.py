@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from analysis.crosscheck.process import run_libraries
-from analysis.statistics import agreement_estimates, alpha_of_two, krippendorff_alpha
+from tandem.crosscheck.process import run_libraries
+from tandem.statistics import agreement_estimates, alpha_of_two, krippendorff_alpha
 from tests.statistics.cast import random_codes
 
 pytestmark = pytest.mark.every_case

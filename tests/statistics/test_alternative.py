@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from analysis.statistics import alt_test, epsilon_curve
-from analysis.statistics.alternative import benjamini_yekutieli, markov, p_below, queries_needed
+from tandem.statistics import alt_test, epsilon_curve
+from tandem.statistics.alternative import benjamini_yekutieli, markov, p_below, queries_needed
 from tests.statistics.cast import number
 
 pytestmark = pytest.mark.every_case

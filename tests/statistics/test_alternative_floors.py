@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics import (
+from benchmarks.replacing import JUDGES, simulated
+from tandem.statistics import (
     Answer,
     BalancedForm,
     Floor,
@@ -23,8 +24,7 @@ from analysis.statistics import (
     permuted,
     way_to_people,
 )
-from analysis.statistics.alternative_losses import Losses, p_behind, p_worse, passing
-from benchmarks.replacing import JUDGES, simulated
+from tandem.statistics.alternative_losses import Losses, p_behind, p_worse, passing
 
 pytestmark = pytest.mark.every_case
 

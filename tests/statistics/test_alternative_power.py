@@ -3,9 +3,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from analysis.statistics import PlainForm, accuracy_of, alt_test, alt_test_power
-from analysis.statistics.alternative_power import _Raters
 from benchmarks.replacing import simulated as replaced
+from tandem.statistics import PlainForm, accuracy_of, alt_test, alt_test_power
+from tandem.statistics.alternative_power import _Raters
 
 pytestmark = pytest.mark.every_case
 
@@ -83,11 +83,11 @@ def test_studies_are_simulated_in_batches_up_to_the_requested_number(monkeypatch
         shapes.append(losses.shape)
         return np.ones(len(losses), bool)
 
-    monkeypatch.setattr("analysis.statistics.alternative_power._passes", passes)
-    monkeypatch.setattr("analysis.statistics.alternative_power.AT_ONCE", 60)
+    monkeypatch.setattr("tandem.statistics.alternative_power._passes", passes)
+    monkeypatch.setattr("tandem.statistics.alternative_power.AT_ONCE", 60)
     assert alt_test_power(5, annotators=3, trials=7) == 1
     assert shapes == [(3, 5, 3), (3, 5, 3), (1, 5, 3)]
-    monkeypatch.setattr("analysis.statistics.alternative_power.AT_ONCE", 19)
+    monkeypatch.setattr("tandem.statistics.alternative_power.AT_ONCE", 19)
     shapes.clear()
     assert alt_test_power(5, annotators=3, trials=2) == 1
     assert shapes == [(1, 5, 3), (1, 5, 3)]

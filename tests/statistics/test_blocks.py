@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.statistics import (
+from tandem.statistics import (
     Bootstrap,
     Tally,
     agreement_estimates,
@@ -15,9 +15,9 @@ from analysis.statistics import (
     system_rank_correlation,
     unitising_alpha,
 )
-from analysis.statistics.alignment import majority, mean_absolute_error
-from analysis.statistics.arrays import t_quantile
-from analysis.statistics.spans import Span
+from tandem.statistics.alignment import majority, mean_absolute_error
+from tandem.statistics.arrays import t_quantile
+from tandem.statistics.spans import Span
 from tests.statistics.cast import number
 
 pytestmark = pytest.mark.every_case

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics import (
+from tandem.statistics import (
     MINIMUM_CLUSTERS,
     Resamples,
     cluster_weights,
@@ -52,7 +52,7 @@ def test_the_items_of_a_query_need_not_be_adjacent():
 
 @pytest.mark.parametrize(("block", "lengths"), [(700, [7] * 7 + [1]), (1, [1] * 50)])
 def test_the_blocks_concatenated_are_the_weights(monkeypatch, block, lengths):
-    monkeypatch.setattr("analysis.statistics.tally.BLOCK", block)
+    monkeypatch.setattr("tandem.statistics.tally.BLOCK", block)
     resamples = Resamples.draw(TWENTY, 50, 0)
     blocks = list(resamples.blocks())
     assert [len(b) for b in blocks] == lengths
@@ -91,7 +91,7 @@ def test_ten_queries_are_enough_for_an_interval():
 
 
 def test_weights_and_resamples_give_the_same_estimate(monkeypatch):
-    monkeypatch.setattr("analysis.statistics.tally.BLOCK", 3000)
+    monkeypatch.setattr("tandem.statistics.tally.BLOCK", 3000)
     values = np.random.default_rng(0).normal(size=100)
     drawn = Resamples.draw(TWENTY, 200, 3)
     whole = estimate(mean_of(values), drawn.weights(), TWENTY, 100, "mean")
@@ -169,7 +169,7 @@ def test_the_bootstrap_interval_covers_the_truth_nearly_as_often(queries, at_lea
 def test_weights_are_created_one_block_at_a_time(monkeypatch):
     drawn = Resamples.draw(np.arange(6) // 2, 7, 0)
     for block, sizes in ((18, [3, 3, 1]), (6, [1] * 7), (5, [1] * 7), (42, [7])):
-        monkeypatch.setattr("analysis.statistics.tally.BLOCK", block)
+        monkeypatch.setattr("tandem.statistics.tally.BLOCK", block)
         blocks = list(drawn.blocks())
         assert [len(each) for each in blocks] == sizes
         assert (np.concatenate(blocks) == drawn.weights()).all()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.statistics import (
+from tandem.statistics import (
     SHARE,
     difference_by_cluster,
     mean_by_cluster,

@@ -3,8 +3,8 @@ import re
 import numpy as np
 import pytest
 
-from analysis.statistics import calibration
-from analysis.statistics.curves import equal_count_bins
+from tandem.statistics import calibration
+from tandem.statistics.curves import equal_count_bins
 from tests.statistics.cast import number
 
 TWENTY = np.arange(400) // 20

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from analysis.statistics import category_calibration
+from tandem.statistics import category_calibration
 from tests.statistics.cast import number
 
 # Three categories, four units; people chose 0, 1, 2, 1.

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from analysis.statistics import Resamples, ceiling_estimates, cohen_kappa, confusion
+from tandem.statistics import Resamples, ceiling_estimates, cohen_kappa, confusion
 from tests.statistics.cast import random_codes
 
 pytestmark = pytest.mark.every_case

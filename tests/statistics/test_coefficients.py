@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from statsmodels.stats import inter_rater
 
-from analysis.statistics import (
+from tandem.statistics import (
     Resamples,
     accuracy,
     agreement_estimates,
@@ -236,7 +236,7 @@ def test_many_categories_give_the_same_figures_as_a_full_table(level, monkeypatc
     values = np.sort(rng.normal(size=90))
     drawn = Resamples.draw(QUERIES, 50, 1)
     sparse = agreement_estimates(labels, QUERIES, 90, level, values, draws=drawn)
-    monkeypatch.setattr("analysis.statistics.agreement.WIDE", 90)
+    monkeypatch.setattr("tandem.statistics.agreement.WIDE", 90)
     full = agreement_estimates(labels, QUERIES, 90, level, values, draws=drawn)
     for name, made in full.items():
         found = sparse[name]

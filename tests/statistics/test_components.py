@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from analysis.statistics import Components, Floats, Ints, decisions, variance_components
 from benchmarks.coverage import coverage_of_components
+from tandem.statistics import Components, Floats, Ints, decisions, variance_components
 
 MOST_OF_QUERY = 60
 

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
-from analysis.statistics import Resamples, Tally, correlation, correlation_estimates
-from analysis.statistics.correlation import distinct_points, pairs_of_clusters, tau_without_one
+from tandem.statistics import Resamples, Tally, correlation, correlation_estimates
+from tandem.statistics.correlation import distinct_points, pairs_of_clusters, tau_without_one
 from tests.statistics.cast import covers, number, width
 
 pytestmark = pytest.mark.every_case
@@ -138,7 +138,7 @@ def test_the_order_of_units_does_not_matter(order):
 
 
 def test_many_points_can_be_resampled_if_they_are_in_few_queries(monkeypatch):
-    monkeypatch.setattr("analysis.statistics.correlation.MAXIMUM_POINTS", 20)
+    monkeypatch.setattr("tandem.statistics.correlation.MAXIMUM_POINTS", 20)
     rng = np.random.default_rng(8)
     x = rng.normal(size=60)
     y = x + rng.normal(size=60)
@@ -152,7 +152,7 @@ def test_many_points_can_be_resampled_if_they_are_in_few_queries(monkeypatch):
     assert low(alone, 60) is None
     assert low(alone, 20) is not None
     assert low(alone, 21) is None
-    monkeypatch.setattr("analysis.statistics.correlation.MAXIMUM_IN_CLUSTERS", 60)
+    monkeypatch.setattr("tandem.statistics.correlation.MAXIMUM_IN_CLUSTERS", 60)
     assert low(fifteen, 60) is not None
-    monkeypatch.setattr("analysis.statistics.correlation.MAXIMUM_IN_CLUSTERS", 59)
+    monkeypatch.setattr("tandem.statistics.correlation.MAXIMUM_IN_CLUSTERS", 59)
     assert low(fifteen, 60) is None

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from analysis.statistics import confusion, counts_of, reason_undefined
+from tandem.statistics import confusion, counts_of, reason_undefined
 from tests.statistics.cast import random_codes, random_weights
 
 pytestmark = pytest.mark.every_case

@@ -4,7 +4,6 @@ more studies than a test has time for: `python -m benchmarks --only coverage`.""
 import numpy as np
 import pytest
 
-from analysis.statistics import mean_by_cluster
 from benchmarks.coverage import (
     ICCS,
     ITEMS,
@@ -16,6 +15,7 @@ from benchmarks.coverage import (
     lines,
     measure_coverage,
 )
+from tandem.statistics import mean_by_cluster
 from tests.statistics.cast import covers
 
 pytestmark = pytest.mark.every_case

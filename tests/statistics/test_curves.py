@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.statistics import average_precision, roc_auc, threshold_sweep
+from tandem.statistics import average_precision, roc_auc, threshold_sweep
 from tests.statistics.cast import covers, number
 
 pytestmark = pytest.mark.every_case
@@ -112,7 +112,7 @@ def test_merging_neighbouring_scores_hardly_changes_intervals(monkeypatch):
     people = rng.integers(0, 2, 1500)
     scores, queries = people + rng.normal(0, 1, 1500), np.arange(1500) % 50
     coarse = threshold_sweep(scores, people, queries, draws=200, bands=False)
-    monkeypatch.setattr("analysis.statistics.curves.MOST_LEVELS", 2000)
+    monkeypatch.setattr("tandem.statistics.curves.MOST_LEVELS", 2000)
     exact = threshold_sweep(scores, people, queries, draws=200, bands=False)
     for name in ("roc_auc", "average_precision"):
         ours, theirs = getattr(coarse, name), getattr(exact, name)

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from analysis.statistics import error_correlations
-from analysis.statistics.errors import NO_UNITS, NO_VARIATION, ONE
+from tandem.statistics import error_correlations
+from tandem.statistics.errors import NO_UNITS, NO_VARIATION, ONE
 from tests.statistics.cast import covers, interval, number
 
 YES, NO = 1, 0

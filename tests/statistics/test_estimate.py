@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from analysis.statistics.estimate import Estimate, defined, is_undefined, undefined
+from tandem.statistics.estimate import Estimate, defined, is_undefined, undefined
 
 pytestmark = pytest.mark.every_case
 

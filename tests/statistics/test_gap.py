@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from analysis.statistics import (
+from tandem.statistics import (
     Resamples,
     cohen_kappa,
     confusion,
@@ -14,7 +14,7 @@ from analysis.statistics import (
     majority,
     with_people_estimates,
 )
-from analysis.statistics.ceiling import NO_LARGE_PAIR, NO_UNIT
+from tandem.statistics.ceiling import NO_LARGE_PAIR, NO_UNIT
 from tests.statistics.cast import number, random_codes
 
 LEAST_SHARED = 30
@@ -106,7 +106,7 @@ class TestGap:
     def test_computing_a_few_pairs_at_a_time_gives_the_same_result(self, monkeypatch):
         codes = random_codes(4, units=60, raters=5)
         whole = gap_estimates(codes[:, 0], codes[:, 1:], QUERIES, 4, draws=50)
-        monkeypatch.setattr("analysis.statistics.pairwise.AT_ONCE", 1)
+        monkeypatch.setattr("tandem.statistics.pairwise.AT_ONCE", 1)
         assert gap_estimates(codes[:, 0], codes[:, 1:], QUERIES, 4, draws=50) == whole
 
     def test_the_order_of_people_changes_nothing(self):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.statistics import (
+from tandem.statistics import (
     Bootstrap,
     Resamples,
     Tally,
@@ -22,14 +22,14 @@ from analysis.statistics import (
     prediction_powered_ratio,
     threshold_sweep,
 )
-from analysis.statistics.coefficients import cells_of, pair_tally
-from analysis.statistics.informative import (
+from tandem.statistics.coefficients import cells_of, pair_tally
+from tandem.statistics.informative import (
     informative_among,
     informative_by_category,
     informative_of_each,
     informative_shares,
 )
-from analysis.statistics.spans import Span, token_alpha
+from tandem.statistics.spans import Span, token_alpha
 from tests.statistics.cast import interval
 
 pytestmark = pytest.mark.every_case

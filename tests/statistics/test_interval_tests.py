@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics import (
+from benchmarks.replacing import MARGIN, known_at, measure_family, simulated
+from tandem.statistics import (
     Estimate,
     gap_and_equivalence,
     gap_estimates,
@@ -15,7 +16,6 @@ from analysis.statistics import (
     is_equivalent,
     strictness,
 )
-from benchmarks.replacing import MARGIN, known_at, measure_family, simulated
 
 pytestmark = pytest.mark.every_case
 

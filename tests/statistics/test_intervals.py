@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics import (
+from tandem.statistics import (
     Bootstrap,
     Resamples,
     Tally,
@@ -11,7 +11,7 @@ from analysis.statistics import (
     expanded_level,
     percentile_interval,
 )
-from analysis.statistics.resampling import acceleration
+from tandem.statistics.resampling import acceleration
 from tests.statistics.cast import covers, interval
 
 pytestmark = pytest.mark.every_case

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics import (
+from tandem.statistics import (
     AltTest,
     Estimate,
     Plan,
@@ -36,12 +36,12 @@ from analysis.statistics import (
     undefined,
     wilcoxon_signed_rank,
 )
-from analysis.statistics.alternative import benjamini_yekutieli, p_below
-from analysis.statistics.arrays import pack, unique_integers
-from analysis.statistics.curves import equal_count_bins
-from analysis.statistics.ppi import linearise, tuning
-from analysis.statistics.resampling import acceleration, bca_interval, too_few
-from analysis.statistics.spans import (
+from tandem.statistics.alternative import benjamini_yekutieli, p_below
+from tandem.statistics.arrays import pack, unique_integers
+from tandem.statistics.curves import equal_count_bins
+from tandem.statistics.ppi import linearise, tuning
+from tandem.statistics.resampling import acceleration, bca_interval, too_few
+from tandem.statistics.spans import (
     Span,
     exact_f1,
     iou_f1,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.statistics import median_interval
+from tandem.statistics import median_interval
 
 
 def test_the_interval_of_six_values_is_their_range():

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
 
-from analysis.statistics import Floats, Ints, mixed_model
-from analysis.statistics.mixed_model import MixedModel, fit_mixed_model
+from tandem.statistics import Floats, Ints, mixed_model
+from tandem.statistics.mixed_model import MixedModel, fit_mixed_model
 
 Design = tuple[Floats, Ints, Floats, Mapping[str, Floats]]
 SOURCES = ("query", "query:system", "query:rater")

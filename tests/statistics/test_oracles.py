@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics import (
+from tandem.statistics import (
     alignment_estimates,
     calibration,
     cohen_kappa,
@@ -12,10 +12,10 @@ from analysis.statistics import (
     prediction_powered_mean,
     threshold_sweep,
 )
-from analysis.statistics import (
+from tandem.statistics import (
     confusion as table_of,
 )
-from analysis.statistics.ppi import tuning
+from tandem.statistics.ppi import tuning
 from tests.statistics.cast import interval, number, random_codes
 
 pytestmark = pytest.mark.every_case

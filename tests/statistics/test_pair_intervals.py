@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics import adjust_tests, compare_systems, holm, paired_t, wilcoxon_signed_rank
+from tandem.statistics import adjust_tests, compare_systems, holm, paired_t, wilcoxon_signed_rank
 from tests.statistics.cast import interval
 
 TWENTY = np.arange(20)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics import paired_t, sign_flip, wilcoxon_signed_rank
-from analysis.statistics.paired import signed_rank_below
+from tandem.statistics import paired_t, sign_flip, wilcoxon_signed_rank
+from tandem.statistics.paired import signed_rank_below
 
 pytestmark = pytest.mark.every_case
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.statistics import (
+from tandem.statistics import (
     Ints,
     cohen_kappa,
     confirm_far_off,
@@ -17,7 +17,7 @@ from analysis.statistics import (
     percent_with_others,
     tabulate_against,
 )
-from analysis.statistics.pairwise import NO_PAIR, _kappa, _percent
+from tandem.statistics.pairwise import NO_PAIR, _kappa, _percent
 from tests.statistics.cast import interval
 
 

@@ -8,12 +8,12 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-import analysis.measures
-import analysis.statistics
-from analysis.measures import MEASURES
-from analysis.measures.agreement import orderings
-from analysis.measures.base import Pooled, estimate
-from analysis.statistics import (
+import tandem.scores
+import tandem.statistics
+from tandem.scores import MEASURES
+from tandem.scores.agreement import orderings
+from tandem.scores.base import Pooled, estimate
+from tandem.statistics import (
     Span,
     accuracy,
     agreement_estimates,
@@ -34,8 +34,8 @@ from analysis.statistics import (
     threshold_sweep,
     unitising_alpha,
 )
-from analysis.statistics.curves import calibration
-from analysis.statistics.spans import token_alpha
+from tandem.statistics.curves import calibration
+from tandem.statistics.spans import token_alpha
 
 pytestmark = pytest.mark.every_case
 
@@ -60,7 +60,7 @@ EVERYWHERE = {
 
 def defaults():
     found = defaultdict(set)
-    for package in (analysis.statistics, analysis.measures):
+    for package in (tandem.statistics, tandem.scores):
         for each in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             module = import_module(each.name)
             for function in filter(inspect.isfunction, vars(module).values()):

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.statistics import Plan, mean_by_cluster, more_queries, more_raters
+from tandem.statistics import Plan, mean_by_cluster, more_queries, more_raters
 from tests.statistics.cast import width
 
 

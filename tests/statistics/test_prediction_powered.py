@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics import (
+from tandem.statistics import (
     effective_labels,
     fixed_collection_mean,
     people_only_mean,
     prediction_powered_mean,
 )
-from analysis.statistics.ppi import tuning
+from tandem.statistics.ppi import tuning
 from tests.statistics.cast import covers, number, width
 
 HUMAN = np.array([0.0, 0, 1, 1])

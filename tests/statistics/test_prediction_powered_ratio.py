@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from analysis.statistics import (
+from tandem.statistics import (
     effective_labels,
     effective_labels_of_ratio,
     fixed_collection_mean,

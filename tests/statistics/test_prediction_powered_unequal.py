@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from analysis.statistics import Estimate, people_only_mean, prediction_powered_mean_unequal
+from tandem.statistics import Estimate, people_only_mean, prediction_powered_mean_unequal
 
 
 def drawn(seed, queries=300, lenient=0.1):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from analysis.statistics import (
+from tandem.statistics import (
     Tally,
     agreement_estimates,
     cohen_kappa,

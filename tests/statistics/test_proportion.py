@@ -5,7 +5,7 @@ import math
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
-from analysis.statistics import clopper_pearson_interval, proportion, wilson_interval
+from tandem.statistics import clopper_pearson_interval, proportion, wilson_interval
 
 pytestmark = pytest.mark.every_case
 

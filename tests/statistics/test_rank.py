@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics import correlation, kendall, pearson, spearman
+from tandem.statistics import correlation, kendall, pearson, spearman
 from tests.statistics.cast import random_weights
 
 pytestmark = pytest.mark.every_case
@@ -116,7 +116,7 @@ def test_the_limit_of_kendalls_tau_counts_distinct_points_and_not_units():
 
 
 def test_kendalls_tau_takes_weights_up_to_the_limit_of_distinct_points(monkeypatch):
-    monkeypatch.setattr("analysis.statistics.correlation.MAXIMUM_POINTS", 4)
+    monkeypatch.setattr("tandem.statistics.correlation.MAXIMUM_POINTS", 4)
     x = np.array([1.0, 2, 3, 4, 4])
     assert kendall(x, x[::-1] * 0 + x, np.ones((1, 5))) == pytest.approx([1])
     with pytest.raises(ValueError, match="5 different points"):

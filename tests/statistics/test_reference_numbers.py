@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from analysis.statistics import (
+from tandem.statistics import (
     accuracy,
     alt_test,
     cohen_kappa,
@@ -29,7 +29,7 @@ from analysis.statistics import (
     unit_agreement,
     wilcoxon_signed_rank,
 )
-from analysis.statistics.agreement import percent_agreement_pooled
+from tandem.statistics.agreement import percent_agreement_pooled
 from tests.statistics.cast import (
     DATA,
     SETTINGS,

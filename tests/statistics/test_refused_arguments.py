@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.statistics import (
+from tandem.statistics import (
     alt_test,
     fixed_collection_mean,
     gwet_ac,

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-import analysis.statistics as library
-from analysis.statistics import STATISTICS
+import tandem.statistics as library
+from tandem.statistics import STATISTICS
 
 pytestmark = pytest.mark.every_case
 
@@ -69,4 +69,4 @@ def test_the_library_imports_neither_django_nor_another_app():
             for module in modules:
                 top = module.split(".")[0]
                 assert top not in {"django", "datasets", "annotation", "judging", "config"}, path
-                assert top != "analysis" or module.startswith("analysis.statistics"), path
+                assert top != "analysis" or module.startswith("tandem.statistics"), path

@@ -5,8 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from analysis.statistics import rouge_agreement, rouge_l
-from analysis.statistics.rouge import common_length, words
+from tandem.statistics import rouge_agreement, rouge_l
+from tandem.statistics.rouge import common_length, words
 
 pytestmark = pytest.mark.every_case
 

@@ -13,7 +13,7 @@ from scipy.spatial import distance
 from statsmodels.regression.linear_model import OLS
 from statsmodels.tools import eval_measures
 
-from analysis.statistics import (
+from tandem.statistics import (
     accuracy,
     alignment_estimates,
     balanced_accuracy,
@@ -31,7 +31,7 @@ from analysis.statistics import (
     specificity,
     threshold_sweep,
 )
-from analysis.statistics.ppi import tuning
+from tandem.statistics.ppi import tuning
 from tests.statistics.cast import interval, random_codes
 
 pytestmark = pytest.mark.every_case

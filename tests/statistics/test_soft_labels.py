@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.statistics import counts_of, dawid_skene, majority
+from tandem.statistics import counts_of, dawid_skene, majority
 from tests.statistics.cast import random_codes
 
 pytestmark = pytest.mark.every_case

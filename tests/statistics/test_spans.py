@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.statistics import (
+from tandem.statistics import (
     Span,
     agreement_estimates,
     character_f1,
@@ -13,7 +13,7 @@ from analysis.statistics import (
     span_agreement,
     token_codes,
 )
-from analysis.statistics.spans import SPAN_MEASURES, SpanPairs
+from tandem.statistics.spans import SPAN_MEASURES, SpanPairs
 
 pytestmark = pytest.mark.every_case
 

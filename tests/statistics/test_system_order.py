@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.statistics import (
+from tandem.statistics import (
     correlation,
     order_agreement,
     order_chance,

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from analysis.statistics import Resamples, compare_systems, holm, system_rank_correlation
-from analysis.statistics.paired import RankCorrelation, kendall_of_rows, spearman_of_rows
+from tandem.statistics import Resamples, compare_systems, holm, system_rank_correlation
+from tandem.statistics.paired import RankCorrelation, kendall_of_rows, spearman_of_rows
 from tests.statistics.cast import covers, number
 
 pytestmark = pytest.mark.every_case

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from analysis.statistics import Resamples, Tally, counts_of, kinds_of
-from analysis.statistics.arrays import quantiles, unique_integers
-from analysis.statistics.informative import informative_of_each
+from tandem.statistics import Resamples, Tally, counts_of, kinds_of
+from tandem.statistics.arrays import quantiles, unique_integers
+from tandem.statistics.informative import informative_of_each
 from tests.statistics.cast import random_codes
 
 QUERIES = np.repeat([7, 3, 5], 4)
@@ -66,7 +66,7 @@ def test_a_tally_counts_the_kinds_of_each_query():
 
 @pytest.mark.parametrize("block", [1, 30])
 def test_resampling_kinds_equals_resampling_units(monkeypatch, block):
-    monkeypatch.setattr("analysis.statistics.tally.BLOCK", block)
+    monkeypatch.setattr("tandem.statistics.tally.BLOCK", block)
     kinds = np.random.default_rng(0).integers(-1, 4, 12)
     resamples = Resamples.draw(QUERIES, 40, 9)
     of_units = resamples.weights() @ (kinds[:, None] == np.arange(4))
@@ -113,7 +113,7 @@ def test_sums_of_numbers_are_tallied_by_query():
 def test_a_dense_table_gives_the_same_as_a_sparse_one(monkeypatch):
     sums = np.random.default_rng(2).random((12, 6))
     filled = stacked(Tally.of_sums(sums, QUERIES).resampled(50, seed=3))
-    monkeypatch.setattr("analysis.statistics.tally.FILLED", 2.0)
+    monkeypatch.setattr("tandem.statistics.tally.FILLED", 2.0)
     sparse = stacked(Tally.of_sums(sums, QUERIES).resampled(50, seed=3))
     assert filled == pytest.approx(sparse)
 
@@ -137,7 +137,7 @@ def test_a_small_table_gives_exactly_the_numbers_of_a_sparse_one(monkeypatch, cl
     of_units = np.random.default_rng(4).integers(-1, kinds, 40)
     small = Tally.of(of_units, kinds, clusters)
     assert isinstance(small.cells, np.ndarray)
-    monkeypatch.setattr("analysis.statistics.tally.SMALL", 0)
+    monkeypatch.setattr("tandem.statistics.tally.SMALL", 0)
     large = Tally.of(of_units, kinds, clusters)
     assert not isinstance(large.cells, np.ndarray)
     assert read(small) == read(large)
@@ -162,7 +162,7 @@ def test_equal_seeds_give_equal_resamples_and_other_seeds_others():
 
 @pytest.mark.parametrize(("block", "sizes"), [(9, [3, 3, 1]), (6, [2, 2, 2, 1]), (2, [1] * 7)])
 def test_weights_are_created_one_block_at_a_time(monkeypatch, block, sizes):
-    monkeypatch.setattr("analysis.statistics.tally.BLOCK", block)
+    monkeypatch.setattr("tandem.statistics.tally.BLOCK", block)
     tally = Tally.of(np.array([0, 0, 1, 2, 1, 1, 1, -1, 2, 2, 2, 2]), 3, QUERIES)
     drawn = Resamples.draw(QUERIES, 7, 0)
     assert [len(each) for each in tally.resampled(7, 0)] == sizes
@@ -172,7 +172,7 @@ def test_weights_are_created_one_block_at_a_time(monkeypatch, block, sizes):
 
 
 def test_the_size_of_a_block_is_set_by_kinds_if_they_outnumber_queries(monkeypatch):
-    monkeypatch.setattr("analysis.statistics.tally.BLOCK", 10)
+    monkeypatch.setattr("tandem.statistics.tally.BLOCK", 10)
     tally = Tally.of(np.arange(12) % 5, 5, QUERIES)
     assert [len(each) for each in tally.resampled(5, 0)] == [2, 2, 1]
     assert [len(each) for each in tally.weigh(Resamples.draw(QUERIES, 5, 0))] == [2, 2, 1]
@@ -192,9 +192,9 @@ def test_a_table_is_dense_if_it_is_small_and_three_tenths_are_filled(monkeypatch
     assert filled._full is not None
     sparse = Tally.of(np.array([0, 0, 0, 0, 1, 2, 0, 1, 2, 0, 1, 2]), 10, QUERIES)
     assert sparse._full is None
-    monkeypatch.setattr("analysis.statistics.tally.MOST_FULL", 29)
+    monkeypatch.setattr("tandem.statistics.tally.MOST_FULL", 29)
     assert Tally.of(np.arange(12) % 3, 10, QUERIES)._full is None
-    monkeypatch.setattr("analysis.statistics.tally.MOST_FULL", 30)
+    monkeypatch.setattr("tandem.statistics.tally.MOST_FULL", 30)
     assert Tally.of(np.arange(12) % 3, 10, QUERIES)._full is not None
 
 
@@ -209,7 +209,7 @@ def test_numbers_far_apart_need_no_large_table():
 
 
 def test_rows_with_very_large_numbers_are_distinguished(monkeypatch):
-    monkeypatch.setattr("analysis.statistics.tally.MOST_CODES", 2**62)
+    monkeypatch.setattr("tandem.statistics.tally.MOST_CODES", 2**62)
     ends = np.array([[0] * 4, [2**31 - 1] * 4])
     between = np.column_stack([np.arange(20), np.arange(20)[::-1], np.full((20, 2), 7)])
     rows = np.concatenate([ends, between])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from analysis.statistics import (
+from tandem.statistics import (
     Bootstrap,
     Resamples,
     Tally,
@@ -20,7 +20,7 @@ from analysis.statistics import (
     randolph_kappa,
     two_way,
 )
-from analysis.statistics.two_way import (
+from tandem.statistics.two_way import (
     TwoWay,
     sample_kinds_and_raters,
     sample_raters,

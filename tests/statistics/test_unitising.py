@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from analysis.statistics import Span, unitising_alpha
+from tandem.statistics import Span, unitising_alpha
 from tests.statistics.cast import covers, number
 
 pytestmark = pytest.mark.every_case

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from analysis.attention.base import Action, Finding, count, join_words
 from analysis.attention.facts import Facts
-from analysis.document import rounded
-from analysis.types import JSON
 from annotation.exposure.ledger import FEWEST_UNITS
 from annotation.presentation import schema
+from tandem.document import rounded
+from tandem.types import JSON
 
 BEHIND = "batch_behind"
 

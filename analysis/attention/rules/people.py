@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from analysis.attention.base import Action, Finding, count, join_words
 from analysis.attention.facts import Facts
-from analysis.report.verdict import THIN
 from annotation.models import Campaign
 from annotation.presentation import schema
 from annotation.progress.flags import TITLES
+from tandem.sections.verdict import THIN
 
 FAR_OFF = "rater_far_off"
 

@@ -12,18 +12,18 @@ from django.core.management.base import CommandError
 
 from analysis.bench.document import as_markdown
 from analysis.bench.numbers import BenchError, bench
-from analysis.data.selection import ReportOptions
 from annotation.management.base import campaign_called, print_lines, write_whole
 from annotation.models import Campaign
 from datasets.console import FAULTS_FOUND
 from datasets.console import Command as BaseCommand
-from datasets.options import add_arguments as add_declared
-from datasets.options import check_bounds, options_of
 from judging.backends.base import SetupError
 from judging.estimate import estimate
 from judging.lanes import build_backend
 from judging.management.commands.run_judge import judge_called, us_dollars
 from judging.prompts.template import PromptError
+from tandem.labels.selection import ReportOptions
+from tandem.options import add_arguments as add_declared
+from tandem.options import check_bounds, options_of
 
 RESAMPLING = options_of(ReportOptions)[:2]
 

@@ -19,10 +19,10 @@ from analysis.disagreements.actions import (
 )
 from analysis.disagreements.listing import FILTER_HELP, UnitList
 from analysis.disagreements.votes import votes_of
-from analysis.document import count
 from annotation.management.base import campaign_called
 from annotation.presentation import schema
 from datasets.console import Command as BaseCommand
+from tandem.document import count
 
 
 class Command(BaseCommand):

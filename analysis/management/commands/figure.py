@@ -9,18 +9,18 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
 from analysis.evaluation.build import measures_report
 from analysis.evaluation.selection import MeasuresOptions
-from analysis.figures import FIGURES
-from analysis.figures.files import FILES, FigureError, Look, figure_file
-from analysis.measures.options import PRESETS
-from analysis.types import JSON
 from annotation.management.base import campaign_called, write_file
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
-from datasets.options import add_arguments as add_declared
-from datasets.options import options_of, values_of
+from tandem.figures import FIGURES
+from tandem.figures.files import FILES, FigureError, Look, figure_file
+from tandem.labels.selection import ReportOptions
+from tandem.options import add_arguments as add_declared
+from tandem.options import options_of, values_of
+from tandem.scores.options import PRESETS
+from tandem.types import JSON
 
 LOOK = options_of(Look)
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from analysis.data.selection import ReportOptions
 from analysis.models import Study
 from analysis.release.freeze import freeze
 from analysis.study import read_study
 from annotation.management.base import write_folder
 from audit.recording import record
 from datasets.console import Command as BaseCommand
+from tandem.labels.selection import ReportOptions
 
 
 class Command(BaseCommand):

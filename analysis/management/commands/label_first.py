@@ -9,12 +9,12 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.campaigns.cache import computed_report
-from analysis.data.selection import ReportOptions
 from analysis.results.label_first import chosen_items_of, list_of, sentences
 from annotation.campaign_setup.chosen_items import create_chosen
 from annotation.campaigns.design import DesignError
 from annotation.management.base import campaign_called
 from datasets.console import Command as BaseCommand
+from tandem.labels.selection import ReportOptions
 
 
 class Command(BaseCommand):

@@ -8,21 +8,21 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from analysis.data.selection import ReportOptions
 from analysis.evaluation.build import measures_report
 from analysis.evaluation.rendering import FORMATS, with_slices
 from analysis.evaluation.selection import MEASURES_OPTIONS, read_pairs
 from analysis.evaluation.trec import trec_archive
-from analysis.measures import ir_measures
-from analysis.measures.answers.refusals import refusal_list
-from analysis.measures.options import IR_MEASURES, PRESETS, Options
-from analysis.measures.tokenizer import tokenizer
-from analysis.types import JSON
 from annotation.management.base import campaign_called, print_lines, write_file, write_whole
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
-from datasets.options import add_arguments as add_declared
-from datasets.options import check_bounds
+from tandem.labels.selection import ReportOptions
+from tandem.options import add_arguments as add_declared
+from tandem.options import check_bounds
+from tandem.scores import ir_measures
+from tandem.scores.answers.refusals import refusal_list
+from tandem.scores.options import IR_MEASURES, PRESETS, Options
+from tandem.scores.tokenizer import tokenizer
+from tandem.types import JSON
 
 
 class Command(BaseCommand):

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from analysis.data.selection import ReportOptions
 from analysis.models import Study
 from analysis.papers import PAPERS
 from analysis.papers.build import paper_tables
@@ -16,8 +15,9 @@ from analysis.papers.rendering import FORMATS
 from annotation.management.base import print_lines, write_whole
 from datasets.console import Command as BaseCommand
 from datasets.console import unknown_name_error
-from datasets.options import add_arguments as add_declared
-from datasets.options import options_of
+from tandem.labels.selection import ReportOptions
+from tandem.options import add_arguments as add_declared
+from tandem.options import options_of
 
 RESAMPLING = options_of(ReportOptions)[:2]
 

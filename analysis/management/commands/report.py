@@ -8,7 +8,11 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from analysis.arguments import (
+from analysis.campaigns.frames import available_options, campaign_strata
+from analysis.campaigns.reports import campaign_report
+from annotation.management.base import campaign_called, print_lines, write_whole
+from datasets.console import Command as BaseCommand
+from tandem.arguments import (
     FOR_LABELS,
     OptionError,
     add_arguments,
@@ -16,18 +20,14 @@ from analysis.arguments import (
     read_options,
     scales_of,
 )
-from analysis.campaigns.frames import available_options, campaign_strata
-from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import (
+from tandem.formats import FORMATS
+from tandem.labels.file.frames import UnknownLevelError
+from tandem.labels.selection import (
     AvailableValues,
     ReportOptions,
     UnknownOptionError,
 )
-from analysis.formats import FORMATS
-from analysis.labels_file.frames import UnknownLevelError
-from analysis.labels_file.reports import labels_report
-from annotation.management.base import campaign_called, print_lines, write_whole
-from datasets.console import Command as BaseCommand
+from tandem.labels_report import labels_report
 
 
 class Command(BaseCommand):

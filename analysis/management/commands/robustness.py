@@ -10,14 +10,11 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from analysis.data.selection import ReportOptions
 from analysis.robustness.document import as_markdown
 from analysis.robustness.sheet import Resampling, sheet
 from annotation.management.base import campaign_called, print_lines, write_whole
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
-from datasets.options import add_arguments as add_declared
-from datasets.options import check_bounds, options_of
 from judging.backends.base import SetupError
 from judging.jury import voting_judges
 from judging.management.commands.run_judge import judge_called
@@ -29,6 +26,9 @@ from judging.robustness.trials import TrialError
 from judging.runs import ledger
 from judging.runs.planning import LEAST_UNITS, SHARE, UNCONSTRAINED_SHARE
 from judging.trial_runs import TrialSelection, estimates, plan_trials
+from tandem.labels.selection import ReportOptions
+from tandem.options import add_arguments as add_declared
+from tandem.options import check_bounds, options_of
 
 RESAMPLING = options_of(ReportOptions)[:2]
 """Seed and resamples; the seed has a meaning of its own here."""

@@ -11,13 +11,13 @@ from typing import Any
 from analysis.attention import Facts, facts_of, matters
 from analysis.attention.checks import check_campaign
 from analysis.campaigns.cache import computed_report
-from analysis.data.selection import ReportOptions
-from analysis.report.brief import brief_of
 from annotation.management.base import campaign_called
 from annotation.models import Campaign
 from annotation.registry import get_protocol
 from datasets.console import Command as BaseCommand
 from datasets.teams import describe_owner
+from tandem.labels.selection import ReportOptions
+from tandem.sections.brief import brief_of
 
 
 class Command(BaseCommand):

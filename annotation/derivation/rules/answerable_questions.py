@@ -10,8 +10,8 @@ from annotation.derivation.decisions import NO, YES, Cut, Decision
 from annotation.derivation.labels import LabelledUnit
 from annotation.models import Campaign
 from annotation.presentation import schema
-from datasets import rows
 from datasets.derivation import DerivationError
+from tandem.files import rows
 
 QUESTIONS = "questions"
 RATING, ANSWERABLE = "rating", "answerable"

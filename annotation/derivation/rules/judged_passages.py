@@ -8,7 +8,7 @@ from annotation.derivation.base import LabelWork, Rule
 from annotation.derivation.decisions import YES
 from annotation.derivation.labels import LabelledUnit
 from annotation.protocols.units import passage_key
-from datasets import rows
+from tandem.files import rows
 
 PASSAGES = "passages"
 

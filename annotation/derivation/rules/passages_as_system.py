@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from annotation.derivation.base import Rule, Work
-from datasets import rows
+from tandem.files import rows
 
 SYSTEM = "passage"
 

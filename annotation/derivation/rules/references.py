@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from annotation.derivation.answers import REFERENCES, AnswerWork, WrittenAnswer, sentences_of
 from annotation.derivation.base import Rule
-from datasets import rows
+from tandem.files import rows
 
 
 @dataclass(frozen=True)

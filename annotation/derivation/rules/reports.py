@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from annotation.derivation.answers import AnswerWork
 from annotation.derivation.base import Rule
-from datasets import rows
+from tandem.files import rows
 
 SYSTEM = "people"
 

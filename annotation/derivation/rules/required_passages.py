@@ -15,8 +15,8 @@ from annotation.derivation.base import Rule
 from annotation.derivation.decisions import YES
 from annotation.derivation.rules import answerable_questions
 from annotation.derivation.rules.answerable_questions import Cells, CellWork
-from datasets import rows
 from datasets.derivation import DerivationError
+from tandem.files import rows
 
 REQUIRED, ORACLE = "required", "oracle"
 Greedy = Literal["ranked", "stepwise"]

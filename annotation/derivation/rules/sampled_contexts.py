@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from annotation.campaigns.sampling import shuffled
 from annotation.derivation.base import Rule, Work
-from datasets import rows
 from datasets.derivation import DerivationError
+from tandem.files import rows
 
 MOST = 10_000
 

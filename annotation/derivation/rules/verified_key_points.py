@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from annotation.derivation.base import Job, LabelWork, Rule
 from annotation.derivation.decisions import NO, YES, one_of
 from annotation.derivation.labels import LabelledUnit
-from datasets import rows
 from datasets.derivation import DerivationError
+from tandem.files import rows
 
 CODES = ("agree", "neutral", "disagree")
 POINTS = "key points"

@@ -15,7 +15,7 @@ from typing import Literal
 from annotation.derivation.answers import people_responses
 from annotation.derivation.base import Job, Rule, Work
 from annotation.models import Response
-from datasets import rows
+from tandem.files import rows
 
 SYSTEM = "extraction"
 Extracted = Literal["key-points", "questions"]

@@ -11,7 +11,7 @@ from audit.models import Seal
 from audit.seals import count_unsealed, find_broken_seals, is_seal
 from datasets.console import FAULTS_FOUND
 from datasets.console import Command as BaseCommand
-from datasets.verbs import verb_of
+from tandem.verbs import verb_of
 
 
 class Command(BaseCommand):

@@ -18,7 +18,7 @@ from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand
 from datasets.console import add_team_option, team_option
 from datasets.models import Batch, Team
-from datasets.options import options_of
+from tandem.options import options_of
 
 
 class Command(BaseCommand):

@@ -21,7 +21,7 @@ from datasets.api_tokens import (
 )
 from datasets.console import Command as BaseCommand
 from datasets.models import Grant
-from datasets.verbs import verb_of
+from tandem.verbs import verb_of
 
 
 class Command(BaseCommand):

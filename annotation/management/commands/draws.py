@@ -15,9 +15,9 @@ from annotation.campaign_setup.replay import differences
 from annotation.campaigns.sampling import COLUMNS, sample_lines, summary
 from annotation.management.base import campaign_called, print_lines, write_whole
 from annotation.models import Campaign
-from annotation.spreadsheet import write_rows
 from datasets.console import FAULTS_FOUND
 from datasets.console import Command as BaseCommand
+from tandem.files.spreadsheet import write_rows
 
 MOST = 20
 

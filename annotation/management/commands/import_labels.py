@@ -11,7 +11,7 @@ from annotation.imports.importer import ImportReport, import_labels
 from annotation.imports.index import ImportOptions
 from annotation.management.base import campaign_called
 from datasets.console import Command as BaseCommand
-from datasets.options import add_arguments, options_of, values_of
+from tandem.options import add_arguments, options_of, values_of
 
 SHOWN = 20
 

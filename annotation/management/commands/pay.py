@@ -9,8 +9,8 @@ from typing import Any
 
 from annotation.management.base import campaign_called, print_lines
 from annotation.people.pay import COLUMNS, PayTable, Work, pay_table, work_line
-from annotation.spreadsheet import write_rows
 from datasets.console import Command as BaseCommand
+from tandem.files.spreadsheet import write_rows
 
 HEADINGS = ("person", "items", "median time", "active time", "pay", "pay per hour")
 Rows = Sequence[Sequence[str]]

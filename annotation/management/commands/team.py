@@ -15,9 +15,9 @@ from annotation.people import teams
 from annotation.people.teams import thing_named
 from datasets.console import Command as BaseCommand
 from datasets.models import Share, Team, TeamMember
-from datasets.similar import did_you_mean
 from datasets.teams import NotManagedError, TeamError, kinds, team_named, visible_teams
-from datasets.verbs import verb_of
+from tandem.similar import did_you_mean
+from tandem.verbs import verb_of
 
 USAGE = {
     "list": "",

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 
-from annotation.protocols import material
-from annotation.protocols.base import ItemSpec, Protocol, UnitSpec, Variable
 from annotation.protocols.units import report_texts
+from tandem.protocols import material
+from tandem.protocols.base import ItemSpec, Protocol, UnitSpec, Variable
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:

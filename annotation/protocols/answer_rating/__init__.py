@@ -7,8 +7,6 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from annotation.protocols import material
-from annotation.protocols.base import YES_NO, ItemSpec, Protocol, Variable, kinds_of
 from annotation.protocols.units import (
     dated_passages,
     passage_units,
@@ -18,6 +16,8 @@ from annotation.protocols.units import (
     report_units,
     sentence_units,
 )
+from tandem.protocols import material
+from tandem.protocols.base import YES_NO, ItemSpec, Protocol, Variable, kinds_of
 
 GRADES = {"1": "1 – no", "2": "2 – mostly no", "3": "3 – mostly yes", "4": "4 – yes"}
 WORDS = {"yes": "Yes", "no": "No"}

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from annotation.protocols import material
-from annotation.protocols.base import (
+from annotation.protocols.units import dated_passages, report_texts, sentence_units, source_units
+from tandem.protocols import material
+from tandem.protocols.base import (
     YES_NO,
     ItemSpec,
     Protocol,
@@ -19,7 +20,6 @@ from annotation.protocols.base import (
     WrittenText,
     kinds_of,
 )
-from annotation.protocols.units import dated_passages, report_texts, sentence_units, source_units
 
 WORDS = {"yes": "Yes", "no": "No"}
 DESCRIPTORS = {

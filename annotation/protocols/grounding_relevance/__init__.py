@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from annotation.protocols import material
-from annotation.protocols.base import YES_NO, ItemSpec, Protocol, Variable
 from annotation.protocols.units import USES, dated_passages, passage_units
+from tandem.protocols import material
+from tandem.protocols.base import YES_NO, ItemSpec, Protocol, Variable
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from annotation.protocols import material
-from annotation.protocols.base import YES_NO, Evidence, ItemSpec, Protocol, Text, Variable
 from annotation.protocols.units import key_point_units
+from tandem.protocols import material
+from tandem.protocols.base import YES_NO, Evidence, ItemSpec, Protocol, Text, Variable
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:

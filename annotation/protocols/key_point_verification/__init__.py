@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from annotation.protocols import material
-from annotation.protocols.base import (
+from annotation.protocols.units import dated_passages
+from tandem.protocols import material
+from tandem.protocols.base import (
     YES_NO,
     Evidence,
     ItemSpec,
@@ -22,7 +23,6 @@ from annotation.protocols.base import (
     UnitSpec,
     Variable,
 )
-from annotation.protocols.units import dated_passages
 
 HERE = Path(__file__).parent
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from annotation.protocols import material
-from annotation.protocols.base import (
+from annotation.protocols.units import first_words, passage_key
+from tandem.protocols import material
+from tandem.protocols.base import (
     YES_NO,
     ItemSpec,
     PointList,
@@ -22,7 +23,6 @@ from annotation.protocols.base import (
     Variable,
     kinds_of,
 )
-from annotation.protocols.units import first_words, passage_key
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from annotation.protocols import material
-from annotation.protocols.base import YES_NO, ItemSpec, Level, Protocol, UnitSpec, Variable
+from tandem.protocols import material
+from tandem.protocols.base import YES_NO, ItemSpec, Level, Protocol, UnitSpec, Variable
 
 HERE = Path(__file__).parent
 TOPICS = dict(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from annotation.protocols import material
-from annotation.protocols.base import (
+from tandem.protocols import material
+from tandem.protocols.base import (
     YES_NO,
     Evidence,
     ItemSpec,

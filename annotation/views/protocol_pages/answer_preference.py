@@ -14,8 +14,8 @@ from django.utils.translation import gettext, gettext_noop
 
 from annotation.item_context import Choice, Row, Sheet
 from annotation.models import Assignment
-from annotation.protocols.base import ItemSpec
 from annotation.views.protocol_pages.base import Page
+from tandem.protocols.base import ItemSpec
 
 SIDES = {"first": gettext_noop("Left"), "second": gettext_noop("Right")}
 CHOICE_NAMES = {

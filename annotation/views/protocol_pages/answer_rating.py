@@ -17,8 +17,8 @@ from annotation.item_context import AskedVariable, Piece, Row, Sheet
 from annotation.models import Assignment
 from annotation.presentation import asked_units
 from annotation.protocols.answer_rating import NEEDS_PASSAGES, NEEDS_REFERENCES
-from annotation.protocols.base import ItemSpec, Text, UnitSpec
 from annotation.views.protocol_pages.base import Page
+from tandem.protocols.base import ItemSpec, Text, UnitSpec
 
 GRADE = "appropriate"
 OF_PASSAGES = ("passage", "report-passage")

@@ -8,7 +8,7 @@ from typing import Any
 
 from annotation.item_context import Sheet
 from annotation.models import Assignment
-from annotation.protocols.base import ItemSpec
+from tandem.protocols.base import ItemSpec
 
 Facts = Callable[[Assignment, ItemSpec, Sheet], Mapping[str, Any]]
 

@@ -16,10 +16,10 @@ from annotation.item_context import Row, Sheet
 from annotation.models import Assignment
 from annotation.prerequisites.grounded_answer import first_answer
 from annotation.presentation import answers_as_reports, asked_units, schema, validates_answers
-from annotation.protocols.base import ItemSpec, Text, UnitSpec
-from annotation.protocols.validation import PASSAGE, passage_of
 from annotation.views.protocol_pages.base import Page
 from datasets.models import Grounding, Report
+from tandem.protocols.base import ItemSpec, Text, UnitSpec
+from tandem.protocols.validation import PASSAGE, passage_of
 
 _MARKERS = re.compile(r"\[(\d{1,4}(?:\s*,\s*\d{1,4})*)\]")
 _OF_PASSAGE = ("passage-sentence", "passage")

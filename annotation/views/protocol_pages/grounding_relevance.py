@@ -9,8 +9,8 @@ from typing import Any
 from annotation.campaigns.rendering import age_between, format_date
 from annotation.item_context import Row, Sheet
 from annotation.models import Assignment
-from annotation.protocols.base import ItemSpec, Text, name_units
 from annotation.views.protocol_pages.base import Page
+from tandem.protocols.base import ItemSpec, Text, name_units
 
 UNTITLED = "Passage"
 

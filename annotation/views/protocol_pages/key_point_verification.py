@@ -8,9 +8,9 @@ from typing import Any
 
 from annotation.item_context import Sheet
 from annotation.models import Assignment
-from annotation.protocols.base import ItemSpec, Text
 from annotation.views.protocol_pages.base import Page
 from datasets.text import find_quote
+from tandem.protocols.base import ItemSpec, Text
 
 
 @dataclass(frozen=True)

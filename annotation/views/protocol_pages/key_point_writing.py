@@ -10,8 +10,8 @@ from typing import Any
 
 from annotation.item_context import Sheet
 from annotation.models import Assignment
-from annotation.protocols.base import ItemSpec
 from annotation.views.protocol_pages.base import Page
+from tandem.protocols.base import ItemSpec
 
 
 def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, Any]:

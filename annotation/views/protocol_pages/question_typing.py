@@ -14,9 +14,9 @@ from annotation.item_context import AskedVariable, Choice, Sheet, with_button_wo
 from annotation.models import Assignment
 from annotation.presentation import schema
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.base import ItemSpec
-from annotation.protocols.schema import Schema
 from annotation.views.protocol_pages.base import Page
+from tandem.protocols.base import ItemSpec
+from tandem.protocols.schema import Schema
 
 _DEFINITION = re.compile(r"^- \*\*([^*]+)\*\*(?: \([^)]+\))?: (.+)$", re.MULTILINE)
 MAX_KEYS = 9

@@ -9,8 +9,8 @@ from annotation.assignments.context import nuggets_for
 from annotation.item_context import Sheet
 from annotation.models import Assignment
 from annotation.prerequisites.base import prerequisite_of
-from annotation.protocols.base import ItemSpec, name_units
 from annotation.views.protocol_pages.base import Page
+from tandem.protocols.base import ItemSpec, name_units
 
 
 def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, Any]:

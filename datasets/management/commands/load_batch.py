@@ -16,7 +16,7 @@ from datasets.lineage import count_lines
 from datasets.loading import LoadReport, load_batch
 from datasets.models import Batch
 from datasets.readers import READERS
-from datasets.verbs import verb_of
+from tandem.verbs import verb_of
 
 SHOWN = 20
 

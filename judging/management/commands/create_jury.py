@@ -10,9 +10,9 @@ from django.core.management.base import CommandError
 from annotation.management.base import campaign_called
 from annotation.models import Rater
 from datasets.console import Command as BaseCommand
-from datasets.similar import did_you_mean
-from datasets.verbs import verb_of
 from judging.jury import RULES, Jury, JuryError, convene, create_jury, jury_of_samples
+from tandem.similar import did_you_mean
+from tandem.verbs import verb_of
 
 
 class Command(BaseCommand):

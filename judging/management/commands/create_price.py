@@ -16,7 +16,6 @@ from datasets.console import Command as BaseCommand
 from datasets.console import add_team_option, team_option
 from datasets.models import Team
 from datasets.teams import there_are_several
-from datasets.verbs import verb_of
 from judging.list_prices import (
     LONGEST_MODEL,
     ListPrice,
@@ -26,6 +25,7 @@ from judging.list_prices import (
     read_prices,
 )
 from judging.models import Price
+from tandem.verbs import verb_of
 
 NEEDED = ("since", "prompt", "completion")
 

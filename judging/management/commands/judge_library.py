@@ -10,9 +10,9 @@ from django.core.management.base import CommandError
 from annotation.management.base import print_lines
 from annotation.protocols import PROTOCOLS
 from datasets.console import unknown_name_error
-from datasets.verbs import verb_of
 from judging import library
 from judging.management.commands.create_judge import Command as CreateJudge
+from tandem.verbs import verb_of
 
 ACTIONS = ("list", "show", "add")
 

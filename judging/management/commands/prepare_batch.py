@@ -9,10 +9,10 @@ from django.core.management.base import CommandError
 
 from annotation.campaigns.design import DesignError
 from annotation.registry import STEPS
-from datasets.verbs import verb_of
 from judging.management.base import account_called, batch_called
 from judging.management.commands.run_judge import Command as RunJudge
 from judging.preparation.status import campaign_for
+from tandem.verbs import verb_of
 
 
 class Command(RunJudge):

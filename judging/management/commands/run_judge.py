@@ -20,7 +20,6 @@ from annotation.management.base import campaign_called
 from annotation.models import Campaign
 from datasets.console import FAULTS_FOUND, unknown_name_error
 from datasets.console import Command as BaseCommand
-from datasets.verbs import verb_of
 from judging import lanes
 from judging.backends.base import Findings, SetupError
 from judging.batch_api import offline, results
@@ -33,6 +32,7 @@ from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.template import PromptError
 from judging.runs import ledger, lifecycle
 from judging.tasks import ring
+from tandem.verbs import verb_of
 
 PATIENCE_SECONDS = 30
 LOOK_SECONDS = 0.5

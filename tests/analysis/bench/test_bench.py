@@ -13,9 +13,9 @@ from django.test import Client
 
 from analysis.bench.document import as_markdown
 from analysis.bench.numbers import BenchError, bench
-from analysis.data.selection import ReportOptions
 from annotation.models import Campaign, User
 from judging.models import JudgeRun
+from tandem.labels.selection import ReportOptions
 from tests.cast import run, write_lines
 from tests.databases import rolled_back
 from tests.page_cast import client_of

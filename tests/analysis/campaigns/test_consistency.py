@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
-from analysis.formats.build import document
 from annotation.models import Campaign
+from tandem.formats.build import document
+from tandem.labels.selection import ReportOptions
 from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_command import EXAMPLE, label
 from tests.cast import write_lines

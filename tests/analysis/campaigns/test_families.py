@@ -10,9 +10,9 @@ from django.core.management.base import CommandError
 
 from analysis.bench.numbers import bench
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
-from analysis.formats import FORMATS
 from annotation.models import Campaign
+from tandem.formats import FORMATS
+from tandem.labels.selection import ReportOptions
 from tests.cast import exported, run, write_lines
 
 pytestmark = pytest.mark.django_db

@@ -11,8 +11,8 @@ from django.test import Client
 
 from analysis.campaigns import cache
 from analysis.campaigns.cache import computed_report
-from analysis.data.selection import ReportOptions
 from annotation.models import Assignment, Campaign
+from tandem.labels.selection import ReportOptions
 from tests.analysis.test_report_page import logged_in, more_labels
 
 pytestmark = pytest.mark.django_db

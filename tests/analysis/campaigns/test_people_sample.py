@@ -9,10 +9,10 @@ import pytest
 
 from analysis.campaigns.people_sample import people_sample
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
 from analysis.evaluation.stored import stored_sample
 from annotation.models import Assignment, Campaign, Rater
 from annotation.people.membership import exclude
+from tandem.labels.selection import ReportOptions
 from tests.cast import Line, campaign_of, load, run, write_lines
 
 QUERIES, UNITS = 40, ("a", "b")

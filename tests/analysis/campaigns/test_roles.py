@@ -9,10 +9,10 @@ import pytest
 
 from analysis.campaigns.contamination import contaminated_prompts
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
-from analysis.formats.methods import methods
 from annotation.models import Campaign
 from judging.models import Judge, JudgeRun
+from tandem.formats.methods import methods
+from tandem.labels.selection import ReportOptions
 from tests.cast import Line, campaign_of, load, run, write_lines
 
 QUERIES = 20

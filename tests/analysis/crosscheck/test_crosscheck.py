@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from analysis.campaigns.reports import campaign_report
-from analysis.crosscheck import process
-from analysis.data.selection import ReportOptions
 from analysis.frozen.store import UnequalError, freeze
-from analysis.labels_file.reports import labels_report
-from analysis.report import agreement
-from analysis.statistics import Level
 from annotation.models import Campaign, User
+from tandem.crosscheck import process
+from tandem.labels.selection import ReportOptions
+from tandem.labels_report import labels_report
+from tandem.sections import agreement
+from tandem.statistics import Level
 from tests.analysis.test_report_page import logged_in
 from tests.cast import write_lines
 
@@ -103,7 +103,7 @@ def test_a_figure_that_differs_from_the_library_is_named_with_both_values(
         found["fleiss_kappa"]["value"] += 1e-6
         return found
 
-    monkeypatch.setattr("analysis.report.build.agreement", wrong)
+    monkeypatch.setattr("tandem.sections.build.agreement", wrong)
     found = report(labels(tmp_path))
     (differs,) = found["check"]["differs"]
     assert differs["figure"] == "variables.nominal.agreement.fleiss_kappa"

@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.assisted import summary
-from analysis.data.frame import LabelFact, make_frame
-from analysis.data.selection import ReportOptions
-from analysis.formats import FORMATS
-from analysis.report.agreement import agreement
-from analysis.report.judges import judges
-from analysis.report.systems import scores
-from analysis.statistics import wilson_interval
 from annotation.answers.submission import submit
 from annotation.assignments.context import judge_answers_for
 from annotation.models import Assignment, Rater
 from annotation.presentation import present
+from tandem.formats import FORMATS
+from tandem.labels.assisted import summary
+from tandem.labels.frame import LabelFact, make_frame
+from tandem.labels.selection import ReportOptions
+from tandem.sections.agreement import agreement
+from tandem.sections.judges import judges
+from tandem.sections.systems import scores
+from tandem.statistics import wilson_interval
 from tests.analysis.cast import JUDGE, YES_NO, fact, frame_of, labelled_sample, sample_of, table
 from tests.analysis.conftest import run
 from tests.annotation.validating_cast import JUDGE as JUDY

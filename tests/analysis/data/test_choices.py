@@ -10,16 +10,16 @@ import pytest
 from django.core.management.base import CommandError
 from django.http import QueryDict
 
-from analysis.data.metadata import length_strata, meta_strata
-from analysis.data.selection import (
+from analysis.forms import ReportForm
+from annotation.models import Campaign
+from tandem.formats import FORMATS
+from tandem.labels.metadata import length_strata, meta_strata
+from tandem.labels.selection import (
     AvailableValues,
     ReportOptions,
     UnknownOptionError,
     available_values,
 )
-from analysis.formats import FORMATS
-from analysis.forms import ReportForm
-from annotation.models import Campaign
 from tests.analysis.cast import JUDGE, fact, table
 from tests.analysis.conftest import run
 from tests.analysis.test_report_page import logged_in

@@ -10,13 +10,13 @@ import pytest
 
 import tandem
 from analysis.campaigns.reports import campaign_report
-from analysis.data.frame import make_frame, selected_frame
-from analysis.data.labels import Inputs, LabelFact
-from analysis.data.selection import ALL_LABELS, ReportOptions
-from analysis.report.build import frame_report
 from annotation.answers.submission import submit
 from annotation.exposure import ledger
 from annotation.models import Assignment, Exposure, Response
+from tandem.labels.facts import Inputs, LabelFact
+from tandem.labels.frame import make_frame, selected_frame
+from tandem.labels.selection import ALL_LABELS, ReportOptions
+from tandem.sections.build import frame_report
 from tests.analysis.cast import YES_NO, table
 from tests.page_cast import make_study, payload
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.data.frame import Scale, make_frame
+from tandem.labels.frame import Scale, make_frame
 from tests.analysis.cast import JUDGE, fact, frame_of, table
 
 pytestmark = pytest.mark.postgresql

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from analysis.data.frame import without_garbage_collection
+from tandem.labels.frame import without_garbage_collection
 
 
 @pytest.fixture(autouse=True)

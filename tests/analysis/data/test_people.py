@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.data.frame import Scale
-from analysis.data.reference import reference
-from analysis.data.selection import ReportOptions
-from analysis.formats import FORMATS
-from analysis.formats.methods import methods
-from analysis.labels_file.reports import labels_report
-from analysis.report.judges import adjudicated, judges, settled_codes
+from tandem.formats import FORMATS
+from tandem.formats.methods import methods
+from tandem.labels.frame import Scale
+from tandem.labels.reference import reference
+from tandem.labels.selection import ReportOptions
+from tandem.labels_report import labels_report
+from tandem.sections.judges import adjudicated, judges, settled_codes
 from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
 from tests.cast import write_lines
 
@@ -82,7 +82,7 @@ def test_for_thresholds_the_mean_rating_must_reach_the_threshold() -> None:
 def test_bounds_for_missing_answers_cover_all_units() -> None:
     lost = fact("r0", "q0", JUDGE, None, "stars", missing="error")
     frame = rated({**PEOPLE, JUDGE: ".25345"}, lost)
-    from analysis.report.judges import bounds
+    from tandem.sections.judges import bounds
 
     column = frame.variables["stars"].columns("judge")[0]
     assert bounds(sample_of(frame, "stars"), column)["bounds"]["units"] == 6

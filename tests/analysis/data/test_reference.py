@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from analysis.data.frame import Scale, make_frame
-from analysis.data.labels import LabelFact
-from analysis.data.selection import ReportOptions
-from analysis.formats.methods import methods
-from analysis.labels_file.reports import labels_report
-from analysis.report.judges import references_of
+from tandem.formats.methods import methods
+from tandem.labels.facts import LabelFact
+from tandem.labels.frame import Scale, make_frame
+from tandem.labels.selection import ReportOptions
+from tandem.labels_report import labels_report
+from tandem.sections.judges import references_of
 from tests.cast import run, write_lines
 
 # Ten units: people agree on eight, tie on u8, and are two to one for yes on u9.

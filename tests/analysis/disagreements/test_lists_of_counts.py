@@ -12,12 +12,12 @@ from django.core.cache import caches
 from django.test import Client
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
 from analysis.disagreements.listing import UnitList
 from analysis.disagreements.votes import VoteTable, votes_of
-from analysis.document import UnitCount
-from analysis.formats.build import document
 from annotation.models import Campaign, Label, User
+from tandem.document import UnitCount
+from tandem.formats.build import document
+from tandem.labels.selection import ReportOptions
 from tests.analysis.campaigns.test_families import study
 from tests.cast import run, write_lines
 

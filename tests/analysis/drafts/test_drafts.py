@@ -20,13 +20,13 @@ from annotation.answers.submission import submit
 from annotation.answers.types import Circumstances
 from annotation.models import Assignment, Campaign, QuerySampling, Rater, Unit, User
 from annotation.presentation import present, schema, whole_guideline
-from annotation.protocols.base import name_units
 from audit.models import Event
 from judging import library
 from judging.backends.base import Request
 from judging.models import Judge
 from judging.robustness.drafts import DraftError
 from judging.robustness.effects import trials_in
+from tandem.protocols.base import name_units
 from tests.judging.cast import campaign_of, judge, run_scripted, yes
 from tests.once import once
 

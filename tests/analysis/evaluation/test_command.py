@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
-from analysis.measures.options import Options
+from tandem.scores.options import Options
 from tests.analysis.conftest import run
 from tests.cast import write_lines
-from tests.measures.cast import PASSAGES, QUESTIONS, RATED, WORDS
+from tests.scores.cast import PASSAGES, QUESTIONS, RATED, WORDS
 
 pytestmark = pytest.mark.django_db
 

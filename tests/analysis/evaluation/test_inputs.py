@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis.evaluation.inputs import Rows
-from datasets.rows import Passage, Query
+from tandem.files.rows import Passage, Query
 
 
 def query(name: str, *lengths: int, source: str | None = None) -> Query:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from analysis.evaluation.people_mean import mean_over_people
-from analysis.measures.base import JudgedValues, Pooled
 from annotation.models import Campaign
+from tandem.scores.base import JudgedValues, Pooled
 from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_powered import QUERIES, SYSTEMS, line
 from tests.cast import write_lines

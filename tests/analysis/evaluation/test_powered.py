@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.statistics import prediction_powered_mean
 from annotation.models import Campaign, QuerySampling
+from tandem.statistics import prediction_powered_mean
 from tests.analysis.conftest import run
 from tests.cast import write_lines
 

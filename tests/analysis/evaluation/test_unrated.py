@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from analysis.campaigns.frames import campaign_frame
-from analysis.data.selection import ReportOptions
 from analysis.evaluation.build import measures_report, named_measures
-from analysis.measures.options import PRESETS
 from annotation.models import Campaign, QuerySampling
 from datasets.material import batch_rows
+from tandem.labels.selection import ReportOptions
+from tandem.scores.options import PRESETS
 from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_command import label, value
 from tests.cast import write_lines

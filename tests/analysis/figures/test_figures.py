@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from analysis.document import Number
-from analysis.figures import FIGURES, Subject, subjects
-from analysis.figures.base import Notes, Scale
-from analysis.figures.files import available_kinds, csv_file, svg_file, vega_file
-from analysis.figures.svg import shorten, width_of, wrap
-from analysis.figures.vega import LONGEST
+from tandem.document import Number
+from tandem.figures import FIGURES, Subject, subjects
+from tandem.figures.base import Notes, Scale
+from tandem.figures.files import available_kinds, csv_file, svg_file, vega_file
+from tandem.figures.svg import shorten, width_of, wrap
+from tandem.figures.vega import LONGEST
 from tests.analysis.figure_cast import report_of
 from tests.analysis.figures.conftest import ODD
 from tests.analysis.hostile import HOSTILE
@@ -403,7 +403,7 @@ def made_fields(part: Any) -> Iterator[str]:
 def test_without_the_pdf_library_the_other_formats_are_offered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("analysis.figures.files.can_make_pdf", lambda: False)
+    monkeypatch.setattr("tandem.figures.files.can_make_pdf", lambda: False)
     assert [kind.suffix for kind in available_kinds()] == ["svg", "json", "csv"]
 
 

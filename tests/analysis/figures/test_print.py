@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from analysis.figures import FIGURES, subjects
-from analysis.figures.files import (
+from tandem.figures import FIGURES, subjects
+from tandem.figures.files import (
     PAPERS,
     TYPE,
     FigureError,
@@ -23,7 +23,7 @@ from analysis.figures.files import (
     figure_file,
     svg_file,
 )
-from analysis.figures.svg import file_style, width_of
+from tandem.figures.svg import file_style, width_of
 
 JSON = dict[str, Any]
 SVG = "{http://www.w3.org/2000/svg}"

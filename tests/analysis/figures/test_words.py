@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from analysis.document import UnitCount
-from analysis.figures.files import figure_file
-from analysis.formats.build import document
-from analysis.formats.markdown import as_markdown
-from analysis.report.words import replace_codes, words_of
 from annotation.protocols.report_coverage import PROTOCOL
-from annotation.protocols.schema import schema_of
+from tandem.document import UnitCount
+from tandem.figures.files import figure_file
+from tandem.formats.build import document
+from tandem.formats.markdown import as_markdown
+from tandem.protocols.schema import schema_of
+from tandem.sections.words import replace_codes, words_of
 
 JSON = dict[str, Any]
 WORDS = {"yes": "Relevant", "no": "Not relevant"}

@@ -16,9 +16,9 @@ import pytest
 from django.core.management.base import CommandError
 from markdown_it import MarkdownIt
 
-from analysis.document import DASH, Cell, Document, Number, RaterName, Table, count, rounded
-from analysis.formats import FORMATS
-from analysis.formats.build import document
+from tandem.document import DASH, Cell, Document, Number, RaterName, Table, count, rounded
+from tandem.formats import FORMATS
+from tandem.formats.build import document
 from tests.analysis.conftest import run
 from tests.analysis.hostile import HOSTILE, renamed
 

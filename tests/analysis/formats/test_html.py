@@ -7,11 +7,11 @@ from collections import Counter
 
 import pytest
 
-from analysis.document import Number, Table
-from analysis.figures import FIGURES, subjects
-from analysis.formats import FORMATS
-from analysis.formats.build import document
-from analysis.formats.html import as_html, cell_html, document_html, style, table_html
+from tandem.document import Number, Table
+from tandem.figures import FIGURES, subjects
+from tandem.formats import FORMATS
+from tandem.formats.build import document
+from tandem.formats.html import as_html, cell_html, document_html, style, table_html
 from tests.analysis.cast import JUDGE, table
 from tests.analysis.formats.test_formats import CAST, Tables
 from tests.analysis.hostile import HOSTILE, renamed

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.document import Cell, Number, Table
-from analysis.formats import FORMATS
-from analysis.formats.latex import MANY_FLOATS, split, tex
+from tandem.document import Cell, Number, Table
+from tandem.formats import FORMATS
+from tandem.formats.latex import MANY_FLOATS, split, tex
 from tests.analysis.formats.test_formats import CAST
 from tests.analysis.hostile import renamed
 from tests.patience import PATIENCE

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from analysis.data.selection import ReportOptions
-from analysis.document import DASH
-from analysis.formats import FORMATS
-from analysis.formats.citations import REFERENCES
-from analysis.formats.methods import methods, methods_section, references
-from analysis.formats.score_sections import _estimates
-from analysis.labels_file.reports import labels_report
-from analysis.version import COMMIT
 from docs._reference import example
+from tandem.document import DASH
+from tandem.formats import FORMATS
+from tandem.formats.citations import REFERENCES
+from tandem.formats.methods import methods, methods_section, references
+from tandem.formats.score_sections import _estimates
+from tandem.labels.selection import ReportOptions
+from tandem.labels_report import labels_report
+from tandem.version import COMMIT
 from tests.cast import write_lines
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from analysis.document import (
+from docs._reference.example import report
+from tandem.document import (
     UNIT,
     UNIT_HEAD,
     UNITS,
@@ -24,10 +25,9 @@ from analysis.document import (
     UnitCount,
     in_noun,
 )
-from analysis.formats import FORMATS
-from analysis.formats.build import document
-from analysis.formats.nouns import block_in_noun, slotted
-from docs._reference.example import report
+from tandem.formats import FORMATS
+from tandem.formats.build import document
+from tandem.formats.nouns import block_in_noun, slotted
 
 NOUN = ("key point", "key points")
 SLOTS = re.compile("[\ufdd0-\ufdd3]")

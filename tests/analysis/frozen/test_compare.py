@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from analysis.document import Number
 from analysis.frozen.compare import paired_sections
+from tandem.document import Number
 
 
 def report(values: dict[str, float], rater: str = "Ada") -> Any:

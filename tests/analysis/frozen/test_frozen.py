@@ -14,13 +14,13 @@ from django.db.models import ProtectedError
 from django.test import Client
 from django.utils import timezone
 
-from analysis.formats import FORMATS
-from analysis.formats.markdown import sections_as_markdown
 from analysis.frozen.compare import comparison_document, describe_change
 from analysis.models import FrozenReport
 from analysis.signals import NOBODY
 from annotation.models import Campaign, Consent, ConsentText, Label, Rater, User
 from annotation.people.membership import exclude, include
+from tandem.formats import FORMATS
+from tandem.formats.markdown import sections_as_markdown
 from tests.analysis.conftest import run
 from tests.analysis.test_report_page import logged_in, more_labels
 

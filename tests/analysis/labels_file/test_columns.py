@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.data.frame import Frame
-from analysis.data.selection import ReportOptions, UnknownOptionError
-from analysis.labels_file.frames import UnknownLevelError, _by_rows, file_frame
-from datasets.rows import InputError
+from tandem.files.rows import InputError
+from tandem.labels.file.frames import UnknownLevelError, _by_rows, file_frame
+from tandem.labels.frame import Frame
+from tandem.labels.selection import ReportOptions, UnknownOptionError
 from tests.cast import ROOT, write_lines
 
 Line = dict[str, Any]
@@ -85,7 +85,7 @@ def test_reading_by_columns_gives_the_frame_of_reading_by_rows(
 ) -> None:
     path = write_lines(tmp_path / "labels.jsonl", lines())
     by_rows, protocols = _by_rows([path], {"rating": "ordinal"}, CHOICES[what])
-    monkeypatch.setattr("analysis.labels_file.frames._by_rows", None)
+    monkeypatch.setattr("tandem.labels.file.frames._by_rows", None)
     by_columns, named = file_frame([path], {"rating": "ordinal"}, CHOICES[what])
     assert named == protocols
     same(by_columns, by_rows)
@@ -96,7 +96,7 @@ def test_both_ways_of_reading_agree_on_the_demonstrations_file(
 ) -> None:
     by_rows, protocols = _by_rows([DEMONSTRATION], {}, ReportOptions())
     assert protocols == {"report-coverage"}
-    monkeypatch.setattr("analysis.labels_file.frames._by_rows", None)
+    monkeypatch.setattr("tandem.labels.file.frames._by_rows", None)
     by_columns, named = file_frame([DEMONSTRATION], {}, ReportOptions())
     assert named == protocols
     same(by_columns, by_rows)

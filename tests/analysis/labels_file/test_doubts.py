@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tandem
-from datasets.rows import InputError
+from tandem.files.rows import InputError
 from tests.cast import write_lines
 
 JSON = dict[str, Any]

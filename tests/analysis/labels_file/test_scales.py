@@ -10,8 +10,8 @@ import pytest
 from django.core.management.base import CommandError
 
 import tandem
-from analysis.labels_file.scales import declared_scale
-from datasets.rows import InputError
+from tandem.files.rows import InputError
+from tandem.labels.file.scales import declared_scale
 from tandem.program.main import main
 from tests.analysis.conftest import run
 

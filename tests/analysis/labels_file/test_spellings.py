@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tandem
-from datasets.rows import InputError
+from tandem.files.rows import InputError
 
 HEAD = "item,unit,variable,rater,rater_kind,value\n"
 

@@ -13,7 +13,7 @@ from analysis.papers import clapnq, crux, garage, long2rag
 from analysis.papers.base import Column, Grid, percent, plain
 from analysis.papers.rendering import _table
 from analysis.papers.systems import cell_of, sliced
-from datasets.rows import Passage, Query, Ranking, Reference, Report
+from tandem.files.rows import Passage, Query, Ranking, Reference, Report
 from tests.analysis.cast import JUDGE, YES_NO, fact, frame_of, table
 
 OPTIONS = SimpleNamespace(resamples=20, seed=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis.papers.base import Cell
 from analysis.papers.clapnq import needed_by_two
-from datasets import rows
+from tandem.files import rows
 from tests.analysis.cast import fact, frame_of, table
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.measures.coverage import COV
 from analysis.papers import crux
 from analysis.papers.base import Cell
 from analysis.papers.coverage import Values
-from analysis.statistics import Floats
-from datasets.rows import Passage, Query, Question, Report
+from tandem.files.rows import Passage, Query, Question, Report
+from tandem.scores.coverage import COV
+from tandem.statistics import Floats
 from tests.analysis.cast import frame_of, table
 from tests.analysis.papers.test_cells import campaign, cell, material, reason, values
 

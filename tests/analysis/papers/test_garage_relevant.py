@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from analysis.data.selection import ReportOptions
 from analysis.models import Study
 from analysis.papers import garage
 from analysis.papers.base import Grid
 from analysis.papers.material import Material
 from analysis.study import apply, read_study
+from tandem.labels.selection import ReportOptions
 from tests.analysis.papers.test_cells import reason, values
 from tests.cast import write_lines
 from tests.databases import rolled_back

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.statistics import kendall, pearson, spearman
+from tandem.statistics import kendall, pearson, spearman
 from tests.analysis.conftest import PEOPLE
 from tests.analysis.kit import Kit
 from tests.analysis.places.base import JSON, gives, of_pairs, value, values

@@ -11,7 +11,6 @@ import pytest
 from django.core.management.base import CommandError
 
 from analysis.campaigns.frames import campaign_frame
-from analysis.data.frame import Frame
 from analysis.presets import PRESETS, files, long2rag
 from analysis.presets.crux import SIZE, sampled_context
 from analysis.study import read_study, status
@@ -19,6 +18,7 @@ from annotation.campaigns.sampling import shuffled
 from annotation.models import Allotment, Campaign, User
 from annotation.people.shares import share_statuses
 from judging.models import Judge
+from tandem.labels.frame import Frame
 from tests.cast import run
 
 ALL = pytest.mark.long

@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from analysis.release.names import published_text
 from analysis.study.file import parse_study
 from annotation.models import User, rater_of
-from datasets.rows import InputError
+from tandem.files.rows import InputError
 from tests.analysis.release.conftest import FREEZE, write_study
 from tests.analysis.study.conftest import STUDY
 from tests.cast import run

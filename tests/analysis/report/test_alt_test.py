@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.formats.judge_sections import sensitivity_tables
-from analysis.report.agreement import agreement
-from analysis.report.alt_test import sensitivity_and_power
-from analysis.report.judges import judges
+from tandem.formats.judge_sections import sensitivity_tables
+from tandem.sections.agreement import agreement
+from tandem.sections.alt_test import sensitivity_and_power
+from tandem.sections.judges import judges
 from tests.analysis.cast import JUDGE, frame_of, sample_of, table
 
 ADA = "yynn" * 20

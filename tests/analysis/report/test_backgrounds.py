@@ -9,14 +9,14 @@ import pytest
 from django.core.management import CommandError
 
 from analysis.campaigns.cache import computed_report
-from analysis.data.backgrounds import Question, halves, shown_groups
-from analysis.data.resampling import Sample
-from analysis.data.selection import ReportOptions
-from analysis.formats import FORMATS
-from analysis.report.backgrounds import backgrounds
 from annotation.campaigns.settings import CampaignSettings, change
 from annotation.models import Background, Rater
 from annotation.people.background import read_toml
+from tandem.formats import FORMATS
+from tandem.labels.backgrounds import Question, halves, shown_groups
+from tandem.labels.resampling import Sample
+from tandem.labels.selection import ReportOptions
+from tandem.sections.backgrounds import backgrounds
 from tests.analysis.cast import frame_of, table
 from tests.cast import run, write_lines
 from tests.page_cast import make_study

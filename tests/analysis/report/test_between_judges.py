@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.data.frame import Frame
-from analysis.document import in_noun
-from analysis.formats.between_judges import between_judges_blocks
-from analysis.report.between_judges import between_judges, entropies
+from tandem.document import in_noun
+from tandem.formats.between_judges import between_judges_blocks
+from tandem.labels.frame import Frame
+from tandem.sections.between_judges import between_judges, entropies
 from tests.analysis.cast import frame_of, sample_of, table
 
 JUDGES = ("one", "two", "three")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from analysis.report.agreement import agreement
-from analysis.report.judges import judges
-from analysis.report.systems import coverage, scores
+from tandem.sections.agreement import agreement
+from tandem.sections.judges import judges
+from tandem.sections.systems import coverage, scores
 from tests.analysis.cast import JUDGE, fact, frame_of, labelled_sample, sample_of, table
 
 

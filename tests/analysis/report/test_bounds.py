@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis.report.judges import bounds
+from tandem.sections.judges import bounds
 from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
 
 

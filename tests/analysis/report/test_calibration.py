@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from analysis.data.frame import LabelFact
-from analysis.data.labels import LabelKey, Scale
-from analysis.data.probabilities import CodeProbabilities, probabilities_of, with_probabilities
-from analysis.data.selection import ReportOptions
-from analysis.formats.markdown import as_markdown
-from analysis.labels_file.reports import labels_report
-from analysis.report.judges import judges
+from tandem.formats.markdown import as_markdown
+from tandem.labels.facts import LabelKey, Scale
+from tandem.labels.frame import LabelFact
+from tandem.labels.probabilities import CodeProbabilities, probabilities_of, with_probabilities
+from tandem.labels.selection import ReportOptions
+from tandem.labels_report import labels_report
+from tandem.sections.judges import judges
 from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
 
 

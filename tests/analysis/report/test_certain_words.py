@@ -7,9 +7,9 @@ import numpy.typing as npt
 import pytest
 
 import tandem
-from analysis.formats import FORMATS
-from analysis.report.replacement import replacement
-from analysis.types import JSON
+from tandem.formats import FORMATS
+from tandem.sections.replacement import replacement
+from tandem.types import JSON
 
 Labels = npt.NDArray[np.bool_]
 QUERIES, UNITS = 40, 10

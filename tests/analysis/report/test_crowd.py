@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from analysis.data.selection import ReportOptions
-from analysis.figures import agreement
-from analysis.figures.base import Subject
-from analysis.formats import FORMATS
-from analysis.formats.facts import facts
-from analysis.labels_file.reports import labels_report
+from tandem.figures import agreement
+from tandem.figures.base import Subject
+from tandem.formats import FORMATS
+from tandem.formats.facts import facts
+from tandem.labels.selection import ReportOptions
+from tandem.labels_report import labels_report
 from tests.cast import write_lines
 
 CROWD = 30

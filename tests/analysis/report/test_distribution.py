@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from analysis.report.agreement import distribution
-from analysis.report.systems import scores
+from tandem.sections.agreement import distribution
+from tandem.sections.systems import scores
 from tests.analysis.cast import JUDGE, fact, frame_of, table
 
 

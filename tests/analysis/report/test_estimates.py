@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.data.frame import Frame
-from analysis.data.people_sample import PeopleSample
-from analysis.report.systems import scores
-from analysis.statistics import fixed_collection_mean, prediction_powered_mean
+from tandem.labels.frame import Frame
+from tandem.labels.people_sample import PeopleSample
+from tandem.sections.systems import scores
+from tandem.statistics import fixed_collection_mean, prediction_powered_mean
 from tests.analysis.cast import JUDGE, frame_of, labelled_sample, table
 
 PEOPLE = "yyyn" * 6 + "yynn" * 6

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from analysis.data.frame import Families, Frame
-from analysis.data.labels import Scale
-from analysis.report.families import NO_FAMILY, NO_ORDER, own_family
+from tandem.labels.facts import Scale
+from tandem.labels.frame import Families, Frame
+from tandem.sections.families import NO_FAMILY, NO_ORDER, own_family
 from tests.analysis.cast import JUDGE, RATING, fact, frame_of, sample_of
 
 ITEMS = {"a": "llama", "b": "qwen"}

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from django.core.cache import caches
 
-from analysis.data.frame import Frame
-from analysis.data.labels import NO_TEXTS, FloorCodes
-from analysis.formats import FORMATS
-from analysis.formats.methods import methods
-from analysis.formats.people_sections import gap_tables, no_floor
-from analysis.report.agreement import agreement
-from analysis.report.judges import judges
-from analysis.report.warnings import warnings
 from annotation.models import Campaign
+from tandem.formats import FORMATS
+from tandem.formats.methods import methods
+from tandem.formats.people_sections import gap_tables, no_floor
+from tandem.labels.facts import NO_TEXTS, FloorCodes
+from tandem.labels.frame import Frame
+from tandem.sections.agreement import agreement
+from tandem.sections.judges import judges
+from tandem.sections.warnings import warnings
 from tests.analysis.cast import JUDGE, frame_of, sample_of, table
 from tests.analysis.conftest import CONTRACT, run
 

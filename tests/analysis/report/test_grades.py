@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from analysis.data.selection import ReportOptions
-from analysis.formats.markdown import as_markdown
-from analysis.labels_file.reports import labels_report
+from tandem.formats.markdown import as_markdown
+from tandem.labels.selection import ReportOptions
+from tandem.labels_report import labels_report
 
 GRADES = ("0", "1", "1", "2", "3", "3")
 PEOPLE = ("nn", "nn", "yn", "yy", "yy", "yy")

@@ -10,14 +10,6 @@ import numpy as np
 import pytest
 
 from analysis.campaigns.cache import computed_report
-from analysis.data.frame import Guideline
-from analysis.data.guidelines import UNKNOWN, with_guidelines
-from analysis.data.labels import LabelKey
-from analysis.data.resampling import Sample
-from analysis.data.selection import ReportOptions
-from analysis.formats import FORMATS
-from analysis.formats.build import document
-from analysis.report.guidelines import FEWEST, guidelines
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
@@ -26,6 +18,14 @@ from annotation.campaigns.settings import CampaignSettings, change
 from annotation.exposure.ledger import FEWEST_UNITS
 from annotation.models import Campaign, User, rater_of
 from datasets.models import Batch
+from tandem.formats import FORMATS
+from tandem.formats.build import document
+from tandem.labels.facts import LabelKey
+from tandem.labels.frame import Guideline
+from tandem.labels.guidelines import UNKNOWN, with_guidelines
+from tandem.labels.resampling import Sample
+from tandem.labels.selection import ReportOptions
+from tandem.sections.guidelines import FEWEST, guidelines
 from tests import cast
 from tests.analysis.cast import frame_of, table
 from tests.cast import run, write_lines

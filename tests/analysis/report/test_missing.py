@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from analysis.data.selection import ReportOptions
-from analysis.formats import FORMATS
-from analysis.formats.missing_tables import missing_blocks, missing_scores_blocks
-from analysis.labels_file.reports import labels_report
-from analysis.report.missing import missing_labels
+from tandem.formats import FORMATS
+from tandem.formats.missing_tables import missing_blocks, missing_scores_blocks
+from tandem.labels.selection import ReportOptions
+from tandem.labels_report import labels_report
+from tandem.sections.missing import missing_labels
 from tests.analysis.cast import JUDGE, fact, frame_of, table
 from tests.cast import write_lines
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.formats.sections import planning_blocks
-from analysis.report.agreement import agreement
-from analysis.report.judges import judges
-from analysis.report.planning import planning, systems_planning
-from analysis.report.systems import scores, scores_of_items
-from analysis.statistics import more_queries
+from tandem.formats.sections import planning_blocks
+from tandem.sections.agreement import agreement
+from tandem.sections.judges import judges
+from tandem.sections.planning import planning, systems_planning
+from tandem.sections.systems import scores, scores_of_items
+from tandem.statistics import more_queries
 from tests.analysis.cast import JUDGE, frame_of, sample_of, table
 
 PEOPLE = ("Ada", "Bram", "Chidi")

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.data.selection import ReportOptions
-from analysis.labels_file.reports import labels_report
-from analysis.statistics import Estimate, correlation_estimates
+from tandem.labels.selection import ReportOptions
+from tandem.labels_report import labels_report
+from tandem.statistics import Estimate, correlation_estimates
 from tests.cast import write_lines
 
 JSON = dict[str, Any]

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from analysis.data.labels import LabelKey
-from analysis.data.readings import reading_steps_of, with_readings
-from analysis.data.selection import ReportOptions
-from analysis.formats.markdown import as_markdown
-from analysis.labels_file.frames import file_frame
-from analysis.labels_file.reports import labels_report
+from tandem.formats.markdown import as_markdown
+from tandem.labels.facts import LabelKey
+from tandem.labels.file.frames import file_frame
+from tandem.labels.readings import reading_steps_of, with_readings
+from tandem.labels.selection import ReportOptions
+from tandem.labels_report import labels_report
 
 STEPS = ("", "fence", "", "thinking+fence", "", "prose")
 

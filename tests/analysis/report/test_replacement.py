@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import tandem
-from analysis.formats import FORMATS
-from analysis.formats.methods import methods
-from analysis.measures.base import percent
-from analysis.report.replacement import replacement
-from analysis.types import JSON
 from benchmarks.replacing import JUDGES, simulated
+from tandem.formats import FORMATS
+from tandem.formats.methods import methods
+from tandem.scores.base import percent
+from tandem.sections.replacement import replacement
+from tandem.types import JSON
 from tests.analysis.conftest import run
 
 QUERIES, PREVALENCE, ITEMS = 40, 0.2, 10

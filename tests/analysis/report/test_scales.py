@@ -9,13 +9,13 @@ import pytest
 from statsmodels.stats.inter_rater import cohens_kappa
 
 import tandem
-from analysis.crosscheck import process
-from analysis.data.frame import Scale, make_frame
-from analysis.formats.methods import methods
-from analysis.formats.people_sections import scales
-from analysis.report.agreement import agreement, scale_used
-from analysis.report.judges import judges
-from analysis.statistics import Level
+from tandem.crosscheck import process
+from tandem.formats.methods import methods
+from tandem.formats.people_sections import scales
+from tandem.labels.frame import Scale, make_frame
+from tandem.sections.agreement import agreement, scale_used
+from tandem.sections.judges import judges
+from tandem.statistics import Level
 from tests.analysis.cast import JUDGE, fact, sample_of
 
 JSON = dict[str, Any]

@@ -16,16 +16,16 @@ from django.test import Client
 from scipy import stats
 
 import tandem
-from analysis.data.people_sample import PeopleSample
-from analysis.data.selection import ReportOptions
-from analysis.formats import FORMATS
-from analysis.formats.score_sections import score_blocks
-from analysis.labels_file.frames import file_frame
-from analysis.report.build import frame_report
-from analysis.report.score_sentences import order_in_words
-from analysis.statistics import holm
-from analysis.types import JSON
 from annotation.models import Campaign, User
+from tandem.formats import FORMATS
+from tandem.formats.score_sections import score_blocks
+from tandem.labels.file.frames import file_frame
+from tandem.labels.people_sample import PeopleSample
+from tandem.labels.selection import ReportOptions
+from tandem.sections.build import frame_report
+from tandem.sections.score_sentences import order_in_words
+from tandem.statistics import holm
+from tandem.types import JSON
 from tests.analysis import order_cast
 from tests.analysis.order_cast import JUDGE, PEOPLE, Study, study
 from tests.cast import campaign_of, load, run, write_lines

@@ -11,9 +11,9 @@ import pytest
 from django.core.management.base import CommandError
 from django.http import QueryDict
 
-from analysis.data.selection import AvailableValues
-from analysis.formats.methods import methods
 from analysis.forms import ReportForm
+from tandem.formats.methods import methods
+from tandem.labels.selection import AvailableValues
 from tests.cast import run, write_lines
 
 JSON = dict[str, Any]

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.data.labels import FloorCodes, Scale
-from analysis.data.selection import ReportOptions
-from analysis.data.splits import STRATUM
-from analysis.formats.build import document
-from analysis.formats.score_sections import score_blocks
-from analysis.report.brief import brief_of
-from analysis.report.build import agreement_of_variables, frame_report
-from analysis.report.verdict import _compared
-from analysis.statistics import interval_p_value
-from analysis.types import JSON
+from tandem.formats.build import document
+from tandem.formats.score_sections import score_blocks
+from tandem.labels.facts import FloorCodes, Scale
+from tandem.labels.selection import ReportOptions
+from tandem.labels.splits import STRATUM
+from tandem.sections.brief import brief_of
+from tandem.sections.build import agreement_of_variables, frame_report
+from tandem.sections.verdict import _compared
+from tandem.statistics import interval_p_value
+from tandem.types import JSON
 from tests.analysis.cast import JUDGE, RATING, fact, frame_of, table
 
 HEAD: JSON = {"campaign": "c", "protocol": "p", "batch": "b", "hints": []}

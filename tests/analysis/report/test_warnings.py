@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 
 from analysis.campaigns.contamination import contaminated_prompts
-from analysis.data.frame import LabelFact
-from analysis.data.labels import Evidence, EvidenceSpan, LabelKey
-from analysis.data.selection import ReportOptions
-from analysis.formats import FORMATS
-from analysis.labels_file.reports import labels_report
-from analysis.report.agreement import agreement
-from analysis.report.judges import judges
-from analysis.report.warnings import warnings
 from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Item, Rater, Response
 from datasets.models import Batch, Report
 from judging.models import Judge, JudgeRun
+from tandem.formats import FORMATS
+from tandem.labels.facts import Evidence, EvidenceSpan, LabelKey
+from tandem.labels.frame import LabelFact
+from tandem.labels.selection import ReportOptions
+from tandem.labels_report import labels_report
+from tandem.sections.agreement import agreement
+from tandem.sections.judges import judges
+from tandem.sections.warnings import warnings
 from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
 from tests.page_cast import TEXT, Study, make_study, payload
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
 from analysis.robustness.document import as_markdown
 from analysis.robustness.sheet import sheet
 from annotation.models import Campaign
 from judging import library
 from judging.backends.base import Request
 from judging.models import Judge
+from tandem.labels.selection import ReportOptions
 from tests.judging.cast import campaign_of, judge, run_scripted
 
 pytestmark = pytest.mark.django_db

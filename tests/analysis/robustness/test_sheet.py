@@ -12,17 +12,17 @@ from django.core.management.base import CommandError
 from django.test import Client
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
 from analysis.robustness.document import as_markdown
 from analysis.robustness.sheet import Samples, compare_pair, sheet
-from analysis.statistics import wilson_interval
 from annotation.models import Assignment, Campaign, Label, Rater, User
 from annotation.progress.counts import with_counts
-from annotation.protocols.base import Variable
 from judging.backends.base import Request
 from judging.robustness.effects import ComparedLabel, LabelKey, Pair, pairs
 from judging.robustness.trials import ensure_trials
 from judging.runs.planning import TrialSample, plan_trial
+from tandem.labels.selection import ReportOptions
+from tandem.protocols.base import Variable
+from tandem.statistics import wilson_interval
 from tests.api.cast import script_of
 from tests.judging.answers.test_label_mass import LOW, scoring
 from tests.judging.cast import campaign_of, command, judge, run_scripted, yes

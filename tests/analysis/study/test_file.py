@@ -9,7 +9,7 @@ import pytest
 
 from analysis.study import read_study
 from annotation.campaigns.design import design_of
-from datasets.rows import InputError
+from tandem.files.rows import InputError
 from tests.analysis.study.conftest import STUDY
 
 Rewrite = Callable[..., Path]

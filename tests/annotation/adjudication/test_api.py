@@ -12,7 +12,7 @@ from annotation.answers.submission import submit
 from annotation.models import Assignment, Decision, Label, Rater, Span, User
 from annotation.people.membership import add_member
 from annotation.presentation import present, schema
-from annotation.protocols.base import name_units
+from tandem.protocols.base import name_units
 from tests.annotation.adjudication.cast import REASON, SHALOM, Dispute, decided, make_dispute, one
 from tests.api.cast import Script, assert_error, script_of
 from tests.blind_cast import SECRET, blind_study

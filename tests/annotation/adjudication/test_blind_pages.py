@@ -13,7 +13,7 @@ from annotation.answers.submission import submit
 from annotation.models import Assignment, Decision, Rater, Unit, User
 from annotation.people.membership import add_member
 from annotation.presentation import present, schema
-from annotation.protocols.base import name_units
+from tandem.protocols.base import name_units
 from tests.annotation.adjudication.cast import REASON
 from tests.annotation.adjudication.test_pages import opinions_on
 from tests.blind_cast import SECRET, TEXTS, blind_study

@@ -36,9 +36,9 @@ from annotation.people.membership import (
     readable,
     workable,
 )
-from annotation.protocols.validation import RefusedError
 from audit.models import Event
 from datasets.models import Batch
+from tandem.protocols.validation import RefusedError
 from tests.annotation.adjudication.cast import (
     BOAT,
     REASON,

@@ -15,8 +15,8 @@ from django.http import QueryDict
 
 from annotation.answers.payloads import from_api, from_form
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.schema import EVIDENCE_KEY
-from annotation.protocols.validation import Entry, RefusedError, check
+from tandem.protocols.schema import EVIDENCE_KEY
+from tandem.protocols.validation import Entry, RefusedError, check
 from tests.annotation.door_cast import (
     CASES,
     EACH_CASE,

@@ -34,8 +34,8 @@ from annotation.answers.types import (
 from annotation.exposure.detection import Evidence
 from annotation.models import Assignment, Item, Response, Span
 from annotation.presentation import schema
-from annotation.protocols.validation import Problem, RefusedError
-from datasets.messages import Message
+from tandem.messages import Message
+from tandem.protocols.validation import Problem, RefusedError
 from tests.annotation.prerequisites.test_options import campaign
 
 OWN, OTHER = uuid.UUID(int=1), uuid.UUID(int=2)

@@ -19,9 +19,9 @@ from annotation.answers.evidence import (
     locate_rationale,
     remarks,
 )
-from annotation.protocols.base import ItemSpec, Text, UnitSpec
-from annotation.protocols.points import Point, Quote
-from annotation.protocols.validation import Entry, Prose, RefusedError
+from tandem.protocols.base import ItemSpec, Text, UnitSpec
+from tandem.protocols.points import Point, Quote
+from tandem.protocols.validation import Entry, Prose, RefusedError
 
 BRIDGE = "The bridge opened. It opened in 1901 by hand."
 RIVER = "The river is wide. It opened in the south."

@@ -9,8 +9,8 @@ import pytest
 from django.http import QueryDict
 
 from annotation.answers.payloads import from_api, from_form
-from annotation.protocols.base import Payload
-from annotation.protocols.validation import RefusedError
+from tandem.protocols.base import Payload
+from tandem.protocols.validation import RefusedError
 from tests.annotation.door_cast import CASES
 
 COVERAGE = CASES[0]

@@ -18,7 +18,7 @@ from annotation.answers.submission import (
     submit,
 )
 from annotation.models import Assignment, Campaign, Draft, Label, Rater, Response, Span
-from annotation.protocols.validation import Channel, RefusedError
+from tandem.protocols.validation import Channel, RefusedError
 from tests.annotation.answering import good_answer, person
 from tests.cast import FULL, ROOT, campaign_of, exported
 

@@ -22,8 +22,8 @@ from annotation.answers.submission import (
 )
 from annotation.models import Assignment, Campaign, Draft, Label, Response, Span
 from annotation.presentation import present, schema
-from annotation.protocols.validation import RefusedError
 from audit.models import Event
+from tandem.protocols.validation import RefusedError
 from tests.annotation.answering import good_answer, person
 from tests.cast import campaign_of
 

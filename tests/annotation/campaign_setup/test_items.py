@@ -15,11 +15,11 @@ import pytest
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design, DesignError
 from annotation.models import Campaign, Item, Unit, UnitSampling
-from annotation.protocols.base import ItemSpec, Variable
-from annotation.protocols.material import Query
 from annotation.registry import DECLARED
 from datasets.models import Batch
 from datasets.text import number_of_words
+from tandem.protocols.base import ItemSpec, Variable
+from tandem.protocols.material import Query
 from tests.cast import BATCH, FIRST, SECOND, load
 
 

@@ -23,8 +23,8 @@ from annotation.campaigns.sampling import (
     shuffle_units,
     shuffled,
 )
-from annotation.protocols.base import UnitSpec
 from annotation.registry import DECLARED
+from tandem.protocols.base import UnitSpec
 
 KEYS = [f"k{n}" for n in range(10)]
 ALL: Any = SimpleNamespace(sampled=False)

@@ -8,7 +8,7 @@ from typing import Any
 
 from datasets.material import batch_rows
 from datasets.models import Batch
-from datasets.rows import Query
+from tandem.files.rows import Query
 from tests.cast import campaign_of, load, run, write_lines
 
 Line = dict[str, Any]

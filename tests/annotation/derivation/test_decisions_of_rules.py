@@ -19,9 +19,9 @@ from annotation.derivation.rules.typed_queries import TypedQueries, read_gate
 from annotation.derivation.rules.verified_key_points import VerifiedKeyPoints
 from annotation.derivation.rules.written_key_points import WrittenKeyPoints
 from annotation.models import Campaign
-from datasets import rows
 from datasets.derivation import DerivationError, NotDecidedError
 from datasets.models import Batch
+from tandem.files import rows
 
 MOST_NAMED = 5
 

@@ -11,12 +11,12 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.campaigns.cache import computed_report
-from analysis.data.selection import ReportOptions
 from annotation.derivation.jobs import carry_out, question
 from annotation.derivation.service import DerivationRequest, check_campaigns
 from annotation.models import Campaign, User
 from datasets.derivation import DerivationError
 from datasets.models import Batch
+from tandem.labels.selection import ReportOptions
 from tests.annotation.derivation.cast import batch, campaign, derive, label
 from tests.api.cast import script_of
 from tests.cast import run

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.measures.contexts import required_subset
-from analysis.measures.ratings import Answers
 from annotation.derivation.rules.required_passages import choose_passages
+from tandem.scores.contexts import required_subset
+from tandem.scores.ratings import Answers
 
 
 def test_the_papers_method_goes_down_the_ranking_and_the_stepwise_one_needs_fewer_passages() -> (

@@ -11,9 +11,9 @@ from django.core.management.base import CommandError
 from annotation.derivation.answers import WrittenAnswer, merge_answers, read_answer, sentences_of
 from annotation.models import Assignment, Campaign, Exclusion, Rater, Response
 from annotation.presentation import present
-from datasets import rows
 from datasets.lineage import lineage_of
 from datasets.models import Batch, LeftOut
+from tandem.files import rows
 from tests.annotation.derivation.cast import batch, campaign, derive, label, queries
 from tests.annotation.derivation.test_rules import respond, wrote
 

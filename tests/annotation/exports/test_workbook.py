@@ -18,9 +18,9 @@ from django.core.management.base import CommandError
 from annotation.exports import workbook
 from annotation.exports.registry import EXPORTS, TABLE
 from annotation.exports.workbook import CellError, xlsx_pieces
-from datasets.readers.spelling import is_blank
-from datasets.readers.tables import open_table
-from datasets.rows import ReadNotes
+from tandem.files.rows import ReadNotes
+from tandem.files.spelling import is_blank
+from tandem.files.tables import open_table
 from tests.annotation.test_spreadsheet import PAYLOADS
 from tests.cast import Line, campaign_of, exported, run, write_lines
 

@@ -47,8 +47,8 @@ from annotation.models import (
     User,
     rater_of,
 )
-from annotation.protocols.base import UnitSpec
 from datasets.models import Batch
+from tandem.protocols.base import UnitSpec
 from tests.annotation import validating_cast
 from tests.api.cast import body, script_of
 from tests.cast import Line, load

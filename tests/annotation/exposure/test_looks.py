@@ -17,7 +17,7 @@ from annotation.exposure.detection import (
     _shows_another,
 )
 from annotation.exposure.queries import PersonExposure, _chunks
-from annotation.protocols.base import UnitSpec
+from tandem.protocols.base import UnitSpec
 
 NOW = timezone.now()
 LOOK = _Look(pk=9, campaign=1, kind="export", scope=None, rater=None, upto=20, at=NOW)

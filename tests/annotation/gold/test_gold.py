@@ -13,7 +13,6 @@ from django.core.management.base import CommandError
 from django.db.models.signals import post_init
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.gold.scoring import (
@@ -42,6 +41,7 @@ from annotation.models import (
 )
 from annotation.people.membership import end_membership
 from annotation.presentation import present
+from tandem.labels.selection import ReportOptions
 from tests.api.cast import assert_error, place, script_of
 from tests.cast import Line, campaign_of, exported, load, run, write_lines
 from tests.page_cast import Study, client_of, page, study_of

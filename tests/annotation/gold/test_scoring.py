@@ -50,15 +50,15 @@ from annotation.imports import gold as loading
 from annotation.imports.gold import GoldCounts, store_gold_answers
 from annotation.imports.index import KnownItems
 from annotation.imports.responses import ResponseRow
-from annotation.label_rows import LabelRow
 from annotation.models import Admission, Assignment, Campaign, GoldAnswer, Item, Rater
 from annotation.presentation import schema
-from annotation.protocols.base import Variable
 from annotation.views import settings_forms as sending
 from annotation.views.work import _feedback_row, _word
 from audit.models import Event
 from audit.recording import digest_of
-from datasets.rows import InputError, Place
+from tandem.files.rows import InputError, Place
+from tandem.labels.file.rows import LabelRow
+from tandem.protocols.base import Variable
 from tests.annotation.gold.test_gold import answer, folder, rater
 from tests.cast import campaign_of
 

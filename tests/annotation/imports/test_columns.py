@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analysis.data.metadata import text_of
-from annotation.imports import columns
-from annotation.imports.columns import TEXTS, LabelColumns, read_columns
-from annotation.imports.labels import read_labels
-from annotation.label_rows import COLUMNS
-from datasets.rows import InputError
+from tandem.files.rows import InputError
+from tandem.labels.file import columns
+from tandem.labels.file.columns import TEXTS, LabelColumns, read_columns
+from tandem.labels.file.reader import read_labels
+from tandem.labels.file.rows import COLUMNS
+from tandem.labels.metadata import text_of
 
 DEEPEST = 32
 
@@ -143,7 +143,7 @@ def error_of(read: Any) -> str:
 
 @pytest.fixture(params=[4 * 1024 * 1024, 150], ids=["one block", "a block for every line or two"])
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("annotation.imports.columns.BLOCK", request.param)
+    monkeypatch.setattr("tandem.labels.file.columns.BLOCK", request.param)
 
 
 @pytest.mark.every_case
@@ -195,7 +195,7 @@ def test_plain_lines_never_need_the_line_reader(
     binary = tmp_path / "labels.parquet"
     pq.write_table(pa.Table.from_pylist([{**line, "item": 7} for line in lines]), binary)
     for name in ("read_labels", "rows_in"):
-        monkeypatch.setattr(f"annotation.imports.columns.{name}", None)
+        monkeypatch.setattr(f"tandem.labels.file.columns.{name}", None)
     assert len(read_columns([path, table, binary])) == 109
     found = read_columns([numbers], METAS)
     assert (len(found), found.rows, metas(found)[49, "kind"]) == (50, {}, "49")
@@ -258,7 +258,7 @@ def test_an_error_in_parquet_is_the_line_readers(tmp_path: Path, wrong: Line) ->
 def test_only_a_block_with_an_unclear_line_is_read_line_by_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("annotation.imports.columns.BLOCK", 400)
+    monkeypatch.setattr("tandem.labels.file.columns.BLOCK", 400)
     odd = LEAST | {"unit": "odd", "replicate": 1.0}
     lines = [LEAST | {"unit": f"u{n}"} for n in range(40)]
     path = file_of(tmp_path, encoded([*lines[:20], odd, *lines[20:]]))

@@ -10,7 +10,7 @@ import pytest
 from django.core.management.base import CommandError
 
 from annotation.models import Assignment, Campaign, Label, Rater, Response, Span
-from annotation.spreadsheet import escape_formula, unescape_formula
+from tandem.files.spreadsheet import escape_formula, unescape_formula
 from tests.cast import Line, campaign_of, exported, manage, manage_measured, run, write_lines
 
 MIB = 1024 * 1024

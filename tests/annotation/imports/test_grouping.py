@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.imports.grouping import CheckedRow, Group, fill_quotes, moment, split_by_scope
-from annotation.label_rows import LabelRow, SpanRow
-from datasets.rows import InputError, Place
+from tandem.files.rows import InputError, Place
+from tandem.labels.file.grouping import CheckedRow, Group, fill_quotes, moment, split_by_scope
+from tandem.labels.file.rows import LabelRow, SpanRow
 
 
 def row(unit: str, *spans: SpanRow, **more: object) -> CheckedRow:

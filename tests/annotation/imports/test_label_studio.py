@@ -11,10 +11,10 @@ from annotation.answers.submission import REASONS
 from annotation.imports.index import KnownItems
 from annotation.imports.label_studio import Choice, Highlight, StudioAnswer
 from annotation.imports.label_studio_rows import EMPTY, SKIPPED, WITHDRAWN, rows_of_answers
-from annotation.label_rows import LabelRow, SpanRow
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.schema import schema_of
-from datasets.rows import InputError, Place, ReadNotes
+from tandem.files.rows import InputError, Place, ReadNotes
+from tandem.labels.file.rows import LabelRow, SpanRow
+from tandem.protocols.schema import schema_of
 
 pytestmark = pytest.mark.every_case
 

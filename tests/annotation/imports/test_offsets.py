@@ -17,8 +17,8 @@ from annotation.imports.importer import ImportReport, import_labels, import_rows
 from annotation.item_context import sheet_of
 from annotation.models import Assignment, Campaign, Item, Rater, Span
 from annotation.presentation import present, schema
-from annotation.protocols.base import name_units
-from datasets.rows import InputError
+from tandem.files.rows import InputError
+from tandem.protocols.base import name_units
 from tests.annotation.answering import person
 from tests.cast import Line, campaign_of, load, write_lines
 from tests.page_cast import client_of, make_study

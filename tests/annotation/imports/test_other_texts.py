@@ -10,9 +10,6 @@ import pytest
 from django.core.management import call_command
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
-from analysis.formats.build import document
-from analysis.formats.markdown import as_markdown
 from annotation.answers.evidence import (
     MisplacedEvidence,
     find_misplaced_evidence,
@@ -23,6 +20,9 @@ from annotation.answers.evidence import (
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.models import Campaign, Label, Rater, Response, Span
+from tandem.formats.build import document
+from tandem.formats.markdown import as_markdown
+from tandem.labels.selection import ReportOptions
 from tests.annotation.follow_cast import rater
 from tests.cast import BRIDGE, FULL, campaign_of, write_lines
 

@@ -13,11 +13,11 @@ from annotation.answers.submission import REASONS
 from annotation.imports.clapnq import ReleasedAnswer, read_clapnq
 from annotation.imports.crux import looks_like_crux, rater_of, read_crux
 from annotation.imports.label_studio import Choice, Highlight, StudioAnswer, read_label_studio
-from annotation.imports.labels import StandIn, read_labels, strict_json
 from annotation.imports.responses import looks_like_responses, quote_rows, read_responses
-from annotation.label_rows import LabelRow, SpanRow, as_line
-from annotation.spreadsheet import write_rows
-from datasets.rows import InputError, Place, ReadNotes
+from tandem.files.rows import InputError, Place, ReadNotes
+from tandem.files.spreadsheet import write_rows
+from tandem.labels.file.reader import StandIn, read_labels, strict_json
+from tandem.labels.file.rows import LabelRow, SpanRow, as_line
 from tests.annotation.imports.test_label_studio import COVERAGE
 
 pytestmark = pytest.mark.every_case

@@ -11,7 +11,7 @@ from annotation.imports import importer
 from annotation.imports.importer import ImportReport, import_labels, import_rows
 from annotation.models import Assignment, Campaign, Label, Rater, Response, Span
 from audit.models import Event
-from datasets.rows import InputError
+from tandem.files.rows import InputError
 from tests.cast import Line, campaign_of, write_lines
 
 YES: Line = {"item": "r", "unit": "🌉", "variable": "answerable", "value": "no", "rater": "ann"}

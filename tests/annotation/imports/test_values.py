@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from annotation.imports.labels import read_labels
-from datasets.rows import InputError
+from tandem.files.rows import InputError
+from tandem.labels.file.reader import read_labels
 
 LINE = '{{"item": "i", "unit": "u", "variable": "v", "rater": "r", "value": {}}}\n'
 

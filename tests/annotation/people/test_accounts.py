@@ -13,7 +13,6 @@ from django.urls import reverse
 from knox.models import AuthToken
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
 from annotation.answers.submission import submit
 from annotation.exports import rows
 from annotation.models import Assignment, Draft, Label, Membership, Rater, User, rater_of
@@ -28,6 +27,7 @@ from annotation.people.accounts import (
 )
 from annotation.people.invitations import invite, join
 from annotation.people.membership import PeopleError, add_member
+from tandem.labels.selection import ReportOptions
 from tests.annotation.people.cast import assert_whole
 from tests.api.cast import Script, script_of
 from tests.cast import run

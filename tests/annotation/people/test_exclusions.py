@@ -12,13 +12,13 @@ from django.urls import reverse
 
 from analysis.campaigns.cache import computed_report
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
-from analysis.formats import FORMATS
 from annotation.answers.submission import submit
 from annotation.exports import rows
 from annotation.models import MAX_REASON, Exclusion, Rater, rater_of
 from annotation.people import membership
 from annotation.people.membership import PeopleError, exclude, exclusion_reasons, include
+from tandem.formats import FORMATS
+from tandem.labels.selection import ReportOptions
 from tests.api.cast import assert_error, script_of
 from tests.cast import run
 from tests.once import once

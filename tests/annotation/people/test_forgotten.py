@@ -10,7 +10,6 @@ from django.test import Client
 from knox.models import AuthToken
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
 from analysis.frozen.store import freeze
 from analysis.models import FrozenReport
 from annotation.answers.submission import submit
@@ -21,6 +20,7 @@ from annotation.people.accounts import forget
 from annotation.people.invitations import invite, join
 from annotation.people.membership import exclude
 from audit.seals import find_broken_seals, seal
+from tandem.labels.selection import ReportOptions
 from tests.once import once
 from tests.page_cast import PASSWORD, Study, client_of, make_study, payload
 

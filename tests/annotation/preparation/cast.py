@@ -10,12 +10,12 @@ from typing import Any
 from annotation.models import User
 from annotation.preparation.base import Result
 from annotation.registry import STEPS
-from datasets import rows
 from datasets.models import Batch
 from judging.backends.base import Answer, Request
 from judging.backends.scripted import Reply
 from judging.models import Judge, JudgeRun
 from judging.preparation.status import campaign_for
+from tandem.files import rows
 from tests.judging.cast import command, judge, run_scripted
 
 Json = dict[str, Any]

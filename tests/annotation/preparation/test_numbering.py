@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from annotation.preparation.base import keep_highest_numbers, next_number
-from datasets import rows
 from datasets.material import batch_rows
 from datasets.models import Batch
+from tandem.files import rows
 from tests.annotation.preparation.cast import (
     FERRY,
     INQUIRY,

@@ -15,11 +15,11 @@ from annotation.models import Response, User
 from annotation.preparation.base import Result
 from annotation.preparation.steps.sentence_splitting import make_items, parts, problems
 from annotation.registry import STEPS
-from datasets import rows
 from datasets.material import batch_rows
 from datasets.models import Batch
 from datasets.text import sentences
 from judging.models import Review
+from tandem.files import rows
 from tests.annotation.preparation.cast import (
     PROVENANCE,
     TOPIC,

@@ -14,8 +14,8 @@ from annotation.preparation.steps.passages import make_items, pieces
 from annotation.preparation.steps.questions import CRITERIA, DOMAINS, KINDS
 from annotation.protocols import PROTOCOLS
 from annotation.registry import DECLARED, STEPS
-from datasets import rows
 from judging.prompts.template import read_prompt
+from tandem.files import rows
 from tests.annotation.preparation.cast import FERRY, PROVENANCE, point, result, topic
 
 POINTS = (

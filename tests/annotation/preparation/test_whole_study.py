@@ -10,9 +10,9 @@ import pytest
 from annotation.models import Assignment, Label
 from datasets.material import batch_rows
 from datasets.models import Batch
-from datasets.rows import Query
 from judging.backends.base import Answer
 from judging.models import JudgeCall
+from tandem.files.rows import Query
 from tests.annotation.preparation.cast import (
     EMPTY,
     FERRY,

@@ -8,9 +8,9 @@ import pytest
 
 from annotation.prerequisites.grounded_answer import check_grounds, lines_of
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.base import ItemSpec, Text, UnitSpec
-from annotation.protocols.schema import Schema, schema_of
-from annotation.protocols.validation import Entry, Prose, RefusedError
+from tandem.protocols.base import ItemSpec, Text, UnitSpec
+from tandem.protocols.schema import Schema, schema_of
+from tandem.protocols.validation import Entry, Prose, RefusedError
 
 ASKED = schema_of(PROTOCOLS["grounded-answer"])
 QUERY = UnitSpec("query", "q", "Who built it?")

@@ -21,8 +21,8 @@ from annotation.integrity.exposure import find_violations
 from annotation.models import Assignment, Campaign, Label, Rater, Response, User, rater_of
 from annotation.prerequisites.grounded_answer import first_answer
 from annotation.presentation import asked_units, present, usable_answers, with_a_gap
-from annotation.protocols.validation import RefusedError
 from datasets.models import Batch
+from tandem.protocols.validation import RefusedError
 from tests.cast import campaign_of, exported
 from tests.once import once
 from tests.page_cast import Study, client_of, page, study_of

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.base import UnitSpec
-from annotation.protocols.points import Quote
-from annotation.protocols.schema import Schema, schema_of
-from annotation.protocols.validation import Entry, RefusedError, check
+from tandem.protocols.base import UnitSpec
+from tandem.protocols.points import Quote
+from tandem.protocols.schema import Schema, schema_of
+from tandem.protocols.validation import Entry, RefusedError, check
 from tests.annotation.checks import refused
 
 COVERAGE = schema_of(PROTOCOLS["report-coverage"])

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.base import UnitSpec
-from annotation.protocols.schema import schema_of
-from annotation.protocols.validation import Prose
+from tandem.protocols.base import UnitSpec
+from tandem.protocols.schema import schema_of
+from tandem.protocols.validation import Prose
 from tests.annotation.checks import STRICT, entry, refused
 
 ANSWERS = schema_of(PROTOCOLS["grounded-answer"])

@@ -13,9 +13,9 @@ from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Label, Response
-from annotation.protocols.base import Text
 from annotation.views.protocol_pages.key_point_verification import suggestions
 from datasets.models import Batch
+from tandem.protocols.base import Text
 from tests import cast
 from tests.api.cast import assert_error, place, script_of
 from tests.page_cast import Study, client_of, page, study_of

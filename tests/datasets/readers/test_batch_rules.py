@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from datasets.readers.batch_rules import BatchRules
-from datasets.readers.fields import IN_FULL
-from datasets.readers.spelling import folded
-from datasets.rows import (
+from tandem.files.fields import IN_FULL
+from tandem.files.rows import (
     AnswerPoint,
     InputError,
     KeyPoint,
@@ -25,6 +24,7 @@ from datasets.rows import (
     Reference,
     Report,
 )
+from tandem.files.spelling import folded
 from tests.datasets.helpers import refusal
 
 FILE = Path("batch.jsonl")

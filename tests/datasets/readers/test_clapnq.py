@@ -9,7 +9,7 @@ import pytest
 
 from datasets.readers import clapnq, recognise
 from datasets.readers.batch_rules import BatchRules
-from datasets.rows import InputError, Passage, Query, ReadNotes
+from tandem.files.rows import InputError, Passage, Query, ReadNotes
 from tests.datasets.helpers import DATA, data_lines, jsonl, needs_data, refusal
 
 pytestmark = pytest.mark.every_case

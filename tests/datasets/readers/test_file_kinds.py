@@ -12,11 +12,11 @@ from time import perf_counter
 import pytest
 from django.core.management.base import CommandError
 
-from annotation.imports.labels import read_labels
 from datasets.models import Batch
 from datasets.readers import read
-from datasets.readers.file_kinds import kind_of_line
-from datasets.rows import InputError
+from tandem.files.file_kinds import kind_of_line
+from tandem.files.rows import InputError
+from tandem.labels.file.reader import read_labels
 from tandem.program.report import report_files
 from tests.cast import campaign_of, run
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from datasets.readers import garage, recognise
-from datasets.rows import InputError, Passage, Query, ReadNotes, Reference
+from tandem.files.rows import InputError, Passage, Query, ReadNotes, Reference
 from tests.datasets.helpers import FILES, jsonl, refusal
 
 pytestmark = pytest.mark.every_case

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from datasets.readers import jsonl
-from datasets.readers.jsonl import objects
-from datasets.rows import InputError
+from tandem.files import jsonl
+from tandem.files.jsonl import objects
+from tandem.files.rows import InputError
 from tests.datasets.helpers import refusal
 
 ROWS = [

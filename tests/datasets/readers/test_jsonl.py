@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from datasets.readers import jsonl
-from datasets.readers.jsonl import MAX_DEPTH, MAX_DIGITS, excerpt, records
-from datasets.rows import InputError
+from tandem.files import jsonl
+from tandem.files.jsonl import MAX_DEPTH, MAX_DIGITS, excerpt, records
+from tandem.files.rows import InputError
 from tests.datasets.helpers import refusal
 
 #: Python 3.13 reports the column of the comma, older versions that of the next character.

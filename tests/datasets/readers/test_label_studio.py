@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from datasets.readers import label_studio, recognise
-from datasets.rows import InputError, Passage, Query, ReadNotes, Report
+from tandem.files.rows import InputError, Passage, Query, ReadNotes, Report
 from tests.datasets.helpers import FILES, refusal
 
 pytestmark = pytest.mark.every_case

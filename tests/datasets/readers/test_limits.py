@@ -10,10 +10,10 @@ import pytest
 
 from datasets.readers import crux, garage, label_studio, native
 from datasets.readers.crux import rankings
-from datasets.readers.fields import IN_FULL, MAX_ID, Fields, Tally, first_repeated, part_id
 from datasets.readers.label_studio import task_id
 from datasets.readers.native import stray_sentence
-from datasets.rows import InputError, Place, Query, ReadNotes
+from tandem.files.fields import IN_FULL, MAX_ID, Fields, Tally, first_repeated, part_id
+from tandem.files.rows import InputError, Place, Query, ReadNotes
 from tests.datasets.helpers import jsonl, refusal
 
 pytestmark = pytest.mark.every_case

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from datasets.readers import native
-from datasets.readers.fields import IN_FULL
-from datasets.rows import (
+from tandem.files.fields import IN_FULL
+from tandem.files.rows import (
     AnswerPoint,
     InputError,
     KeyPoint,

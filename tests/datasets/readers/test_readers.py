@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from datasets.readers import READERS, read, recognise
-from datasets.rows import InputError, ReadNotes
+from tandem.files.rows import InputError, ReadNotes
 from tests.datasets.helpers import jsonl, refusal
 
 pytestmark = pytest.mark.every_case

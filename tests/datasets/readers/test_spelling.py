@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from datasets.readers.spelling import difference, folded, is_blank, means_missing, similar, visible
+from tandem.files.spelling import difference, folded, is_blank, means_missing, similar, visible
 
 DECOMPOSED = unicodedata.normalize("NFD", "Zoë")
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datasets.readers.jsonl import MAX_LINE_BYTES
-from datasets.readers.tables import form_of, object_rows, open_table
-from datasets.rows import InputError, ReadNotes
+from tandem.files.jsonl import MAX_LINE_BYTES
+from tandem.files.rows import InputError, ReadNotes
+from tandem.files.tables import form_of, object_rows, open_table
 
 Rows = list[tuple[int, dict[str, Any]]]
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from openpyxl import Workbook
 
-from datasets.readers import workbook
-from datasets.readers.tables import form_of, open_table
-from datasets.rows import InputError, ReadNotes
+from tandem.files import workbook
+from tandem.files.rows import InputError, ReadNotes
+from tandem.files.tables import form_of, open_table
 
 SHEET = "xl/worksheets/sheet1.xml"
 

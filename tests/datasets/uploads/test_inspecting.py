@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from datasets.models import Batch
-from datasets.rows import InputError
 from datasets.uploads.worker import inspect, inspect_extension
+from tandem.files.rows import InputError
 from tests.cast import BATCH, Line, load, write_lines
 
 LONG = "é" * 401

@@ -23,12 +23,12 @@ from annotation.models import User
 from audit.models import Event
 from datasets import tasks
 from datasets.models import Batch, Upload
-from datasets.rows import InputError
 from datasets.uploads import decisions, launcher, quarantine, receiving, worker
 from datasets.uploads.decisions import StaleError, batches_with_same_content, upload_context
 from datasets.uploads.quarantine import suffix_of
 from datasets.uploads.receiving import TooOftenError, check_rate
 from datasets.uploads.worker import inspect
+from tandem.files.rows import InputError
 from tests.cast import FIRST, SECOND, THIRD, write_lines
 from tests.datasets.upload_cast import as_file, changed, posted, received, sent, worked
 from tests.page_cast import _user, client_of

@@ -19,10 +19,10 @@ from django.utils import timezone
 from annotation.models import User
 from datasets import tasks
 from datasets.models import Batch, Query, Upload
-from datasets.rows import InputError
 from datasets.uploads import decisions, quarantine, worker
 from datasets.uploads.decisions import StaleError, TakenNameError
 from datasets.uploads.receiving import MAX_PER_HOUR, TooOftenError, receive
+from tandem.files.rows import InputError
 from tests.cast import BATCH, FIRST, SECOND, load, run, write_lines
 from tests.datasets.helpers import DATA, needs_data
 from tests.datasets.upload_cast import as_file, changed, read, received, sent, worked

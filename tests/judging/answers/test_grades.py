@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from django.urls import reverse
 
-from analysis.labels_file.frames import file_frame
 from analysis.release.wide_labels import wide_pieces
 from annotation.exports.registry import EXPORTS
 from annotation.models import Campaign, Label, User
 from judging import library
 from judging.models import JudgeCall
+from tandem.labels.file.frames import file_frame
 from tests.judging.cast import campaign_of, command, judge, run_scripted
 from tests.page_cast import client_of
 

@@ -12,8 +12,6 @@ import pytest
 from annotation.answers.types import Detail
 from annotation.models import Assignment, Campaign, Label, Response
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.base import ItemSpec, UnitSpec
-from annotation.protocols.schema import Schema
 from judging.answers.logprobs import score_answer, select_logprobs
 from judging.backends.base import Answer, AskedUnit, AskedVariable, Facts, Request
 from judging.backends.logprobs import STORED_KEY
@@ -22,6 +20,8 @@ from judging.models import Judge, JudgeCall
 from judging.parsers.base import Reading
 from judging.prompts.request import Prepared
 from judging.runs import lifecycle
+from tandem.protocols.base import ItemSpec, UnitSpec
+from tandem.protocols.schema import Schema
 from tests.fake_openai.probabilities import Probabilities
 from tests.fake_openai.running import Running
 from tests.judging.cast import HASTY, judge

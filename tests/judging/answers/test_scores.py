@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from annotation.models import Assignment
-from annotation.protocols.base import ItemSpec, UnitSpec
 from judging.answers.logprobs import score_variable
 from judging.backends.base import Answer, AskedUnit, AskedVariable, Facts, Request
 from judging.backends.logprobs import STORED_KEY, Likelihoods, NoLikelihoodError
 from judging.prompts.request import Prepared
+from tandem.protocols.base import ItemSpec, UnitSpec
 from tests.judging.answers.test_logprobs import (
     GROUNDED,
     KEY,

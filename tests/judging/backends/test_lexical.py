@@ -11,13 +11,13 @@ import pytest
 
 from annotation.models import Label
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.validation import check
 from datasets.text import sentences
 from judging.backends.base import AskedUnit, AskedVariable, Facts, Request, Setup
 from judging.backends.lexical import Lexical, content_words
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
 from judging.runs import ledger, planning
+from tandem.protocols.validation import check
 from tests.judging.cast import campaign_of, judge, run_scripted
 
 LEXICAL = Lexical(Setup(split_sentences=sentences))

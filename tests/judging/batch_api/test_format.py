@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from datasets.rows import InputError
 from judging.batch_api.format import build_index, detect_kind, parse_custom_id
+from tandem.files.rows import InputError
 
 UID = uuid.UUID(int=7)
 

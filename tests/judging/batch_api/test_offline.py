@@ -19,12 +19,12 @@ import pytest
 from django.core.management.base import CommandError
 
 from annotation.models import Assignment, Campaign, Label
-from datasets.rows import InputError
 from judging.backends.vllm_server import SERVERS
 from judging.batch_api import offline, requests, runner
 from judging.manifest import is_sealed, manifest_of
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.runs import lifecycle
+from tandem.files.rows import InputError
 from tests.cast import ROOT
 from tests.judging.cast import command, judge
 from tests.patience import PATIENCE

@@ -12,12 +12,12 @@ import pytest
 
 from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign, Label
-from datasets.rows import InputError
 from judging.batch_api import requests, results
 from judging.batch_api.results import LoadedResults, load_results
 from judging.manifest import is_sealed
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.runs import lifecycle, planning
+from tandem.files.rows import InputError
 from tests.judging.cast import judge
 
 Line = dict[str, Any]

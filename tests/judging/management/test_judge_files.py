@@ -9,10 +9,10 @@ import pytest
 from django.core.management.base import CommandError
 
 from analysis.campaigns.reports import campaign_report
-from analysis.data.selection import ReportOptions
 from annotation.models import Assignment, Campaign, Label
 from judging.backends.base import Request
 from judging.models import Judge, JudgeCall
+from tandem.labels.selection import ReportOptions
 from tests.judging.cast import campaign_of, command, run_scripted
 from tests.judging.judge_file.test_document import GRADED
 from tests.once import once

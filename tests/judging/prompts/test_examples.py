@@ -10,9 +10,9 @@ from annotation.answers.submission import submit
 from annotation.answers.types import Circumstances
 from annotation.models import Assignment, Campaign, Item, QuerySampling, Rater
 from annotation.presentation import present, schema
-from annotation.protocols.base import name_units
 from judging.models import JudgeRun
 from judging.prompts.template import PromptError
+from tandem.protocols.base import name_units
 from tests.judging.cast import campaign_of, judge, run_scripted
 from tests.once import once
 

@@ -8,12 +8,12 @@ import pytest
 
 from annotation.models import Campaign
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.base import UnitSpec
 from judging.backends.scripted import Scripted
 from judging.prompts import template
 from judging.prompts.request import Preparer, mask_names
 from judging.prompts.template import PromptError, fence, fill, read_prompt
 from judging.runs import ledger, planning
+from tandem.protocols.base import UnitSpec
 from tests.judging.cast import PLANTED, SETTING, campaign_of, judge
 
 WHOLE = "Guide: {guideline}\n---\n{texts}\n{query}\n{units}\n{answer}"

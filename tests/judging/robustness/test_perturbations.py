@@ -12,7 +12,6 @@ import pytest
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Span
 from annotation.presentation import present, schema
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.base import ItemSpec, Variable, name_units
 from judging.backends.base import Request
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeCall, JudgeRun
@@ -30,6 +29,7 @@ from judging.robustness.trials import TrialError, ensure_trials
 from judging.runs import planning
 from judging.runs.lifecycle import prompt_for
 from judging.runs.planning import TrialSample, plan_trial, sample_assignments
+from tandem.protocols.base import ItemSpec, Variable, name_units
 from tests.judging.cast import campaign_of, command, judge, run_scripted, yes
 
 ALL = TrialSample(items=1000)

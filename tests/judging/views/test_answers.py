@@ -128,8 +128,8 @@ def test_pages_link_to_each_other_and_unknown_filters_are_ignored(
 
 def test_a_long_text_is_cut_to_the_passage_around_its_quotes() -> None:
     from annotation.models import Span
-    from annotation.protocols.base import Text
     from judging.answer_cards import AROUND, _excerpt
+    from tandem.protocols.base import Text
 
     text = "a" * 3000 + "quoted" + "b" * 3000
     found = _excerpt(Text("t", text, "T"), [Span(field="t", start=3000, end=3006, quote="quoted")])

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from analysis.version import VERSION
 from scripts.supply.__main__ import main
 from scripts.supply.locks import read
 from scripts.supply.sbom import BillError, bill, validate
+from tandem.version import VERSION
 from tests.cast import ROOT
 
 A, B = "a" * 64, "b" * 64

@@ -18,8 +18,10 @@ from annotation.preparation.base import (
     own_words,
     with_provenance,
 )
-from annotation.protocols import material
-from annotation.protocols.base import (
+from annotation.protocols.units import first_words
+from tandem.files import rows
+from tandem.protocols import material
+from tandem.protocols.base import (
     YES_NO,
     ItemSpec,
     PointList,
@@ -28,8 +30,6 @@ from annotation.protocols.base import (
     UnitSpec,
     Variable,
 )
-from annotation.protocols.units import first_words
-from datasets import rows
 
 HERE = Path(__file__).parent
 NAME = "answer-points"

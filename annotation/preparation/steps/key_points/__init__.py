@@ -16,8 +16,10 @@ from annotation.preparation.base import (
     own_words,
     with_provenance,
 )
-from annotation.protocols import material
-from annotation.protocols.base import (
+from annotation.protocols.units import first_words, passage_key
+from tandem.files import rows
+from tandem.protocols import material
+from tandem.protocols.base import (
     YES_NO,
     ItemSpec,
     PointList,
@@ -26,8 +28,6 @@ from annotation.protocols.base import (
     UnitSpec,
     Variable,
 )
-from annotation.protocols.units import first_words, passage_key
-from datasets import rows
 
 HERE = Path(__file__).parent
 

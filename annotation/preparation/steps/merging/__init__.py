@@ -21,8 +21,10 @@ from annotation.preparation.base import (
     next_number,
     with_provenance,
 )
-from annotation.protocols import material
-from annotation.protocols.base import (
+from annotation.protocols.units import key_point_units
+from tandem.files import rows
+from tandem.protocols import material
+from tandem.protocols.base import (
     YES_NO,
     ItemSpec,
     PointList,
@@ -30,8 +32,6 @@ from annotation.protocols.base import (
     UnitSpec,
     Variable,
 )
-from annotation.protocols.units import key_point_units
-from datasets import rows
 
 HERE = Path(__file__).parent
 

@@ -14,9 +14,9 @@ from annotation.preparation.base import Numbers, Result, Step, instructions
 from annotation.preparation.steps.key_points import TASK as FIRST_ROUND
 from annotation.preparation.steps.key_points import make_items as passages_of
 from annotation.preparation.steps.key_points import points_of
-from annotation.protocols import material
-from annotation.protocols.base import ItemSpec, Text, Variable
-from datasets import rows
+from tandem.files import rows
+from tandem.protocols import material
+from tandem.protocols.base import ItemSpec, Text, Variable
 
 HERE = Path(__file__).parent
 ROUNDS = "rounds"

@@ -18,8 +18,11 @@ from annotation.preparation.base import (
     own_words,
     with_provenance,
 )
-from annotation.protocols import material
-from annotation.protocols.base import (
+from annotation.protocols.units import first_words, passage_key
+from datasets.text import number_of_words, sentences
+from tandem.files import rows
+from tandem.protocols import material
+from tandem.protocols.base import (
     YES_NO,
     ItemSpec,
     PointList,
@@ -28,9 +31,6 @@ from annotation.protocols.base import (
     UnitSpec,
     Variable,
 )
-from annotation.protocols.units import first_words, passage_key
-from datasets import rows
-from datasets.text import number_of_words, sentences
 
 HERE = Path(__file__).parent
 LONGEST = 1024

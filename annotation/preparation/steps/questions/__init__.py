@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from annotation.preparation.base import Numbers, Result, Step, instructions, with_provenance
-from annotation.protocols import material
-from annotation.protocols.base import YES_NO, ItemSpec, Protocol, UnitSpec, Variable
-from datasets import rows
+from tandem.files import rows
+from tandem.protocols import material
+from tandem.protocols.base import YES_NO, ItemSpec, Protocol, UnitSpec, Variable
 
 HERE = Path(__file__).parent
 CRITERIA = {

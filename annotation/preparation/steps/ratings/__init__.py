@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from annotation.preparation.base import Numbers, Result, Step, with_provenance
-from datasets import rows
+from tandem.files import rows
 
 Matrix = dict[str, dict[str, int]]
 """Ratings by passage and question."""

@@ -17,8 +17,9 @@ from annotation.preparation.base import (
     own_words,
     with_provenance,
 )
-from annotation.protocols import material
-from annotation.protocols.base import (
+from tandem.files import rows
+from tandem.protocols import material
+from tandem.protocols.base import (
     YES_NO,
     ItemSpec,
     PointList,
@@ -28,7 +29,6 @@ from annotation.protocols.base import (
     Variable,
     WrittenText,
 )
-from datasets import rows
 
 HERE = Path(__file__).parent
 USABLE = {"usable": ("yes",)}

@@ -12,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from annotation.preparation.base import Numbers, Result, Step, instructions, with_provenance
-from annotation.protocols import material
-from annotation.protocols.base import (
+from tandem.files import rows
+from tandem.protocols import material
+from tandem.protocols.base import (
     YES_NO,
     ItemSpec,
     Protocol,
@@ -21,7 +22,6 @@ from annotation.protocols.base import (
     UnitSpec,
     Variable,
 )
-from datasets import rows
 
 HERE = Path(__file__).parent
 KEY = "is_key"

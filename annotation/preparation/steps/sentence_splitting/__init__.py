@@ -13,8 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from annotation.preparation.base import Numbers, Result, Step, instructions, with_provenance
-from annotation.protocols import material
-from annotation.protocols.base import (
+from annotation.protocols.units import first_words
+from datasets.text import Gap, find_in_order, gaps, sentences
+from tandem.files import rows
+from tandem.protocols import material
+from tandem.protocols.base import (
     YES_NO,
     ItemSpec,
     PointList,
@@ -23,9 +26,6 @@ from annotation.protocols.base import (
     UnitSpec,
     Variable,
 )
-from annotation.protocols.units import first_words
-from datasets import rows
-from datasets.text import Gap, find_in_order, gaps, sentences
 
 HERE = Path(__file__).parent
 NAME = "sentences-by-author"

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from annotation.preparation.base import PREPARED, Numbers, Result, Step
-from datasets import rows
 from datasets.text import sentences
+from tandem.files import rows
 
 BY_RULE = {"author": "rule", "rule": "datasets.text"}
 

@@ -1,0 +1,89 @@
+"""A report's options as command-line arguments, with or without a database."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tandem.formats import FORMATS
+from tandem.labels.file.scales import LEVELS, DeclaredScale, declared_scale
+from tandem.labels.selection import ReportOptions, read_stratum
+from tandem.options import add_arguments as add_declared
+from tandem.options import check_bounds, options_of, values_of
+from tandem.statistics import Level
+
+FOR_LABELS = ("level", "scale", "wide")
+"""The options that only labels files have; a campaign's protocol says the same."""
+
+
+class OptionError(ValueError):
+    """An option has an invalid value."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add all options of a report except those that name its source."""
+    parser.add_argument(
+        "--level",
+        action="append",
+        default=[],
+        metavar="VARIABLE=LEVEL",
+        help="for --labels: nominal (the default), ordinal or interval",
+    )
+    parser.add_argument(
+        "--scale",
+        action="append",
+        default=[],
+        metavar="VARIABLE=CODES[:LEVEL]",
+        help="for --labels: the codes in their order, such as rating=1,2,3,4,5:ordinal (the "
+        "default level)",
+    )
+    parser.add_argument(
+        "--wide",
+        metavar="VARIABLE",
+        help="for --labels: the files have one column for each rater, with labels of VARIABLE",
+    )
+    parser.add_argument("--format", choices=list(FORMATS), default="json")
+    parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
+    add_declared(parser, options_of(ReportOptions))
+
+
+def read_options(given: dict[str, Any]) -> ReportOptions:
+    """Read the options of a command line. Raises OptionError."""
+    for text in given["stratum"]:
+        if "" in read_stratum(text):
+            raise OptionError(f"--stratum {text!r} is not NAME:VALUE, such as system:bm25.")
+    options = options_of(ReportOptions)
+    try:
+        check_bounds(options, given)
+    except ValueError as error:
+        raise OptionError(str(error)) from error
+    return ReportOptions.of_values(values_of(options, given))
+
+
+def levels_of(given: list[str]) -> dict[str, Level]:
+    """Read the levels given with `--level`. Raises OptionError."""
+    levels: dict[str, Level] = {}
+    for each in given:
+        name, _, level = each.rpartition("=")
+        if not name or level not in LEVELS:
+            raise OptionError(f"--level {each!r} is not VARIABLE=nominal|ordinal|interval.")
+        levels[name] = level
+    return levels
+
+
+def scales_of(given: list[str], levels: Mapping[str, Level]) -> dict[str, DeclaredScale]:
+    """Read the scales given with `--scale`. Raises OptionError, also if `levels` contradict one."""
+    scales: dict[str, DeclaredScale] = {}
+    for each in given:
+        name, _, codes = each.partition("=")
+        try:
+            scales[name] = scale = declared_scale(codes)
+        except ValueError as error:
+            raise OptionError(f"--scale {each!r} {error}.") from error
+        if not name:
+            raise OptionError(f"--scale {each!r} is not VARIABLE=CODES, such as rating=1,2,3.")
+        if scale.level and levels.get(name, scale.level) != scale.level:
+            raise OptionError(f"--scale {each!r} and --level give {name!r} two levels.")
+    return scales

@@ -1,0 +1,136 @@
+"""The figures of a report that other libraries can compute, with the required labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..labels.frame import VariableFrame
+from ..types import JSON
+
+# Keywords of the job, as `libraries` reads them. The processes share no module.
+OF_CODES, OF_VALUES, PEOPLE, TASKS = "codes", "values", "people", "tasks"
+CORRELATIONS = ("spearman", "kendall", "pearson")
+KAPPAS = {"cohen_kappa": None, "cohen_kappa_linear": "linear", "cohen_kappa_quadratic": "quadratic"}
+CHANCE = {"fleiss_kappa": "fleiss", "randolph_kappa": "randolph"}
+MAJORITY = "majority"
+HOLM = {"figure": "adjusted", "method": "holm"}
+BENJAMINI_YEKUTIELI = {"figure": "adjusted", "method": "fdr_by", "level": 0.05}
+
+
+@dataclass
+class Figures:
+    """Tandem's figures by their paths in the report, and a library's input for each.
+
+    Figures without a value are left out, since there is nothing to compare.
+    """
+
+    arrays: dict[str, Any] = field(default_factory=dict)
+    tasks: list[JSON] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+    def add(self, path: str, value: float | bool | None, *task_parts: JSON) -> None:
+        """Add a figure and a library's task; later parts of the task override earlier ones."""
+        if value is not None:
+            self.paths.append(path)
+            self.values.append(float(value))
+            self.tasks.append({key: of for part in task_parts for key, of in part.items()})
+
+    def matrix(self, name: str, frame: VariableFrame) -> None:
+        """Add the labels (U, R) of a variable, and the number of each category."""
+        self.arrays[f"{name}/{OF_CODES}"] = frame.codes
+        if frame.scale.level != "nominal":
+            self.arrays[f"{name}/{OF_VALUES}"] = frame.scale.values()
+
+
+def variable_figures(
+    found: Figures, whole: VariableFrame, compared: VariableFrame, report: JSON
+) -> None:
+    """Collect the figures of one variable: human agreement, and judges on `compared`."""
+    name, people = whole.name, whole.without_foreign()
+    found.matrix(f"{name}/people", people)
+    found.matrix(f"{name}/judges", compared)
+    _of_people(found, f"{name}/people", people, report["agreement"])
+    for judge, block in report["judges"].items():
+        _of_judge(found, f"{name}/judges", compared, judge, block)
+
+
+def score_figures(found: Figures, scores: JSON) -> None:
+    """Collect the adjusted p-values of every two systems."""
+    for name, of in scores.items():
+        for test in ("paired_t", "wilcoxon"):
+            rows = [row[test] for row in of.get("comparisons", ())]
+            known = [row for row in rows if row["p_value"] is not None]
+            matrix = f"{name}/{test}"
+            found.arrays[matrix] = np.array([row["p_value"] for row in known], float)
+            for place, row in enumerate(known):
+                path = f"scores.{name}.comparisons[{place}].{test}.adjusted_p_value"
+                value = row["adjusted_p_value"]
+                found.add(path, value, {**HOLM, "matrix": matrix, "place": place})
+
+
+def _of_people(found: Figures, matrix: str, frame: VariableFrame, block: JSON) -> None:
+    name, people, k = frame.name, frame.columns("human"), len(frame.scale.categories)
+    own = {"matrix": matrix, "columns": people, "level": frame.scale.level}
+    start = f"variables.{name}.agreement"
+    wide = {**own, "k": max(1, k)}
+    for key, method in CHANCE.items():
+        value = block[key]["value"]
+        found.add(f"{start}.{key}", value, {"figure": "fleiss", "method": method}, wide)
+    alpha = block["krippendorff_alpha"]["value"]
+    found.add(f"{start}.krippendorff_alpha", alpha, {"figure": "alpha"}, own)
+    column = {rater.name: n for n, rater in enumerate(frame.raters)}
+    for pair in block.get("pairs", ()):
+        two = {"matrix": matrix, "columns": [column[pair["a"]], column[pair["b"]]]}
+        path = f"{start}.pairs[{pair['a']}, {pair['b']}]"
+        for key, value, task_parts in (*_kappas(pair, k), *_correlations(pair)):
+            found.add(f"{path}.{key}", value, task_parts, two)
+
+
+def _of_judge(found: Figures, matrix: str, frame: VariableFrame, judge: str, block: JSON) -> None:
+    column = {rater.name: n for n, rater in enumerate(frame.raters)}
+    start, k = f"variables.{frame.name}.judges.{judge}", len(frame.scale.categories)
+    beside = {"matrix": matrix, "columns": [column[judge], *frame.columns("human")], "with": PEOPLE}
+    if block["reference"] == MAJORITY:
+        of = block["agreement"]
+        alpha = of["krippendorff_alpha"]["value"]
+        level = {"figure": "alpha", "level": frame.scale.level, "k": k}
+        found.add(f"{start}.agreement.krippendorff_alpha", alpha, level, beside)
+        for key, value, task_parts in _kappas(of, k):
+            found.add(f"{start}.agreement.{key}", value, task_parts, beside)
+    for key, value, task_parts in _correlations(block["correlation"]):
+        found.add(f"{start}.correlation.{key}", value, task_parts, beside)
+    for person, pair in block.get("pairs", {}).items():
+        two = {"matrix": matrix, "columns": [column[person], column[judge]]}
+        for key, value, task_parts in _kappas(pair, k):
+            found.add(f"{start}.pairs.{person}.{key}", value, task_parts, two)
+    for reading, test in (
+        ("items", block["alt_test"]),
+        ("by_query", block["alt_test"]["by_query"]),
+    ):
+        _wins(found, f"{start}.alt_test.{reading}", test)
+
+
+def _wins(found: Figures, path: str, test: JSON) -> None:
+    """Collect the people whom a judge beats, by Benjamini and Yekutieli's correction."""
+    rows = [row for row in test.get("annotators", ()) if row["p_value"] is not None]
+    found.arrays[path] = np.array([row["p_value"] for row in rows], float)
+    for place, row in enumerate(rows):
+        task_parts = {**BENJAMINI_YEKUTIELI, "matrix": path, "place": place}
+        found.add(f"{path}.{row['name']}.wins", row["wins"], task_parts)
+
+
+def _kappas(of: Mapping[str, Any], k: int) -> Iterator[tuple[str, float | None, JSON]]:
+    for key, weights in KAPPAS.items():
+        if key in of:
+            yield key, of[key]["value"], {"figure": "cohen", "weights": weights, "k": k}
+
+
+def _correlations(of: Mapping[str, Any]) -> Iterator[tuple[str, float | None, JSON]]:
+    for key in CORRELATIONS:
+        if key in of:
+            yield key, of[key]["value"], {"figure": "correlation", "method": key}

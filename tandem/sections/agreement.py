@@ -1,0 +1,182 @@
+"""Section: agreement among people, overall and in pairs, and the distribution of their labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from ..labels.frame import VariableFrame
+from ..labels.reference import category_numbers
+from ..labels.resampling import TOO_MANY, Sample
+from ..statistics import (
+    Estimate,
+    Floats,
+    Ints,
+    Level,
+    agreement_estimates,
+    correlation_estimates,
+    mean_by_cluster,
+    pair_estimates,
+    undefined,
+)
+from ..statistics.coefficients import PAIR
+from ..statistics.correlation import FUNCTIONS
+from ..types import JSON
+from .crowd import is_crowd, large_pairs, pairs_distribution
+
+NO_ORDER = "its categories have no order"
+WEIGHTED = ("cohen_kappa_linear", "cohen_kappa_quadratic")
+ERROR, DISTANCE = "mean_absolute_error", "mean absolute difference"
+
+
+def pair(
+    sample: Sample, one: Ints, other: Ints, names: Sequence[str] = tuple(PAIR)
+) -> dict[str, Estimate]:
+    """Return the coefficients `names` of two columns (U,): `percent` or one of Cohen's kappas."""
+    apart = {name: no for name in names if (no := _undefined(sample, name, one, other))}
+    others = [name for name in names if name not in apart]
+    k, scale = sample.k, sample.frame.scale
+    values = scale.values() if scale.categories else None
+    if sample.is_continuous:
+        # A share depends only on whether two labels are equal, not on the number of values.
+        one, other, k, values = *_equal_or_not(one, other), 2, None
+    made = pair_estimates(
+        one, other, sample.clusters, k, values, names=others, **sample.resampling_arguments
+    )
+    return {name: (made | apart)[name] for name in names}
+
+
+def numbers(sample: Sample, codes: Ints) -> Floats:
+    """Return codes as the numbers of their categories, NaN without a label."""
+    return category_numbers(sample.frame.scale, codes)
+
+
+def _undefined(sample: Sample, name: str, one: Ints, other: Ints) -> Estimate | None:
+    method = PAIR[name]
+    if name in WEIGHTED and not sample.is_ordered:
+        return undefined(NO_ORDER, 0, method)
+    if name != "percent" and sample.is_continuous:
+        return undefined(TOO_MANY, int(((one >= 0) & (other >= 0)).sum()), method)
+    return None
+
+
+def _equal_or_not(one: Ints, other: Ints) -> tuple[Ints, Ints]:
+    both = (one >= 0) & (other >= 0)
+    return np.where(both, 0, -1), np.where(both, one != other, -1)
+
+
+def distribution(frame: VariableFrame) -> JSON:
+    """Count labels by rater and category, units by number of human labels, and unanimous units.
+
+    A unit is unanimous if two or more people labelled it and all gave the same category.
+    """
+    codes, k = frame.codes_of("human"), len(frame.scale.categories)
+    labels = (codes >= 0).sum(axis=1)
+    lowest = np.where(codes >= 0, codes, k).min(axis=1, initial=k)
+    same = lowest == codes.max(axis=1, initial=-1)
+    return {
+        "counts": {
+            frame.raters[n].name: _by_category(frame, n)
+            for n in (*frame.columns("human"), *frame.columns("judge"))
+        },
+        "labels_per_unit": {str(n): units for n, units in sorted(Counter(labels.tolist()).items())},
+        "unanimous": int(((labels >= 2) & same).sum()),
+    }
+
+
+def scale_used(frame: VariableFrame) -> JSON:
+    """Return the convention of the distances of categories, and the categories that nobody used.
+
+    `distances` is null if the categories have no order.
+    """
+    scale = frame.scale
+    columns = [n for n, rater in enumerate(frame.raters) if rater.excluded is None]
+    used = set(np.unique(frame.codes[:, columns]).tolist())
+    return {
+        "declared": scale.declared,
+        "distances": None if scale.level == "nominal" else scale.distances,
+        "unused": [
+            category
+            for n, category in enumerate(scale.categories)
+            if n not in used and category not in scale.foreign
+        ],
+    }
+
+
+def _by_category(frame: VariableFrame, column: int) -> dict[str, int]:
+    codes = frame.codes[:, column]
+    counts = np.bincount(codes[codes >= 0], minlength=len(frame.scale.categories))
+    return dict(zip(frame.scale.categories, counts.tolist(), strict=True))
+
+
+def agreement(sample: Sample, with_pairs: bool = False) -> JSON:
+    """Return the agreement of people on the units of a sample.
+
+    In a crowd, pairs with enough shared units are listed only with `with_pairs`. Categories that
+    only judges used have no effect here, not even on the ranks of other categories.
+    """
+    if sample.frame.scale.foreign:
+        sample = replace(sample, frame=sample.frame.without_foreign())
+    codes = sample.frame.codes_of("human")
+    return {
+        "units": int(((codes >= 0).sum(axis=1) >= 2).sum()),
+        "raters": int((codes >= 0).any(axis=0).sum()),
+        **{name: of.as_json() for name, of in _coefficients(sample, codes).items()},
+        **_pairs(sample, with_pairs),
+    }
+
+
+def _pairs(sample: Sample, with_pairs: bool) -> JSON:
+    if not is_crowd(sample.frame):
+        people = sample.frame.columns("human")
+        return {"pairs": [_pair(sample, a, b) for a, b in combinations(people, 2)]}
+    large = large_pairs(sample) if with_pairs else []
+    listed = {"pairs": [_pair(sample, a, b) for a, b in large]} if with_pairs else {}
+    return {"pairs_distribution": pairs_distribution(sample), **listed}
+
+
+def _coefficients(sample: Sample, codes: Ints) -> dict[str, Estimate]:
+    renumbered, k, level, values = own_codes(sample, codes)
+    return agreement_estimates(
+        renumbered, sample.clusters, k, level, values, **sample.resampling_arguments
+    )
+
+
+def own_codes(sample: Sample, codes: Ints) -> tuple[Ints, int, Level, Floats | None]:
+    """Return people's codes (U, R) without categories that only judges used.
+
+    Also returns the number of remaining categories, the level, and the categories' numbers.
+    """
+    scale = sample.frame.scale
+    own = scale.own()
+    place = np.cumsum(own) - 1
+    renumbered = np.where(codes >= 0, place[np.maximum(codes, 0)], -1) if own.any() else codes
+    values = scale.values()[own] if own.any() else None
+    return renumbered, max(1, int(own.sum())), scale.level, values
+
+
+def _pair(sample: Sample, a: int, b: int) -> JSON:
+    frame = sample.frame
+    one, other = frame.codes[:, a], frame.codes[:, b]
+    return {
+        "a": frame.raters[a].name,
+        "b": frame.raters[b].name,
+        "units": int(((one >= 0) & (other >= 0)).sum()),
+        **{name: of.as_json() for name, of in pair(sample, one, other).items()},
+        **{name: of.as_json() for name, of in _of_numbers(sample, one, other).items()},
+    }
+
+
+def _of_numbers(sample: Sample, one: Ints, other: Ints) -> dict[str, Estimate]:
+    """Return correlations and the mean distance of two columns of codes, if they are ordered."""
+    if not sample.is_ordered:
+        methods = {str(name): method for name, (_, method) in FUNCTIONS.items()} | {ERROR: DISTANCE}
+        return {name: undefined(NO_ORDER, 0, method) for name, method in methods.items()}
+    x, y = numbers(sample, one), numbers(sample, other)
+    made = correlation_estimates(x, y, sample.clusters, **sample.resampling_arguments)
+    distance = mean_by_cluster(np.abs(x - y), sample.clusters, DISTANCE, (0, sample.span))
+    return {str(name): of for name, of in made.items()} | {ERROR: distance}

@@ -1,0 +1,134 @@
+"""Section: judges compared with each other, without people's labels.
+
+Judges who agree with each other may still disagree with people, since they may make the same errors
+(`errors` shows this once people have labelled). The units to label first are those on which the
+judges differ most. These units are hard, so agreement on them says nothing about the other units.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+
+from ..labels.frame import VariableFrame
+from ..labels.resampling import Sample
+from ..statistics import Floats, Ints
+from ..types import JSON
+from .agreement import pair
+from .errors import errors_alike
+
+NAMES = ("percent", "cohen_kappa")
+MOST_UNITS = 50
+MOST_OF_A_QUERY = 0.1
+"""The largest share of the units to label first from one query, if other queries have any."""
+
+
+def between_judges(sample: Sample) -> JSON:
+    """Return the key `between_judges` of a variable, or nothing with fewer than two judges."""
+    frame = sample.frame
+    columns = [n for n in frame.columns("judge") if (frame.codes[:, n] >= 0).any()]
+    if len(columns) < 2:
+        return {}
+    names = [frame.raters[n].name for n in columns]
+    labelled = bool((frame.codes_of("human") >= 0).any())
+    return {
+        "between_judges": {
+            "judges": names,
+            "pairs": [_pair(sample, *two) for two in combinations(columns, 2)],
+            "differ": count_differing(frame.codes[:, columns]),
+            "errors": errors_alike(sample, names) if labelled else None,
+            "label_first": label_first(frame, columns),
+        }
+    }
+
+
+def count_differing(codes: Ints) -> int:
+    """Count the units (U, R) with two different labels, -1 = missing."""
+    lowest = np.where(codes >= 0, codes, codes.max(initial=0)).min(axis=1)
+    return int((codes.max(axis=1) > lowest).sum())
+
+
+def _pair(sample: Sample, one: int, other: int) -> JSON:
+    codes, raters = sample.frame.codes, sample.frame.raters
+    a, b = codes[:, one], codes[:, other]
+    made = {name: estimate.as_json() for name, estimate in pair(sample, a, b, NAMES).items()}
+    units = int(((a >= 0) & (b >= 0)).sum())
+    return {"a": raters[one].name, "b": raters[other].name, "units": units, **made}
+
+
+def label_first(frame: VariableFrame, columns: list[int]) -> list[JSON]:
+    """Return the units without a person's label that people should label first, with the reason.
+
+    The order is by the entropy of the judges' labels, then by the uncertainty of their scores, then
+    by a hash of the unit. At most 50 units are returned. At most a tenth of them are from one
+    query, unless other queries have too few.
+    """
+    codes = frame.codes[:, columns]
+    open_units = np.flatnonzero(
+        (frame.codes_of("human") < 0).all(axis=1) & ((codes >= 0).sum(axis=1) >= 2)
+    )
+    spread = entropies(codes[open_units], len(frame.scale.categories))
+    doubt = _doubts(frame, columns)[open_units]
+    chance = np.array([zlib.crc32("\0".join(frame.units.names[n]).encode()) for n in open_units])
+    ranked = open_units[np.lexsort((chance, -doubt, -spread))] if len(open_units) else open_units
+    measures = {
+        int(n): (float(h), float(d)) for n, h, d in zip(open_units, spread, doubt, strict=True)
+    }
+    chosen = _over_queries([int(n) for n in ranked], frame.units.query)
+    return [_unit(frame, columns, n, *measures[n]) for n in chosen]
+
+
+def entropies(codes: Ints, k: int) -> Floats:
+    """Return the entropy of each unit's labels (U, R), -1 = missing, from 0 to 1.
+
+    The entropy is -sum_c p_c log p_c / log min(k, n), where p_c is the share of category c among
+    the unit's n labels.
+    """
+    counts = np.stack([(codes == category).sum(axis=1) for category in range(k)], axis=1)
+    n = counts.sum(axis=1)
+    shares = counts / np.maximum(n, 1)[:, None]
+    terms = np.where(shares > 0, shares * np.log(np.where(shares > 0, shares, 1.0)), 0.0)
+    most = np.log(np.maximum(np.minimum(n, k), 2))
+    found: Floats = -terms.sum(axis=1) / most + 0.0
+    return found
+
+
+def _doubts(frame: VariableFrame, columns: list[int]) -> Floats:
+    """Return the judges' mean uncertainty, from 0 to 1; 0 without probabilities."""
+    doubts = np.zeros(len(frame.codes))
+    scores = frame.scores[:, columns]
+    known = np.isfinite(scores) & (scores >= 0) & (scores <= 1)
+    if set(frame.scale.categories) <= {"yes", "no"} and known.any():
+        unsure = np.where(known, 1 - 2 * np.abs(np.where(known, scores, 0.5) - 0.5), 0.0)
+        doubts = unsure.sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    return doubts
+
+
+def _over_queries(ranked: list[int], query: Ints) -> list[int]:
+    """Take units in order, at most a given number from each query, then fill up with the others."""
+    most = max(1, round(MOST_UNITS * MOST_OF_A_QUERY))
+    taken: list[int] = []
+    used = Counter[int]()
+    for unit in ranked:
+        if used[int(query[unit])] < most and len(taken) < MOST_UNITS:
+            used[int(query[unit])] += 1
+            taken.append(unit)
+    left = [unit for unit in ranked if unit not in set(taken)]
+    chosen = set(taken + left[: MOST_UNITS - len(taken)])
+    return [unit for unit in ranked if unit in chosen]
+
+
+def _unit(frame: VariableFrame, columns: list[int], n: int, entropy: float, doubt: float) -> JSON:
+    item, kind, unit = frame.units.names[n]
+    codes = {frame.raters[c].name: int(frame.codes[n, c]) for c in columns}
+    labels = {name: frame.scale.categories[code] for name, code in codes.items() if code >= 0}
+    counts = Counter(labels.values()).most_common()
+    why = ", ".join(f"{number} of {len(labels)} say {label}" for label, number in counts)
+    if len(counts) == 1:
+        sure = f", with a probability of {1 - doubt / 2:.2f} on average" if doubt else ""
+        why = f"all say {counts[0][0]}{sure}"
+    found = {"item": item, "kind": kind, "unit": unit, "labels": labels, "why": why}
+    return {**found, "entropy": entropy}

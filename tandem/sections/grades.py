@@ -1,0 +1,104 @@
+"""Section: a judge's own grades, such as 4 of 5, and the codes to which its file maps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..labels.facts import number_of
+from ..labels.reference import mean_rating, reference
+from ..labels.resampling import Sample
+from ..statistics import SHARE, Floats, Ints, correlation_estimates, mean_by_cluster
+from ..types import JSON
+from .calibration import ANSWERS
+from .cuts import curves_of
+
+MANY = 40
+"""With more distinct grades than this, a table is unreadable."""
+
+
+def grades(sample: Sample, column: int, with_curves: bool) -> JSON:
+    """Return the key `graded` of a judge, or nothing if its labels have no grades.
+
+    `grades` counts labels by grade and code, with people's mean rating or share of yes on these
+    units. If all grades are numbers, `correlation` compares them with people's ratings or yes, and
+    `curves` has every cut of the grades.
+    """
+    given = sample.frame.grades.get(column)
+    codes = sample.frame.codes[:, column]
+    if given is None or sample.is_continuous or not ((given != "") & (codes >= 0)).any():
+        return {}
+    given = np.where(codes >= 0, given, "")
+    people, of = _people(sample)
+    found: JSON = {"labels": int((given != "").sum()), "people": of}
+    found["grades"] = list(_by_grade(sample, given, codes, people))
+    numbers = _numbers(given)
+    if numbers is None:
+        return {"graded": found}
+    if of:
+        detail = f", grades with people's {of}"
+        made = correlation_estimates(
+            numbers, people, sample.clusters, detail=detail, **sample.resampling_arguments
+        )
+        found["correlation"] = {name: each.as_json() for name, each in made.items()}
+    together = reference(sample.frame).codes
+    found["curves"] = curves_of(sample, numbers, together) if with_curves else []
+    return {"graded": found}
+
+
+def _people(sample: Sample) -> tuple[Floats, str]:
+    """Return people's labels of each unit as a number (U,), NaN without one, and its name."""
+    scale, codes = sample.frame.scale, sample.frame.codes_of("human")
+    if sample.is_ordered:
+        return mean_rating(sample.frame), "mean rating"
+    if {c for c in scale.categories if c not in scale.foreign} != ANSWERS:
+        return np.full(len(codes), np.nan), ""
+    said = codes >= 0
+    yes = (codes == scale.categories.index("yes")).sum(axis=1)
+    count = said.sum(axis=1)
+    share = np.divide(yes, count, out=np.full(len(codes), np.nan), where=count > 0)
+    return share, "share of yes"
+
+
+def _numbers(given: Any) -> Floats | None:
+    """Return grades as numbers (U,), NaN without one, or None if any is not a number."""
+    found = np.full(len(given), np.nan)
+    for n, grade in enumerate(given):
+        if grade:
+            number = number_of(grade)
+            if number is None:
+                return None
+            found[n] = number
+    return found
+
+
+def _by_grade(sample: Sample, given: Any, codes: Ints, people: Floats) -> Iterator[JSON]:
+    """Yield a row for each grade, in numerical order, or otherwise by the mapped codes."""
+    places: dict[tuple[str, int], list[int]] = {}
+    for n, grade in enumerate(given):
+        if grade:
+            places.setdefault((grade, int(codes[n])), []).append(n)
+    if len(places) > MANY:
+        return
+    numeric = _numbers(given) is not None
+
+    def order(place: tuple[str, int]) -> tuple[float, int, str]:
+        grade, code = place
+        return (number_of(grade) or 0.0) if numeric else 0.0, code, grade
+
+    for grade, code in sorted(places, key=order):
+        units = places[grade, code]
+        row: JSON = {
+            "grade": grade,
+            "label": sample.frame.scale.categories[code],
+            "labels": len(units),
+        }
+        if np.isfinite(people).any():
+            there = np.full(len(people), np.nan)
+            there[units] = people[units]
+            bounds = sample.bounds if sample.is_ordered else SHARE
+            how = "mean of people at this grade"
+            row["people"] = mean_by_cluster(there, sample.clusters, how, bounds).as_json()
+        yield row

@@ -1,0 +1,202 @@
+"""Section: the number of queries or raters that would narrow the intervals of the headlines.
+
+A unit's labels count as exchangeable. With fewer raters a unit keeps a random part of its labels,
+and the widths found for each number of raters predict the effect of more raters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import numpy as np
+
+from ..labels.reference import reference, reference_of
+from ..labels.resampling import MEAN, Sample, Scores, mean_of, systems_of
+from ..statistics import (
+    MINIMUM_CLUSTERS,
+    SHARE,
+    Bools,
+    Bootstrap,
+    Estimate,
+    Floats,
+    Ints,
+    Plan,
+    agreement_estimates,
+    cohen_kappa,
+    mean_by_cluster,
+    more_queries,
+    more_raters,
+)
+from ..statistics.arrays import pack
+from ..statistics.coefficients import cells_of, pair_tally
+from ..statistics.informative import informative_of_each
+from ..types import JSON
+from .agreement import own_codes
+from .crowd import is_crowd
+
+#: The number of random parts of the labels, over which widths are averaged.
+DRAWS = 4
+#: With more raters per unit, this many represent the smaller numbers.
+MOST_RATERS = 5
+SAME = "its interval has no width: all resamples agree"
+
+Widths = Mapping[int, float]
+WidthOf = Callable[[Bools], Estimate]
+"""Maps the labels to keep, (U, R), to the resulting estimate."""
+
+
+def planning(sample: Sample, compared: JSON, target: float) -> JSON:
+    """Plan for the alpha of people and each judge's kappa with them, as in the report."""
+    codes = _packed_codes(sample)
+    people = (codes >= 0).sum(axis=1)
+    alpha = compared["agreement"]["krippendorff_alpha"]
+    shared = people >= 2
+    found = _plans(
+        alpha,
+        _queries(sample.clusters[shared]),
+        target,
+        _widths(codes, partial(_alpha, sample, codes), fewest=2),
+    )
+    judges = {
+        sample.frame.raters[n].name: _judge(sample, n, compared["judges"], target)
+        for n in sample.frame.columns("judge")
+    }
+    return {
+        "width": target,
+        "agreement": {"coefficient": "krippendorff_alpha", **found},
+        "judges": judges,
+    }
+
+
+def _packed_codes(sample: Sample) -> Ints:
+    """Return people's codes (U, R), packed for a crowd, since raters are exchangeable."""
+    codes = sample.frame.codes_of("human")
+    if not is_crowd(sample.frame):
+        return codes
+    packed, _ = pack(np.where(codes >= 0, codes, np.nan))
+    return np.where(np.isfinite(packed), packed, -1).astype(np.int64)
+
+
+def _judge(sample: Sample, column: int, judges: JSON, target: float) -> JSON:
+    """Plan for a judge, with odd numbers of raters if people's joint label is the majority.
+
+    Even numbers can tie, and units with ties are left out.
+    """
+    frame, codes = sample.frame, _packed_codes(sample)
+    judge = frame.codes[:, column]
+    kappa = judges[frame.raters[column].name]["agreement"]["cohen_kappa"]
+    people = reference(frame)
+    both = (people.codes >= 0) & (judge >= 0)
+    held = np.where(judge[:, None] >= 0, codes, -1)
+    step = 2 if people.rule == "majority" else 1
+    widths = _widths(held, partial(_kappa, sample, codes, judge), fewest=1, step=step)
+    found = _plans(kappa, _queries(sample.clusters[both]), target, widths)
+    return {"coefficient": "cohen_kappa", **found}
+
+
+def systems_planning(of: Scores, systems: JSON, target: float) -> JSON:
+    """Plan how many queries each system's mean of people's labels needs."""
+    return {
+        "width": target,
+        "systems": {
+            system: {MEAN: _system(of, items, systems[system][MEAN], target)}
+            for system, items in systems_of(of.frame).items()
+        },
+    }
+
+
+def _system(of: Scores, items: Ints, shown: JSON, target: float) -> JSON:
+    values, queries = of.values[items][:, of.labels.columns("human")], of.queries[items]
+    if is_crowd(of.labels):
+        values, _ = pack(values)
+    there = np.isfinite(values)
+
+    def mean(kept: Bools) -> Estimate:
+        return mean_by_cluster(mean_of(np.where(kept, values, np.nan)), queries, "planned", SHARE)
+
+    widths = _widths(np.where(there, 0, -1), mean, fewest=1)
+    return _plans(shown, _queries(queries[there.any(axis=1)]), target, widths)
+
+
+def _plans(shown: JSON, queries: int, target: float, widths: Widths) -> JSON:
+    """Return the width of an estimate, and plans for narrowing it."""
+    width = None if shown["low"] is None else shown["high"] - shown["low"]
+    if not width:
+        reason = SAME if width == 0 else _no_width(shown, queries)
+        plans = (Plan(None, None, reason),) * 2
+    else:
+        scale = width / widths[max(widths)] if widths and widths[max(widths)] else 1.0
+        scaled = {raters: scale * each for raters, each in widths.items()}
+        plans = more_queries(width, queries, target), more_raters(scaled, target)
+    plan = {"interval_width": width, "queries": _as_json(plans[0]), "raters": _as_json(plans[1])}
+    return plan if width is not None else {**plan, "reason": plans[0].reason}
+
+
+def _no_width(shown: JSON, queries: int) -> str:
+    if shown["value"] is None:
+        return f"undefined: {shown['reason']}"
+    if queries < MINIMUM_CLUSTERS:
+        return f"{queries} queries are too few to plan from, {MINIMUM_CLUSTERS} are needed"
+    return "it has no interval to narrow"
+
+
+def _as_json(plan: Plan) -> JSON:
+    numbers: JSON = {"needed": plan.needed, "more": plan.more}
+    return numbers if plan.reason is None else {**numbers, "reason": plan.reason}
+
+
+def _widths(codes: Ints, estimate: WidthOf, fewest: int, step: int = 1) -> Widths:
+    """Return the mean width by number of human labels per unit, up to the most frequent number.
+
+    Units with fewer labels keep theirs. Numbers without an interval are left out.
+    """
+    labels = codes >= 0
+    sizes = labels.sum(axis=1)
+    usual = int(np.bincount(sizes[sizes >= fewest]).argmax()) if (sizes >= fewest).any() else 0
+    numbers = list(range(fewest, usual + 1, step))
+    generator = np.random.Generator(np.random.PCG64(0))
+    found = {}
+    for raters in numbers[:MOST_RATERS] + numbers[MOST_RATERS:][-1:]:
+        # There is only one way to draw all labels of a unit.
+        draws = 1 if raters == usual else DRAWS
+        made = [estimate(_keep_random(labels, raters, generator)) for _ in range(draws)]
+        ends = [e.high - e.low for e in made if e.low is not None and e.high is not None]
+        if ends:
+            found[raters] = float(np.mean(ends))
+    return found
+
+
+def _keep_random(labels: Bools, raters: int, generator: np.random.Generator) -> Bools:
+    """Return which labels to keep: at most `raters` of each unit, chosen at random."""
+    ranks = np.where(labels, generator.random(labels.shape), 2.0).argsort(axis=1).argsort(axis=1)
+    kept: Bools = labels & (ranks < raters)
+    return kept
+
+
+def _alpha(sample: Sample, codes: Ints, kept: Bools) -> Estimate:
+    name = "krippendorff_alpha"
+    own, k, level, values = own_codes(sample, np.where(kept, codes, -1))
+    return agreement_estimates(
+        own, sample.clusters, k, level, values, names=(name,), **sample.resampling_arguments
+    )[name]
+
+
+def _kappa(sample: Sample, codes: Ints, judge: Ints, kept: Bools) -> Estimate:
+    k = sample.k
+    if sample.is_continuous:
+        return Estimate(None, None, None, 0, "", "too many values")
+    people = reference_of(np.where(kept, codes, -1), sample.frame.scale).codes
+    tally = pair_tally(people, judge, sample.clusters, k)
+
+    def of(weights: Floats) -> Floats:
+        return np.asarray(cohen_kappa(weights.reshape(*weights.shape[:-1], k, k)))
+
+    informative = informative_of_each(tally, *cells_of(k))
+    return Bootstrap(tally, **sample.resampling_arguments, informative=informative).estimate(
+        of, 0, ""
+    )
+
+
+def _queries(clusters: Ints) -> int:
+    return len(np.unique(clusters))
