@@ -29,6 +29,7 @@ from annotation.campaigns.relevance import Uses, keep_passages, without_uses
 from annotation.models import Assignment, Campaign, Item, Label, Response, Unit
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.guidelines import trim_guideline
+from annotation.protocols.schema import CampaignSchema, schema_of
 from annotation.registry import DECLARED, get_protocol
 from datasets.db.prepared import InList, Parameter, Prepared
 from datasets.material import as_row, as_rows
@@ -43,7 +44,6 @@ from tandem.protocols.base import (
     kinds_of,
     name_units,
 )
-from tandem.protocols.schema import Schema, schema_of
 from tandem.protocols.validation import NOT_AMONG, Problem, RefusedError
 
 Value = TypeVar("Value")
@@ -105,7 +105,7 @@ def read_first_answer(response: Response) -> FirstAnswer | None:
     return FirstAnswer(response.pk, written["text"], tuple(written["citations"]), selected)
 
 
-def validates_answers(campaign: Campaign, asked: Schema) -> bool:
+def validates_answers(campaign: Campaign, asked: CampaignSchema) -> bool:
     """Whether a campaign asks about sentences of an earlier campaign's answers, not of reports."""
     named = campaign.protocol == "grounded-answer" and campaign.options.get("prerequisite")
     return bool(named) and "sentence" in kinds_of(asked.variables)
@@ -174,7 +174,7 @@ def design(campaign: Campaign) -> Design:
     )
 
 
-def schema(campaign: Campaign) -> Schema:
+def schema(campaign: Campaign) -> CampaignSchema:
     """Return the response schema of a campaign."""
     chosen = design(campaign)
     asked = campaign.protocol, campaign.protocol_version, chosen.points or ""
@@ -214,7 +214,7 @@ def _schema(
     categories: tuple[str, ...],
     guideline: str,
     trims: bool,
-) -> Schema:
+) -> CampaignSchema:
     task = DECLARED[protocol].as_of(version).read_as(points)
     if guideline:
         task = replace(task, own_guideline=guideline)

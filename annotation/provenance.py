@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
+from annotation.protocols.schema import CampaignSchema
 from tandem.protocols.base import ItemSpec, UnitSpec
-from tandem.protocols.schema import Schema
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Digest
@@ -44,7 +44,9 @@ class Basis:
         return [name for name, mine, theirs in pairs if mine != theirs]
 
 
-def basis_of(asked: Schema, spec: ItemSpec, units: Iterable[UnitSpec], beside: str = "") -> Basis:
+def basis_of(
+    asked: CampaignSchema, spec: ItemSpec, units: Iterable[UnitSpec], beside: str = ""
+) -> Basis:
     """Return the basis of an item as it is shown now, with the units asked of this rater.
 
     The order of units and texts does not count, since assignments record it. `beside` is a text
@@ -56,7 +58,7 @@ def basis_of(asked: Schema, spec: ItemSpec, units: Iterable[UnitSpec], beside: s
 class Bases:
     """Compute bases for many answers to one schema, digesting their common parts only once."""
 
-    def __init__(self, asked: Schema) -> None:
+    def __init__(self, asked: CampaignSchema) -> None:
         self._asked = asked
         self._guideline = _digest(asked.protocol.guideline)
         self._questions: dict[frozenset[str], str] = {}
@@ -90,7 +92,7 @@ class Bases:
         return self._questions[kinds]
 
 
-def _questions(asked: Schema, kind: str) -> list[Any]:
+def _questions(asked: CampaignSchema, kind: str) -> list[Any]:
     words = [
         [v.name, v.question, dict(v.words), dict(v.asked_if)] for v in asked.variables_of(kind)
     ]

@@ -16,7 +16,7 @@ from annotation.preparation.steps.scoring import STEP as SCORING
 from annotation.preparation.steps.sentence_splitting import STEP as SENTENCES_BY_AUTHOR
 from annotation.preparation.steps.sentences import STEP as SENTENCES
 from annotation.protocols import PROTOCOLS
-from tandem.protocols.base import Protocol
+from annotation.protocols.base import Protocol
 
 STEPS: dict[str, Step] = {
     step.name: step

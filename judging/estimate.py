@@ -19,6 +19,7 @@ from django.utils import timezone
 from annotation.campaign_setup.dry_run import DryRun
 from annotation.campaign_setup.effort import JudgeCost
 from annotation.models import Assignment, Campaign, User
+from annotation.protocols.base import Protocol
 from datasets.jobs.guard import for_workers
 from datasets.models import Batch
 from datasets.teams import managed_by
@@ -34,7 +35,6 @@ from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.runs import planning
 from judging.runs.ledger import assignments_of
-from tandem.protocols.base import Protocol
 from tandem.verbs import verb_of
 
 SAMPLE = 40

@@ -18,12 +18,12 @@ from django.db.models import QuerySet
 
 from annotation.models import Campaign, Item
 from annotation.presentation import ForgottenItemError, preload, present, schema, validates_answers
+from annotation.protocols.schema import CampaignSchema
 from datasets.text import sentences
 from judging.backends.base import AskedUnit, Facts, Setup
 from judging.backends.lexical import VERSION, Lexical, has_rule
 from judging.prompts.request import answer_fields, answer_number, text_number
 from tandem.protocols.base import name_units
-from tandem.protocols.schema import Schema
 
 FORMAT = 1
 """The format of cached baselines. Another number invalidates them."""
@@ -52,7 +52,7 @@ def get_floor(campaign: Campaign) -> Floor:
     return Floor(codes, frozenset(v.name for v in asked.variables) - ruled)
 
 
-def _key(campaign: Campaign, asked: Schema) -> str:
+def _key(campaign: Campaign, asked: CampaignSchema) -> str:
     """Return a digest of everything that the rule's answers follow from.
 
     Campaigns over equal batches share a baseline, unless they validate people's earlier answers.
@@ -77,7 +77,7 @@ def _items(campaign: Campaign) -> QuerySet[Item]:
     return Item.objects.filter(campaign=campaign, use=Item.Use.STUDY).order_by("position")
 
 
-def _compute_codes(campaign: Campaign, asked: Schema) -> dict[str, dict[UnitKey, str]]:
+def _compute_codes(campaign: Campaign, asked: CampaignSchema) -> dict[str, dict[UnitKey, str]]:
     rule = Lexical(Setup(split_sentences=sentences))
     ruled = [v for v in asked.variables if has_rule(v.codes, v.level, v.kind)]
     codes: dict[str, dict[UnitKey, str]] = {v.name: {} for v in ruled}
@@ -102,7 +102,7 @@ def _load_items(campaign: Campaign) -> Iterator[Item]:
         yield from some
 
 
-def _facts(item: Item, asked: Schema) -> tuple[Facts, dict[str, UnitKey]]:
+def _facts(item: Item, asked: CampaignSchema) -> tuple[Facts, dict[str, UnitKey]]:
     """Return the item's facts that the rule reads, and the key of each unit by its name."""
     spec = present(item)
     fields = {text.field: n for n, text in reversed(list(enumerate(spec.texts)))}

@@ -17,23 +17,7 @@ from django.core.management import call_command, get_commands, load_command_clas
 from tests.cast import ROOT
 
 APPS = ("audit", "datasets", "annotation", "judging", "analysis", "config")
-PURE = (
-    "annotation/protocols",
-    "datasets/readers",
-    "judging/backends",
-    "tandem/crosscheck",
-    "tandem/labels",
-    "tandem/figures",
-    "tandem/formats",
-    "tandem/scores",
-    "tandem/sections",
-    "tandem/statistics",
-)
-SHARED = {
-    "tandem.files.spreadsheet",  # the only writer of CSV, which is pure itself
-    "tandem.labels.file.rows",  # the only list of missing reasons, which is pure as well
-    "tandem.messages",  # messages that pages can translate, which are pure as well
-}
+PURE = ("annotation/protocols", "datasets/readers", "judging/backends")
 WITH_CONFIG = ("config", "manage.py", "tests", "benchmarks", "docs")
 COMMANDS = sorted(
     path.stem for path in ROOT.glob("*/management/commands/*.py") if path.stem != "__init__"
@@ -183,8 +167,7 @@ def test_the_pure_parts_know_neither_django_nor_another_app(folder: str) -> None
         f"{path} imports {name}"
         for path in within(folder)
         for name in imported(path)
-        if (name.split(".")[0] in foreign and name not in SHARED)
-        or name.split(".")[:2] == [own, "models"]
+        if name.split(".")[0] in foreign or name.split(".")[:2] == [own, "models"]
     }
     assert within(folder)
     assert wrong == set()
@@ -275,16 +258,3 @@ def test_no_file_names_an_absolute_path() -> None:
         if any(home in (ROOT / path).read_text("utf-8") for home in homes)
     }
     assert wrong == set()
-
-
-def test_the_pure_parts_of_analysis_import_each_other_relatively() -> None:
-    """A wheel can then contain them under another name."""
-    folders = [folder for folder in PURE if folder.startswith("analysis/")]
-    singles = [Path(f"analysis/{name}.py") for name in ("document", "types", "version")]
-    absolute = {
-        path
-        for path in chain(singles, *map(within, (*folders, "tandem/labels/file")))
-        for each in noted(path).imports
-        if each.is_absolute and each.name.split(".")[0] == "analysis"
-    }
-    assert absolute == set()

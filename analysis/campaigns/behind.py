@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from annotation.models import Campaign
 from datasets.lineage import ancestors
-from tandem.sections.warnings import Warning
+from tandem.labels.frame import Warning
 from tandem.types import JSON
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from annotation.models import Campaign
-from tandem.sections.warnings import Warning
+from tandem.labels.frame import Warning
 from tandem.types import JSON
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from annotation.campaigns.sampling import DEVELOPMENT
 from annotation.models import Assignment, Campaign, Item, QuerySampling
 from judging.models import Judge
-from tandem.sections.warnings import Warning
+from tandem.labels.frame import Warning
 from tandem.types import JSON
 
 SHORTEST = 40

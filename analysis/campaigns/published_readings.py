@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from judging.judges import published_among
-from tandem.sections.warnings import Warning
+from tandem.labels.frame import Warning
 from tandem.types import JSON
 
 TEXT = (

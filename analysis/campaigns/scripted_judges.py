@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from judging.answer_files import FAKE, scripted_among
 from judging.jury import voting_judges
-from tandem.sections.warnings import Warning
+from tandem.labels.frame import Warning
 from tandem.types import JSON
 
 JURY = (

@@ -57,11 +57,11 @@ from annotation.presentation import (
     present,
     schema,
 )
+from annotation.protocols.schema import CampaignSchema
 from annotation.provenance import Basis, basis_of
 from audit.recording import record
 from tandem.messages import Message
 from tandem.protocols.base import ItemSpec, Payload, Text, UnitSpec, name_units
-from tandem.protocols.schema import Schema
 from tandem.protocols.validation import Channel, Problem, RefusedError
 
 REFERENCE_NAME = "adjudicated"
@@ -84,7 +84,7 @@ class Case:
     campaign: Campaign
     unit: Unit
     spec: ItemSpec
-    schema: Schema
+    schema: CampaignSchema
     assignment: Assignment
     disagreements: tuple[Disagreement, ...]
     history: tuple[Response, ...]
@@ -149,7 +149,7 @@ class Case:
         return self.aliases[self.asked.of[1]] if self.asked.of else None
 
 
-def decision_schema(campaign: Campaign) -> Schema:
+def decision_schema(campaign: Campaign) -> CampaignSchema:
     """Return the campaign's schema without written texts and lists, which are not adjudicated."""
     asked = schema(campaign)
     return replace(asked, protocol=replace(asked.protocol, written=None, listed=None))

@@ -34,10 +34,10 @@ from annotation.answers.types import (
 from annotation.models import Assignment
 from annotation.prerequisites.grounded_answer import check_action, check_grounds, shown_beside
 from annotation.presentation import asked_units, present, schema
+from annotation.protocols.schema import CampaignSchema
 from annotation.provenance import basis_of
 from tandem.labels.file.rows import REASONS
 from tandem.protocols.base import ItemSpec, Payload, UnitSpec
-from tandem.protocols.schema import Schema
 from tandem.protocols.validation import Channel, RefusedError, check, check_citations
 
 __all__ = [
@@ -66,7 +66,7 @@ def submit(
     channel: Channel,
     circumstances: Circumstances | None = None,
     spec: ItemSpec | None = None,
-    asked_schema: Schema | None = None,
+    asked_schema: CampaignSchema | None = None,
 ) -> Outcome:
     """Check an answer and store it as the current response of its assignment.
 
@@ -103,7 +103,7 @@ def prepare(
     payload: Payload,
     channel: Channel,
     spec: ItemSpec,
-    asked_schema: Schema,
+    asked_schema: CampaignSchema,
     keep_refusal: bool = False,
     asked: Mapping[str, UnitSpec] | None = None,
     basis: str | None = None,
@@ -140,7 +140,7 @@ def _check_answer(
     payload: Payload,
     channel: Channel,
     spec: ItemSpec,
-    asked_schema: Schema,
+    asked_schema: CampaignSchema,
     asked: Mapping[str, UnitSpec],
 ) -> tuple[RefusedError | None, CheckedAnswer]:
     """Return the entries, spans and warnings of an answer, or the refusal."""

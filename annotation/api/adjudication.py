@@ -49,6 +49,7 @@ from annotation.models import Campaign, User
 from annotation.models import Response as Answer
 from annotation.presentation import schema
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
 from datasets.access import WORKERS
 from datasets.api.base import (
     ErrorSerializer,
@@ -66,7 +67,6 @@ from datasets.api.base import (
 from datasets.api.concurrency import key_of
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import LABEL, READ
-from tandem.protocols.schema import schema_of
 from tandem.protocols.validation import Problem, RefusedError
 
 ANSWER = UNITS["q1:1"]

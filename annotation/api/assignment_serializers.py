@@ -11,9 +11,9 @@ from annotation.answers.types import LONGEST_SECONDS
 from annotation.models import Assignment
 from annotation.prerequisites.grounded_answer import first_answer
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
 from datasets.api.base import ErrorSerializer, Number, PageParameters, ProblemSerializer, Strict
 from tandem.protocols.base import UnitSpec
-from tandem.protocols.schema import schema_of
 
 ASSISTANT = "the judge whose labels you see and confirm or correct; null in most campaigns"
 

@@ -33,13 +33,14 @@ from annotation.prerequisites import check_prerequisite
 from annotation.prerequisites.label_validation import check_validates, parse_validates
 from annotation.presentation import design as stored
 from annotation.presentation import schema
+from annotation.protocols.base import Protocol
+from annotation.protocols.schema import schema_of
 from annotation.registry import DECLARED, get_protocol
 from audit.recording import record
 from datasets import models
 from datasets.db.bulk import bulk_write, refresh_statistics
 from datasets.teams import visible_to_team
-from tandem.protocols.base import Protocol
-from tandem.protocols.schema import UnknownVariableError, schema_of
+from tandem.protocols.schema import UnknownVariableError
 from tandem.verbs import verb_of
 
 _QUERY_DRAW = (

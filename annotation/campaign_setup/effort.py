@@ -14,8 +14,8 @@ from statistics import median
 from annotation.campaign_setup.dry_run import DryRun
 from annotation.models import Assignment, Item, Rater, User
 from annotation.people.membership import readable
+from annotation.protocols.base import Protocol
 from datasets.models import Batch
-from tandem.protocols.base import Protocol
 
 NEWEST, FEWEST = 500, 10
 """The pace is the median of the newest answers, if there are at least this many."""

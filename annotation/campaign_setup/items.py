@@ -16,11 +16,12 @@ from annotation.campaigns.sampling import (
 )
 from annotation.models import Campaign, Item, Unit, UnitSampling
 from annotation.presentation import items_of
+from annotation.protocols.base import Protocol
 from datasets import models
 from datasets.db.bulk import Row, bulk_write, reserve
 from datasets.material import stored_rows
 from datasets.text import number_of_words
-from tandem.protocols.base import ItemSpec, Protocol
+from tandem.protocols.base import ItemSpec
 
 CHUNK = 500
 _ITEM = (

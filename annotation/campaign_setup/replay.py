@@ -19,8 +19,9 @@ from annotation.models import Campaign, Item, QuerySampling, UnitSampling
 from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.rubric_passage import alternating, chances
 from annotation.presentation import design as design_of
+from annotation.protocols.base import Protocol
 from annotation.registry import get_protocol
-from tandem.protocols.base import Protocol, UnitSpec, name_units
+from tandem.protocols.base import UnitSpec, name_units
 
 CHUNK = 200
 CLOSE = 2.0**-30

@@ -16,9 +16,9 @@ from annotation.campaign_setup.creation import checked_campaign
 from annotation.campaign_setup.items import draft_items
 from annotation.campaigns.design import Design, DesignError
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import Protocol
 from datasets.jobs import Options, Progress, Result
 from datasets.models import Batch
-from tandem.protocols.base import Protocol
 
 FITS = "fits"
 MOST_ITEMS = 20_000

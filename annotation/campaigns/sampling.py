@@ -17,7 +17,8 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from annotation.campaigns.design import Design
 from annotation.counters import numbers
 from annotation.models import Campaign, Item, QuerySampling, UnitSampling
-from tandem.protocols.base import Protocol, UnitSpec, name_units
+from annotation.protocols.base import Protocol
+from tandem.protocols.base import UnitSpec, name_units
 
 FIXED = ("reference",)
 """Kinds of texts that are not units, so that their order has no influence on labels."""

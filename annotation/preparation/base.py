@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from annotation.protocols.base import Protocol
 from datasets.text import find_quote
 from tandem.files import rows
-from tandem.protocols.base import Protocol
 
 PREPARED = "prepared"
 HIGHEST = "numbers_given"

@@ -19,9 +19,9 @@ from annotation.models import Assignment, Campaign, Item, Rater, User
 from annotation.people.membership import readable_judges
 from annotation.prerequisites import grounded_answer, label_validation, rubric_passage
 from annotation.prerequisites.base import PrerequisiteRule, WaitRule, prerequisite_of
+from annotation.protocols.base import Protocol
 from datasets.models import Batch
 from tandem.messages import Message
-from tandem.protocols.base import Protocol
 from tandem.similar import did_you_mean
 
 RULES: dict[str, PrerequisiteRule] = {

@@ -13,10 +13,10 @@ from annotation.campaigns.design import Design, DesignError
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Unit, User
 from annotation.people.membership import readable_judges
 from annotation.presentation import schema
+from annotation.protocols.base import Protocol
+from annotation.protocols.schema import schema_of
 from datasets.models import Batch
 from tandem.messages import Message
-from tandem.protocols.base import Protocol
-from tandem.protocols.schema import schema_of
 from tandem.similar import did_you_mean
 from tandem.verbs import verb_of
 

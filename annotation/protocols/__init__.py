@@ -1,15 +1,16 @@
-"""The protocols by name. A new protocol is one folder and two lines here.
+"""The protocols of the site by name. A new one is a declaration in `tandem.protocols` and a folder.
 
-`base` defines what a protocol declares, and `material` what it may read of a query. Each folder
-declares one protocol, and `units` has the texts and units that several protocols share. `schema`
-turns a protocol and a campaign's variables into the form of an answer, and `validation` checks an
-answer against it. Nothing here imports Django or another app.
+`base` joins a declaration to its items, guideline and prompt. Each folder holds one protocol, and
+`units` the texts and units that several share. `schema` is the form of a campaign's answers, with
+the descriptions that `criteria` finds in the guideline, and `guidelines` trims a guideline to what
+is asked. Nothing here imports Django or another app.
 """
 
 from __future__ import annotations
 
 from annotation.protocols.answer_preference import PROTOCOL as ANSWER_PREFERENCE
 from annotation.protocols.answer_rating import PROTOCOL as ANSWER_RATING
+from annotation.protocols.base import Protocol
 from annotation.protocols.grounded_answer import PROTOCOL as GROUNDED_ANSWER
 from annotation.protocols.grounding_relevance import PROTOCOL as GROUNDING_RELEVANCE
 from annotation.protocols.key_point_recall import PROTOCOL as KEY_POINT_RECALL
@@ -18,7 +19,6 @@ from annotation.protocols.key_point_writing import PROTOCOL as KEY_POINT_WRITING
 from annotation.protocols.question_typing import PROTOCOL as QUESTION_TYPING
 from annotation.protocols.report_coverage import PROTOCOL as REPORT_COVERAGE
 from annotation.protocols.rubric_passage import PROTOCOL as RUBRIC_PASSAGE
-from tandem.protocols.base import Protocol
 
 PROTOCOLS: dict[str, Protocol] = {
     protocol.name: protocol

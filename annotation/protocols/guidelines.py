@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from tandem.protocols.base import Protocol
+from annotation.protocols.base import Protocol
 
 _HEADING = re.compile(r"^(#+)[ \t]+(.+?)[ \t]*$", re.MULTILINE)
 _ENTRY = re.compile(r"[-*][ \t]")

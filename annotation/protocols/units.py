@@ -10,17 +10,11 @@ from collections.abc import Iterator, Sequence
 
 from tandem.protocols import material
 from tandem.protocols.base import Text, UnitSpec
+from tandem.protocols.grounding_relevance import USES
 
 OPENING = 80
 OR = " / "
 """Separates the codes of a `use` on which people tie."""
-USES = {
-    "answer-the-question": "Answers the question",
-    "related-information": "Related information",
-    "outdated": "Outdated",
-    "unknown": "Age unknown",
-}
-"""The codes of `use`, with the words that pages show for them."""
 TOO_LITTLE = ("the writer found", "too little for an answer")
 
 

@@ -24,9 +24,9 @@ from annotation.models import Campaign, User
 from annotation.people.membership import readable
 from annotation.presentation import schema
 from annotation.progress.status import format_change, format_seconds
+from annotation.protocols.base import Protocol
 from annotation.registry import get_protocol
 from datasets.models import Batch
-from tandem.protocols.base import Protocol
 from tandem.protocols.schema import Schema
 
 register = template.Library()

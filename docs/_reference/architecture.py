@@ -23,8 +23,9 @@ PAGE = ROOT / "docs" / "architecture.md"
 # modules that all kinds share.
 KINDS = {
     "tandem/figures": ("base", "files", "svg", "vega"),
+    "tandem/protocols": ("base", "material", "points", "schema", "validation"),
     "annotation/preparation/steps": (),
-    "annotation/protocols": ("base", "material", "schema", "units", "validation"),
+    "annotation/protocols": ("base", "criteria", "guidelines", "schema", "units"),
     "annotation/views/protocol_pages": ("base",),
 }
 # These have the same name in every Django project.

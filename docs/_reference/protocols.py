@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from inspect import getmodule
+from importlib import import_module
 
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import Protocol
 from docs._reference.words import code, codes, page, plain, table
-from tandem.protocols.base import Conditions, Protocol, Variable
+from tandem.protocols.base import Conditions, Variable
 
 LIST = """\
 For researchers who choose what to ask: the protocols, each with its units, variables and codes.
@@ -119,7 +120,8 @@ def _names(protocol: Protocol) -> list[str]:
 
 
 def _module_docstring(protocol: Protocol) -> str:
-    return getmodule(protocol.make_items).__doc__ or ""
+    declared = import_module(f"tandem.protocols.{protocol.name.replace('-', '_')}")
+    return declared.__doc__ or ""
 
 
 def _demoted(markdown: str) -> str:

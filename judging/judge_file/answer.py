@@ -12,6 +12,7 @@ from typing import Any
 
 import re2
 
+from annotation.protocols.base import Protocol
 from judging.backends.decision_questions import MASS_FLOOR
 from judging.judge_file.template import FileError
 from judging.parsers.base import Parser
@@ -26,7 +27,7 @@ from judging.parsers.regex import RegexParser, compile_pattern
 from judging.parsers.schema import SCHEMA
 from judging.parsers.statements import marker_pattern
 from judging.parsers.tags import TagsParser
-from tandem.protocols.base import Protocol, Variable
+from tandem.protocols.base import Variable
 
 Table = Mapping[str, Any]
 COMMON = ("parser", "take", "refusal", "map", "variable", "as_published")

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from annotation.protocols.base import Protocol
 from judging.backends.base import JSON, AskedUnit
 from judging.judge_file.template import MAX_STEPS, Steps
-from tandem.protocols.base import Protocol, Text
+from tandem.protocols.base import Text
 from tandem.protocols.material import Turn
 from tandem.protocols.schema import Schema
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, get_args
 
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import Protocol
 from judging.backends.base import JSON, Message
 from judging.judge_file import answer
 from judging.judge_file.answer import BY_POSITION
@@ -22,7 +23,6 @@ from judging.judge_file.context import fields_for
 from judging.judge_file.template import FileError, MessageTemplate
 from judging.parsers.base import STEPS, Fault, Parser
 from judging.parsers.codes import PLAIN
-from tandem.protocols.base import Protocol
 
 MAX_LENGTH = 1_000_000
 MAX_MESSAGES = 50

@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 
 from annotation.models import Assignment, Campaign, Item
 from annotation.presentation import preload, present, schema
+from annotation.protocols.schema import CampaignSchema
 from annotation.provenance import Bases
 from datasets.db.prepared import InList
 from datasets.db.prepared import Prepared as PreparedQuery
@@ -62,7 +63,6 @@ from judging.prompts.template import (
     fill,
 )
 from tandem.protocols.base import Conditions, ItemSpec, UnitSpec, name_units
-from tandem.protocols.schema import Schema
 from tandem.protocols.validation import Channel, RefusedError, check
 
 CACHED_ITEMS = 64
@@ -92,7 +92,7 @@ class Prepared:
     names: Mapping[str, str]
     request: Request
     request_hash: str
-    schema: Schema
+    schema: CampaignSchema
     parser: Parser = SCHEMA
     basis: str | None = None
     late: int = 0
@@ -376,7 +376,7 @@ def _system_query() -> QuerySet[Report, tuple[int, str | None, str | None]]:
 _systems = PreparedQuery(_system_query)
 
 
-def answer_fields(schema: Schema, kind: str) -> dict[str, Any]:
+def answer_fields(schema: CampaignSchema, kind: str) -> dict[str, Any]:
     """Return the fields of `AskedUnit` that all units of a kind share."""
     rule, written = schema.evidence(kind), schema.written(kind)
     listed, matching = schema.listed(kind), schema.matching(kind)
@@ -402,7 +402,7 @@ def answer_fields(schema: Schema, kind: str) -> dict[str, Any]:
     }
 
 
-def _asked_conditions(schema: Schema, conditions: Conditions) -> Conditions:
+def _asked_conditions(schema: CampaignSchema, conditions: Conditions) -> Conditions:
     asked = {v.name for v in schema.variables}
     return {name: codes for name, codes in conditions.items() if name in asked}
 

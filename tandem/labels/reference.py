@@ -81,9 +81,10 @@ def category_numbers(scale: Scale, codes: Ints) -> Floats:
 def _means(values: Floats) -> Floats:
     there = np.isfinite(values)
     total = np.where(there, values, 0.0).sum(axis=1)
-    return np.divide(
+    means: Floats = np.divide(
         total, there.sum(axis=1), out=np.full(len(values), np.nan), where=there.any(axis=1)
     )
+    return means
 
 
 def _nearest(scale: Scale, means: Floats) -> Ints:

@@ -139,9 +139,10 @@ def mean_of(values: Floats) -> Floats:
     """Return the mean of the defined values along the second axis; NaN without any."""
     there = np.isfinite(values)
     total = np.where(there, values, 0.0).sum(axis=1)
-    return np.divide(
+    means: Floats = np.divide(
         total, there.sum(axis=1), out=np.full(len(values), np.nan), where=there.any(axis=1)
     )
+    return means
 
 
 def systems_of(frame: Frame) -> dict[str, Ints]:

@@ -1,18 +1,11 @@
-"""The classes that declare a protocol: variables, evidence, units, items. They only hold data.
-
-A protocol is one folder: its declaration in `__init__.py`, `guideline.md` for people and judges,
-and `prompt.md` where the generic prompt does not fit. It imports neither Django nor any database
-model. The first line of a prompt file is its version, `version: 2`, and the prompt itself begins
-after it.
-"""
+"""The classes that declare a protocol: variables, evidence, units, items. They only hold data."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from tandem.messages import Message, Word
@@ -25,7 +18,6 @@ Conditions = Mapping[str, tuple[str, ...]]
 """Variables of the same unit, and the codes of each that meet the condition."""
 
 YES_NO = ("yes", "no")
-SHARED_PROMPT = "shared"
 
 
 @dataclass(frozen=True)
@@ -169,99 +161,29 @@ class ItemSpec:
     earlier: tuple[material.Turn, ...] = ()
 
 
-Needs = Literal["questions", "passages", "key_points", "reports"]
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """What one annotation task asks, and so what its labels may be.
 
-
-@dataclass(frozen=True)
-class Protocol:
-    """One annotation task.
-
-    `make_items(query, variables)` returns the items of a query with every unit that may be asked. A
-    campaign's sampling may ask fewer. `needs` are the parts of the material that it reads. Unless
-    the campaign's options say otherwise, `sampled` protocols ask a seeded sample of the units of
-    each item, and `shuffled` protocols show the units in a random order, recorded for each rater.
-    `readings` are protocols of the same name that ask about other points, by the value of the
-    option `points`. `earlier` are the declarations of earlier versions. A campaign keeps the
-    declaration under which it was created. `sections` maps headings of the guideline to the
-    variables that the section is about, unless the heading is a variable's question. `summary` says
-    in one sentence what people do, and `lacks` says why a batch with all `needs` may still give no
-    items.
+    `readings` are declarations of the same name that ask about other points, by the value of the
+    option `points`. `earlier` are the declarations of earlier versions.
     """
 
     name: str
     version: str
     title: str
     variables: tuple[Variable, ...]
-    make_items: Callable[[material.Query, Sequence[Variable]], Iterable[ItemSpec]]
-    needs: tuple[Needs, ...]
     evidence: Evidence | None = None
     written: WrittenText | None = None
     listed: PointList | None = None
-    sampled: bool = False
-    shuffled: bool = False
-    folder: Path = Path(__file__).parent
-    sections: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    own_guideline: str = ""
     reading: str = ""
-    readings: Mapping[str, Protocol] = dataclasses.field(default_factory=dict)
-    earlier: Mapping[str, Protocol] = dataclasses.field(default_factory=dict)
-    summary: str = ""
-    lacks: str = ""
+    readings: Mapping[str, Declaration] = dataclasses.field(default_factory=dict)
+    earlier: Mapping[str, Declaration] = dataclasses.field(default_factory=dict)
 
     @property
     def slug(self) -> str:
         """The name, followed by that of the reading, if any. It is unique among all readings."""
         return f"{self.name}-{self.reading}" if self.reading else self.name
-
-    def read_as(self, points: str) -> Protocol:
-        """Return the reading for the option `points`. Raises KeyError if there is none."""
-        return self.readings[points] if points else self
-
-    def as_of(self, version: str) -> Protocol:
-        """Return the declaration of a version: this one, unless an earlier one differs."""
-        return self.earlier.get(version, self)
-
-    @property
-    def guideline(self) -> str:
-        """The campaign's own guideline, if it has one, or the protocol's."""
-        return self.own_guideline or (self.folder / "guideline.md").read_text("utf-8")
-
-    def guideline_in(self, language: str) -> str:
-        """Return the guideline as people read it in a language, if there is a translation.
-
-        A campaign's own guideline is not translated, and judges read the original.
-        """
-        translated = self.folder / f"guideline.{language}.md"
-        if self.own_guideline or not translated.exists():
-            return self.guideline
-        return translated.read_text("utf-8")
-
-    @property
-    def prompt(self) -> str:
-        return self._versioned_prompt[1]
-
-    @property
-    def prompt_name(self) -> str:
-        """The slug of the protocol that the prompt belongs to, or `shared`."""
-        return self.slug if self._prompt_folder == self.folder else SHARED_PROMPT
-
-    @property
-    def prompt_version(self) -> str:
-        """The version in the prompt's file, or an empty string."""
-        return self._versioned_prompt[0]
-
-    @property
-    def _prompt_folder(self) -> Path:
-        own = (self.folder / "prompt.md").exists()
-        return self.folder if own else Path(__file__).parent
-
-    @property
-    def _versioned_prompt(self) -> tuple[str, str]:
-        text = (self._prompt_folder / "prompt.md").read_text("utf-8")
-        first, _, rest = text.partition("\n")
-        if not first.startswith("version:"):
-            return "", text
-        return first.removeprefix("version:").strip(), rest.lstrip("\n")
 
 
 class ForgottenUnitError(KeyError):

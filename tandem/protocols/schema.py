@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
-from annotation.protocols.criteria import criteria
 from tandem.messages import Word
 from tandem.protocols.base import (
     Conditions,
+    Declaration,
     Evidence,
     PointList,
-    Protocol,
     UnitSpec,
     Variable,
     WrittenText,
@@ -39,14 +38,15 @@ UNIT_NOUNS = {
 """What a unit of a kind is called, in the singular and the plural."""
 
 JSON = dict[str, Any]
+S = TypeVar("S", bound="Schema")
 T = TypeVar("T")
 
 
-def _by_kind(find: Callable[[Schema, str], T]) -> Callable[[Schema, str], T]:
+def by_kind(find: Callable[[S, str], T]) -> Callable[[S, str], T]:
     """Cache a method's result by kind of unit, since checking every answer calls it again."""
 
     @wraps(find)
-    def found(schema: Schema, kind: str) -> T:
+    def found(schema: S, kind: str) -> T:
         known: dict[str, T] = vars(schema).setdefault(f"_{find.__name__}", {})
         if kind not in known:
             known[kind] = find(schema, kind)
@@ -68,10 +68,26 @@ def _noun(variables: Iterable[Variable]) -> tuple[str, str]:
 class Schema:
     """A protocol with the variables that one campaign asks."""
 
-    protocol: Protocol
+    protocol: Declaration
     variables: tuple[Variable, ...]
 
-    @_by_kind
+    @classmethod
+    def of(
+        cls, protocol: Declaration, variables: Sequence[str] = (), categories: Sequence[str] = ()
+    ) -> Self:
+        """Return the schema of a protocol under a campaign's options.
+
+        `variables` are the names of the variables to ask: if empty, all that are not optional.
+        `categories` replaces the codes of a variable called `category`. Raises
+        UnknownVariableError.
+        """
+        known = {v.name for v in protocol.variables}
+        if unknown := sorted(set(variables) - known):
+            raise UnknownVariableError(f"{protocol.name} has no variable {unknown[0]!r}")
+        chosen = _select_variables(protocol.variables, variables)
+        return cls(protocol, tuple(_with_categories(v, categories) for v in chosen))
+
+    @by_kind
     def variables_of(self, kind: str) -> tuple[Variable, ...]:
         return tuple(v for v in self.variables if v.kind == kind)
 
@@ -108,24 +124,24 @@ class Schema:
             v.name: _noun(w for w in self.variables if w.name == v.name) for v in self.variables
         }
 
-    @_by_kind
+    @by_kind
     def evidence(self, kind: str) -> Evidence | None:
         """Return the protocol's evidence rule, if its variable is asked of this kind of unit."""
         rule = self.protocol.evidence
         asked = {v.name for v in self.variables_of(kind)}
         return rule if rule is not None and rule.variable in asked else None
 
-    @_by_kind
+    @by_kind
     def written(self, kind: str) -> WrittenText | None:
         rule = self.protocol.written
         return rule if rule is not None and rule.kind == kind and self.variables_of(kind) else None
 
-    @_by_kind
+    @by_kind
     def listed(self, kind: str) -> PointList | None:
         rule = self.protocol.listed
         return rule if rule is not None and rule.kind == kind and self.variables_of(kind) else None
 
-    @_by_kind
+    @by_kind
     def matching(self, kind: str) -> PointList | None:
         """Return the list that units of this kind are matched to, if both are asked."""
         rule = self.protocol.listed
@@ -133,7 +149,7 @@ class Schema:
             return None
         return rule if self.variable(rule.match, kind) else None
 
-    @_by_kind
+    @by_kind
     def free_keys(self, kind: str) -> tuple[str, ...]:
         """Return the keys of one unit's answer that contain written text instead of labels."""
         written, listed, matching = self.written(kind), self.listed(kind), self.matching(kind)
@@ -143,7 +159,7 @@ class Schema:
             *((matching.matches,) if matching else ()),
         )
 
-    @_by_kind
+    @by_kind
     def keys(self, kind: str) -> tuple[str, ...]:
         """Return the keys of one unit's answer, in the order in which a model fills them in."""
         return (
@@ -151,12 +167,6 @@ class Schema:
             *(v.name for v in self.variables_of(kind)),
             *self.free_keys(kind),
         )
-
-    @_by_kind
-    def criteria(self, kind: str) -> Mapping[str, Mapping[str, str]]:
-        """Return the descriptions of codes, by variable, as the guideline gives them."""
-        guideline = self.protocol.guideline
-        return {v.name: criteria(v, guideline) for v in self.variables_of(kind)}
 
     def unit_schema(self, kind: str, with_field: bool = False) -> JSON:
         """Return the JSON schema of one unit's answer.
@@ -239,21 +249,6 @@ NUMBERS: JSON = {"type": "array", "items": {"type": "integer", "minimum": 1}}
 
 def _codes(variable: Variable) -> JSON:
     return {"type": "string", "enum": list(variable.answers)}
-
-
-def schema_of(
-    protocol: Protocol, variables: Sequence[str] = (), categories: Sequence[str] = ()
-) -> Schema:
-    """Return the schema of a protocol under a campaign's options.
-
-    `variables` are the names of the variables to ask: if empty, all that are not optional.
-    `categories` replaces the codes of a variable called `category`. Raises UnknownVariableError.
-    """
-    known = {v.name for v in protocol.variables}
-    if unknown := sorted(set(variables) - known):
-        raise UnknownVariableError(f"{protocol.name} has no variable {unknown[0]!r}")
-    chosen = _select_variables(protocol.variables, variables)
-    return Schema(protocol, tuple(_with_categories(v, categories) for v in chosen))
 
 
 def _select_variables(all_of: Iterable[Variable], names: Sequence[str]) -> list[Variable]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from ..labels.resampling import MEAN
 from ..types import JSON
-from .score_sentences import SURE
+from .sentence import SURE
 from .verdict import THIN, coefficient_of
 
 BRIEF_VERSION = 2

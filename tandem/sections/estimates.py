@@ -166,4 +166,5 @@ def _query_means(values: Floats, queries: Ints) -> Floats:
     there = np.isfinite(values)
     sums = np.bincount(index, np.where(there, values, 0.0), minlength=len(names))
     sizes = np.bincount(index, there, minlength=len(names))
-    return np.divide(sums, sizes, out=np.full(len(names), np.nan), where=sizes > 0)
+    means: Floats = np.divide(sums, sizes, out=np.full(len(names), np.nan), where=sizes > 0)
+    return means

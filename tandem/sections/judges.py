@@ -90,7 +90,8 @@ def _others(reference: Ints) -> Ints:
     """Return the most frequent category other than each unit's own."""
     counts = np.bincount(reference[reference >= 0], minlength=2)
     first, second = np.argsort(-counts, kind="stable")[:2]
-    return np.where(reference == first, second, first).astype(np.int64)
+    others: Ints = np.where(reference == first, second, first).astype(np.int64)
+    return others
 
 
 def judges(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tandem.labels.frame import Frame, LabelFact, Scale, make_frame
+from tandem.labels.facts import LabelFact, Scale
+from tandem.labels.frame import Frame, make_frame
 from tandem.labels.people_sample import PeopleSample
 from tandem.labels.resampling import Sample
 

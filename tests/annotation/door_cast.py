@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import CampaignSchema, schema_of
 from tandem.protocols.base import UnitSpec, name_units
-from tandem.protocols.schema import Schema, schema_of
 from tests.annotation.protocol_cast import QUERY
 
 Answers = dict[str, Any]
@@ -37,7 +37,7 @@ class Case:
     good: Mapping[str, Answers]
 
     @property
-    def schema(self) -> Schema:
+    def schema(self) -> CampaignSchema:
         return schema_of(PROTOCOLS[self.protocol], self.variables)
 
     @property

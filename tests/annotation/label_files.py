@@ -7,7 +7,8 @@ from typing import Any
 
 from annotation.models import Campaign
 from annotation.protocols import PROTOCOLS
-from tandem.protocols.base import Protocol, Variable
+from annotation.protocols.base import Protocol
+from tandem.protocols.base import Variable
 from tests.cast import Line
 
 # Name, kind, replicate, and the index of the first code in the list of codes.

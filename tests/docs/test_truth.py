@@ -24,6 +24,7 @@ from annotation.imports.gold import EVERY
 from annotation.models import Campaign, LogInCount, Response, User, rater_of
 from annotation.people.login_limits import digest_of
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
 from config.apps import check_tls
 from config.env import VARIABLES
 from config.middleware import MAX_IDLE, MAX_SESSION
@@ -34,7 +35,6 @@ from datasets.models import Batch
 from judging.models import JudgeRun
 from tandem.formats import FORMATS
 from tandem.labels.selection import ReportOptions
-from tandem.protocols.schema import schema_of
 from tests.annotation.protocol_cast import QUERY
 from tests.cast import ROOT
 from tests.docs.markdown import blocks, inline, read, written

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from annotation.protocols.schema import schema_of
 from annotation.registry import STEPS
 from judging.preparation.review_form import marked_texts
 from tandem.protocols.base import Text, UnitSpec
-from tandem.protocols.schema import schema_of
 
 TEXT = Text("passage", "Use it only For cats or dogs, or fish.")
 

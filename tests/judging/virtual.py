@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 
 from annotation.models import Assignment
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import CampaignSchema
 from judging.answers.results import Result
 from judging.backends.base import JSON, Answer, Facts, Findings, Message, RateError, Request
 from judging.costs import Budget
@@ -19,9 +20,8 @@ from judging.engine.persistence import Writer
 from judging.prompts.request import Prepared
 from judging.retries import Patience
 from tandem.protocols.base import ItemSpec
-from tandem.protocols.schema import Schema
 
-SCHEMA = Schema(PROTOCOLS["report-coverage"], PROTOCOLS["report-coverage"].variables)
+SCHEMA = CampaignSchema(PROTOCOLS["report-coverage"], PROTOCOLS["report-coverage"].variables)
 T = TypeVar("T")
 Reply = Answer | BaseException
 

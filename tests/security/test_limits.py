@@ -12,12 +12,12 @@ from pytest_django.fixtures import Settings
 
 from annotation.models import Assignment, Draft, Response
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
 from config.middleware import BodyGuard
 from datasets.access import takes_files
 from datasets.api.base import Resource
 from judging.display import LONGEST_SHOWN, is_cut, make_displayable
 from tandem.protocols.base import UnitSpec
-from tandem.protocols.schema import schema_of
 from tandem.protocols.validation import Channel, RefusedError, check
 from tests.once import once
 from tests.page_cast import Study, answers, client_of, make_study, page

@@ -9,9 +9,9 @@ from annotation.derivation.base import Job, LabelWork, Rule
 from annotation.derivation.decisions import NO, Decision, one_of
 from annotation.derivation.labels import LabelledUnit
 from annotation.presentation import schema
-from annotation.protocols.question_typing import LET_THROUGH
 from datasets.derivation import DerivationError
 from tandem.files import rows
+from tandem.protocols.question_typing import LET_THROUGH
 
 QUERIES = "queries"
 GATE = ",".join(f"{name}={codes[0]}" for name, codes in LET_THROUGH.items())

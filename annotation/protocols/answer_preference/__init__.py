@@ -1,4 +1,4 @@
-"""Answer preference (CLAPnq's win-rate): which of two answers is better, blind."""
+"""The items of answer preference."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 
+from annotation.protocols.base import Protocol
 from annotation.protocols.units import report_texts
 from tandem.protocols import material
-from tandem.protocols.base import ItemSpec, Protocol, UnitSpec, Variable
+from tandem.protocols.answer_preference import DECLARATION
+from tandem.protocols.base import ItemSpec, UnitSpec, Variable
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
@@ -22,26 +24,10 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
         )
 
 
-PROTOCOL = Protocol(
-    name="answer-preference",
-    version="1",
-    title="Answer preference",
+PROTOCOL = Protocol.of(
+    DECLARATION,
     summary="Say which of two answers to a query is the better one.",
     lacks="No query has two answers to compare.",
-    variables=(
-        Variable(
-            "preferred",
-            "pair",
-            "Which answer is better?",
-            ("first", "second", "tie-good", "tie-bad"),
-            words={
-                "first": "The first",
-                "second": "The second",
-                "tie-good": "Equally good",
-                "tie-bad": "Equally bad",
-            },
-        ),
-    ),
     make_items=make_items,
     needs=("reports",),
     shuffled=True,

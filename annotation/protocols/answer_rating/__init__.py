@@ -1,4 +1,4 @@
-"""Answer rating (CLAPnq's human evaluation; GaRAGe's eligibility and factuality), blind."""
+"""The items of answer rating."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
+from annotation.protocols.base import Protocol
 from annotation.protocols.units import (
     dated_passages,
     passage_units,
@@ -17,17 +18,9 @@ from annotation.protocols.units import (
     sentence_units,
 )
 from tandem.protocols import material
-from tandem.protocols.base import YES_NO, ItemSpec, Protocol, Variable, kinds_of
+from tandem.protocols.answer_rating import DECLARATION
+from tandem.protocols.base import ItemSpec, Variable, kinds_of
 
-GRADES = {"1": "1 – no", "2": "2 – mostly no", "3": "3 – mostly yes", "4": "4 – yes"}
-WORDS = {"yes": "Yes", "no": "No"}
-ISSUES = {"none": "No issues", "minor": "Minor issues", "major": "Major issues"}
-SUPPORT = {
-    "supported": "Supported",
-    "unsupported": "Unsupported",
-    "contradictory": "Contradictory",
-    "no-rad": "Needs no evidence",
-}
 NEEDS_PASSAGES = {"faithful", "support", "needed_question", "needed_answer"}
 NEEDS_REFERENCES = {"eligibility"}
 HERE = Path(__file__).parent
@@ -66,41 +59,10 @@ def _items(
         yield ItemSpec(query.id, units, (*beside, *report_texts(query.reports)))
 
 
-def _grade(name: str, question: str) -> Variable:
-    return Variable(name, "report", question, tuple(GRADES), level="ordinal", words=GRADES)
-
-
-def _yes_no(name: str, kind: str, question: str) -> Variable:
-    return Variable(name, kind, question, YES_NO, words=WORDS)
-
-
-_FOR_ANY = _yes_no("needed_answer", "passage", "Does it matter for an answer?")
-"""The variable of version 1, asked once for all answers together."""
-
-_NOW = Protocol(
-    name="answer-rating",
-    version="2",
-    title="Answer rating",
+_NOW = Protocol.of(
+    DECLARATION,
     summary="Rate each answer by itself: whether it fits, and what its passages support.",
     lacks="No query has an answer with passages.",
-    variables=(
-        _grade("appropriate", "Does it answer what was asked?"),
-        _grade("faithful", "Do the passages support it?"),
-        _grade("natural", "Does it read naturally?"),
-        _yes_no("abstains", "report", "Does it say that it does not know?"),
-        _yes_no("irrelevant", "report", "Is it irrelevant or incoherent?"),
-        Variable(
-            "eligibility",
-            "report",
-            "Does it serve the person who asked?",
-            tuple(ISSUES),
-            level="ordinal",
-            words=ISSUES,
-        ),
-        Variable("support", "sentence", "Is it supported?", tuple(SUPPORT), words=SUPPORT),
-        _yes_no("needed_question", "passage", "Does it matter for the question?"),
-        _yes_no("needed_answer", "report-passage", "Does the answer need it?"),
-    ),
     make_items=make_items,
     needs=("passages", "reports"),
     shuffled=True,
@@ -118,11 +80,14 @@ _NOW = Protocol(
         "Each passage": ("needed_question", "needed_answer"),
     },
 )
-_FIRST = replace(
-    _NOW,
-    version="1",
-    variables=(*_NOW.variables[:-1], _FOR_ANY),
+_FIRST = Protocol.of(
+    DECLARATION.earlier["1"],
+    summary=_NOW.summary,
+    lacks=_NOW.lacks,
     make_items=make_first_items,
+    needs=_NOW.needs,
+    shuffled=_NOW.shuffled,
     folder=HERE / "first",
+    sections=_NOW.sections,
 )
 PROTOCOL = replace(_NOW, earlier={_FIRST.version: _FIRST})

@@ -1,35 +1,15 @@
-"""Grounded answers (CLAPnq rounds 1 and 2, GaRAGe): select what helps, then write an answer.
-
-The rater selects sentences of a passage, or the whole passage if it has no sentences. A validation
-pass asks `grounded` about each sentence of the query's reports instead.
-"""
+"""The items of grounded answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from annotation.protocols.base import Protocol
 from annotation.protocols.units import dated_passages, report_texts, sentence_units, source_units
 from tandem.protocols import material
-from tandem.protocols.base import (
-    YES_NO,
-    ItemSpec,
-    Protocol,
-    UnitSpec,
-    Variable,
-    WrittenText,
-    kinds_of,
-)
-
-WORDS = {"yes": "Yes", "no": "No"}
-DESCRIPTORS = {
-    "complete": "Complete answer",
-    "partial": "Partial answer",
-    "too-difficult": "Too difficult",
-    "ill-formed": "Ill-formed question",
-    "bad-passage": "The passage is not good",
-    "no-answer": "No answer",
-}
+from tandem.protocols.base import ItemSpec, UnitSpec, Variable, kinds_of
+from tandem.protocols.grounded_answer import DECLARATION
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
@@ -49,45 +29,12 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
         yield ItemSpec(query.id, tuple(units), (*passages, *shown))
 
 
-PROTOCOL = Protocol(
-    name="grounded-answer",
-    version="1",
-    title="Grounded answer",
+PROTOCOL = Protocol.of(
+    DECLARATION,
     summary="Tick what helps in the passages, and write an answer from that alone.",
     lacks="No query has both a passage and an answer.",
-    variables=(
-        Variable(
-            "descriptor",
-            "query",
-            "How much can be answered?",
-            tuple(DESCRIPTORS),
-            words=DESCRIPTORS,
-        ),
-        Variable("deflected", "query", "Is there too little for an answer?", YES_NO, words=WORDS),
-        Variable(
-            "action",
-            "query",
-            "What happens to the first answer?",
-            ("keep", "modify", "skip"),
-            words={"keep": "Keep", "modify": "Modify", "skip": "Skip"},
-            optional=True,
-        ),
-        Variable("selected", "passage-sentence", "Does it help to answer?", YES_NO, words=WORDS),
-        Variable("selected", "passage", "Does it help to answer?", YES_NO, words=WORDS),
-        Variable("grounded", "sentence", "Is it grounded?", YES_NO, words=WORDS, optional=True),
-    ),
     make_items=make_items,
     needs=("passages", "reports"),
-    written=WrittenText(
-        "written",
-        "query",
-        "The answer",
-        asked_if={
-            "descriptor": ("complete", "partial"),
-            "deflected": ("no",),
-            "action": ("keep", "modify"),
-        },
-    ),
     folder=Path(__file__).parent,
     sections={
         "In a second round": ("action",),

@@ -1,13 +1,15 @@
-"""Grounding relevance (GaRAGe): which of a query's passages help, and what each is good for."""
+"""The items of grounding relevance."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from annotation.protocols.units import USES, dated_passages, passage_units
+from annotation.protocols.base import Protocol
+from annotation.protocols.units import dated_passages, passage_units
 from tandem.protocols import material
-from tandem.protocols.base import YES_NO, ItemSpec, Protocol, Variable
+from tandem.protocols.base import ItemSpec, Variable
+from tandem.protocols.grounding_relevance import DECLARATION
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
@@ -19,29 +21,10 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
         )
 
 
-PROTOCOL = Protocol(
-    name="grounding-relevance",
-    version="1",
-    title="Grounding relevance",
+PROTOCOL = Protocol.of(
+    DECLARATION,
     summary="Say whether each passage helps to answer its query, and what it is good for.",
     lacks="No query has a passage.",
-    variables=(
-        Variable(
-            "relevant",
-            "passage",
-            "Is the passage relevant?",
-            YES_NO,
-            words={"yes": "Relevant", "no": "Irrelevant"},
-        ),
-        Variable(
-            "use",
-            "passage",
-            "What is it good for?",
-            tuple(USES),
-            asked_if={"relevant": ("yes",)},
-            words=USES,
-        ),
-    ),
     make_items=make_items,
     needs=("passages",),
     shuffled=True,

@@ -1,10 +1,4 @@
-"""Key-point verification (Long2RAG): is the point in its source, and does it matter?
-
-With `--option points=answers` the points are those of a report, and its context replaces their
-source. The only question is whether the context supports them. Precision of key points is computed
-from this (Long2RAG, section 6.4), and so is GaRAGe's check of claims against the passages that
-ground them.
-"""
+"""The items of key-point verification."""
 
 from __future__ import annotations
 
@@ -12,17 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from annotation.protocols.base import Protocol
 from annotation.protocols.units import dated_passages
 from tandem.protocols import material
-from tandem.protocols.base import (
-    YES_NO,
-    Evidence,
-    ItemSpec,
-    Protocol,
-    Text,
-    UnitSpec,
-    Variable,
-)
+from tandem.protocols.base import ItemSpec, Text, UnitSpec, Variable
+from tandem.protocols.key_point_verification import DECLARATION
 
 HERE = Path(__file__).parent
 
@@ -70,48 +58,20 @@ def make_items_of_answers(
             )
 
 
-_OF_QUERIES = Protocol(
-    name="key-point-verification",
-    version="1",
-    title="Key point verification",
+_OF_QUERIES = Protocol.of(
+    DECLARATION,
     summary="Check whether each key point is in its source text, and whether it matters.",
     lacks="No key point names a passage that it was drawn from.",
-    variables=(
-        Variable(
-            "grounded",
-            "key-point",
-            "Is the point in the text?",
-            YES_NO,
-            words={"yes": "Yes", "no": "No"},
-        ),
-        Variable(
-            "key",
-            "key-point",
-            "Is it a key point for the question?",
-            ("agree", "neutral", "disagree"),
-            level="ordinal",
-            asked_if={"grounded": ("yes",)},
-            words={"agree": "Agree", "neutral": "Neutral", "disagree": "Disagree"},
-            meanings={
-                "agree": "It answers the question, or a part of it.",
-                "neutral": "Background that an answer could do without.",
-                "disagree": "It is not relevant to the question.",
-            },
-        ),
-    ),
     make_items=make_items,
     needs=("passages", "key_points"),
-    evidence=Evidence("grounded", "passage"),
     folder=HERE,
 )
-_OF_ANSWERS = replace(
-    _OF_QUERIES,
-    title="Points of answers and their context",
-    variables=(replace(_OF_QUERIES.variables[0], question="Do the passages support it?"),),
+_OF_ANSWERS = Protocol.of(
+    DECLARATION.readings["answers"],
+    summary=_OF_QUERIES.summary,
+    lacks=_OF_QUERIES.lacks,
     make_items=make_items_of_answers,
     needs=("passages", "reports"),
-    evidence=Evidence("grounded", "passage", several=True),
     folder=HERE / "answers",
-    reading="answers",
 )
 PROTOCOL = replace(_OF_QUERIES, readings={_OF_ANSWERS.reading: _OF_ANSWERS})

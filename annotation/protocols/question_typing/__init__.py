@@ -1,71 +1,26 @@
-"""Question typing (GaRAGe): is the question usable, and what kind of question is it?
-
-GaRAGe's list of 25 categories is only in its data, which we may not ship. The default list is our
-own: 24 plain topics and `other`. A campaign sets the categories of its batch with the option
-`categories`.
-"""
+"""The items of question typing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from annotation.protocols.base import Protocol
 from tandem.protocols import material
-from tandem.protocols.base import YES_NO, ItemSpec, Level, Protocol, UnitSpec, Variable
-
-HERE = Path(__file__).parent
-TOPICS = dict(
-    line.split(": ", 1) for line in (HERE / "categories.txt").read_text("utf-8").splitlines()
-)
-"""The categories of the default list, with a description for people."""
-CATEGORIES = tuple(TOPICS)
-LET_THROUGH = {"valid": ("yes",), "false_premise": ("no",), "information_seeking": ("yes",)}
-SENSITIVITY = ("static", "slow-changing", "fast-changing")
-COMPLEXITY = (
-    "simple",
-    "simple-with-condition",
-    "set",
-    "comparison",
-    "aggregation",
-    "multi-hop",
-    "post-processing",
-)
-POPULARITY = ("head", "torso", "tail")
+from tandem.protocols.base import ItemSpec, UnitSpec, Variable
+from tandem.protocols.question_typing import DECLARATION
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
     yield ItemSpec(key=query.id, units=(UnitSpec("query", query.id, query.text),), texts=())
 
 
-def _gate(name: str, question: str) -> Variable:
-    return Variable(name, "query", question, YES_NO, words={"yes": "Yes", "no": "No"})
-
-
-def _type(name: str, question: str, codes: Sequence[str], level: Level = "nominal") -> Variable:
-    words = {code: code.replace("-", " ").capitalize() for code in codes}
-    meanings = TOPICS if name == "category" else {}
-    return Variable(
-        name, "query", question, tuple(codes), level, (), LET_THROUGH, words, meanings=meanings
-    )
-
-
-PROTOCOL = Protocol(
-    name="question-typing",
-    version="1",
-    title="Question typing",
+PROTOCOL = Protocol.of(
+    DECLARATION,
     summary="Say whether each query can be used, and what kind of question it is.",
     lacks="The batch has no query.",
-    variables=(
-        _gate("valid", "Is the question valid?"),
-        _gate("false_premise", "Does it rest on a false premise?"),
-        _gate("information_seeking", "Does it seek information?"),
-        _type("sensitivity", "How fast does its answer change?", SENSITIVITY, "ordinal"),
-        _type("complexity", "How complex is it?", COMPLEXITY),
-        _type("popularity", "How well known is its subject?", POPULARITY, "ordinal"),
-        _type("category", "What is it about?", CATEGORIES),
-    ),
     make_items=make_items,
     needs=(),
-    folder=HERE,
+    folder=Path(__file__).parent,
     sections={"Can the question be used?": ("valid", "false_premise", "information_seeking")},
 )

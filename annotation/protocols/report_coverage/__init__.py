@@ -1,20 +1,14 @@
-"""Report coverage (CRUX, task 1): which sub-questions can be answered from a report alone."""
+"""The items of report coverage."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from annotation.protocols.base import Protocol
 from tandem.protocols import material
-from tandem.protocols.base import (
-    YES_NO,
-    Evidence,
-    ItemSpec,
-    Protocol,
-    Text,
-    UnitSpec,
-    Variable,
-)
+from tandem.protocols.base import ItemSpec, Text, UnitSpec, Variable
+from tandem.protocols.report_coverage import DECLARATION
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
@@ -30,33 +24,12 @@ def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator
         )
 
 
-PROTOCOL = Protocol(
-    name="report-coverage",
-    version="1",
-    title="Report coverage",
+PROTOCOL = Protocol.of(
+    DECLARATION,
     summary="Say which of its questions each report answers, and highlight where.",
     lacks="No query has both a report and a question.",
-    variables=(
-        Variable(
-            "answerable",
-            "question",
-            "Can the report answer it?",
-            YES_NO,
-            escapes=("invalid",),
-            words={"yes": "Yes", "no": "No", "invalid": "Makes no sense"},
-        ),
-        Variable(
-            "rating",
-            "question",
-            "How well does the report answer it?",
-            tuple("012345"),
-            level="ordinal",
-            optional=True,
-        ),
-    ),
     make_items=make_items,
     needs=("questions", "reports"),
-    evidence=Evidence("answerable", "report", owed_if="yes"),
     folder=Path(__file__).parent,
     sections={"Rating, where it is asked": ("rating",)},
 )

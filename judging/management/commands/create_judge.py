@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
 from datasets.console import Command as BaseCommand
 from datasets.console import add_team_option, team_option
 from judging import library
@@ -24,7 +25,6 @@ from judging.judges import Definition, JudgeError, define, read_new_judge_file
 from judging.lanes import setup_of
 from judging.models import Judge
 from judging.params import PARAMS, ParamError, read_params
-from tandem.protocols.schema import schema_of
 
 
 def _is_closed(prompt: str) -> bool:

@@ -21,13 +21,12 @@ from tandem.labels.file.rows import LabelRow
 from ...statistics import Bools, Ints
 from ...statistics.arrays import unique_integers
 from ..exposed import ExposedLabels
-from ..facts import DIGEST_FIELDS, Inputs, LabelKey, number_of
+from ..facts import DIGEST_FIELDS, Inputs, LabelKey, Scale, number_of
 from ..frame import (
     EscapeOrMissing,
     Frame,
     ItemFacts,
     RaterFacts,
-    Scale,
     UnitFacts,
     VariableFrame,
     coded_scale,

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from annotation.protocols import PROTOCOLS
 from tandem.files.jsonl import excerpt
 from tandem.files.rows import InputError, Place, ReadNotes
 from tandem.labels.file.columns import read_columns
@@ -17,6 +16,7 @@ from tandem.labels.file.grouping import group_rows
 from tandem.labels.file.reader import read_labels
 from tandem.labels.file.rows import CheckedRow, LabelRow, SpanRow
 from tandem.labels.file.wide import Wide
+from tandem.protocols import DECLARATIONS
 
 from ...statistics import Level
 from ..facts import LARGEST, Evidence, EvidenceSpan, LabelFact, LabelKey, Scale, number_of, scale_of
@@ -217,7 +217,7 @@ def _scales(
     Raises UnknownLevelError if something is declared of a variable without labels.
     """
     scales: dict[str, Scale] = {}
-    if len(protocols) == 1 and (known := PROTOCOLS.get(next(iter(protocols)))):
+    if len(protocols) == 1 and (known := DECLARATIONS.get(next(iter(protocols)))):
         scales = {v.name: scale_of(v) for v in known.variables}
         scales.pop("category", None)
     there = set(variables)

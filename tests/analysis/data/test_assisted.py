@@ -17,7 +17,8 @@ from annotation.models import Assignment, Rater
 from annotation.presentation import present
 from tandem.formats import FORMATS
 from tandem.labels.assisted import summary
-from tandem.labels.frame import LabelFact, make_frame
+from tandem.labels.facts import LabelFact
+from tandem.labels.frame import make_frame
 from tandem.labels.selection import ReportOptions
 from tandem.sections.agreement import agreement
 from tandem.sections.judges import judges

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tandem.labels.frame import Scale, make_frame
+from tandem.labels.facts import Scale
+from tandem.labels.frame import make_frame
 from tests.analysis.cast import JUDGE, fact, frame_of, table
 
 pytestmark = pytest.mark.postgresql

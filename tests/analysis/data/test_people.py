@@ -10,7 +10,7 @@ import pytest
 
 from tandem.formats import FORMATS
 from tandem.formats.methods import methods
-from tandem.labels.frame import Scale
+from tandem.labels.facts import Scale
 from tandem.labels.reference import reference
 from tandem.labels.selection import ReportOptions
 from tandem.labels_report import labels_report

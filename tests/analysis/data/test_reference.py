@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tandem.formats.methods import methods
-from tandem.labels.facts import LabelFact
-from tandem.labels.frame import Scale, make_frame
+from tandem.labels.facts import LabelFact, Scale
+from tandem.labels.frame import make_frame
 from tandem.labels.selection import ReportOptions
 from tandem.labels_report import labels_report
 from tandem.sections.judges import references_of

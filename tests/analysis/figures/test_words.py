@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 from annotation.protocols.report_coverage import PROTOCOL
+from annotation.protocols.schema import schema_of
 from tandem.document import UnitCount
 from tandem.figures.files import figure_file
 from tandem.formats.build import document
 from tandem.formats.markdown import as_markdown
-from tandem.protocols.schema import schema_of
 from tandem.sections.words import replace_codes, words_of
 
 JSON = dict[str, Any]

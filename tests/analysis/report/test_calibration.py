@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tandem.formats.markdown import as_markdown
-from tandem.labels.facts import LabelKey, Scale
-from tandem.labels.frame import LabelFact
+from tandem.labels.facts import LabelFact, LabelKey, Scale
 from tandem.labels.probabilities import CodeProbabilities, probabilities_of, with_probabilities
 from tandem.labels.selection import ReportOptions
 from tandem.labels_report import labels_report

@@ -12,7 +12,8 @@ import tandem
 from tandem.crosscheck import process
 from tandem.formats.methods import methods
 from tandem.formats.people_sections import scales
-from tandem.labels.frame import Scale, make_frame
+from tandem.labels.facts import Scale
+from tandem.labels.frame import make_frame
 from tandem.sections.agreement import agreement, scale_used
 from tandem.sections.judges import judges
 from tandem.statistics import Level

@@ -18,8 +18,7 @@ from annotation.models import Assignment, Campaign, Item, Rater, Response
 from datasets.models import Batch, Report
 from judging.models import Judge, JudgeRun
 from tandem.formats import FORMATS
-from tandem.labels.facts import Evidence, EvidenceSpan, LabelKey
-from tandem.labels.frame import LabelFact
+from tandem.labels.facts import Evidence, EvidenceSpan, LabelFact, LabelKey
 from tandem.labels.selection import ReportOptions
 from tandem.labels_report import labels_report
 from tandem.sections.agreement import agreement

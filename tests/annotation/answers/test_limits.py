@@ -27,13 +27,14 @@ from annotation.api import answers
 from annotation.imports.importer import details_of, merge_payloads
 from annotation.models import Draft, Response
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
 from annotation.provenance import Bases, Basis, basis_of, guideline_digest
 from annotation.views.answers import find_changes, read_key, read_number, read_seconds
 from datasets.api import concurrency
 from datasets.api.errors import StateConflictError
 from tandem.protocols.base import ItemSpec, Payload, Text, UnitSpec
 from tandem.protocols.points import Quote, read_quote
-from tandem.protocols.schema import UnknownVariableError, schema_of
+from tandem.protocols.schema import UnknownVariableError
 from tandem.protocols.validation import Entry, Prose, RefusedError, check, passage_of
 
 COVERAGE = schema_of(PROTOCOLS["report-coverage"])

@@ -12,10 +12,10 @@ from annotation.answers.drafts import check_draft
 from annotation.answers.evidence import locate
 from annotation.answers.payloads import from_form
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
 from tandem.messages import Word
 from tandem.protocols.base import ItemSpec, Text, UnitSpec, name_units
 from tandem.protocols.points import draft_list_problem, match_problem
-from tandem.protocols.schema import schema_of
 from tandem.protocols.validation import Channel, RefusedError, check
 from tests.annotation.protocol_cast import QUERY
 

@@ -363,7 +363,7 @@ class TestA8:
 
 
 def schema_of_rating() -> Any:
-    from tandem.protocols.schema import schema_of
+    from annotation.protocols.schema import schema_of
 
     return schema_of(PROTOCOLS["report-coverage"], ("answerable", "rating"))
 

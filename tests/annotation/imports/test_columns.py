@@ -13,7 +13,8 @@ import pytest
 
 from tandem.files.rows import InputError
 from tandem.labels.file import columns
-from tandem.labels.file.columns import TEXTS, LabelColumns, read_columns
+from tandem.labels.file.arrow import TEXTS
+from tandem.labels.file.columns import LabelColumns, read_columns
 from tandem.labels.file.reader import read_labels
 from tandem.labels.file.rows import COLUMNS
 from tandem.labels.metadata import text_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tandem.files.rows import InputError, Place
-from tandem.labels.file.grouping import CheckedRow, Group, fill_quotes, moment, split_by_scope
-from tandem.labels.file.rows import LabelRow, SpanRow
+from tandem.labels.file.grouping import Group, fill_quotes, moment, split_by_scope
+from tandem.labels.file.rows import CheckedRow, LabelRow, SpanRow
 
 
 def row(unit: str, *spans: SpanRow, **more: object) -> CheckedRow:

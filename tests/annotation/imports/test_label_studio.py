@@ -12,9 +12,9 @@ from annotation.imports.index import KnownItems
 from annotation.imports.label_studio import Choice, Highlight, StudioAnswer
 from annotation.imports.label_studio_rows import EMPTY, SKIPPED, WITHDRAWN, rows_of_answers
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
 from tandem.files.rows import InputError, Place, ReadNotes
 from tandem.labels.file.rows import LabelRow, SpanRow
-from tandem.protocols.schema import schema_of
 
 pytestmark = pytest.mark.every_case
 

@@ -8,8 +8,9 @@ import pytest
 
 from annotation.prerequisites.grounded_answer import check_grounds, lines_of
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
 from tandem.protocols.base import ItemSpec, Text, UnitSpec
-from tandem.protocols.schema import Schema, schema_of
+from tandem.protocols.schema import Schema
 from tandem.protocols.validation import Entry, Prose, RefusedError
 
 ASKED = schema_of(PROTOCOLS["grounded-answer"])

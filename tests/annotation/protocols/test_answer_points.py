@@ -17,11 +17,11 @@ from annotation.exports.rows import labels
 from annotation.models import Assignment, Campaign, Label, Response, Span
 from annotation.presentation import present, schema
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
 from judging.backends.base import Request
 from judging.floor import get_floor
 from tandem.files.rows import AnswerPoint, Passage, Query, Report
 from tandem.labels.selection import ReportOptions
-from tandem.protocols.schema import schema_of
 from tests import cast
 from tests.annotation.answering import person
 from tests.api.cast import place, script_of

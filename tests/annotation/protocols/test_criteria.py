@@ -6,8 +6,8 @@ import pytest
 
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.criteria import criteria
+from annotation.protocols.schema import schema_of
 from tandem.protocols.base import Variable
-from tandem.protocols.schema import schema_of
 
 GUIDELINE = """# A task
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
 from annotation.protocols.units import OPENING, first_words
 from tandem.files.rows import KeyPoint, Passage, Query
 from tandem.protocols.base import ItemSpec, name_units
-from tandem.protocols.schema import schema_of
 from tests.annotation.protocol_cast import BRIDGE, QUERY, RIVER
 
 ALL = [pytest.param(protocol, id=name) for name, protocol in PROTOCOLS.items()]

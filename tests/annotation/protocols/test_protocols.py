@@ -8,8 +8,9 @@ from itertools import pairwise
 import pytest
 
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
 from tandem.protocols.base import Variable
-from tandem.protocols.schema import UnknownVariableError, schema_of
+from tandem.protocols.schema import UnknownVariableError
 
 GATE = {"valid": ("yes",), "false_premise": ("no",), "information_seeking": ("yes",)}
 LET_THROUGH = ("sensitivity", "complexity", "popularity", "category")

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
 from tandem.protocols.base import Variable
-from tandem.protocols.schema import schema_of
 from tests.annotation.door_cast import EACH_CASE, first_of_each_kind
 
 

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import Protocol
+from annotation.protocols.schema import schema_of
 from tandem.messages import Message
-from tandem.protocols.base import Protocol, UnitSpec, Variable, name_units
+from tandem.protocols.base import UnitSpec, Variable, name_units
 from tandem.protocols.points import Quote, is_storable
-from tandem.protocols.schema import schema_of
 from tandem.protocols.validation import Problem, RefusedError, _safe_name, check, coerce
 from tests.annotation.checks import STRICT, entry, refused
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
 from tandem.protocols.base import UnitSpec
 from tandem.protocols.points import Quote
-from tandem.protocols.schema import Schema, schema_of
+from tandem.protocols.schema import Schema
 from tandem.protocols.validation import Entry, RefusedError, check
 from tests.annotation.checks import refused
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
 from tandem.protocols.base import UnitSpec
-from tandem.protocols.schema import schema_of
 from tandem.protocols.validation import Prose
 from tests.annotation.checks import STRICT, entry, refused
 

@@ -15,8 +15,8 @@ from annotation.item_context import with_button_words
 from annotation.models import Assignment
 from annotation.presentation import schema
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.question_typing import TOPICS
 from annotation.views.protocol_pages.question_typing import definitions
+from tandem.protocols.question_typing import TOPICS
 from tests.page_cast import Study, client_of, page, study_of
 
 pytestmark = pytest.mark.django_db

@@ -12,6 +12,7 @@ import pytest
 from annotation.answers.types import Detail
 from annotation.models import Assignment, Campaign, Label, Response
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import CampaignSchema
 from judging.answers.logprobs import score_answer, select_logprobs
 from judging.backends.base import Answer, AskedUnit, AskedVariable, Facts, Request
 from judging.backends.logprobs import STORED_KEY
@@ -21,7 +22,6 @@ from judging.parsers.base import Reading
 from judging.prompts.request import Prepared
 from judging.runs import lifecycle
 from tandem.protocols.base import ItemSpec, UnitSpec
-from tandem.protocols.schema import Schema
 from tests.fake_openai.probabilities import Probabilities
 from tests.fake_openai.running import Running
 from tests.judging.cast import HASTY, judge
@@ -33,7 +33,7 @@ KEY = AskedVariable("key", ("agree", "neutral", "disagree"), "ordinal")
 PREFERRED = AskedVariable("preferred", ("first", "second", "tie-good", "tie-bad"), "nominal")
 COMPLEXITY = AskedVariable("complexity", ("simple", "simple-with-condition", "set"), "nominal")
 
-SCHEMA = Schema(PROTOCOLS["report-coverage"], PROTOCOLS["report-coverage"].variables)
+SCHEMA = CampaignSchema(PROTOCOLS["report-coverage"], PROTOCOLS["report-coverage"].variables)
 Piece = str | tuple[str, Mapping[str, float]]
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
 from judging.backends.base import AskedUnit, AskedVariable, Facts, Request, Setup
 from judging.backends.lexical import Lexical, list_points, match_lists
 from judging.prompts.template import describe_answer
-from tandem.protocols.schema import schema_of
 
 TEXT = "It rained. The ferry sank in March. All slept. The harbour was closed."
 HOLDS = AskedVariable("holds_points", ("yes", "no"), "nominal")

@@ -13,11 +13,12 @@ import pytest
 from annotation.models import Campaign
 from annotation.presentation import schema
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import schema_of
 from judging.backends.scripted import Scripted
 from judging.prompts.request import Prepared, Preparer
 from judging.prompts.template import read_prompt
 from judging.runs import ledger, planning
-from tandem.protocols.schema import JSON, schema_of
+from tandem.protocols.schema import JSON
 from tests.judging.cast import PLANTED, SETTING, campaign_of, judge
 
 STRICT = {

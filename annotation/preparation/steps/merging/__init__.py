@@ -21,17 +21,11 @@ from annotation.preparation.base import (
     next_number,
     with_provenance,
 )
+from annotation.protocols.base import Protocol
 from annotation.protocols.units import key_point_units
 from tandem.files import rows
 from tandem.protocols import material
-from tandem.protocols.base import (
-    YES_NO,
-    ItemSpec,
-    PointList,
-    Protocol,
-    UnitSpec,
-    Variable,
-)
+from tandem.protocols.base import YES_NO, ItemSpec, PointList, UnitSpec, Variable
 
 HERE = Path(__file__).parent
 

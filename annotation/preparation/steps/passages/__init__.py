@@ -18,19 +18,12 @@ from annotation.preparation.base import (
     own_words,
     with_provenance,
 )
+from annotation.protocols.base import Protocol
 from annotation.protocols.units import first_words, passage_key
 from datasets.text import number_of_words, sentences
 from tandem.files import rows
 from tandem.protocols import material
-from tandem.protocols.base import (
-    YES_NO,
-    ItemSpec,
-    PointList,
-    Protocol,
-    Text,
-    UnitSpec,
-    Variable,
-)
+from tandem.protocols.base import YES_NO, ItemSpec, PointList, Text, UnitSpec, Variable
 
 HERE = Path(__file__).parent
 LONGEST = 1024

@@ -17,18 +17,10 @@ from annotation.preparation.base import (
     own_words,
     with_provenance,
 )
+from annotation.protocols.base import Protocol
 from tandem.files import rows
 from tandem.protocols import material
-from tandem.protocols.base import (
-    YES_NO,
-    ItemSpec,
-    PointList,
-    Protocol,
-    Text,
-    UnitSpec,
-    Variable,
-    WrittenText,
-)
+from tandem.protocols.base import YES_NO, ItemSpec, PointList, Text, UnitSpec, Variable, WrittenText
 
 HERE = Path(__file__).parent
 USABLE = {"usable": ("yes",)}

@@ -12,16 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from annotation.preparation.base import Numbers, Result, Step, instructions, with_provenance
+from annotation.protocols.base import Protocol
 from tandem.files import rows
 from tandem.protocols import material
-from tandem.protocols.base import (
-    YES_NO,
-    ItemSpec,
-    Protocol,
-    Text,
-    UnitSpec,
-    Variable,
-)
+from tandem.protocols.base import YES_NO, ItemSpec, Text, UnitSpec, Variable
 
 HERE = Path(__file__).parent
 KEY = "is_key"

@@ -13,19 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from annotation.preparation.base import Numbers, Result, Step, instructions, with_provenance
+from annotation.protocols.base import Protocol
 from annotation.protocols.units import first_words
 from datasets.text import Gap, find_in_order, gaps, sentences
 from tandem.files import rows
 from tandem.protocols import material
-from tandem.protocols.base import (
-    YES_NO,
-    ItemSpec,
-    PointList,
-    Protocol,
-    Text,
-    UnitSpec,
-    Variable,
-)
+from tandem.protocols.base import YES_NO, ItemSpec, PointList, Text, UnitSpec, Variable
 
 HERE = Path(__file__).parent
 NAME = "sentences-by-author"

@@ -1,0 +1,60 @@
+"""Answer rating (CLAPnq's human evaluation; GaRAGe's eligibility and factuality), blind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tandem.protocols.base import YES_NO, Declaration, Variable
+
+GRADES = {"1": "1 – no", "2": "2 – mostly no", "3": "3 – mostly yes", "4": "4 – yes"}
+WORDS = {"yes": "Yes", "no": "No"}
+ISSUES = {"none": "No issues", "minor": "Minor issues", "major": "Major issues"}
+SUPPORT = {
+    "supported": "Supported",
+    "unsupported": "Unsupported",
+    "contradictory": "Contradictory",
+    "no-rad": "Needs no evidence",
+}
+
+
+def _grade(name: str, question: str) -> Variable:
+    return Variable(name, "report", question, tuple(GRADES), level="ordinal", words=GRADES)
+
+
+def _yes_no(name: str, kind: str, question: str) -> Variable:
+    return Variable(name, kind, question, YES_NO, words=WORDS)
+
+
+_FOR_ANY = _yes_no("needed_answer", "passage", "Does it matter for an answer?")
+"""The variable of version 1, asked once for all answers together."""
+
+_NOW = Declaration(
+    name="answer-rating",
+    version="2",
+    title="Answer rating",
+    variables=(
+        _grade("appropriate", "Does it answer what was asked?"),
+        _grade("faithful", "Do the passages support it?"),
+        _grade("natural", "Does it read naturally?"),
+        _yes_no("abstains", "report", "Does it say that it does not know?"),
+        _yes_no("irrelevant", "report", "Is it irrelevant or incoherent?"),
+        Variable(
+            "eligibility",
+            "report",
+            "Does it serve the person who asked?",
+            tuple(ISSUES),
+            level="ordinal",
+            words=ISSUES,
+        ),
+        Variable("support", "sentence", "Is it supported?", tuple(SUPPORT), words=SUPPORT),
+        _yes_no("needed_question", "passage", "Does it matter for the question?"),
+        _yes_no("needed_answer", "report-passage", "Does the answer need it?"),
+    ),
+)
+
+_FIRST = replace(
+    _NOW,
+    version="1",
+    variables=(*_NOW.variables[:-1], _FOR_ANY),
+)
+DECLARATION = replace(_NOW, earlier={_FIRST.version: _FIRST})
