@@ -26,7 +26,7 @@ from judging.judges import has_controls
 from judging.models import Judge
 from judging.runs.planning import sample_count
 from tandem.protocols.base import Variable
-from tandem.protocols.schema import EVIDENCE_KEY, Schema
+from tandem.protocols.schema import EVIDENCE_KEY, CampaignSchema
 
 Rule = Literal["majority", "mean"]
 RULES: tuple[Rule, ...] = ("majority", "mean")
@@ -313,7 +313,7 @@ def convene(
 
 
 def _collect_votes(
-    items: Sequence[Item], jury: Jury, asked: Schema, kinds: Mapping[int, Mapping[str, str]]
+    items: Sequence[Item], jury: Jury, asked: CampaignSchema, kinds: Mapping[int, Mapping[str, str]]
 ) -> dict[int, _ItemVotes]:
     item_votes: dict[int, _ItemVotes] = defaultdict(_ItemVotes)
     numbers = {voter: n for n, voter in enumerate(jury.voters)}
@@ -381,7 +381,7 @@ def _store(item: Item, rater: Rater, answer: _Answer, session: Session) -> None:
 class _Answer:
     """Builds the answer to one item. `asked` are the names of its units."""
 
-    def __init__(self, jury: Jury, item_votes: _ItemVotes, schema: Schema) -> None:
+    def __init__(self, jury: Jury, item_votes: _ItemVotes, schema: CampaignSchema) -> None:
         self.jury, self.item_votes, self.schema = jury, item_votes, schema
         self.asked: list[str] = []
         self.units: dict[str, dict[str, Any]] = {}

@@ -51,13 +51,13 @@ from annotation.presentation import (
     problems_for_page,
     schema,
 )
+from annotation.protocols.schema import CampaignSchema
 from annotation.provenance import Basis, basis_of
 from annotation.views.intake import address_of, before_address, next_address
 from annotation.views.work import feedback_address
 from datasets.access import WORKERS, role_required
 from tandem.messages import Message
 from tandem.protocols.base import ItemSpec, Payload
-from tandem.protocols.schema import Schema
 from tandem.protocols.validation import Problem, RefusedError
 
 CLOSED = Message(
@@ -90,7 +90,7 @@ class Submission:
 
     assignment: Assignment
     spec: ItemSpec
-    schema: Schema
+    schema: CampaignSchema
     payload: Payload
     blinding: Blinding
     version: int

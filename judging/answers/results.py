@@ -22,6 +22,7 @@ from annotation.answers.submission import (
 from annotation.answers.types import Detail
 from annotation.models import Assignment
 from annotation.presentation import SWAPPED_CODES
+from annotation.protocols.schema import CampaignSchema
 from datasets.db.prepared import InList, Parameter, PreparedModels, PreparedUpdate
 from datasets.db.prepared import Prepared as PreparedQuery
 from judging.answers.calls import Attempt, Call, Tally, store_calls
@@ -35,7 +36,6 @@ from judging.prompts.request import Prepared
 from judging.runs.ledger import brief_transaction
 from tandem.labels.file.rows import GRADE, OWN_SENTENCES, Reason
 from tandem.protocols.base import Payload
-from tandem.protocols.schema import Schema
 from tandem.protocols.validation import RefusedError
 
 ANSWERED = "answered"
@@ -67,7 +67,7 @@ class Result:
     first: Answer | None = None
 
 
-def record(run: JudgeRun, lease: uuid.UUID, schema: Schema, results: Sequence[Result]) -> int:
+def record(run: JudgeRun, lease: uuid.UUID, schema: CampaignSchema, results: Sequence[Result]) -> int:
     """Store calls and answers, and return the number of closed assignments.
 
     Raises LostLeaseError. The calls are stored even if the lease is lost or closing fails, since
@@ -149,7 +149,7 @@ class _Closing:
 
 
 def _prepare_closing(
-    result: Result, lease: uuid.UUID, schema: Schema, readings: Readings
+    result: Result, lease: uuid.UUID, schema: CampaignSchema, readings: Readings
 ) -> _Closing:
     """Do the slow part of closing an assignment, before anything is locked."""
     prepared, outcome = result.prepared, result.outcome
@@ -172,7 +172,7 @@ def _prepare_closing(
     return _Closing(prepared.assignment, None, next(iter(faults), "unreadable"))
 
 
-def _validated(prepared: Prepared, reading: Reading, schema: Schema) -> PreparedAnswer | None:
+def _validated(prepared: Prepared, reading: Reading, schema: CampaignSchema) -> PreparedAnswer | None:
     """Check a reading before it is stored. Return None if it does not have the requested form."""
     try:
         return prepare(
