@@ -13,6 +13,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from config.front.lanes import threads_of_lanes
+from tandem.place import data_folder
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -190,7 +191,7 @@ def time_zone() -> str:
 
 
 def data_dir() -> Path:
-    return create_folder(Path(read("TANDEM_DATA_DIR") or BASE_DIR / "var").resolve())
+    return create_folder(Path(read("TANDEM_DATA_DIR") or data_folder()).resolve())
 
 
 def static_dir(folder: Path) -> Path:

@@ -25,7 +25,12 @@ NOUNS = {
 }
 SHELLS = ("bash", "zsh", "fish")
 COMPLETION = "completion"
-"""The one verb without a command, which prints the code for completion in a shell."""
+PROCESSES = {
+    "serve": "the site with its workers, as on a server",
+    "worker": "one more worker for judges' runs, beside a site",
+}
+WITHOUT_COMMAND = {**PROCESSES, COMPLETION: f"completion of names for {', '.join(SHELLS)}"}
+"""Verbs of the program alone, which have no command of manage.py."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,7 @@ def verbs_of(noun: str) -> list[Verb]:
 
 def first_words() -> list[str]:
     """Return all words that may come first."""
-    return [*dict.fromkeys(verb.words[0] for verb in TREE), COMPLETION]
+    return [*dict.fromkeys(verb.words[0] for verb in TREE), *WITHOUT_COMMAND]
 
 
 def unknown(what: str, word: str, existing: Sequence[str]) -> str:

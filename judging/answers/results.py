@@ -67,7 +67,9 @@ class Result:
     first: Answer | None = None
 
 
-def record(run: JudgeRun, lease: uuid.UUID, schema: CampaignSchema, results: Sequence[Result]) -> int:
+def record(
+    run: JudgeRun, lease: uuid.UUID, schema: CampaignSchema, results: Sequence[Result]
+) -> int:
     """Store calls and answers, and return the number of closed assignments.
 
     Raises LostLeaseError. The calls are stored even if the lease is lost or closing fails, since
@@ -172,7 +174,9 @@ def _prepare_closing(
     return _Closing(prepared.assignment, None, next(iter(faults), "unreadable"))
 
 
-def _validated(prepared: Prepared, reading: Reading, schema: CampaignSchema) -> PreparedAnswer | None:
+def _validated(
+    prepared: Prepared, reading: Reading, schema: CampaignSchema
+) -> PreparedAnswer | None:
     """Check a reading before it is stored. Return None if it does not have the requested form."""
     try:
         return prepare(

@@ -7,10 +7,11 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from pathlib import Path
 from xml.sax.saxutils import escape
 
-STATIC = Path(__file__).resolve().parents[2] / "static"
+from ..place import SITE
+
+STATIC = SITE / "static"
 SHEET, TOKENS, BLACK = "css/figures.css", "css/tandem.css", "css/figures-black.css"
 FACES = '"Helvetica Neue", Arial, "Liberation Sans", "DejaVu Sans", sans-serif'
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'

@@ -9,7 +9,7 @@ from typing import Any
 
 import argcomplete
 
-from tandem.verbs import BY_WORDS, COMPLETION, SHELLS, Verb, first_words, verbs_of
+from tandem.verbs import BY_WORDS, COMPLETION, PROCESSES, SHELLS, Verb, first_words, verbs_of
 
 NAMES = {
     "--campaign": "annotation.Campaign",
@@ -39,6 +39,8 @@ def tree(words: list[str]) -> ArgumentParser:
     for first in first_words():
         if first == COMPLETION:
             nouns.add_parser(first).add_argument("shell", choices=SHELLS)
+        elif first in PROCESSES:
+            nouns.add_parser(first)
         elif (verb := BY_WORDS.get((first,))) is not None:
             _add(nouns, verb, words)
         else:

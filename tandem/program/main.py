@@ -6,14 +6,17 @@ import os
 import sys
 from collections.abc import Sequence
 
+from tandem.program.processes import become, prepare, take_data_folder
 from tandem.similar import most_similar
 from tandem.verbs import (
     BY_COMMAND,
     BY_WORDS,
     COMPLETION,
     NOUNS,
+    PROCESSES,
     SHELLS,
     TREE,
+    WITHOUT_COMMAND,
     Verb,
     first_words,
     unknown,
@@ -26,7 +29,7 @@ HELP = ("-h", "--help")
 WIDTH = 22
 OPTIONS = """\
 Every verb has --help, and takes --json (one JSON object instead of lines) and --quiet (no
-progress, no remarks).
+progress, no remarks). Those that need the site take --data FOLDER, where its data are.
 The name of a campaign, judge or batch needs no option: `tandem measures NAME`. The commands of
 manage.py work under their own names, too: `tandem load_batch`, `tandem migrate`.
 Exit status: 0 done, 1 refused, 2 not understood, 3 something differs or is left to do.
@@ -48,6 +51,10 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    try:
+        words = take_data_folder(words)
+    except ValueError as error:
+        return _misunderstood(str(error))
     if not words:
         print(overview(), file=sys.stderr)
         return USAGE
@@ -56,12 +63,14 @@ def _run(words: list[str]) -> int:
         print(overview())
         return OK
     if first == "--version":
-        from tandem.version import VERSION
+        from tandem.version import COMMIT, VERSION
 
-        print(f"Tandem {VERSION}")
+        print(f"Tandem {VERSION}" + (f" ({COMMIT[:8]})" if COMMIT else ""))
         return OK
     if first == COMPLETION:
         return _completion(rest)
+    if first in PROCESSES:
+        return become(first, rest)
     if (verb := BY_WORDS.get((first,))) is not None:
         return run_verb(verb, rest)
     if verbs_of(first):
@@ -97,6 +106,7 @@ def run_verb(verb: Verb, arguments: list[str]) -> int:
         return verify_folder(arguments)
     from tandem.program.site import run_command
 
+    prepare(verb.command)
     return run_command(verb, arguments)
 
 
@@ -106,6 +116,7 @@ def _as_django(words: list[str]) -> int | None:
         return None
     from tandem.program.site import run_django
 
+    prepare(words[0])
     return run_django(words)
 
 
@@ -127,7 +138,7 @@ def overview() -> str:
     """Return the whole tree, one line per verb."""
     alone = [verb for verb in TREE if len(verb.words) == 1]
     parts = ["usage: tandem VERB …, or tandem NOUN VERB …", "", _lines(alone)]
-    parts.append(f"  {COMPLETION:{WIDTH}}completion of names for {', '.join(SHELLS)}")
+    parts += [f"  {word:{WIDTH}}{help}" for word, help in WITHOUT_COMMAND.items()]
     for noun, what in NOUNS.items():
         parts += ["", f"{noun}: {what}", _lines(verbs_of(noun))]
     return "\n".join([*parts, "", OPTIONS.rstrip()])

@@ -7,28 +7,33 @@ import json
 import os
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tandem import place
 from tandem.verbs import Verb
 
 if TYPE_CHECKING:
     from django.core.management.base import BaseCommand
 
-ROOT = Path(__file__).resolve().parents[2]
 REFUSED = 1
+NO_SERVER = (
+    "the site is not installed here, only the library. Install it with: "
+    "pip install 'tandem-eval[server]'"
+)
 
 
 class SettingsError(Exception):
-    """A setting that prevents Django from starting, in one line."""
+    """What prevents Django from starting, in one line."""
 
 
 def start() -> None:
     """Start Django with the settings of this installation. Raises SettingsError."""
-    if str(ROOT) not in sys.path:
-        sys.path.insert(0, str(ROOT))
+    place.enter()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    import django
+    try:
+        import django
+    except ImportError as error:
+        raise SettingsError(NO_SERVER) from error
     from django.apps import apps
     from django.core.exceptions import ImproperlyConfigured
 

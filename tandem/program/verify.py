@@ -7,11 +7,14 @@ import sys
 from argparse import ArgumentParser
 from pathlib import Path
 
+from tandem import place
+
 OK, REFUSED, DIFFERS = 0, 1, 3
 
 
 def verify_folder(arguments: list[str]) -> int:
     """Check a folder, and return the exit status."""
+    place.enter()
     from analysis.release.verify import verify
     from tandem.files.rows import InputError
 

@@ -1,0 +1,88 @@
+"""Verbs that stay until they are stopped: the site, and workers beside it.
+
+gunicorn and Celery look for modules in the current folder first, so they run in the site's folder.
+Folders and files that the user names are made absolute before.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from tandem.place import IS_INSTALLED, SITE, data_folder
+from tandem.verbs import PROCESSES
+
+DATA = "TANDEM_DATA_DIR"
+# The settings of a server, but for TLS, which nobody has on his own machine.
+OWN_MACHINE = {"DEBUG": "0", "TANDEM_PLAIN_HTTP": "1", "TANDEM_LOG_FORMAT": "text"}
+DEFAULTS = {
+    "demo": {"DEBUG": "1"},
+    "serve": {**OWN_MACHINE, "TANDEM_WITH_WORKERS": "1"},
+    "worker": OWN_MACHINE,
+}
+INSTALLED = ("demo", "serve", "worker", "migrate", "work")
+"""Verbs that say at their start where the data are, if Tandem is installed."""
+
+
+def take_data_folder(words: Sequence[str]) -> list[str]:
+    """Return a command line without `--data FOLDER`, and keep the folder in the environment.
+
+    A folder that is given, there or by TANDEM_DATA_DIR, is made absolute, since the site's
+    processes run in a folder of their own. Raises ValueError if the folder is missing.
+    """
+    kept: list[str] = []
+    given: str | None = None
+    waiting = iter(words)
+    for word in waiting:
+        if word == "--data":
+            given = next(waiting, "")
+        elif word.startswith("--data="):
+            given = word.removeprefix("--data=")
+        else:
+            kept.append(word)
+    if given == "":
+        raise ValueError("--data needs a folder.")
+    if folder := given or os.environ.get(DATA):
+        os.environ[DATA] = str(Path(folder).expanduser().absolute())
+    return kept
+
+
+def prepare(verb: str) -> None:
+    """Set what a verb needs in the environment unless it is set, and say where the data are.
+
+    Installed, Tandem is somebody's own: every verb uses the settings of such a machine.
+    """
+    for name, value in DEFAULTS.get(verb, OWN_MACHINE if IS_INSTALLED else {}).items():
+        os.environ.setdefault(name, value)
+    if IS_INSTALLED and verb in INSTALLED:
+        print(f"The data are in {os.environ.get(DATA) or data_folder()}.", file=sys.stderr)
+
+
+def become(verb: str, arguments: Sequence[str]) -> int:
+    """Become the process of a verb. Return only if it cannot start."""
+    parser = ArgumentParser(f"tandem {verb}", description=f"{PROCESSES[verb].capitalize()}.")
+    if verb == "serve":
+        parser.add_argument("--port", type=int, default=8000)
+    options = parser.parse_args(arguments)
+    prepare(verb)
+    if verb == "worker":
+        _become("celery", "-A", "config", "worker", "--concurrency", "1", "--loglevel", "INFO")
+    os.environ.setdefault("BIND", f"127.0.0.1:{options.port}")
+    from tandem.program.site import run_django
+
+    for words in (["migrate", "--verbosity=0"], ["collectstatic", "--noinput", "--verbosity=0"]):
+        if status := run_django(words):
+            return status
+    print(f"The site: http://{os.environ['BIND']}/", file=sys.stderr)
+    return _become("gunicorn", "-c", "config/gunicorn.py", "config.wsgi")
+
+
+def _become(module: str, *arguments: str) -> NoReturn:
+    os.chdir(SITE)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, [sys.executable, "-m", module, *arguments])
