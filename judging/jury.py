@@ -22,11 +22,12 @@ from annotation.imports.importer import details_of
 from annotation.missing_reasons import Reasons, reasons
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Unit
 from annotation.presentation import present, schema
+from annotation.protocols.schema import CampaignSchema
 from judging.judges import has_controls
 from judging.models import Judge
 from judging.runs.planning import sample_count
 from tandem.protocols.base import Variable
-from tandem.protocols.schema import EVIDENCE_KEY, CampaignSchema
+from tandem.protocols.schema import EVIDENCE_KEY
 
 Rule = Literal["majority", "mean"]
 RULES: tuple[Rule, ...] = ("majority", "mean")
