@@ -4,7 +4,6 @@ PYTHON ?= python3
 VENV   ?= .venv
 VLLM   ?= .venv-vllm
 BIN    := $(VENV)/bin
-MANAGE := DEBUG=1 $(BIN)/python manage.py
 PORT   ?= 8000
 
 .PHONY: demo check test test-all all-sqlite all-postgresql audit-asked lint types docs containers \
@@ -30,7 +29,7 @@ help:
 	@echo "make clean     remove what was installed; var/ with your data stays"
 
 demo: install
-	@$(MANAGE) demo --port $(PORT)
+	@$(BIN)/tandem demo --port $(PORT)
 
 # Two lanes beside each other: the tests on SQLite, which take longest, and everything else, for which
 # npm installs meanwhile what checks the JavaScript.
@@ -154,23 +153,14 @@ SEED ?= 1
 bench: install-dev
 	$(BIN)/python -m benchmarks
 
-# The settings of a server, but for TLS, which nobody has on his own machine.
-serve worker beat: export DEBUG = 0
-serve worker beat: export TANDEM_PLAIN_HTTP = 1
-serve worker beat: export TANDEM_LOG_FORMAT ?= text
-serve: export BIND ?= 127.0.0.1:$(PORT)
-serve: export TANDEM_WITH_WORKERS ?= 1
-
 serve: install
-	@$(BIN)/python manage.py migrate --verbosity 0
-	@$(BIN)/python manage.py collectstatic --noinput --verbosity 0
-	$(BIN)/gunicorn -c config/gunicorn.py config.wsgi
+	@$(BIN)/tandem serve --port $(PORT)
 
 worker: install
-	$(BIN)/celery -A config worker --concurrency 1 --loglevel INFO
+	@$(BIN)/tandem worker
 
 beat: install
-	$(BIN)/celery -A config beat --loglevel INFO
+	DEBUG=0 TANDEM_PLAIN_HTTP=1 TANDEM_LOG_FORMAT=text $(BIN)/celery -A config beat --loglevel INFO
 
 # Only files whose hashes stand in a lock. uv takes what it has in seconds; where it cannot reach
 # what pip is set up for, pip does it. What comes as source is built with the locked setuptools.

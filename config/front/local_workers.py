@@ -23,7 +23,7 @@ BASE_DIR = Path(__file__).resolve().parents[2]
 WORKERS = {
     "judges": ["-m", "celery", "-A", "config", "worker", "--concurrency", "1", "--hostname",
                "beside@%h", "--loglevel", "WARNING"],
-    "jobs": ["manage.py", "work"],
+    "jobs": ["-m", "tandem.program", "work"],
 }  # fmt: skip
 TICK_SECONDS = 0.5
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0

@@ -48,7 +48,8 @@ def start_here() -> None:
 def _run_and_wait() -> None:
     # The query timeout for pages, in PGOPTIONS, would end a long report.
     kept = {name: value for name, value in os.environ.items() if name != "PGOPTIONS"}
-    command = [sys.executable, "manage.py", "work", "--idle", str(IDLE_SECONDS), "--alone"]
+    program = [sys.executable, "-m", "tandem.program"]
+    command = [*program, "work", "--idle", str(IDLE_SECONDS), "--alone"]
     with (folder() / "worker.log").open("ab") as log:
         subprocess.run(
             command,

@@ -18,7 +18,8 @@ from tandem.verbs import PROCESSES
 
 DATA = "TANDEM_DATA_DIR"
 # The settings of a server, but for TLS, which nobody has on his own machine.
-OWN_MACHINE = {"DEBUG": "0", "TANDEM_PLAIN_HTTP": "1", "TANDEM_LOG_FORMAT": "text"}
+OWN_MACHINE = {"TANDEM_PLAIN_HTTP": "1", "TANDEM_LOG_FORMAT": "text"}
+SERVER = {"SECRET_KEY", "ALLOWED_HOSTS", "DEBUG"}
 DEFAULTS = {
     "demo": {"DEBUG": "1"},
     "serve": {**OWN_MACHINE, "TANDEM_WITH_WORKERS": "1"},
@@ -54,9 +55,10 @@ def take_data_folder(words: Sequence[str]) -> list[str]:
 def prepare(verb: str) -> None:
     """Set what a verb needs in the environment unless it is set, and say where the data are.
 
-    Installed, Tandem is somebody's own: every verb uses the settings of such a machine.
+    An installed Tandem is on somebody's own machine unless the settings of a server are given.
     """
-    for name, value in DEFAULTS.get(verb, OWN_MACHINE if IS_INSTALLED else {}).items():
+    is_own = IS_INSTALLED and not os.environ.keys() & SERVER
+    for name, value in DEFAULTS.get(verb, OWN_MACHINE if is_own else {}).items():
         os.environ.setdefault(name, value)
     if IS_INSTALLED and verb in INSTALLED:
         print(f"The data are in {os.environ.get(DATA) or data_folder()}.", file=sys.stderr)
@@ -64,6 +66,8 @@ def prepare(verb: str) -> None:
 
 def become(verb: str, arguments: Sequence[str]) -> int:
     """Become the process of a verb. Return only if it cannot start."""
+    # A command line that is meant for trying things out may have set it.
+    os.environ["DEBUG"] = "0"
     parser = ArgumentParser(f"tandem {verb}", description=f"{PROCESSES[verb].capitalize()}.")
     if verb == "serve":
         parser.add_argument("--port", type=int, default=8000)

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tandem import place
@@ -41,6 +42,9 @@ def start() -> None:
     if apps.ready:
         return
     try:
+        # Celery's application puts the current folder first, where modules of our names may lie.
+        import_module("config")
+        place.enter()
         django.setup()
     except ImproperlyConfigured as error:
         raise SettingsError(f"Settings: {error}") from error

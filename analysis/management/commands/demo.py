@@ -104,7 +104,7 @@ class Command(BaseCommand):
             self.say(f"   {account.name:<16} {account.password:<18} {account.does}")
         tables = f"studies/{Study.objects.get(name=STUDY).pk}/tables/{PRESET}/"
         self.say(f"   The study is the researcher's first page; its tables: {tables}")
-        self.say("   Stop it with Ctrl+C. Running make demo again changes nothing that exists.")
+        self.say("   Stop it with Ctrl+C. Running it again changes nothing that exists.")
         self.stdout.flush()
         # Judges that are started on a page run, since the workers stay as long as the site.
         env = os.environ | {"BIND": f"127.0.0.1:{port}", "TANDEM_WITH_WORKERS": "1"}

@@ -48,7 +48,10 @@ class _AtOnce(threading.Thread):
 def test_a_worker_is_started_if_none_is_running(started: list[dict[str, Any]]) -> None:
     start()
     (one,) = started
-    assert one["command"] == [sys.executable, "manage.py", "work", "--idle", "60", "--alone"]
+    assert one["command"] == [
+        *(sys.executable, "-m", "tandem.program"),
+        *("work", "--idle", "60", "--alone"),
+    ]
     assert "PGOPTIONS" not in one["env"], "pages' limit on queries would end a long report"
     assert one["env"]["PATH"] == os.environ["PATH"]
     assert (one["check"], one["start_new_session"]) == (False, True)
