@@ -61,12 +61,15 @@ class KeyShare(Share):
 class Lane(models.Model):
     """An endpoint under one credential, which one run at a time uses.
 
+    The credential is a key, and the `headers` with the variables of their values.
+
     `ceiling` is the number of calls at once that the server handled last, with which the next run
     starts. A lane is not used while `paused` has a text, which says why.
     """
 
     endpoint = models.CharField(max_length=500)
     api_key_env = models.CharField(max_length=100, blank=True)
+    headers = models.CharField(max_length=1000, blank=True, default="")
     lease = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
     ceiling = models.PositiveIntegerField(null=True)
@@ -76,7 +79,9 @@ class Lane(models.Model):
     class Meta:
         ordering = ("endpoint", "api_key_env")
         constraints = [
-            models.UniqueConstraint("endpoint", "api_key_env", name="a_lane_is_there_once")
+            models.UniqueConstraint(
+                "endpoint", "api_key_env", "headers", name="a_lane_is_there_once"
+            )
         ]
 
     def __str__(self) -> str:

@@ -29,7 +29,8 @@ from judging.backends.base import (
     Setup,
     SetupError,
 )
-from judging.backends.capabilities import fetch_identity
+from judging.backends.capabilities import describe_absence, explain_denial, fetch_identity
+from judging.backends.contents import HEADERS
 from judging.backends.decision_forms import FORMS, Dialect, Form, Sheet
 from judging.backends.decision_probe import (
     ENDPOINTS,
@@ -37,7 +38,6 @@ from judging.backends.decision_probe import (
     NOT_ACCEPTED,
     AbsentFormError,
     describe_server,
-    explain_denial,
     find_form,
 )
 from judging.backends.decision_questions import (
@@ -80,7 +80,9 @@ async def find_offered_form(setup: Setup) -> str:
     Asks at most a few short questions, each for `OFFER_SECONDS` at most.
     """
     try:
-        async with DecisionModel(replace(setup, params={"timeout": OFFER_SECONDS})) as backend:
+        params = {name: setup.params[name] for name in (HEADERS,) if name in setup.params}
+        params["timeout"] = OFFER_SECONDS
+        async with DecisionModel(replace(setup, params=params)) as backend:
             return (await find_form(backend, ENDPOINTS, MASS_FLOOR)).form.name
     except (AbsentFormError, BackendError, SetupError):
         return ""
@@ -291,8 +293,7 @@ class DecisionModel:
     async def post(self, path: str, body: JSON) -> JSON:
         """Return the JSON object of a reply. Raises BackendError."""
         sent = json.dumps(body | self._extra, ensure_ascii=False).encode("utf-8", "replace")
-        url = f"{self.http.base_url}/{path}"
-        status, headers, raw = await self.http._exchange("POST", url, sent, self.http.timeout)
+        status, headers, raw = await self.http._exchange("POST", path, sent, self.http.timeout)
         try:
             return read_reply(status, headers, raw, lambda reply, status: reply)
         except BackendError as error:
@@ -329,12 +330,8 @@ class DecisionModel:
         try:
             found = await find_form(self, self._candidates, self.floor)
         except AbsentFormError as error:
-            remedy = f"; it has {', '.join(served)}" if served else ""
-            return Findings(
-                facts,
-                refusal=f"the server does not know the model {self.model!r}, or gives no "
-                f"probabilities for it ({error}){remedy}",
-            )
+            lacks = f"gives no probabilities ({error})"
+            return Findings(facts, refusal=describe_absence(self.model, served, lacks))
         except FatalError as error:
             raise explain_denial(error, self) from error
         self._use(found.form, found.dialect)

@@ -19,6 +19,7 @@ from judging.backends.base import (
     SetupError,
     TransientError,
 )
+from judging.backends.contents import HEADERS
 from judging.backends.openai import OpenAICompatible
 from judging.backends.vllm_server import (
     KEY_VARIABLE,
@@ -54,6 +55,8 @@ class VLLM:
             raise SetupError("the vllm backend starts its own server; leave out --base-url")
         if setup.api_key_env:
             raise SetupError("the vllm backend creates its own key; leave out --api-key-env")
+        if HEADERS in setup.params:
+            raise SetupError("the vllm backend asks its own server; leave out --param headers")
         self.settings = settings_for(setup.model, setup.params)
         self.endpoint = f"vllm:{setup.model}"
         deciding = {

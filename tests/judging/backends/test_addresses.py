@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from judging.backends.addresses import parse_base_url
 from judging.backends.base import SetupError
 from judging.backends.openai import PUBLIC_URL
 from judging.backends.transport import parse_retry_wait
-from judging.backends.wire import parse_base_url
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
