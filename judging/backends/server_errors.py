@@ -144,11 +144,16 @@ def _found(body: Any) -> Any:
             body = body[0]
         elif isinstance(body, dict) and body.get("error"):
             body = body["error"]
-        elif isinstance(body, dict) and isinstance(body.get("errors"), list) and body["errors"]:
-            body = body["errors"][0]
+        elif isinstance(body, dict) and (listed := _listed(body)):
+            body = listed[0]
         else:
             break
     return {} if isinstance(body, dict) and body.get("error", body) in (None, {}) else body
+
+
+def _listed(body: JSON) -> list[Any]:
+    every = (body.get(name) for name in ("errors", "detail"))
+    return next((each for each in every if isinstance(each, list)), [])
 
 
 def _words(error: JSON) -> Iterator[str]:

@@ -272,6 +272,8 @@ def break_in(part: JSON) -> str:
 
 def error_in(body: JSON) -> str:
     """Return the error message in a response with a successful status, on one line."""
+    if "error" not in body:
+        return error_of(body).words
     error = body.get("error")
     message = error.get("message") if isinstance(error, dict) else error
     return " ".join(str(message).split())[:SHOWN] if message else ""
