@@ -161,18 +161,22 @@ def runs_count_their_calls() -> Iterator[str]:
     """I6 and I8: a run's calls, tokens and cost equal the sums over its calls."""
     for run in JudgeRun.objects.select_related("campaign", "judge__rater"):
         calls = JudgeCall.objects.filter(run=run).exclude(NOT_ASKED)
-        counted = {"calls": calls.count(), **_tokens_of(_usages(calls))}
+        probes = run.unassigned_calls.all()
+        usages = [*_usages(calls), *probes.values_list("usage", flat=True)]
+        counted = {"calls": calls.count() + probes.count(), **_tokens_of(usages)}
         for name, there in counted.items():
             if there != (stated := getattr(run, name)):
                 # Up to version 0.5, a run stored the server's own count.
-                if name == "cached_tokens" and stated == sum(
-                    map(reported_cached_tokens, _usages(calls))
-                ):
+                if name == "cached_tokens" and stated == sum(map(reported_cached_tokens, usages)):
                     continue
                 law = "I6" if name == "calls" else "I8"
                 yield f"{law}: {_run(run)} counts {stated} {name}, its calls {there}"
         nothing = Decimal(0)
-        spent = calls.aggregate(spent=Coalesce(Sum("cost"), nothing))["spent"]
+        spent = sum(
+            (rows.aggregate(spent=Coalesce(Sum("cost"), nothing))["spent"]
+             for rows in (calls, probes)),
+            nothing,
+        )  # fmt: skip
         if abs(spent - run.cost) >= Decimal("0.000001"):
             yield f"I8: {_run(run)} cost {run.cost}, its calls {spent}"
 

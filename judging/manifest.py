@@ -216,6 +216,7 @@ def _outcome(run: JudgeRun, manifest: JSON) -> JSON:
             "failures": run.failures,
             "calls": run.calls,
             "calls_by_state": dict(by_state),
+            "probe_calls": run.unassigned_calls.count(),
             "calls_of_unknown_cost": calls.filter(cost=None).count(),
             "reused": run.reused,
             "prompts_cut": _count_cut_prompts(run),

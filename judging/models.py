@@ -281,6 +281,40 @@ class JudgeCall(_WrittenOnce):
         return f"{self.assignment_id} #{self.attempt} {self.state}"
 
 
+class UnassignedCall(_WrittenOnce):
+    """A request that answers no assignment: one that probes a server, or a try of a judge.
+
+    Those of a `run` are part of its counts. A try has no run, and no judge if it was of a draft.
+    `state`, `usage` and `cost` are those of a `JudgeCall`; texts are not kept.
+    """
+
+    class Purpose(models.TextChoices):
+        PROBE = "probe"
+        TRY = "try"
+
+    purpose = models.CharField(max_length=5, choices=Purpose)
+    run = models.ForeignKey(JudgeRun, models.PROTECT, null=True, related_name="unassigned_calls")
+    campaign = models.ForeignKey(
+        Campaign, models.SET_NULL, null=True, related_name="unassigned_calls"
+    )
+    judge = models.ForeignKey(Judge, models.SET_NULL, null=True, related_name="unassigned_calls")
+    model = models.CharField(max_length=200, blank=True)
+    model_returned = models.CharField(max_length=200, blank=True)
+    state = models.CharField(max_length=40)
+    detail = models.CharField(max_length=300, blank=True)
+    http_status = models.PositiveSmallIntegerField(null=True)
+    usage = models.JSONField(default=dict)
+    cost = models.DecimalField(null=True, max_digits=12, decimal_places=6)
+    sent_at = models.DateTimeField()
+    seconds = models.FloatField()
+
+    class Meta:
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"{self.purpose} {self.state}"
+
+
 class Strike(models.Model):
     """The number of workers that died while they leased an assignment.
 

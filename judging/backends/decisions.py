@@ -28,6 +28,8 @@ from judging.backends.base import (
     Request,
     Setup,
     SetupError,
+    UnassignedReply,
+    note_reply,
 )
 from judging.backends.capabilities import describe_absence, explain_denial, fetch_identity
 from judging.backends.contents import HEADERS
@@ -74,18 +76,40 @@ class Progress:
     model: str = ""
 
 
-async def find_offered_form(setup: Setup) -> str:
+async def find_offered_form(setup: Setup, noted: list[UnassignedReply]) -> str:
     """Return the name of the server's decision endpoint, empty if none is found.
 
-    Asks at most a few short questions, each for `OFFER_SECONDS` at most.
+    Asks at most a few short questions, each for `OFFER_SECONDS` at most, and adds the replies to
+    `noted`.
     """
     try:
         params = {name: setup.params[name] for name in (HEADERS,) if name in setup.params}
         params["timeout"] = OFFER_SECONDS
         async with DecisionModel(replace(setup, params=params)) as backend:
-            return (await find_form(backend, ENDPOINTS, MASS_FLOOR)).form.name
+            try:
+                return (await find_form(backend.probing, ENDPOINTS, MASS_FLOOR)).form.name
+            finally:
+                noted.extend(backend.unassigned)
     except (AbsentFormError, BackendError, SetupError):
         return ""
+
+
+class _Probing:
+    """The server of a decision model as the probe asks it: each reply is noted."""
+
+    def __init__(self, asked: DecisionModel) -> None:
+        self._asked = asked
+        self.model, self.api_key_env = asked.model, asked.api_key_env
+
+    async def post(self, path: str, body: JSON) -> JSON:
+        with note_reply(self._asked.unassigned) as note:
+            reply = await self._asked.post(path, body)
+            usage = _usage(_counts(reply.get("usage")))
+            note(Answer("", usage=usage, model=str(reply.get("model") or "")))
+            return reply
+
+    async def fetch(self, path: str) -> str | None:
+        return await self._asked.fetch(path)
 
 
 class DecisionModel:
@@ -306,6 +330,14 @@ class DecisionModel:
     async def fetch(self, path: str) -> str | None:
         return await self.http.fetch(path)
 
+    @property
+    def unassigned(self) -> list[UnassignedReply]:
+        return self.http.unassigned
+
+    @property
+    def probing(self) -> _Probing:
+        return _Probing(self)
+
     async def _form_in_use(self) -> Form:
         """Return the form to ask in. A run whose probe failed finds it with its first request."""
         if self.form is not None and self.dialect is not None:
@@ -313,7 +345,7 @@ class DecisionModel:
         async with self._finding:
             if self.form is None or self.dialect is None:
                 try:
-                    found = await find_form(self, self._candidates, self.floor)
+                    found = await find_form(self.probing, self._candidates, self.floor)
                 except AbsentFormError as error:
                     words = f"the server answers questions in no form ({error})"
                     raise FatalError("no-decisions", words) from error
@@ -328,7 +360,7 @@ class DecisionModel:
     async def probe(self) -> Findings:
         facts, served = await describe_server(self)
         try:
-            found = await find_form(self, self._candidates, self.floor)
+            found = await find_form(self.probing, self._candidates, self.floor)
         except AbsentFormError as error:
             lacks = f"gives no probabilities ({error})"
             return Findings(facts, refusal=describe_absence(self.model, served, lacks))

@@ -18,6 +18,7 @@ from judging.backends.base import (
     Setup,
     SetupError,
     TransientError,
+    UnassignedReply,
 )
 from judging.backends.contents import HEADERS
 from judging.backends.openai import OpenAICompatible
@@ -142,6 +143,10 @@ class VLLM:
         await self._running_process()
         return await self._inner.fingerprint(answers)
 
+    @property
+    def unassigned(self) -> list[UnassignedReply]:
+        return self._inner.unassigned
+
     async def _running_process(self) -> ServerProcess:
         """Return the process to ask, and wait for it while it restarts.
 
@@ -177,6 +182,7 @@ class VLLM:
         started = await self._server.wait_until_ready()
         inner = OpenAICompatible(replace(self._setup, base_url=started.url))
         inner.context = self._inner.context
+        inner.unassigned = self._inner.unassigned
         self._inner = await self._stack.enter_async_context(inner)
         self._started = started
 

@@ -29,6 +29,8 @@ from judging.backends.base import (
     Request,
     Setup,
     SetupError,
+    UnassignedReply,
+    note_reply,
 )
 from judging.backends.bodies import Bodies
 from judging.backends.capabilities import call_slots, fetch_identity, probe, short_answers
@@ -129,6 +131,7 @@ class WireBackend:
         self.context: int | None = None
         self._bodies = Bodies(self.body, wire.listed, wire.apart)
         self._session: aiohttp.ClientSession | None = None
+        self.unassigned: list[UnassignedReply] = []
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
@@ -203,7 +206,10 @@ class WireBackend:
 
     async def complete(self, body: JSON) -> tuple[Answer, JSON]:
         """Return the answer to any body, and the whole response. Raises BackendError."""
-        return await self._completed(json.dumps(body, ensure_ascii=False).encode())
+        with note_reply(self.unassigned) as note:
+            found = await self._completed(json.dumps(body, ensure_ascii=False).encode())
+            note(found[0])
+            return found
 
     async def exchange(self, body: JSON) -> tuple[int, Mapping[str, str], bytes]:
         """Send any body and return status, headers and the body of the response, not yet read.

@@ -23,7 +23,7 @@ from judging import lanes, manifest
 from judging.backends.base import Backend, Findings
 from judging.costs import format_money
 from judging.engine import Control, Ending, run_engine
-from judging.engine.preflight import RefusedRunError, detect_change, probe_run
+from judging.engine.preflight import RefusedRunError, detect_change, probe_run, store_probes
 from judging.lanes import build_backend
 from judging.models import JudgeRun
 from judging.prompts.request import Preparer
@@ -94,6 +94,7 @@ def _work(
     manifest.begin(run, backend, findings)
     with _gc_frozen():
         ending = _note_lane(run, _run_to_end(run, lease, preparer, control, patience))
+    store_probes(run, backend)
     if ending.how == "finished" and (
         mixed := detect_change(run, lease, backend, control, at_end=True)
     ):
@@ -222,7 +223,9 @@ def summary(run: JudgeRun) -> str:
     run.refresh_from_db()
     failed = f"{run.failed:,} failed" + format_reasons(run.failures)
     tokens = run.prompt_tokens + run.completion_tokens
-    line = f"{run.done:,} done, {failed}, {run.calls:,} calls, {tokens:,} tokens"
+    probes = run.unassigned_calls.count()
+    calls = f"{run.calls:,} calls" + (f" ({probes:,} to probe the server)" if probes else "")
+    line = f"{run.done:,} done, {failed}, {calls}, {tokens:,} tokens"
     line += f", {run.reused:,} reused" if run.reused else ""
     line += f", {format_money(run.cost)}" if run.cost else ""
     left = ledger.count_waiting(run.campaign, run.judge)

@@ -264,6 +264,8 @@ def add_files(parser: Any) -> None:
 def how_to_continue(ending: Ending) -> str:
     if ending.how == "budget" and ending.error.startswith("the budget"):
         bound = "--most-cost" if "USD" in ending.error else "--most-tokens"
+        if "is spent" not in ending.error:
+            return f"run it again with a higher {bound}, or without"
         return (
             f"run it again with the same {bound} for as much again, with a higher one, or without"
         )

@@ -89,8 +89,8 @@ def test_a_secret_that_the_server_repeats_is_removed(
     name: str,
 ) -> None:
     server = FakeOpenAI(Behaviour(key="another"))
+    headers = {name: "TANDEM_TEST_BEARER", "authorization": "TANDEM_TEST_BEARER"}
     with pytest.raises(BackendError) as caught:
-        headers = {name: "TANDEM_TEST_BEARER", "authorization": "TANDEM_TEST_BEARER"}
         asked(server, headers=headers)
     error = caught.value
     assert "Incorrect API key provided" in error.message
@@ -153,7 +153,7 @@ def test_the_look_for_decisions_sends_them_as_well() -> None:
 
     async def inside() -> str:
         async with serving(server) as url:
-            return await find_offered_form(Setup("fake-judge", url, "", {"headers": HEADERS}))
+            return await find_offered_form(Setup("fake-judge", url, "", {"headers": HEADERS}), [])
 
     assert asyncio.run(inside()) == "systemone"
     assert server.last_headers["api-key"] == SECRET
