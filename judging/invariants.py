@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -35,7 +36,7 @@ from audit.seals import find_broken_seals
 from audit.violations import Check, Violation
 from datasets import digests
 from judging.costs import TokenCounts, count_tokens, reported_cached_tokens
-from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun
+from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun, UnassignedCall
 from judging.runs import ledger
 
 PROBES, GROUP, CONCURRENCY = 20, 32, 16
@@ -158,12 +159,16 @@ def failures_are_no_labels() -> Iterator[str]:
 
 
 def runs_count_their_calls() -> Iterator[str]:
-    """I6 and I8: a run's calls, tokens and cost equal the sums over its calls."""
+    """I6 and I8: a run's calls, tokens and cost equal the sums over its calls and its probes."""
+    probes: dict[int, list[tuple[dict[str, Any], Decimal | None]]] = defaultdict(list)
+    rows = UnassignedCall.objects.exclude(run=None).values_list("run", "usage", "cost")
+    for of, usage, cost in rows.iterator(2000):
+        probes[of].append((usage, cost))
     for run in JudgeRun.objects.select_related("campaign", "judge__rater"):
         calls = JudgeCall.objects.filter(run=run).exclude(NOT_ASKED)
-        probes = run.unassigned_calls.all()
-        usages = [*_usages(calls), *probes.values_list("usage", flat=True)]
-        counted = {"calls": calls.count() + probes.count(), **_tokens_of(usages)}
+        probed = probes[run.pk]
+        usages = [*_usages(calls), *(usage for usage, _ in probed)]
+        counted = {"calls": calls.count() + len(probed), **_tokens_of(usages)}
         for name, there in counted.items():
             if there != (stated := getattr(run, name)):
                 # Up to version 0.5, a run stored the server's own count.
@@ -172,11 +177,8 @@ def runs_count_their_calls() -> Iterator[str]:
                 law = "I6" if name == "calls" else "I8"
                 yield f"{law}: {_run(run)} counts {stated} {name}, its calls {there}"
         nothing = Decimal(0)
-        spent = sum(
-            (rows.aggregate(spent=Coalesce(Sum("cost"), nothing))["spent"]
-             for rows in (calls, probes)),
-            nothing,
-        )  # fmt: skip
+        spent = calls.aggregate(spent=Coalesce(Sum("cost"), nothing))["spent"]
+        spent += sum((cost for _, cost in probed if cost is not None), nothing)
         if abs(spent - run.cost) >= Decimal("0.000001"):
             yield f"I8: {_run(run)} cost {run.cost}, its calls {spent}"
 

@@ -35,6 +35,7 @@ from judging.backends.capabilities import describe_absence, explain_denial, fetc
 from judging.backends.contents import HEADERS
 from judging.backends.decision_forms import FORMS, Dialect, Form, Sheet
 from judging.backends.decision_probe import (
+    ABSENT,
     ENDPOINTS,
     FALLBACK,
     NOT_ACCEPTED,
@@ -95,18 +96,25 @@ async def find_offered_form(setup: Setup, noted: list[UnassignedReply]) -> str:
 
 
 class _Probing:
-    """The server of a decision model as the probe asks it: each reply is noted."""
+    """The server of a decision model as the probe asks it: each reply is noted.
+
+    A path that the server does not have is no call.
+    """
 
     def __init__(self, asked: DecisionModel) -> None:
         self._asked = asked
         self.model, self.api_key_env = asked.model, asked.api_key_env
 
     async def post(self, path: str, body: JSON) -> JSON:
-        with note_reply(self._asked.unassigned) as note:
-            reply = await self._asked.post(path, body)
-            usage = _usage(_counts(reply.get("usage")))
-            note(Answer("", usage=usage, model=str(reply.get("model") or "")))
-            return reply
+        found: list[UnassignedReply] = []
+        try:
+            with note_reply(found) as note:
+                reply = await self._asked.post(path, body)
+                usage = _usage(_counts(reply.get("usage")))
+                note(Answer("", usage=usage, model=str(reply.get("model") or ""), status=200))
+                return reply
+        finally:
+            self._asked.unassigned.extend(e for e in found if e.reply.status not in ABSENT)
 
     async def fetch(self, path: str) -> str | None:
         return await self._asked.fetch(path)

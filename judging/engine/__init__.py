@@ -45,11 +45,13 @@ End = Literal["finished", "fatal", "stopped", "cancelled", "time", "lost", "cras
 class Control:
     """Lets the calling thread stop the engine, which then lets calls in flight finish.
 
-    Safe to use from a signal handler. `seconds` is the time budget, if there is one.
+    Safe to use from a signal handler. `seconds` is the time budget, if there is one. `trouble` is
+    called with a sentence when the server begins to fail or to refuse, or for another reason.
     """
 
     seconds: float | None = None
     progress: Callable[[int], object] = lambda settled: None
+    trouble: Callable[[str], object] = lambda sentence: None
     _stopped: bool = field(default=False, repr=False)
     _listener: Callable[[], object] | None = field(default=None, repr=False)
 
@@ -138,6 +140,11 @@ def extension(seconds: float, latency: float) -> float:
 
 async def in_database(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     return await sync_to_async(call, thread_sensitive=True)(*args, **kwargs)
+
+
+def _cause(trouble: str) -> str:
+    """Return a trouble without the moment at which it began."""
+    return trouble.partition(" UTC: ")[2] or trouble
 
 
 class _Engine:
@@ -336,6 +343,8 @@ class _Engine:
         orders = lifecycle.renew(run, self.lease, self.limit.under_way, self.limit.size)
         if orders is not None and trouble != self.shown_trouble:
             JudgeRun.objects.filter(pk=run.pk, lease=self.lease).update(error=trouble)
+            if trouble and _cause(trouble) != _cause(self.shown_trouble):
+                self.control.trouble(trouble)
             self.shown_trouble = trouble
         return orders
 

@@ -183,7 +183,7 @@ class Command(BaseCommand):
         waiting, limit = ledger.count_waiting(campaign, judge), terms["limit"]
         total = min(waiting, limit) if limit else waiting
         with self.progress("judged", total) as tick:
-            control = Control(progress=tick)
+            control = Control(progress=tick, trouble=self.say_trouble)
             with stop_on_signals(control):
                 ending = work(run, lease, control, on_findings=self.say_findings)
         line = f"{str(run).capitalize()} of judge {judge} over {campaign}: {summary(run)}"
@@ -201,6 +201,9 @@ class Command(BaseCommand):
     def say_findings(self, findings: Findings) -> None:
         for warning in findings.warnings:
             self.say(f"Note: {warning}")
+
+    def say_trouble(self, sentence: str) -> None:
+        self.say(f"Note: {sentence}")
 
     def begin(self, campaign: Campaign, judge: Judge, terms: Terms) -> tuple[JudgeRun, uuid.UUID]:
         """Start a run and lease it, after waiting for other runs of its judge and its server."""
