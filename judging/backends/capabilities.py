@@ -1,8 +1,9 @@
 """Probe a server before a run: which model answers, log probabilities, support of schemas.
 
-A probe makes at most ten completions. It requests the list of models, a choice among invented
-words, two answers to a long prompt, and answers to a few short questions that distinguish models.
-Apart from model names, its messages repeat nothing from the server.
+A probe makes `PROBE_COMPLETIONS` completions, and a few more if a part of a request is rejected. It
+requests the list of models, a choice among invented words, two answers to a long prompt, and
+answers to a few short questions that distinguish models. Apart from model names, its messages
+repeat nothing from the server.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ SHORT_QUESTIONS = (
     "Give a word that rhymes with stone.",
 )
 SHORT_TOKENS = 16
+TWICE = 2
+PROBE_COMPLETIONS = 1 + TWICE * len(SHORT_QUESTIONS) + TWICE
 DEFAULT_CONCURRENCY = 16
 LABELS = ("quorvel", "zimtack", "brundow")
 QUESTION = "What colour is the sky on a clear day? Answer with one word."
@@ -231,7 +234,7 @@ class _Probe:
 
     async def _check_answers(self) -> None:
         """Send as many requests at once as possible, since a run waits for the result."""
-        short = asyncio.ensure_future(short_answers(self.server, self.slots, times=2))
+        short = asyncio.ensure_future(short_answers(self.server, self.slots, times=TWICE))
         try:
             if not await self._check_schema():
                 return
@@ -358,7 +361,7 @@ class _Probe:
             return
         body = self.server.body(_request_for(f"{LONG_TEXT}\n\n{QUESTION}", LABEL_SCHEMA))
         cached = None
-        for _ in range(2):
+        for _ in range(TWICE):
             try:
                 answer, _ = await self._complete(body)
             except BackendError:

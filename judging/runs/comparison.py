@@ -22,8 +22,8 @@ def compare_judges(campaign: Campaign) -> list[dict[str, Any]]:
     What is spent has the calls of its runs, of their probes, and of its tries.
     """
     runs = JudgeRun.objects.filter(campaign=campaign).order_by()
-    sums = {
-        each["judge"]: each
+    sums: dict[int, dict[str, Any]] = {
+        each["judge"]: dict(each)
         for each in runs.values("judge").annotate(
             last=Max("pk"),
             calls=Sum("calls"),
@@ -37,9 +37,9 @@ def compare_judges(campaign: Campaign) -> list[dict[str, Any]]:
             last_cost=last_cost(Q(run__campaign=campaign, run__judge=OuterRef("judge"))),
         )
     }
-    for judge, tried in _tries(campaign).items():
-        if judge in sums:
-            sums[judge] |= {name: sums[judge][name] + tried[name] for name in tried}
+    for key, tried in _tries(campaign).items():
+        if (spent := sums.get(key)) is not None:
+            spent |= {name: spent[name] + more for name, more in tried.items()}
     prompts: dict[int, str] = dict(runs.values_list("judge", "prompt_sha256").distinct())
     counts = _counts(campaign)
     rows = []
