@@ -31,7 +31,7 @@ QUARTER = 0.25
         f"`concurrency` (default {CONCURRENCY})",
         f"at most {PATIENCE_SECONDS} seconds",
         f"at most {DEFAULT_MAX_TOKENS:,} tokens",
-        f"up to {WORDS[DEADLINE / 60]} minutes",
+        f"up to {WORDS[round(DEADLINE / 60)]} minutes",
         f"{WORDS[tries.TRIES].capitalize()} tries a minute",
         f"within {WORDS[UNTAKEN_SECONDS]} seconds",
     ],

@@ -28,7 +28,7 @@ TEXT = '{"a": "café"}'
 RAW = TEXT.encode()
 
 
-def plain(raw: bytes, status: int = 200, **headers: str) -> str:
+def plain(raw: bytes, status: int = 200, /, **headers: str) -> str:
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     return to_utf8(status, sent, raw).decode()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -35,7 +36,7 @@ def asked(server: Running) -> Judge:
     return judge("fake", "openai", model="fake-judge", base_url=server.url)
 
 
-def run_of(campaign: Campaign, asked: Judge, **terms: object) -> JudgeRun:
+def run_of(campaign: Campaign, asked: Judge, **terms: Any) -> JudgeRun:
     run = lifecycle.start(campaign, asked, **terms)
     lease = lifecycle.lease_run(run)
     assert lease is not None
