@@ -6,6 +6,7 @@ same token.
 
 from __future__ import annotations
 
+import json
 import uuid
 from datetime import timedelta
 
@@ -17,7 +18,6 @@ from judging.backends import BACKENDS
 from judging.backends.base import Backend, Setup
 from judging.backends.contents import HEADERS
 from judging.models import Judge, JudgeRun, Lane
-from judging.params import param_text
 from judging.servers import listed_hosts_for
 
 LEASE = timedelta(seconds=15)
@@ -48,7 +48,7 @@ def get_lane(judge: Judge) -> Lane | None:
     return Lane.objects.get_or_create(
         endpoint=endpoint,
         api_key_env=judge.api_key_env,
-        headers=param_text(judge.params[HEADERS]) if HEADERS in judge.params else "",
+        headers=json.dumps(judge.params[HEADERS]) if HEADERS in judge.params else "",
     )[0]
 
 

@@ -47,6 +47,8 @@ _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h))+", re.ASCII)
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)", re.ASCII)
 _VAST = re.compile(r"\d[eE]\+?\d{3}")
 _TITLE = re.compile("<title[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
+# The last two are those of a proxy before the server.
+_DENIED = (401, 402, 403, 404, 429, 407, 511)
 _UNPAID = "credit balance is too low"
 
 
@@ -183,7 +185,7 @@ def _refusal(
         return FatalError("status-401", message)
     if status == 403 and error.reason in ("filtered", "refused"):
         return FinalError(error.reason, message)
-    if status in (401, 402, 403, 404, 429) or 300 <= status < 400 or _UNPAID in said:
+    if status in _DENIED or 300 <= status < 400 or _UNPAID in said:
         return FatalError(f"status-{status}", message)
     if status >= 500 and error.exceeds_context:
         return FinalError("too-long", message)
@@ -195,13 +197,20 @@ def _refusal(
 
 
 def _error_in_body(headers: Mapping[str, str], raw: bytes) -> ServerError:
-    """Return the error in the body of a response with a bad status."""
+    """Return the error in the body of a response with a bad status.
+
+    Of a proxy's page it is the title, and of a plain text its beginning.
+    """
+    text, kind = "", headers.get("content-type", "")
     try:
         text = decode_text(headers, raw)
-        is_joined = is_stream(headers.get("content-type", ""), text)
+        is_joined = is_stream(kind, text)
         return error_of(join_stream(text, json.loads) if is_joined else json.loads(text))
     except (ValueError, RecursionError, BackendError):
-        return NO_ERROR
+        words = _title(text) if text.lstrip().startswith("<") else ""
+        if kind.startswith("text/plain"):
+            words = " ".join(text[:SHOWN].split())
+        return ServerError(words, searched=words.lower()) if words else NO_ERROR
 
 
 def _parse_body(headers: Mapping[str, str], raw: bytes) -> JSON:
@@ -228,14 +237,17 @@ def _not_json(kind: str, text: str) -> TransientError:
     if not text.lstrip().startswith("<"):
         came = f"; its type is {kind[:80]}" if kind and "json" not in kind.lower() else ""
         return TransientError("not-json", f"the server's body is not JSON{came}")
-    found = _TITLE.search(text[:KEPT_BODY])
-    title = " ".join(found[1].split())[:100] if found else ""
-    named = f" titled {title!r}" if title else ""
+    named = f" titled {title!r}" if (title := _title(text)) else ""
     return TransientError(
         "html",
         f"the server sent a page{named} instead of JSON; check the base URL, and whether a proxy "
         "or a login stands before the server",
     )
+
+
+def _title(page: str) -> str:
+    found = _TITLE.search(page[:KEPT_BODY])
+    return " ".join(found[1].split())[:100] if found else ""
 
 
 def _finite(number: str) -> float | None:

@@ -89,7 +89,7 @@ def test_only_an_admin_gives_headers_to_a_new_address_and_only_reserved_ones(set
     of_admin = form(admin, **given)
     assert of_admin.is_valid(), of_admin.errors
     assert of_admin.definition().params["headers"] == {"api-key": "TANDEM_KEY_AZURE"}
-    assert "only an admin" in str(form(rita, **given).errors["headers"])
+    assert "Only an admin" in str(form(rita, **given).errors["headers"])
     secret = form(admin, **{**given, "headers": "api-key=SECRET_KEY"})
     assert "TANDEM_KEY_" in str(secret.errors)
     for url in (SERVER, f"{SERVER}?key={{SECRET_KEY}}"):

@@ -159,3 +159,24 @@ def test_every_protocol_reads_an_inner_status(
 ) -> None:
     with pytest.raises(kind):
         ask(wire, Behaviour(faults={fault: 1.0}))
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "raw", "said"),
+    [
+        (403, "text/html", b"<html><title>Attention Required! | Cloudflare</title></html>",
+         "the server answered 403: Attention Required! | Cloudflare"),
+        (503, "text/plain", b"no healthy\nupstream",
+         "the server answered 503: no healthy upstream"),
+        (502, "text/html", b"<html>no title</html>", "the server answered 502"),
+    ],
+)  # fmt: skip
+def test_the_page_or_text_of_a_proxy_is_named(
+    status: int, kind: str, raw: bytes, said: str
+) -> None:
+    assert read_error(raw, status, content_type=kind).message == said
+
+
+@pytest.mark.parametrize("status", [407, 511])
+def test_a_proxy_that_wants_a_login_stops_the_run(status: int) -> None:
+    assert isinstance(read_error({}, status), FatalError)
