@@ -48,7 +48,9 @@ def get_lane(judge: Judge) -> Lane | None:
     return Lane.objects.get_or_create(
         endpoint=endpoint,
         api_key_env=judge.api_key_env,
-        headers=json.dumps(judge.params[HEADERS]) if HEADERS in judge.params else "",
+        headers=json.dumps(judge.params[HEADERS], sort_keys=True)
+        if HEADERS in judge.params
+        else "",
     )[0]
 
 

@@ -70,7 +70,7 @@ def variables_of_judge(judge: Judge) -> tuple[str, ...]:
 def server_of(judge: Judge) -> Server:
     """Return the server of a judge whose backend asks one of a person's choice."""
     url = parse_base_url(judge.base_url, HOSTED[judge.backend].public_url)
-    headers = tuple(judge.params.get(HEADERS, {}).items())
+    headers = tuple(sorted(judge.params.get(HEADERS, {}).items()))
     return Server(url, judge.api_key_env, bool(judge.params.get(GUARDED)), headers)
 
 
@@ -150,7 +150,7 @@ def check_key(judge: Judge) -> None:
 
 def new_server(url: str, key: str, user: User, headers: Mapping[str, str] | None = None) -> Server:
     """Check a server that was entered in the browser. Raises SetupError."""
-    server = Server(parse_base_url(url, ""), key, headers=tuple((headers or {}).items()))
+    server = Server(parse_base_url(url, ""), key, headers=tuple(sorted((headers or {}).items())))
     check_address(url.strip(), settings.TANDEM_JUDGE_HOSTS)
     if server.variables and user.role != User.Role.ADMIN:
         raise SetupError("only an admin may combine a new address with a key; leave the key out")

@@ -177,7 +177,8 @@ class DecisionModel:
         )
         digest = hashlib.sha256(sent.encode("utf-8", "surrogatepass")).hexdigest()
         form = self.form.name if self.form else ""
-        return {"endpoint": self.endpoint, "backend": "decisions", "form": form, "sent": digest}
+        found = {"endpoint": self.endpoint, "backend": "decisions", "form": form, "sent": digest}
+        return found | ({HEADERS: self.http.headers} if self.http.headers else {})
 
     async def ask(self, request: Request) -> Answer:
         if not is_closed(request.facts):

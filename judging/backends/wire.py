@@ -119,7 +119,7 @@ class WireBackend:
         wire.check(setup.params)
         self.wire, self.model, self.api_key_env = wire, setup.model, setup.api_key_env
         self.base_url = self.endpoint = parse_base_url(setup.base_url, public_url)
-        self.headers: Mapping[str, str] = dict(setup.params.get(HEADERS, {}))
+        self.headers: Mapping[str, str] = sorted_object(setup.params.get(HEADERS, {}))
         self._secrets = Secrets(setup.api_key_env, self.headers, self.base_url)
         self.guard = guard_for(self.base_url, setup.listed_hosts)
         self._extra: JSON = sorted_object(setup.params.get("extra_body", {}))

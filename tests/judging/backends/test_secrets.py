@@ -108,6 +108,12 @@ def test_headers_and_queries_are_part_of_the_identity_and_secrets_are_not() -> N
     assert with_headers == plain | {"headers": HEADERS}
     assert identity("http://h/v1?api-version=1") != identity("http://h/v1?api-version=2")
     assert SECRET not in str(with_headers)
+    deciding = [
+        DecisionModel(Setup("m", "http://h/v1", "", params))
+        for params in ({}, {"headers": HEADERS})
+    ]
+    before, after = (each.identity(replace(REQUEST, written={})) for each in deciding)
+    assert after == before | {"headers": HEADERS}
 
 
 @pytest.mark.parametrize(
