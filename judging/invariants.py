@@ -200,7 +200,7 @@ def differs_from_server(stats: Mapping[str, Any], kills: int) -> Iterator[str]:
     """I6 and I8: compare the server's counts with all stored calls.
 
     `stats` are those of the fake server: `calls`, `usage`, `by_outcome`. Each kill may have cost
-    the calls in flight and one group that was not stored. Probes come on top.
+    the calls in flight and one group that was not stored. The probes of a killed worker come on top.
     """
     runs = JudgeRun.objects.all()
     calls = JudgeCall.objects.exclude(NOT_ASKED)
@@ -213,7 +213,7 @@ def differs_from_server(stats: Mapping[str, Any], kills: int) -> Iterator[str]:
     beside = stats["calls"] - calls.exclude(usage={}).count()
     for name in ("prompt_tokens", "completion_tokens"):
         ours, counted = sum(getattr(run, name) for run in runs), stats["usage"].get(name, 0)
-        # A probe or a lost call, neither of which is stored, is at most as long as these.
+        # A lost call, or a probe of a killed worker, is at most as long as these.
         longest = max([PROBE_TOKENS, *_tokens_of_each(calls, name)])
         if not ours <= counted <= ours + beside * longest:
             most = ours + beside * longest
