@@ -200,7 +200,7 @@ def differs_from_server(stats: Mapping[str, Any], kills: int) -> Iterator[str]:
     """I6 and I8: compare the server's counts with all stored calls.
 
     `stats` are those of the fake server: `calls`, `usage`, `by_outcome`. Each kill may have cost
-    the calls in flight and one group that was not stored. The probes of a killed worker come on top.
+    the calls in flight and one group that was not stored. Probes of a killed worker come on top.
     """
     runs = JudgeRun.objects.all()
     calls = JudgeCall.objects.exclude(NOT_ASKED)
