@@ -92,7 +92,7 @@ def _check_room(folder: Path) -> None:
     if free < needed:
         raise BackupError(
             f"{folder} has {free // 2**20} MB free, and a backup needs up to "
-            f"{needed // 2**20} MB while it is written; choose another folder, or delete old backups"
+            f"{needed // 2**20} MB while it is written; choose another folder, or make room"
         )
 
 
