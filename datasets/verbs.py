@@ -64,6 +64,7 @@ TREE = (
     _verb("export", "export", "labels, answers, spans and units of a campaign", "--campaign"),
     _verb("work", "work", "carry out reports and exports that pages ask for"),
     _verb("check", "check_invariants", "check that no answer is lost, duplicated or invented"),
+    _verb("doctor", "doctor", "examine the installation: each line is well, or the mend"),
     _verb("backup", "backup", "write the site's data into one archive, while people save"),
     _verb("restore", "restore", "restore a backup into an empty place, or test that it works"),
     _verb("init", "init_study", "a folder with a study that runs, on made-up data"),
