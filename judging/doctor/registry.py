@@ -12,7 +12,7 @@ from psycopg.conninfo import make_conninfo
 from datasets.backup.databases import LIBPQ
 from datasets.backup.databases import name as database_name
 from judging.doctor import machine, processes, records
-from judging.doctor.base import WARNING, WELL, Check, Finding, Line, must_mend, well
+from judging.doctor.base import WARNING, Check, Finding, Line, must_mend, well
 
 CONNECT_SECONDS = 3
 CHECKS = (
@@ -92,6 +92,3 @@ def _sqlite_away(name: str) -> Finding | None:
     except Error as error:
         return must_mend(f"{name} cannot be read ({error})", "Restore a backup: tandem restore")
     return None
-
-
-__all__ = ["CHECKS", "WELL", "examine"]

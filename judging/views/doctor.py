@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from datasets.access import ADMIN, role_required
@@ -30,6 +30,7 @@ def doctor(request: HttpRequest) -> HttpResponse:
         "slow": SLOW,
         "missing": [check.title for check in CHECKS if check.is_slow] if at is None else [],
         "at": at,
+        "begun": "begun" in request.GET,
         "is_well": at is not None and is_well([*lines, *slow]),
     }
     return render(request, "doctor/doctor.html", context)
@@ -41,5 +42,4 @@ def examine_now(request: HttpRequest) -> HttpResponse:
     """Have a process of its own examine everything, which may take some seconds."""
     if cache.add("doctor.examines", True, BETWEEN_SECONDS):
         examine_in_background()
-    messages.info(request, "The examination has begun. Reload this page in a few seconds.")
-    return redirect("doctor")
+    return redirect(f"{reverse('doctor')}?begun=1")
