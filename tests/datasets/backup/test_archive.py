@@ -86,7 +86,8 @@ def test_the_unchanged_members_are_restored(members: Members, place: Place, tmp_
     [
         "../evil", "data/../../evil", "data/uploads/../../evil", "/etc/evil", "data//etc/evil",
         "data/uploads/KEY/..", "data/uploads/a\\..\\b", "data/static/evil.js",
-        "data/tandem.sqlite3", "data/uploads/KEY/\nline", "data/uploads/.hidden", "evil", "data/uploads/",
+        "data/tandem.sqlite3", "data/uploads/KEY/\nline", "data/uploads/.hidden", "evil",
+        "data/uploads/",
     ],
 )  # fmt: skip
 def test_a_name_that_no_backup_has_is_refused(
