@@ -193,6 +193,8 @@ def _check_type(info: zipfile.ZipInfo) -> None:
         raise _damaged(f"{info.filename!r} is no regular file")
     if info.flag_bits & 0x1:
         raise _damaged(f"{info.filename!r} is encrypted")
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise _damaged(f"{info.filename!r} is packed in another way")
     if info.filename != MANIFEST and not is_member_name(info.filename):
         raise _damaged(f"{info.filename!r} is no file of a backup")
 

@@ -144,7 +144,7 @@ def _dump(to: Path) -> Copy:
         cursor.execute("SELECT pg_export_snapshot(), clock_timestamp()")
         snapshot, at = cursor.fetchone()
         _run(
-            pg_dump, "--format=custom", "--no-owner", "--no-privileges",
+            pg_dump, "--format=custom", "--compress=1", "--no-owner", "--no-privileges",
             f"--exclude-table-data={SESSIONS}", f"--snapshot={snapshot}", f"--file={to}",
         )  # fmt: skip
         counts = {}

@@ -56,9 +56,9 @@ def _capital(text: str) -> str:
 
 def check_database() -> Finding:
     """Say which database answered. The registry asks it before all checks."""
-    version = connection.pg_version if connection.vendor == "postgresql" else ""
-    called = f"PostgreSQL {version // 10000}" if version else "SQLite"
-    return well(f"{called} answers, {database_size() / MEGABYTE:,.0f} MB")
+    major = ".".join(map(str, connection.get_database_version()[:2]))
+    called = {"postgresql": "PostgreSQL", "sqlite": "SQLite"}[connection.vendor]
+    return well(f"{called} {major} answers, {database_size() / MEGABYTE:,.0f} MB")
 
 
 def check_migrations() -> Iterator[Finding]:

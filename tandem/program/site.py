@@ -41,6 +41,9 @@ def start() -> None:
         django.setup()
     except ImproperlyConfigured as error:
         raise SettingsError(f"Settings: {error}") from error
+    except OSError as error:
+        why = f"{error.filename} cannot be used ({error.strerror})"
+        raise SettingsError(f"Settings: {why}; correct its owner and mode") from error
 
 
 def parser_of(verb: Verb) -> tuple[BaseCommand, ArgumentParser]:

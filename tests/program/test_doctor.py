@@ -14,11 +14,15 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.once
 
 
-@pytest.mark.parametrize("setting", ["SECRET_KEY", "DATABASE_URL"])
+@pytest.mark.every_case
+@pytest.mark.parametrize("setting", ["SECRET_KEY", "DATABASE_URL", "secret_key"])
 def test_an_unusable_setting_is_a_line_with_its_mend(setting: str, tmp_path: Path) -> None:
     env = {"PATH": os.environ["PATH"], "TANDEM_DATA_DIR": str(tmp_path), "TANDEM_PROXIES": "1"}
     if setting == "DATABASE_URL":
         env |= {"DATABASE_URL": "mysql://x", "DEBUG": "1"}
+    if setting == "secret_key":  # a key that cannot be read
+        (tmp_path / setting).mkdir()
+        env |= {"TANDEM_PLAIN_HTTP": "1"}
     command = [sys.executable, "-m", "tandem", "doctor"]
     lines = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
     assert lines.returncode == 1

@@ -34,6 +34,18 @@ def members(place: Place, tmp_path: Path) -> Members:
         return [(info, found.read(info)) for info in found.infolist()]
 
 
+@pytest.mark.every_case
+@pytest.mark.parametrize("kind", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_another_compression_is_refused(
+    kind: int, members: Members, place: Place, tmp_path: Path
+) -> None:
+    path = tmp_path / "other.zip"
+    with zipfile.ZipFile(path, "w") as made:
+        for info, data in members:
+            made.writestr(info.filename, data, kind)
+    refused(path, place, "is packed in another way")
+
+
 def written(members: Members, to: Path) -> Path:
     with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as made:
         for info, data in members:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from django.core.management import call_command
@@ -34,7 +34,6 @@ from scripts.services.processes import free_port
 from tests.page_cast import client_of
 
 pytestmark = pytest.mark.django_db
-SOON = timezone.now
 
 
 @pytest.fixture(autouse=True)
@@ -302,7 +301,7 @@ def test_the_command_has_a_line_for_each_part_and_status_0_or_1(folder: Path) ->
 
 
 def test_the_page_never_runs_a_slow_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    def slow() -> None:
+    def slow() -> NoReturn:
         raise AssertionError("a slow check ran in a request")
 
     checks = [Check(c.name, c.title, slow, False, True) if c.is_slow else c for c in CHECKS]
