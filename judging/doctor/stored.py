@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def last_examination() -> tuple[datetime | None, list[Line]]:
 def examine_in_background() -> None:
     """Start the command, which stores what it finds. Nothing waits for it."""
     kept = {name: value for name, value in os.environ.items() if name != "PGOPTIONS"}
-    subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "manage.py", "doctor"],
         cwd=settings.BASE_DIR,
         env=kept,
@@ -49,3 +50,5 @@ def examine_in_background() -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+    # Nobody else would collect its status.
+    threading.Thread(target=process.wait, daemon=True).start()
