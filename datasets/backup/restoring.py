@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from django.conf import settings
-from django.db import connection
+from django.db import Error, connection
 from django.db.migrations.loader import MigrationLoader
 
 from datasets.atomic_files import abandoned, scratch_folder, sync_folder
@@ -43,8 +43,12 @@ def restore(path: Path) -> tuple[Manifest, list[str]]:
             database = databases.prepare(archive, scratch)
             _extract_files(archive, moving)
             is_stored = _stored_key(folder) == settings.SECRET_KEY
-            _move(moving, folder)
-            database.put_into_place()
+            try:
+                _move(moving, folder)
+                database.put_into_place()
+            except BaseException:
+                _undo(folder)
+                raise
             sync_folder(beside.parent)
         key = _stored_key(folder) if is_stored else settings.SECRET_KEY
         return archive.manifest, _left_to_do(archive.manifest, key)
@@ -92,14 +96,25 @@ def _check_place(folder: Path) -> None:
             "TANDEM_DATA_DIR to a new folder, and DATABASE_URL to an empty database"
         )
     if abandoned(_mark(folder)):
-        for entry in contents.KEPT:
-            _empty(folder / entry, contents.PASSING.get(entry, set()))
+        _remove_moved(folder)
     if found := contents.in_the_way(folder):
         more = f" and {len(found) - 3} more" if len(found) > 3 else ""
         raise BackupError(
             f"The data folder {folder} has {', '.join(found[:3])}{more}; restore into an empty "
             "folder: set TANDEM_DATA_DIR to a new one"
         )
+
+
+def _undo(folder: Path) -> None:
+    """Remove the files of a restore that failed before its last step."""
+    with suppress(Error):
+        if databases.is_empty():
+            _remove_moved(folder)
+
+
+def _remove_moved(folder: Path) -> None:
+    for entry in contents.KEPT:
+        _empty(folder / entry, contents.PASSING.get(entry, set()))
 
 
 def _empty(path: Path, but: set[str]) -> None:

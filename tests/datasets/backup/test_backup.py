@@ -220,7 +220,24 @@ def test_a_missing_pg_dump_is_named_with_what_to_install(monkeypatch: pytest.Mon
 
 
 @both
-def test_a_restore_that_fails_late_leaves_the_place_empty_and_can_be_repeated(
+def test_a_restore_whose_last_step_fails_leaves_nothing(
+    archive: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> None:
+        raise BackupError("pg_restore failed")
+
+    with place("new") as folder:
+        with monkeypatch.context() as patch:
+            patch.setattr(databases.PreparedDatabase, "put_into_place", fails)
+            with pytest.raises(BackupError, match="pg_restore failed"):
+                restore(archive)
+        assert not [path for path in folder.rglob("*") if path.name in ("KEY", "0.jsonl")]
+        restore(archive)
+        assert (folder / "uploads/KEY/0.jsonl").exists()
+
+
+@both
+def test_a_killed_restore_leaves_the_place_empty_and_can_be_repeated(
     archive: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def killed(*_: Any) -> None:
@@ -231,6 +248,7 @@ def test_a_restore_that_fails_late_leaves_the_place_empty_and_can_be_repeated(
             patch.setattr(databases.PreparedDatabase, "put_into_place", killed)
             # A killed process leaves its scratch folder.
             patch.setattr(restoring, "scratch_folder", Left)
+            patch.setattr(restoring, "_undo", lambda _: None)
             with pytest.raises(KeyboardInterrupt):
                 restore(archive)
         assert databases.is_empty()
