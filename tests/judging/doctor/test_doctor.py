@@ -30,6 +30,7 @@ from judging.doctor import machine, registry, stored
 from judging.doctor.base import MEND, WARNING, WELL, Check, Line
 from judging.doctor.registry import CHECKS, examine
 from judging.models import Judge
+from scripts.services import Valkey
 from scripts.services.processes import free_port
 from tests.page_cast import client_of
 
@@ -146,6 +147,16 @@ def test_a_broker_that_is_away_is_named_without_its_password(settings: Settings)
     assert f"127.0.0.1:{port}" in said
     assert "hush" not in said
     assert said.endswith("Start it, or correct CELERY_BROKER_URL")
+
+
+@pytest.mark.processes
+def test_a_broker_that_answers_is_well_and_has_no_worker(
+    valkey_server: Valkey, settings: Settings
+) -> None:
+    settings.CELERY_BROKER_URL = valkey_server.url
+    assert found("broker", WELL).endswith("answers. ")
+    queue.forget_worker("host:1")
+    assert found("workers", MEND).startswith("no worker is running")
 
 
 def test_a_missing_worker_is_named() -> None:
