@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from argparse import ArgumentParser
@@ -88,6 +89,12 @@ def unknown_name_error(what: str, name: str, known: Iterable[str], remedy: str) 
     """Return an error for an unknown name, with a similar name or advice."""
     hint = did_you_mean(name, known, f"{remedy}.")
     return CommandError(f"There is no {what} {name!r}; {hint}")
+
+
+def exit_on_signals() -> None:
+    """Have a signal that ends the process raise SystemExit, so that it removes unfinished files."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda got, _: sys.exit(128 + got))
 
 
 def add_team_option(parser: ArgumentParser, what: str = "the team that it belongs to") -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datasets.verbs import Verb
+from judging.doctor.base import EXIT_STATUS, settings_line
+from judging.doctor.base import as_json as findings_as_json
 
 if TYPE_CHECKING:
     from django.core.management.base import BaseCommand
@@ -39,6 +41,9 @@ def start() -> None:
         django.setup()
     except ImproperlyConfigured as error:
         raise SettingsError(f"Settings: {error}") from error
+    except OSError as error:
+        why = f"{error.filename} cannot be used ({error.strerror})"
+        raise SettingsError(f"Settings: {why}; correct its owner and mode") from error
 
 
 def parser_of(verb: Verb) -> tuple[BaseCommand, ArgumentParser]:
@@ -88,6 +93,8 @@ def run_command(verb: Verb, arguments: list[str]) -> int:
     try:
         start()
     except SettingsError as error:
+        if verb.command == "doctor":
+            return _say_unusable(str(error), "--json" in arguments)
         print(error, file=sys.stderr)
         return REFUSED
     command, parser = parser_of(verb)
@@ -107,6 +114,13 @@ def run_command(verb: Verb, arguments: list[str]) -> int:
     elif why:
         print(why, file=sys.stderr)
     return status
+
+
+def _say_unusable(error: str, as_json: bool) -> int:
+    """Print the doctor's only finding while Django cannot start."""
+    line = settings_line(error.removeprefix("Settings: "))
+    print(json.dumps(findings_as_json([line]), ensure_ascii=False) if as_json else line)
+    return EXIT_STATUS
 
 
 def _formats(parser: ArgumentParser) -> list[str]:
