@@ -28,7 +28,8 @@ from gunicorn.workers import gthread
 
 from config.front.exchange import Balance, Exchange, PassedConnection
 from config.front.handover import Handover
-from config.front.incoming import Incoming, Limits, NoRoomError, TooLongHeadError
+from config.front.heads import BadHeadError
+from config.front.incoming import Incoming, Limits, NoRoomError
 from config.front.lanes import Lanes, threads_of_lanes
 from config.front.outgoing import Outgoing
 from config.sqlite.durability import pause_for_writer
@@ -43,6 +44,10 @@ LINGER_SECONDS = 2.0  # for a client to read the end of a response before the co
 # would wait each time for Python's default switch interval, 5 ms. Where other requests are passed
 # on, that interval serves saves best: threads that take turns more often only slow each other.
 SWITCH_SECONDS = 0.0005
+# In a process for other requests, all threads compute pages, at a low priority. If one has to hand
+# the interpreter over, neither computes until the next one has got the processor, too. So they take
+# turns rarely.
+SWITCH_SECONDS_OF_OTHERS = 0.05
 STOP_SECONDS = 5.0  # for a request that is arriving when the worker is told to stop
 # A client that sends or receives more slowly than this over a period is cut off.
 PERIOD_SECONDS, LEAST_BYTES = 30.0, 30 * 512
@@ -51,7 +56,6 @@ REFUSAL = (
     "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 0\r\nCache-Control: no-store\r\n"
     "{more}\r\n"
 )
-TOO_LONG_HEAD = REFUSAL.format(status="431 Request Header Fields Too Large", more="").encode()
 NO_ROOM = REFUSAL.format(status="503 Service Unavailable", more="Retry-After: 10\r\n").encode()
 TOO_SLOW = REFUSAL.format(status="408 Request Timeout", more="").encode()
 
@@ -131,7 +135,9 @@ class Worker(_ThreadWorker):
         self.connections: dict[Connection, None] = {}
         self.balance = self.exchange and Balance(self.exchange)
         self.handover: Handover | None = None
-        if self.exchange is None or self.is_other:
+        if self.is_other:
+            sys.setswitchinterval(SWITCH_SECONDS_OF_OTHERS)
+        elif self.exchange is None:
             sys.setswitchinterval(SWITCH_SECONDS)
         super().init_process()
 
@@ -146,14 +152,14 @@ class Worker(_ThreadWorker):
     def load_wsgi(self) -> None:
         super().load_wsgi()
         from config.front.sizes import body_limits
-        from datasets.priority import give_way
+        from datasets.priority import NICENESS_OF_PAGES, give_way
 
         self.limits = body_limits()
         if self.is_other:
             # The kernel shares the processor among sessions. If all processes were in one session,
             # computations in this one would delay each query of the processes that store answers.
             os.setsid()
-            give_way()
+            give_way(NICENESS_OF_PAGES)
 
     def run(self) -> None:
         if self.is_other:
@@ -278,8 +284,8 @@ class Worker(_ThreadWorker):
         incoming = connection.incoming
         try:
             incoming.feed(data)
-        except TooLongHeadError:
-            return self.refuse(connection, TOO_LONG_HEAD)
+        except BadHeadError as error:
+            return self.refuse(connection, REFUSAL.format(status=error.status, more="").encode())
         except (NoRoomError, OSError):
             # An OSError means here that the disk is full.
             return self.refuse(connection, NO_ROOM)

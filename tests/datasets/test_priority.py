@@ -20,10 +20,9 @@ def gives_way(pid: int) -> bool:
     return os.getpriority(os.PRIO_PROCESS, pid) == NICENESS
 
 
-def is_of_a_nice_session(pid: int, vendor: str = "sqlite") -> bool:
+def is_of_a_nice_session(pid: int, niceness: int) -> bool:
     """Whether the session of a process has low priority; true on systems without such sessions."""
     autogroup = Path(f"/proc/{pid}/autogroup")
-    niceness = NICENESS_OF_SESSION[vendor]
     return not autogroup.exists() or autogroup.read_text("ascii").endswith(f" nice {niceness}\n")
 
 
@@ -46,5 +45,5 @@ def test_a_process_lowers_its_priority_once_and_that_of_its_session(
     process.stdout.readline()
     assert gives_way(process.pid)
     if Path("/proc/self/autogroup").exists():
-        assert is_of_a_nice_session(process.pid, vendor) is leads
+        assert is_of_a_nice_session(process.pid, NICENESS_OF_SESSION[vendor]) is leads
     process.communicate(b"\n")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from config.front import local_workers
+from datasets.priority import NICENESS_OF_SESSION
 from tests.databases import FILE
 from tests.datasets.test_priority import gives_way, is_of_a_nice_session
 from tests.judging.processes import until
@@ -61,7 +62,7 @@ def children(pid: int) -> list[int]:
 
 
 def comes_last(pid: int) -> bool:
-    return gives_way(pid) and is_of_a_nice_session(pid)
+    return gives_way(pid) and is_of_a_nice_session(pid, NICENESS_OF_SESSION["sqlite"])
 
 
 def command(pid: int) -> str:

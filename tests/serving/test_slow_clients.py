@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import requests
 
+from datasets.priority import NICENESS_OF_PAGES
 from tests.datasets.test_priority import gives_way, is_of_a_nice_session
 from tests.judging.processes import until
 from tests.patience import PATIENCE
@@ -64,7 +65,7 @@ def process_of(site: Site, path: str) -> str:
 def test_only_the_process_for_other_requests_runs_at_lower_priority(hurried: Site) -> None:
     saves, other = (int(process_of(hurried, path)) for path in ("/login/", "/people/"))
     assert gives_way(other)
-    assert is_of_a_nice_session(other)
+    assert is_of_a_nice_session(other, NICENESS_OF_PAGES)
     assert not gives_way(saves)
     assert os.getsid(saves) != os.getsid(other)
 
