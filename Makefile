@@ -8,7 +8,7 @@ MANAGE := DEBUG=1 $(BIN)/python manage.py
 PORT   ?= 8000
 
 .PHONY: demo check test test-all all-sqlite all-postgresql audit-asked lint types docs containers \
-	unit unit-js unit-sqlite unit-postgresql beside vllm unit-vllm mutants bench lock audit images sbom \
+	unit unit-js unit-sqlite unit-postgresql beside vllm unit-vllm mutants bench lock audit images sbom release \
 	install install-tests install-dev chromium serve worker beat clean help
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo "make audit     known vulnerabilities of the locked packages, asked of a service and stored"
 	@echo "make images    update the digests of the containers' images"
 	@echo "make sbom      the bill of materials of a release, in var/sbom"
+	@echo "make release   what a release needs: an audit of this week, and the bill of materials"
 	@echo "make docs      the documentation as a site, in var/docs"
 	@echo "make clean     remove what was installed; var/ with your data stays"
 
@@ -144,6 +145,11 @@ images: install-dev
 	@$(BIN)/python -m scripts.supply images
 
 sbom: install-dev
+	@$(BIN)/python -m scripts.supply sbom $(ARGS)
+
+# Fails where nobody asked about known vulnerabilities in the last days, as on a machine without internet.
+release: install-dev
+	@$(BIN)/python -m scripts.supply audit --release
 	@$(BIN)/python -m scripts.supply sbom $(ARGS)
 
 mutants: install-dev
