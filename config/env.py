@@ -75,6 +75,11 @@ VARIABLES = {
         "The role of accounts for people the site does not know: none, annotator or researcher.",
     ),
     "BIND": ("127.0.0.1:8000", "The address on which gunicorn listens."),
+    "TANDEM_ADDRESS_CONNECTIONS": (
+        "500",
+        "Connections from one address to a web process; 0 for no limit, behind a proxy that the "
+        "site does not count. There is none with TANDEM_PROXIES.",
+    ),
     "WEB_WORKERS": ("2", "Web server processes."),
     "WEB_OTHER_WORKERS": (
         "1",
@@ -118,6 +123,13 @@ def whole_number(name: str, least: int = 1) -> int:
         bounds = f"{least} or more" if least else "0 or more"
         raise ImproperlyConfigured(f"{name} is {value!r}; set it to a whole number, {bounds}")
     return int(value)
+
+
+def most_connections_of_address() -> int:
+    """Return the limit per address; 0 where all connections come from the site's own proxy."""
+    if whole_number("TANDEM_PROXIES", least=0):
+        return 0
+    return whole_number("TANDEM_ADDRESS_CONNECTIONS", least=0)
 
 
 def words(name: str, default: str = "") -> list[str]:
