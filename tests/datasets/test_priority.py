@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from datasets.priority import NICENESS, NICENESS_OF_SESSION
+from datasets.priority import NICENESS, NICENESS_OF_PAGES, NICENESS_OF_SESSION
 
 WAITING = "from datasets.priority import give_way as g; g(); g(); print(flush=True); input()"
 
@@ -24,6 +24,10 @@ def is_of_a_nice_session(pid: int, niceness: int) -> bool:
     """Whether the session of a process has low priority; true on systems without such sessions."""
     autogroup = Path(f"/proc/{pid}/autogroup")
     return not autogroup.exists() or autogroup.read_text("ascii").endswith(f" nice {niceness}\n")
+
+
+def test_saves_go_before_pages_and_pages_before_jobs() -> None:
+    assert 0 < NICENESS_OF_PAGES < min(NICENESS_OF_SESSION.values())
 
 
 @pytest.mark.first_case

@@ -1,4 +1,4 @@
-"""The server refuses malformed requests at once, and a client that leaves is no error in the log."""
+"""Malformed requests are refused at once, and a client that leaves is no error in the log."""
 
 from __future__ import annotations
 

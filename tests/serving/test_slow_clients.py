@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import requests
 
+from config.front.worker import SWITCH_SECONDS_OF_OTHERS
 from datasets.priority import NICENESS_OF_PAGES
 from tests.datasets.test_priority import gives_way, is_of_a_nice_session
 from tests.judging.processes import until
@@ -68,6 +69,18 @@ def test_only_the_process_for_other_requests_runs_at_lower_priority(hurried: Sit
     assert is_of_a_nice_session(other, NICENESS_OF_PAGES)
     assert not gives_way(saves)
     assert os.getsid(saves) != os.getsid(other)
+
+
+def test_pages_take_turns_rarely_where_nobody_saves(hurried: Site) -> None:
+    intervals = [
+        float(
+            requests.get(hurried.url + path, timeout=PATIENCE, allow_redirects=False).headers[
+                "X-Switch"
+            ]
+        )
+        for path in ("/login/", "/people/")
+    ]
+    assert intervals == pytest.approx([0.005, SWITCH_SECONDS_OF_OTHERS])
 
 
 def test_two_hundred_slow_clients_keep_nobody_from_saving(site: Site) -> None:
