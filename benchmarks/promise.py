@@ -23,6 +23,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -231,6 +232,8 @@ class Load:
                 *(self._ask_for_exports(each) for each in exports),
                 *(self._be_slow() for _ in range(self.size.slow)),
             ]
+            # Requests are answered in the order in which they arrive.
+            Random(self.part).shuffle(asking)
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.gather(*asking), part_seconds(self.size))
         return dict(self.answered)

@@ -159,6 +159,24 @@ def test_a_save_is_answered_while_all_other_requests_hang(hurried: Site) -> None
     assert statuses == [200] * len(asking)
 
 
+def test_requests_of_clients_that_left_while_they_waited_are_not_answered(hurried: Site) -> None:
+    release = hurried.folder / "release"
+    release.unlink(missing_ok=True)
+    before = len(marks(hurried.folder))
+    cookie = f"Cookie: sessionid={hurried.sessions['rita']}\r\n".encode()
+    get = b"GET /campaigns/ HTTP/1.1\r\nHost: localhost\r\nX-Hold: 1\r\n" + cookie + b"\r\n"
+    asking, statuses = asked(hurried, PLACES)
+    with started(asking, release):
+        until(lambda: len(marks(hurried.folder)) == before + PLACES, "every place is held", 60)
+        for _ in range(PLACES):
+            sent(hurried, get).close()
+        with sent(hurried, get) as stays:
+            release.touch()
+            assert stays.recv(4096).startswith(b"HTTP/1.1 200")
+    assert statuses == [200] * PLACES
+    assert len(marks(hurried.folder)) == before + PLACES + 1
+
+
 def asked(site: Site, times: int) -> tuple[list[threading.Thread], list[int]]:
     """Requests of Rita's that are held: how to start them, and the statuses of their responses."""
     cookies, statuses = {"sessionid": site.sessions["rita"]}, list[int]()
