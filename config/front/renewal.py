@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 FORMER = "TANDEM_FORMER_PROCESSES"
@@ -53,7 +54,8 @@ def _compile_templates() -> None:
     from django.template import TemplateSyntaxError
     from django.template.loader import get_template
 
-    for folder in settings.TEMPLATES[0]["DIRS"]:
+    folders: list[Path] = settings.TEMPLATES[0]["DIRS"]
+    for folder in folders:
         for path in sorted(folder.rglob("*.html")):
             with suppress(TemplateSyntaxError):
                 get_template(str(path.relative_to(folder)))
