@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 FORMER = "TANDEM_FORMER_PROCESSES"
@@ -54,7 +53,7 @@ def _compile_templates() -> None:
     from django.template import TemplateSyntaxError
     from django.template.loader import get_template
 
-    folders: list[Path] = settings.TEMPLATES[0]["DIRS"]
+    folders: Any = settings.TEMPLATES[0]["DIRS"]
     for folder in folders:
         for path in sorted(folder.rglob("*.html")):
             with suppress(TemplateSyntaxError):
