@@ -49,7 +49,8 @@ def test_latencies_of_a_busy_site_are_compared_with_those_of_a_quiet_one(tmp_pat
     assert "at most 3" in said
     for what in ("reports", "exports"):
         of = figures["answers"][what]
-        assert of["share"] == pytest.approx(of["busy"] / of["alone"])
+        # On a busy machine, the seconds of a quick run may be too few for a page.
+        assert of["share"] == (pytest.approx(of["busy"] / of["alone"]) if of["alone"] else None)
     assert "at least 0.5" in said
 
 
