@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from typing import Any
+
 from django.conf import settings
 from django.contrib.staticfiles.storage import HashedFilesMixin
 from django.http import HttpRequest
@@ -39,6 +43,15 @@ class HashedFiles(CompressedManifestStaticFilesStorage):
     """
 
     support_js_module_import_aggregation = False
+
+    def post_process(self, *arguments: Any, **options: Any) -> Iterator[Any]:
+        """Compress with a umask under which a proxy may read the new files."""
+        umask = os.umask(0o022)
+        try:
+            yield from super().post_process(*arguments, **options)
+        finally:
+            os.umask(umask)
+
     patterns = (("css/*.css", _CSS), ("js/*.js", _IMPORTS))
 
     def stored_name(self, name: str) -> str:

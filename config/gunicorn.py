@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+
 from config import env
 from config.front import exchange, local_workers, renewal
 from config.logging import logging_config
@@ -50,8 +52,14 @@ logconfig_dict["loggers"] |= {
 }
 
 
-def on_starting(_: Any) -> None:
+def on_starting(server: Any) -> None:
     """Refuse to start with unsafe settings, and print what the checks ask to set."""
+    try:
+        _, closed = env.private_data_dir()
+    except ImproperlyConfigured as error:
+        sys.exit(f"Not started: {error}")
+    if closed:
+        server.log.warning(closed)
     if found := problem():
         sys.exit(f"Not started: {found}")
 

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from datasets.private_files import set_umask
 from datasets.similar import most_similar
 from datasets.verbs import (
     BY_COMMAND,
@@ -35,6 +36,7 @@ Exit status: 0 done, 1 refused, 2 not understood, 3 something differs or is left
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run a command line, by default this process's, and return its exit status."""
+    set_umask()
     if "_ARGCOMPLETE" in os.environ:
         from tandem.program.completion import complete
 
