@@ -67,10 +67,11 @@ def on_starting(server: Any) -> None:
 def problem() -> str:
     """Return what the checks of the settings ask to set; empty if they pass."""
     plain = env.flag("DEBUG") or env.flag("TANDEM_PLAIN_HTTP")
-    strict = () if plain else ("--deploy", "--tag", "security", "--fail-level", "WARNING")
+    tags = ("--tag", "security", "--tag", "database")
+    strict = () if plain else ("--deploy", *tags, "--fail-level", "WARNING")
     # A separate process, so that workers do not inherit what the checks have opened.
     done = subprocess.run(
-        [sys.executable, env.BASE_DIR / "manage.py", "check", *strict],
+        [sys.executable, env.BASE_DIR / "manage.py", "check", "--database", "default", *strict],
         capture_output=True,
         text=True,
         check=False,
