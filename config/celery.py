@@ -14,7 +14,7 @@ from celery import Celery
 from celery.signals import beat_init, worker_init
 from kombu.transport import TRANSPORT_ALIASES
 
-from config.startup import end_on_newer_database
+from config.startup import end_on_newer_database, join_site
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -41,6 +41,7 @@ app.autodiscover_tasks()
 
 @worker_init.connect
 @beat_init.connect
-def check_database(**_: Any) -> None:
-    """Refuse to start on a newer database."""
+def check_site(**_: Any) -> None:
+    """Refuse to start on a newer database, or in the data folder of another site."""
     end_on_newer_database()
+    join_site()

@@ -16,6 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from config import env
 from config.front import exchange, local_workers, renewal
 from config.logging import logging_config
+from datasets import site_lock
 
 bind = env.read("BIND", "127.0.0.1:8000")
 # Processes for work on items, and processes to which these pass on all other requests.
@@ -53,15 +54,20 @@ logconfig_dict["loggers"] |= {
 
 
 def on_starting(server: Any) -> None:
-    """Refuse to start with unsafe settings, and print what the checks ask to set."""
+    """Refuse to start with unsafe settings, or beside another site; print what to change."""
     try:
-        _, closed = env.private_data_dir()
+        folder, closed = env.private_data_dir()
     except ImproperlyConfigured as error:
         sys.exit(f"Not started: {error}")
     if closed:
         server.log.warning(closed)
     if found := problem():
         sys.exit(f"Not started: {found}")
+    try:
+        database, address = env.database(folder), ", ".join(server.cfg.bind)
+        server.tandem_lock = site_lock.join_as_server(folder, database, address)
+    except site_lock.SiteInUseError as error:
+        sys.exit(f"Not started: {error}")
 
 
 def problem() -> str:

@@ -1,8 +1,12 @@
-"""Whether a server may start: not on a database that a newer version of Tandem has migrated."""
+"""Whether a server may start: not on the database of a newer version, nor beside another site."""
 
 from __future__ import annotations
 
 import sys
+
+from django.conf import settings
+
+from datasets import site_lock
 
 
 def end_on_newer_database() -> None:
@@ -20,3 +24,11 @@ def end_on_newer_database() -> None:
         sys.exit(f"Not started: {error}")
     finally:
         disconnect()
+
+
+def join_site() -> None:
+    """Enter the data folder until this process ends, or end it with a line if that is refused."""
+    try:
+        site_lock.join(settings.DATA_DIR, settings.DATABASES["default"])
+    except site_lock.SiteInUseError as error:
+        sys.exit(f"Not started: {error}")
