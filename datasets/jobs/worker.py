@@ -93,6 +93,7 @@ class JobWorker:
         """Work until stopped: by `stop`, or after `idle` seconds without a job."""
         _import_everything()
         self._bell = Bell()
+        self.last_work = time.monotonic()
         if self._bell.descriptor is not None:
             self._selector.register(self._bell.descriptor, selectors.EVENT_READ)
         try:
