@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,7 @@ class Periodic:
 
 def schedule() -> list[Periodic]:
     """Return all periodic work of the site."""
-    entries = settings.CELERY_BEAT_SCHEDULE.values()
+    entries: Iterable[dict[str, Any]] = settings.CELERY_BEAT_SCHEDULE.values()
     return [Periodic(entry["task"], entry["schedule"]) for entry in entries]
 
 

@@ -29,7 +29,7 @@ OPTIONS = """\
 Every verb has --help, and takes --json (one JSON object instead of lines) and --quiet (no
 progress, no remarks).
 The name of a campaign, judge or batch needs no option: `tandem measures NAME`. The commands of
-manage.py work under their own names, too: `tandem load_batch`, `tandem migrate`.
+manage.py work under their own names, too: `tandem load_batch`, `tandem collectstatic`.
 Exit status: 0 done, 1 refused, 2 not understood, 3 something differs or is left to do.
 """
 

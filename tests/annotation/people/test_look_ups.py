@@ -53,7 +53,7 @@ def test_an_expired_session_is_not_found_and_loses_its_key() -> None:
     client.force_login(User.objects.create(username="ada"))
     key = client.session.session_key
     assert SessionStore(key).load()["_auth_user_id"]
-    Session.objects.filter(pk=digest_of_key(key)).update(
+    Session.objects.filter(pk=digest_of_key(str(key))).update(
         expire_date=timezone.now() - timedelta(seconds=1)
     )
     expired = SessionStore(key)
