@@ -43,6 +43,7 @@ class HashedFiles(CompressedManifestStaticFilesStorage):
     """
 
     support_js_module_import_aggregation = False
+    patterns = (("css/*.css", _CSS), ("js/*.js", _IMPORTS))
 
     def post_process(self, *arguments: Any, **options: Any) -> Iterator[Any]:
         """Compress with a umask under which a proxy may read the new files."""
@@ -51,8 +52,6 @@ class HashedFiles(CompressedManifestStaticFilesStorage):
             yield from super().post_process(*arguments, **options)
         finally:
             os.umask(umask)
-
-    patterns = (("css/*.css", _CSS), ("js/*.js", _IMPORTS))
 
     def stored_name(self, name: str) -> str:
         try:

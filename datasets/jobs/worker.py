@@ -88,6 +88,7 @@ class JobWorker:
         self._next_beat = self._next_sweep = self._deadline = 0.0
         self._clock = periodic.Clock()
         self._periodic: int | None = None
+        self._periodic_since = 0.0
 
     def run(self) -> None:
         """Work until stopped: by `stop`, or after `idle` seconds without a job."""
@@ -163,13 +164,16 @@ class JobWorker:
         self._selector.register(ours, selectors.EVENT_READ)
 
     def _start_periodic(self) -> None:
-        due = [] if self._periodic is not None else self._clock.take_due()
-        if not due:
+        if self._periodic is not None:
+            if time.monotonic() - self._periodic_since > MOST_SECONDS:
+                os.kill(self._periodic, signal.SIGKILL)
+            return
+        if not (due := self._clock.take_due()):
             return
         disconnect()
         sys.stdout.flush()
         sys.stderr.flush()
-        parent = os.getpid()
+        parent, self._periodic_since = os.getpid(), time.monotonic()
         self._periodic = os.fork() or _run_periodic(due, parent)
 
     def _beat(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -96,6 +98,25 @@ class TestSealing:
         JobWorker(places=1, idle=0.5).run()
         assert Seal.objects.count() == 1
         assert Event.objects.filter(pk__gt=Seal.objects.get().last).count() == 0
+
+    def test_periodic_work_that_hangs_is_killed_after_an_hour(
+        self, schedule: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(periodic, "carry_out", lambda due: time.sleep(600))
+        worker = JobWorker(places=1)
+        worker._start_periodic()
+        hanging = worker._periodic
+        assert hanging is not None
+        worker._periodic_since -= 3590
+        worker._start_periodic()
+        worker._reap()
+        assert worker._periodic == hanging
+        worker._periodic_since -= 20
+        worker._start_periodic()
+        os.waitid(os.P_PID, hanging, os.WEXITED | os.WNOWAIT)
+        worker._reap()
+        assert worker._periodic is None
+        assert not Seal.objects.exists()
 
     def test_two_processes_that_both_seal_do_no_harm(self, schedule: None) -> None:
         record("account.sessions", of=("account", 1), tokens=0)
