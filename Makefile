@@ -19,7 +19,7 @@ help:
 	@echo "make mutants   how many of 300 mutations of the code the tests catch; SEED=1"
 	@echo "make serve     the site as on a server, with workers, at http://127.0.0.1:$(PORT)/"
 	@echo "make worker    one more worker, for judges that run in the background"
-	@echo "make beat      a clock beside both; workers do without it"
+	@echo "make beat      a clock beside both; workers do the same work without it"
 	@echo "make bench     loading, exporting and serving, timed against other tools' figures"
 	@echo "make vllm      judges on vLLM itself, set up beside Tandem, with a tiny model"
 	@echo "make lock      write the lock files again, after a change of requirements*.txt"

@@ -13,6 +13,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from config.front.lanes import threads_of_lanes
+from datasets.private_files import NotPrivateError, close, set_umask
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -202,16 +203,40 @@ def time_zone() -> str:
 
 
 def data_dir() -> Path:
-    return create_folder(Path(read("TANDEM_DATA_DIR") or BASE_DIR / "var").resolve())
+    return create_folder(Path(read("TANDEM_DATA_DIR") or BASE_DIR / "var").resolve(), parents=0o755)
+
+
+def private_data_dir() -> tuple[Path, str]:
+    """Return the data folder, closed to other accounts, and a line if it was open before.
+
+    The umask is set again, since a server that became a daemon has set its own.
+    """
+    set_umask()
+    folder = data_dir()
+    found = database(folder)
+    file = Path(str(found["NAME"])) if found["ENGINE"] == "config.sqlite" else None
+    try:
+        return folder, close(folder, static_dir(folder), file)
+    except NotPrivateError as error:
+        raise ImproperlyConfigured(str(error)) from error
 
 
 def static_dir(folder: Path) -> Path:
-    return create_folder(Path(read("TANDEM_STATIC_DIR") or folder / "static").resolve())
+    """Return the folder for static files, which a proxy may read."""
+    return create_folder(
+        Path(read("TANDEM_STATIC_DIR") or folder / "static").resolve(), 0o755, 0o755
+    )
 
 
-def create_folder(folder: Path) -> Path:
+def create_folder(folder: Path, mode: int = 0o700, parents: int = 0o700) -> Path:
+    """Create a folder and its parents with these modes, whatever the umask."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for parent in [each for each in reversed(folder.parents) if not each.exists()]:
+            parent.mkdir(exist_ok=True)
+            parent.chmod(parents)
+        if not folder.is_dir():
+            folder.mkdir(exist_ok=True)
+            folder.chmod(mode)
     except OSError as error:
         raise ImproperlyConfigured(
             f"{folder} cannot be created ({error.strerror}); set TANDEM_DATA_DIR to another folder"

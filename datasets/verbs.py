@@ -63,6 +63,7 @@ TREE = (
     _verb("progress", "progress", "the status of a campaign, person by person"),
     _verb("export", "export", "labels, answers, spans and units of a campaign", "--campaign"),
     _verb("work", "work", "carry out reports and exports that pages ask for"),
+    _verb("migrate", "migrate", "create the tables of the database, or bring them up to date"),
     _verb("check", "check_invariants", "check that no answer is lost, duplicated or invented"),
     _verb("doctor", "doctor", "examine the installation: each line is well, or the mend"),
     _verb("backup", "backup", "write the site's data into one archive, while people save"),

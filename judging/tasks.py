@@ -13,7 +13,6 @@ from typing import Any
 
 from celery import shared_task
 from celery.app.task import Task
-from celery.signals import worker_ready
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
@@ -30,7 +29,6 @@ from judging.runs import ledger, lifecycle
 logger = logging.getLogger("tandem.judging")
 
 BUDGET_SECONDS = 120.0
-SWEEP_SECONDS = 15.0
 PUMP_EXPIRES = 60.0
 NOT_STARTED = (
     lifecycle.ChangedPromptError, lifecycle.BatchOutError, lifecycle.LeasedRunError,
@@ -45,10 +43,6 @@ def ring(run: int) -> None:
     Without a broker nothing is lost, since the sweep finds the run later.
     """
     _send(pump, PUMP_EXPIRES, run)
-
-
-def ring_sweep() -> None:
-    _send(sweep, SWEEP_SECONDS)
 
 
 def _send(task: Task, expires: float, *arguments: int) -> None:
@@ -87,16 +81,6 @@ def sweep() -> None:
     lifecycle.apply_wishes()
     for run in lifecycle.runs_without_worker().values_list("pk", flat=True):
         ring(run)
-
-
-@worker_ready.connect
-def sweep_by_itself(sender: Any, **kwargs: Any) -> None:
-    """Make each worker sweep from its start on, so that no beat process is needed.
-
-    Several workers and a beat send more messages than needed, which does no harm.
-    """
-    ring_sweep()
-    sender.timer.call_repeatedly(SWEEP_SECONDS, ring_sweep)
 
 
 class NothingOpenError(ValueError):

@@ -21,6 +21,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from datasets import site_lock
+
 FORMER = "TANDEM_FORMER_PROCESSES"
 """The variable that tells the main process, after its restart, which web processes to end."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
@@ -87,6 +89,8 @@ def _start_again(server: Any, problem: Callable[[], str]) -> None:
         listeners = {"LISTEN_PID": str(server.pid), "LISTEN_FDS": str(len(server.LISTENERS))}
     # gunicorn takes sockets over from the process that is named here.
     known = {"GUNICORN_PID": str(server.pid), FORMER: ",".join(map(str, server.WORKERS))}
+    if (lock := getattr(server, "tandem_lock", None)) is not None:
+        known |= site_lock.pass_on(lock)
     os.chdir(server.START_CTX["cwd"])
     # The command line that gunicorn itself keeps would not start `python -m gunicorn` again.
     os.execve(sys.executable, sys.orig_argv, server.cfg.env_orig | listeners | known)

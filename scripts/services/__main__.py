@@ -10,6 +10,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+from datasets.private_files import set_umask
 from scripts.services.postgres_server import postgres
 from scripts.services.processes import CannotStartError
 from scripts.services.valkey_server import valkey
@@ -17,6 +18,7 @@ from scripts.services.valkey_server import valkey
 
 def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
+    set_umask()
     try:
         with ExitStack() as services:
             env = _start(options, services)

@@ -15,6 +15,8 @@ from datasets.priority import give_way
 
 
 class Command(BaseCommand):
+    # The way back to an older version.
+    accepts_newer_database = True
     help = (
         "Write the database and the files of the data folder into one archive, with checksums, "
         "while people save. Only its owner can read it. It contains no sessions, and SECRET_KEY "

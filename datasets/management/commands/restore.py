@@ -15,6 +15,8 @@ from datasets.priority import give_way
 
 
 class Command(BaseCommand):
+    # The way back to an older version.
+    accepts_newer_database = True
     help = (
         "Restore a backup into an empty data folder and an empty database, whole or not at all. "
         "Everybody is logged out. Checksums are compared before anything is written."
