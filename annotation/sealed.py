@@ -60,6 +60,7 @@ ROLES = (
     "account.forgotten",
     "invitation.used",
     "prolific.arrived",
+    "prolific.ended",
 )
 MEMBERS = ("member.added", "member.ended", "campaign.made", *MOVED, *ROLES)
 PROLIFIC = ("prolific.study", "prolific.arrived", "prolific.opened", "prolific.ended")

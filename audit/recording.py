@@ -109,7 +109,7 @@ EVENTS: dict[str, Kind] = {
     "campaign.terms": Kind("Deadline, guideline, language or another setting changed"),
     "consent.given": Kind("Consent given", by_rater=True),
     "consent.revoked": Kind("Consent revoked", by_rater=True),
-    "background.given": Kind("Background questions answered", by_rater=True),
+    "background.given": Kind("Background questions answered"),
     "campaign.opened": Kind("Campaign opened"),
     "campaign.archived": Kind("Campaign archived"),
     "campaign.restored": Kind("Campaign taken out of the archive"),

@@ -70,7 +70,7 @@ def _seal() -> list[Seal]:
     states = take_fingerprints(upto)
     try:
         with transaction.atomic():
-            sealed = _sealed(upto, states)
+            sealed = _sealed(upto, states) if states else _sealed(upto)
     except IntegrityError:
         # Another sealer was faster; the numbers of seals are unique.
         return []
@@ -80,7 +80,7 @@ def _seal() -> list[Seal]:
     return sealed
 
 
-def _sealed(upto: int, states: dict[str, Any] | None) -> list[Seal]:
+def _sealed(upto: int, states: dict[str, Any] | None = None) -> list[Seal]:
     site = Seal.objects.filter(chain=SITE).order_by("-number").first()
     since = site.last if site else 0
     new = Event.objects.filter(pk__gt=since, pk__lte=upto)

@@ -121,9 +121,9 @@ KINDS = (
     ),
 )
 
-_TEXTS = dict.fromkeys((Question, Passage, KeyPoint, Report, Grounding, Ranking), {"*": OF_TEXTS})
+_TEXTS = (Question, Passage, KeyPoint, Report, Grounding, Ranking)
 EXCLUDED = {
-    **_TEXTS,
+    **{model: {"*": OF_TEXTS} for model in _TEXTS},
     Batch: {
         "id": KEY,
         "counts": "compared with the texts",

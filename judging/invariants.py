@@ -357,7 +357,12 @@ def violations(seen: CheckedCounts) -> Iterator[Violation]:
     yield from stored_digests.find_wrong_digests()
     yield from digests.find_changes()
     judges = set(Judge.objects.values_list("rater", flat=True))
-    yield from answers.violations(judges, seen)
+    try:
+        yield from answers.violations(judges, seen)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        # A value that Tandem cannot have stored, such as an unknown option of a campaign.
+        wrong = f"the checks of answers stopped at a value that cannot be read ({error})"
+        yield Violation(checking.SEALED.name, wrong)
 
 
 def as_violations(lines: Iterable[str]) -> Iterator[Violation]:

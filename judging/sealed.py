@@ -8,6 +8,7 @@ from annotation.sealed import COUNTED
 from audit.sealed.digests import StoredDigest, register_digests, sha256_of
 from audit.sealed.kinds import Kind, by, fixed, register
 from datasets.sealed import KEY, MOVED, NULLED, PASSING, SHARED
+from judging.manifest import stored_digest
 from judging.models import (
     ACTIVE,
     ChosenExample,
@@ -90,7 +91,7 @@ KINDS = (
         JudgeRun,
         {
             **fixed("campaign", "judge", "reuse", "prompt_sha256", "started_at"),
-            **by(RUN, "state", "limit", "most_tokens", "most_cost", "manifest", "ended_at"),
+            **by(RUN, "state", "limit", "most_tokens", "most_cost", "ended_at"),
         },
         where={"campaign": "campaign__name", "judge": "judge__rater__name", "run": "pk"},
         scope={"campaign": "campaign", "judgerun": "pk"},
@@ -181,6 +182,7 @@ EXCLUDED = {
             ),
             COUNTED,
         ),
+        "manifest": "rewritten when trials of its judge end; compared with its own digest",
         **dict.fromkeys(
             (
                 "lane",
@@ -208,5 +210,12 @@ register_digests(
     [
         StoredDigest(Judge, "prompt_sha256", "prompt", sha256_of, _JUDGE),
         StoredDigest(Judge, "file_sha256", "file", sha256_of, _JUDGE),
+        StoredDigest(
+            JudgeRun,
+            "manifest__sha256",
+            "manifest",
+            stored_digest,
+            {"campaign": "campaign__name", "judge": "judge__rater__name"},
+        ),
     ]
 )

@@ -31,7 +31,7 @@ class StoredDigest:
     model: type[models.Model]
     column: str
     text: str
-    digest: Callable[[str], str]
+    digest: Callable[[Any], str | None]
     where: Mapping[str, str]
 
     def find_violations(self) -> Iterator[Violation]:

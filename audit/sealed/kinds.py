@@ -45,8 +45,9 @@ class Kind:
     which people know the object. `scope` has the paths to the ids by which events refer to it, by
     the events' `object_kind`; with `campaign`, events of its campaign about other things concern
     it, too. An object may be added only with an event of `made`, and deleted only with one of
-    `gone` (None: also without). `only` selects the objects whose state is final. `salt` is the path to a value that is deleted with the object, so that
-    nobody can find out by trying what a deleted answer was.
+    `gone` (None: also without). `only` selects the objects whose state is final. `salt` is the path
+    to a value that is deleted with the object, so that nobody can find out by trying what a deleted
+    answer was.
     """
 
     name: str

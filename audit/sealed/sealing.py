@@ -77,7 +77,8 @@ class _Taken:
         self.event, self.as_found = event, as_found
         self.since = Fingerprint.objects.aggregate(last=Max("pk"))["last"] or 0
         self.since = max(self.since, ranges[-1].upto if ranges else 0)
-        self.upto, self.known = self.since, ranges[-1].kinds if ranges else ()
+        self.upto = self.since
+        self.is_complete = not ranges or set(ranges[-1].kinds) >= set(KINDS)
         self._hash = hashlib.sha256()
         self._waiting: list[Fingerprint] = []
 
@@ -98,7 +99,7 @@ class _Taken:
 
     def close(self) -> dict[str, Any] | None:
         self._store()
-        if self.upto == self.since and set(self.known) >= set(KINDS):
+        if self.upto == self.since and self.is_complete:
             return None
         digest, kinds = self._hash.hexdigest(), sorted(KINDS)
         facts = {"since": self.since, "upto": self.upto, "digest": digest}
