@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.db import models
+
 from audit.sealed.kinds import Kind, Part, by, fixed, register
 from datasets.models import (
     Batch,
@@ -122,7 +124,7 @@ KINDS = (
 )
 
 _TEXTS = (Question, Passage, KeyPoint, Report, Grounding, Ranking)
-EXCLUDED = {
+EXCLUDED: dict[type[models.Model], dict[str, str]] = {
     **{model: {"*": OF_TEXTS} for model in _TEXTS},
     Batch: {
         "id": KEY,

@@ -83,14 +83,17 @@ class _Taken:
         self._waiting: list[Fingerprint] = []
 
     def add(self, kind: Kind, key: int, state: State | Fingerprint, as_found: bool) -> None:
-        gone = isinstance(state, Fingerprint)
+        digest, columns = "", {}
+        if isinstance(state, State):
+            digest = state.digest()
+            columns = {name: each[:SHORT] for name, each in state.columns.items()}
         row = Fingerprint(
             kind=kind.name,
             object_id=key,
             scope=state.scope,
             event=self.event,
-            digest="" if gone else state.digest(),
-            columns={} if gone else {n: each[:SHORT] for n, each in state.columns.items()},
+            digest=digest,
+            columns=columns,
             as_found=as_found,
         )
         self._waiting.append(row)

@@ -69,7 +69,7 @@ def found() -> list[str]:
     return [str(v) for v in violations(CheckedCounts()) if v.check in names]
 
 
-def sql(statement: str, *values: object) -> None:
+def sql(statement: str, *values: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         assert cursor.rowcount != 0
