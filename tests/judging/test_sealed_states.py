@@ -169,8 +169,10 @@ def test_a_column_changed_by_sql_is_found_and_named(cast: Cast, column: str) -> 
     statement, key = CHANGES[column]
     sql(statement, keys(cast)[key])
     wrong = [line for line in found() if line.startswith("sealed: ")]
-    assert wrong
-    assert all(f"{column} differ" in line or column in line.split(": ")[-1] for line in wrong)
+    # Where a value cannot even be read, other checks stop, which is a line of its own.
+    named = [line for line in wrong if "from what was sealed" in line]
+    assert named
+    assert all(column in line.split(": ")[-1] for line in named)
 
 
 @pytest.mark.postgresql
