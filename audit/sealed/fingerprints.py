@@ -88,9 +88,7 @@ def _digest(seed: object, name: str, value: object) -> str:
 
 def canonical(value: object) -> str:
     """Return a value as JSON that is the same each time it is read from a database."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_plain
-    )
+    return _encode(value)
 
 
 def _plain(value: object) -> str:
@@ -105,6 +103,11 @@ def _plain(value: object) -> str:
     if isinstance(value, UUID):
         return value.hex
     raise TypeError(f"a {type(value).__name__} has no digest")
+
+
+_encode = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_plain
+).encode
 
 
 def line(row: Fingerprint) -> str:
