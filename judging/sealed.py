@@ -22,6 +22,7 @@ from judging.models import (
     Price,
     Review,
     Strike,
+    UnassignedCall,
 )
 
 RUN = ("run.started", "run.changed", "run.stopped", "run.ended")
@@ -132,6 +133,24 @@ KINDS = (
         gone=("consent.revoked",),
     ),
     Kind(
+        "unassigned call",
+        UnassignedCall,
+        fixed(
+            "purpose",
+            "run",
+            "model",
+            "model_returned",
+            "state",
+            "detail",
+            "http_status",
+            "usage",
+            "cost",
+            "sent_at",
+            "seconds",
+        ),
+        where={"campaign": "campaign__name", "model": "model"},
+    ),
+    Kind(
         "review",
         Review,
         {
@@ -200,6 +219,10 @@ EXCLUDED = {
     },
     JudgeCall: {"id": KEY, "reused_from": "becomes empty when the first call is deleted"},
     Strike: {"*": PASSING},
+    UnassignedCall: {
+        "id": KEY,
+        **dict.fromkeys(("campaign", "judge"), "becomes empty when that is deleted"),
+    },
     Review: {"id": KEY},
     ChosenExample: {"id": KEY, "by": NULLED, "created_at": PASSING},
 }
