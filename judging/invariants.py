@@ -32,6 +32,8 @@ from annotation import integrity as answers
 from annotation.counters import wrong_counts
 from annotation.integrity import CheckedCounts
 from annotation.models import CARRIED, Assignment, Campaign, Item, Label, Rater, Response
+from audit.sealed import checking
+from audit.sealed import digests as stored_digests
 from audit.seals import find_broken_seals
 from audit.violations import Check, Violation
 from datasets import digests
@@ -332,7 +334,15 @@ LAWS: tuple[Check, ...] = (
         "Sums of a run may be set to those of its calls; the calls are what was paid for.",
     ),
 )
-CHECKS: tuple[Check, ...] = (digests.TEXTS, *answers.CHECKS, _TALLIES, _AUDIT_TRAIL, *LAWS)
+CHECKS: tuple[Check, ...] = (
+    digests.TEXTS,
+    stored_digests.DIGESTS,
+    *answers.CHECKS,
+    _TALLIES,
+    checking.SEALED,
+    _AUDIT_TRAIL,
+    *LAWS,
+)
 
 
 def violations(seen: CheckedCounts) -> Iterator[Violation]:
@@ -343,9 +353,16 @@ def violations(seen: CheckedCounts) -> Iterator[Violation]:
     yield from _named_checks(LAWS, database_violations())
     yield from _of(_TALLIES, (line.removeprefix("Tallies: ") for line in wrong_counts()))
     yield from _of(_AUDIT_TRAIL, find_broken_seals())
+    yield from checking.find_changes(seen)
+    yield from stored_digests.find_wrong_digests()
     yield from digests.find_changes()
     judges = set(Judge.objects.values_list("rater", flat=True))
-    yield from answers.violations(judges, seen)
+    try:
+        yield from answers.violations(judges, seen)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        # A value that Tandem cannot have stored, such as an unknown option of a campaign.
+        wrong = f"the checks of answers stopped at a value that cannot be read ({error})"
+        yield Violation(checking.SEALED.name, wrong)
 
 
 def as_violations(lines: Iterable[str]) -> Iterator[Violation]:

@@ -303,6 +303,11 @@ def _digest(value: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def stored_digest(manifest: Mapping[str, Any]) -> str | None:
+    """Return the digest that a stored manifest should have: None until its run has ended."""
+    return _digest(manifest) if "sha256" in manifest else None
+
+
 @lru_cache(maxsize=4)
 def _file_digest(path: Path) -> str | None:
     try:

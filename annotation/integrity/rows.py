@@ -31,6 +31,7 @@ from annotation.protocols.base import ItemSpec, UnitSpec
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import Entry, Problem, RefusedError, check
 from annotation.registry import DECLARED, get_protocol
+from audit.sealed.checking import SealedCounts
 from audit.violations import Place, Violation
 from datasets import rows
 from datasets.material import as_rows
@@ -203,7 +204,7 @@ STRICT = ("page", "api", "judge")
 
 
 @dataclass
-class CheckedCounts:
+class CheckedCounts(SealedCounts):
     """The numbers of rows that were checked."""
 
     campaigns: int = 0

@@ -16,9 +16,11 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any, Literal, get_args
 
+from django.db import transaction
 from django.utils import timezone
 
 from annotation.models import Background, Campaign, Rater
+from audit.recording import record
 from datasets.messages import Message
 
 Kind = Literal["choice", "several", "text", "number"]
@@ -177,11 +179,13 @@ def answer(campaign: Campaign, rater: Rater, given: Mapping[str, Any]) -> None:
     answers = {each.name: checked_answer(each, given.get(each.name)) for each in owed}
     if not answers:
         return
-    row, _ = Background.objects.get_or_create(
-        campaign=campaign, rater=rater, defaults={"answers": {}}
-    )
-    row.answers, row.answered_at = row.answers | answers, timezone.now()
-    row.save(update_fields=["answers", "answered_at"])
+    with transaction.atomic():
+        row, _ = Background.objects.get_or_create(
+            campaign=campaign, rater=rater, defaults={"answers": {}}
+        )
+        row.answers, row.answered_at = row.answers | answers, timezone.now()
+        row.save(update_fields=["answers", "answered_at"])
+        record("background.given", campaign.pk, rater, questions=len(answers))
 
 
 def checked_answer(question: Question, given: Any) -> Answer:
