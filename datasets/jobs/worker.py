@@ -14,15 +14,13 @@ import importlib.util
 import logging
 import mmap
 import os
-import resource
 import selectors
 import signal
 import socket
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -33,11 +31,11 @@ from django.db import OperationalError, connection, connections
 from datasets.jobs import queue, results
 from datasets.jobs.execution import carry_out, out_of_memory
 from datasets.jobs.launcher import Bell
+from datasets.memory import limit_memory
 from datasets.models import Job
 from datasets.priority import give_way
 
 logger = logging.getLogger("tandem.jobs")
-MEGABYTE = 1024 * 1024
 BEAT_SECONDS = 2.0
 POLL_SECONDS = 1.0
 SWEEP_SECONDS = 600.0
@@ -228,8 +226,8 @@ def _run_in_child(job: Job, shared: mmap.mmap, parent: int) -> NoReturn:
         give_way()
         # One connection needs no pool, and a thread that cannot start for lack of memory hangs.
         connection.settings_dict["OPTIONS"].pop("pool", None)
-        with _memory_limit(settings.TANDEM_JOB_MEMORY_MB * MEGABYTE):
-            carry_out(job, _writer(shared))
+        limit_memory(settings.TANDEM_JOB_MEMORY_MB)
+        carry_out(job, _writer(shared))
         status = 0
     except MemoryError:
         status = SPENT_MEMORY
@@ -245,14 +243,6 @@ def _die_with_parent(parent: int) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
-
-
-@contextmanager
-def _memory_limit(memory: int) -> Iterator[None]:
-    # RLIMIT_DATA limits allocated memory, since libraries map far more than they use.
-    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    yield
 
 
 def _writer(shared: mmap.mmap) -> Callable[[int, int], None]:
