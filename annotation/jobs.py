@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from annotation.access import may_read
 from annotation import item_renderings
+from annotation.access import may_read
 from annotation.audit_file import TRAIL_KIND
 from annotation.campaign_setup import jobs as previews
 from annotation.campaign_setup import sample_file, suitable_protocols

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn, Self
 
@@ -24,7 +25,7 @@ SECONDS = 5.0
 """The processor time that rendering one text may take."""
 PATIENCE = 60.0
 MEMORY_MB = 512
-LONGEST_HTML = 4_000_000  # characters
+LONGEST_HTML = 2_000_000  # characters
 FOLDER = Path(__file__).parents[2]
 CHUNK = 1024 * 1024
 PLAIN = "plain"
@@ -95,12 +96,10 @@ class Renderer:
         process.kill()
         process.wait()
         for pipe in (process.stdin, process.stdout):
-            if pipe:
-                try:
+            # What the process never read cannot be flushed.
+            with suppress(OSError):
+                if pipe:
                     pipe.close()
-                except OSError:
-                    # What the process never read cannot be flushed.
-                    pass
 
 
 def _answer(text: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -34,6 +35,8 @@ BLOCK = 100
 INLINE = 40_000
 """The weight up to which an item is rendered with its page: some 50 ms for the worst texts."""
 REMEMBERED = 2_000_000  # characters
+MOST_HTML = 2_500_000
+"""How many characters of stored HTML a page shows; the texts after that are shown plain."""
 SIGN, CELL = 30, 30
 """What a sign and a table's cell weigh, in characters without signs."""
 SIGNS = "[]*_~|!<&`\\"
@@ -114,26 +117,28 @@ class TextViews:
         self.campaign, self._item, self._texts, self._user = item.campaign, item, texts, user
 
     @cached_property
-    def _stored(self) -> Mapping[str, Rendering | None] | None:
-        """The renderings by text, None for one that is missing; None if the page renders them."""
-        texts = stored_texts(self._texts)
-        if not texts and weight(self._texts) <= INLINE:
+    def _shown(self) -> Mapping[str, _Shown] | None:
+        """What is shown of each text that a job renders; None if the page renders them itself."""
+        if weight(self._texts) <= INLINE:
             return None
-        keys = {text: digest_of(text) for text in texts}
+        keys = {text: digest_of(text) for text in stored_texts(self._texts)}
         rows = Rendering.objects.in_bulk(list(keys.values()))
-        found = {text: rows.get(key) for text, key in keys.items()}
-        if None in found.values() and self._user is not None:
+        if len(rows) < len(keys) and self._user is not None:
             _request(self._item, self._user)
+        room, found = MOST_HTML, dict[str, _Shown]()
+        for text in self._texts:
+            row = rows.get(keys[text]) if text in keys else None
+            shown = _shown(text, row, text in keys)
+            room -= len(shown.html or "")
+            found[text] = shown if room >= 0 or not shown.html else _Shown(note=NEVER)
         return found
 
     def render(self, text: str) -> SafeString | None:
         """Return a text as HTML; None if it is shown as it was written."""
-        if self._stored is None:
+        if self._shown is None:
             return _render(text) if is_markdown(text) else None
-        row = self._stored.get(text)
-        if row is None or row.html is None:
-            return None
-        return mark_safe(zlib.decompress(row.html).decode(errors="surrogatepass"))
+        html = self._shown.get(text, _Shown()).html
+        return None if html is None else mark_safe(html)
 
     def render_parts(self, texts: Sequence[tuple[str, int | None]]) -> SafeString | None:
         """Render texts that joined are one text of the item, and mark those with a number."""
@@ -142,14 +147,25 @@ class TextViews:
 
     def note(self, text: str) -> str:
         """Say, in the reader's language, why a text in Markdown is shown as it was written."""
-        if self._stored is None:
-            return ""
-        row = self._stored.get(text)
-        if row is not None:
-            return "" if row.html is not None or row.reason == PLAIN else gettext(NEVER)
-        if not is_markdown(text[:INLINE]):
-            return ""
-        return gettext(NEVER if len(text) > LONGEST else SOON)
+        note = self._shown.get(text, _Shown()).note if self._shown else ""
+        return gettext(note) if note else ""
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A text's HTML, None if it is shown as it was written, and what is said about that."""
+
+    html: str | None = None
+    note: str = ""
+
+
+def _shown(text: str, row: Rendering | None, is_stored: bool) -> _Shown:
+    if row is None:
+        later = SOON if is_stored else NEVER
+        return _Shown(note=later if is_markdown(text[:INLINE]) else "")
+    if row.html is None:
+        return _Shown(note="" if row.reason == PLAIN else NEVER)
+    return _Shown(zlib.decompress(row.html).decode(errors="surrogatepass"))
 
 
 def _parts(texts: Sequence[tuple[str, int | None]]) -> Parts:
