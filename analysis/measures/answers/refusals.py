@@ -11,6 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from datasets.toml import read_toml
+
 FOLDER = Path(__file__).parent / "refusal_texts"
 FILE = "file:"
 WRONG = "it holds `phrases`, a list of texts that are not blank, and so does each of its `systems`"
@@ -67,7 +69,7 @@ def _shipped(name: str) -> RefusalList:
 def _of_file(path: Path) -> RefusalList:
     try:
         content = path.read_bytes()
-        found = tomllib.loads(content.decode("utf-8"))
+        found = read_toml(content.decode("utf-8"))
         return _list(f"{path.name} (sha256 {sha256(content).hexdigest()[:12]})", found)
     except (OSError, ValueError) as error:
         raise ValueError(f"{path}: cannot be read as a list of refusals ({error})") from error
