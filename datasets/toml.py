@@ -34,7 +34,9 @@ def read_toml(text: str) -> dict[str, Any]:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = _LINE.search(str(error))
-        raise TomlError(f"it is not TOML: {error}", int(found[1]) if found else None) from error
+        # Python's reader says "at end of document" of the last line.
+        line = int(found[1]) if found else len(text.splitlines())
+        raise TomlError(f"it is not TOML: {error}", line) from error
     except RecursionError as error:
         raise TomlError(f"it is not TOML: {TOO_DEEP}", _deep_line(text)) from error
     except (ValueError, ArithmeticError, MemoryError) as error:

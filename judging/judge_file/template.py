@@ -29,8 +29,17 @@ MAX_DEPTH = 3
 BUDGET = "the budget"
 """Where a rendering's context has its budget: under a name that no template can write."""
 TOO_DEEP = "the template is nested too deeply; take it apart"
-UNUSABLE = (TemplateError, ArithmeticError, LookupError, MemoryError, RecursionError, SyntaxError,
-            TypeError, ValueError)  # fmt: skip
+UNUSABLE = (
+    ArithmeticError,
+    LookupError,
+    MemoryError,
+    NameError,
+    RecursionError,
+    SyntaxError,
+    TemplateError,
+    TypeError,
+    ValueError,
+)
 """What Jinja, and Python under it, raise for a template that cannot be compiled or filled in."""
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 ALLOWED: tuple[type[nodes.Node], ...] = (

@@ -49,7 +49,8 @@ WRONG = {
     "too many characters": ("a" * 500, "longer than"),
 }
 RIGHT = (
-    "a", "Study 1", "Zoë", "研究", "الدراسة", "قسم\u200cها", "👩\u200d🔬 team", "cafe\u0301", "3,5", "a/b", "*",
+    "a", "Study 1", "Zoë", "研究", "الدراسة", "قسم\u200cها", "👩\u200d🔬 team", "cafe\u0301", "3,5",
+    "a/b", "*",
 )  # fmt: skip
 
 
@@ -103,7 +104,7 @@ def test_a_rater_in_a_file_of_labels_is_named_with_the_line(
         quoted = (f'"{value}"' for value in line.values())
         rows = [",".join(line), ",".join(quoted)]
     path.write_text("\n".join(rows) + "\n", "utf-8")
-    with pytest.raises(CommandError, match=r"line [12]: the rater (has|is blank)"):
+    with pytest.raises(CommandError, match=r"line [123]: the rater (has|is blank)"):
         call_command("import_labels", str(path), campaign="c")
     assert not Rater.objects.exists()
 
@@ -135,6 +136,6 @@ def test_the_api_refuses_a_wrong_pseudonym(db: None, name: str) -> None:
     study = make_study()
     client, where = script_of(study.root), f"people/{study.ada.pk}/"
     tag = client.get(where)["ETag"]
-    answer = client.send("PATCH", where, {"pseudonym": name}, {"If_Match": tag})
+    answer = client.send("PUT", where, {"pseudonym": name}, {"If_Match": tag})
     assert answer.status_code == 422, answer.content
     assert "one line" in answer.content.decode()
