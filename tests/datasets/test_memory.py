@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from celery.signals import worker_process_init
 
+import datasets.tasks  # noqa: F401 - connects to the signal
 from tests.cast import ROOT
 
 SCRIPT = """

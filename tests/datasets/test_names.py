@@ -134,6 +134,7 @@ def test_the_api_refuses_a_wrong_name_as_the_forms_do(
 @pytest.mark.parametrize("name", ["a\nb", "a\u2028b", "a\u202eb", "\u3164"])
 def test_the_api_refuses_a_wrong_pseudonym(db: None, name: str) -> None:
     study = make_study()
+    study.assignment(study.ada)
     client, where = script_of(study.root), f"people/{study.ada.pk}/"
     tag = client.get(where)["ETag"]
     answer = client.send("PUT", where, {"pseudonym": name}, {"If_Match": tag})
