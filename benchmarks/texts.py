@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import sys
 import time
 from contextlib import AsyncExitStack
@@ -20,7 +21,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.material import write_tasks
-from benchmarks.person import Person
+from benchmarks.person import Person, address_of
 from benchmarks.processes import manage, python
 from benchmarks.site import production, site
 from benchmarks.suite import server_of, temporary_folder
@@ -68,7 +69,7 @@ def measure_texts(database: str, size: Size, static: Path) -> Figures:
                 "-m", __name__, address, made["made"]["id"], campaigns[TEXTS], size.seconds,
                 json.dumps(keys["made"]), env=env,
             ).answer()  # fmt: skip
-        return figures | {"load": loading.seconds}
+        return figures | {"load": loading.wall}
 
 
 def _campaigns(env: dict[str, str]) -> dict[str, int]:
@@ -137,7 +138,7 @@ async def _save(person: Person, page: str, until: float) -> tuple[list[float], s
 async def _read(person: Person, items: list[str], until: float, opened: list[int]) -> None:
     """Open one's own item until the time has passed."""
     page = await person.first_page()
-    address = person.item_of(page)
+    address = address_of(page)
     items.append(address)
     while time.monotonic() < until:
         await person.text("GET", address)
@@ -170,6 +171,8 @@ def main(arguments: list[str]) -> None:
 
 def _keys() -> dict[str, int]:
     import django
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
     django.setup()
     from annotation.models import Campaign

@@ -35,8 +35,8 @@ def read_toml(text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         found = _LINE.search(str(error))
         # Python's reader says "at end of document" of the last line.
-        line = int(found[1]) if found else len(text.splitlines())
-        raise TomlError(f"it is not TOML: {error}", line) from error
+        last = int(found[1]) if found else len(text.splitlines())
+        raise TomlError(f"it is not TOML: {error}", last) from error
     except RecursionError as error:
         raise TomlError(f"it is not TOML: {TOO_DEEP}", _deep_line(text)) from error
     except (ValueError, ArithmeticError, MemoryError) as error:

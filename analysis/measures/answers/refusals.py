@@ -11,8 +11,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from datasets.toml import read_toml
-
 FOLDER = Path(__file__).parent / "refusal_texts"
 FILE = "file:"
 WRONG = "it holds `phrases`, a list of texts that are not blank, and so does each of its `systems`"
@@ -69,9 +67,9 @@ def _shipped(name: str) -> RefusalList:
 def _of_file(path: Path) -> RefusalList:
     try:
         content = path.read_bytes()
-        found = read_toml(content.decode("utf-8"))
+        found = tomllib.loads(content.decode("utf-8"))
         return _list(f"{path.name} (sha256 {sha256(content).hexdigest()[:12]})", found)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{path}: cannot be read as a list of refusals ({error})") from error
 
 
