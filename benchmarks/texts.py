@@ -111,12 +111,11 @@ async def _measured(
         writer, readers = people[0], people[1:]
         page = await writer.first_page()
         found: Figures = {}
-        items: list[str] = []
         for name in PARTS:
             if name == "rendered":
-                await _wait_until_rendered(readers[0], items[0])
+                await _wait_until_rendered(readers[0])
             until, opened = time.monotonic() + seconds, [0]
-            reading = [_read(person, items, until, opened) for person in readers]
+            reading = [_read(person, until, opened) for person in readers]
             waiting = asyncio.gather(*(reading if name != "quiet" else []))
             waited, page = await _save(writer, page, until)
             await waiting
@@ -135,17 +134,16 @@ async def _save(person: Person, page: str, until: float) -> tuple[list[float], s
     return waited, page
 
 
-async def _read(person: Person, items: list[str], until: float, opened: list[int]) -> None:
+async def _read(person: Person, until: float, opened: list[int]) -> None:
     """Open one's own item until the time has passed."""
-    page = await person.first_page()
-    address = address_of(page)
-    items.append(address)
+    address = address_of(await person.first_page())
     while time.monotonic() < until:
         await person.text("GET", address)
         opened[0] += 1
 
 
-async def _wait_until_rendered(person: Person, address: str) -> None:
+async def _wait_until_rendered(person: Person) -> None:
+    address = address_of(await person.first_page())
     for _ in range(120):
         if 'class="markdown' in await person.text("GET", address):
             return
