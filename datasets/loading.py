@@ -17,6 +17,7 @@ from datasets import models, rows
 from datasets.db.bulk import Row, bulk_write, compress_fast, refresh_statistics, reserve
 from datasets.digests import line_digest, text_digests
 from datasets.material import Digest, part_of_line
+from datasets.names import why_no_name
 from datasets.readers import read, recognise
 from datasets.readers.batch_rules import BatchRules
 from datasets.rows import InputError, Located, Place, ReadNotes
@@ -268,11 +269,8 @@ def _file_digest(path: Path) -> str:
 
 def check_name(name: str) -> None:
     longest = models.Batch._meta.get_field("name").max_length or 0
-    if "\0" in name:
-        raise InputError(Place("--name"), "the batch's name has a NUL character", "remove it")
-    if not name.strip() or len(name) > longest:
-        wrong = f"the batch's name is blank or longer than {longest} characters"
-        raise InputError(Place("--name"), wrong, "choose another")
+    if wrong := why_no_name(name, longest):
+        raise InputError(Place("--name"), f"the batch's name {wrong}", "choose another")
 
 
 def check_content(

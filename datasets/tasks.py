@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from celery import shared_task
-from celery.signals import worker_init, worker_ready
+from celery.signals import worker_init, worker_process_init, worker_ready
 from django.conf import settings
 from django.utils import timezone
 from kombu.exceptions import OperationalError
@@ -25,6 +25,7 @@ from kombu.exceptions import OperationalError
 from datasets.api.concurrency import KEY_LIFETIME
 from datasets.jobs import launcher, periodic, queue
 from datasets.jobs.worker import JobWorker
+from datasets.memory import limit_memory
 from datasets.models import KeptAnswer, Upload
 from datasets.priority import give_way
 from datasets.uploads import quarantine
@@ -118,6 +119,12 @@ def work_on_jobs() -> None:
 def let_pages_come_first(**kwargs: Any) -> None:
     """Give way to a web server on the same machine; the processes of the pool inherit it."""
     give_way()
+
+
+@worker_process_init.connect
+def limit_process(**kwargs: Any) -> None:
+    """Limit what a process of the pool may allocate: it fills in the templates of judge files."""
+    limit_memory(settings.TANDEM_JOB_MEMORY_MB)
 
 
 @worker_ready.connect

@@ -8,6 +8,7 @@ from django import forms
 
 from annotation.models import Rater, User
 from datasets.models import Team
+from datasets.names import has_controls, why_no_name
 from datasets.teams import TeamError, managed_teams, team_for
 from datasets.text import as_sentence
 from judging import servers
@@ -26,12 +27,12 @@ from judging.backends.decisions import OWN_PARAMS
 from judging.judge_file.document import MAX_LENGTH
 from judging.judge_file.template import FileError
 from judging.judges import (
+    LONGEST_NAME,
     MAX_LENGTHS,
     MAX_PROMPT_LENGTH,
     OF_DECISIONS,
     Definition,
     JudgeError,
-    has_controls,
     read_new_judge_file,
 )
 from judging.models import Judge
@@ -232,8 +233,8 @@ class JudgeForm(forms.Form):
         name = str(self.cleaned_data["name"])
         if self.draft:
             return name or DRAFT
-        if has_controls(name):
-            raise forms.ValidationError("A name has one line; remove the line break.")
+        if wrong := why_no_name(name, LONGEST_NAME):
+            raise forms.ValidationError(f"A judge's name {wrong}; choose another.")
         if Rater.objects.filter(name=name).exists():
             raise forms.ValidationError("A rater has this name already; choose another.")
         return name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -18,6 +17,7 @@ from annotation.presentation import SWAPPED_CODES
 from annotation.protocols import PROTOCOLS
 from audit.recording import record
 from datasets.models import Team, only_team
+from datasets.names import has_controls, why_no_name
 from datasets.teams import managed_by, team_for, there_are_several, visible_to_team
 from judging.answer_files import ANSWERS, SCRIPTED, AnswerFileError, Write, read_answers
 from judging.backends import HOSTED
@@ -44,7 +44,8 @@ BASELINE = "lexical"
 """The backend that compares words, and the name of the judge that is offered first."""
 MAX_PROMPT_LENGTH = 1_000_000
 MAX_LENGTHS = {"model": 200, "base_url": 500, "api_key_env": 100, "family": 255}
-ONE_LINE_FIELDS = ("name", "model", "base_url", "family")
+ONE_LINE_FIELDS = ("model", "base_url", "family")
+LONGEST_NAME = 150  # characters
 ENGINE_PARAMS = ("concurrency", "timeout", "isolate")
 OF_DECISIONS = {*OWN_PARAMS, *ENGINE_PARAMS, "samples", "extra_body", HEADERS}
 """The parameters that decision models use."""
@@ -184,8 +185,8 @@ def _record_creation(judge: Judge) -> None:
 
 
 def _check(definition: Definition) -> None:
-    if not definition.name.strip() or len(definition.name) > 150:
-        raise JudgeError("a judge's name has 1 to 150 characters; choose another")
+    if wrong := why_no_name(definition.name, LONGEST_NAME):
+        raise JudgeError(f"a judge's name {wrong}; choose another")
     for name in ONE_LINE_FIELDS:
         if has_controls(getattr(definition, name)):
             what = name.replace("_", " ")
@@ -219,11 +220,6 @@ def _check_params(definition: Definition) -> None:
         raise JudgeError(f"--param {own[0]} is for the decisions backend; leave it out")
     if backend in HOSTED and (own := [name for name in given if name in PARAM_FLAGS]):
         raise JudgeError(f"--param {own[0]} is for the vllm backend; leave it out")
-
-
-def has_controls(text: str) -> bool:
-    """Return whether a text contains a line break or another control character."""
-    return any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in text)
 
 
 def _check_unused(definition: Definition) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
@@ -28,6 +27,7 @@ from datasets.derivation import DerivationError
 from datasets.readers.jsonl import excerpt
 from datasets.rows import InputError, Place
 from datasets.similar import did_you_mean
+from datasets.toml import TomlError, read_toml
 from judging.judge_file.document import Lines
 
 FILE_NAME = "study.toml"
@@ -160,11 +160,9 @@ def parse_study(text: str, path: str = FILE_NAME, folder: Path | None = None) ->
     if len(text) > MAX_LENGTH:
         raise InputError(Place(path), f"has over {MAX_LENGTH:,} characters", "shorten it")
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        place = Place(path, int(found[1]) if found else None)
-        raise InputError(place, f"is not TOML: {error}", "correct it") from error
+        document = read_toml(text)
+    except TomlError as error:
+        raise InputError(Place(path, error.line), str(error), "correct it") from error
     reader = _Reader(path, folder, document, Lines(text))
     return StudyFile(path, text, reader.about(), reader.parts())
 

@@ -43,6 +43,7 @@ from annotation.imports.labels import KINDS, MAX_COUNT, MAX_RATER, read_labels, 
 from annotation.imports.wide import Wide
 from annotation.label_rows import KNOWN, REASONS, LabelRow
 from annotation.spreadsheet import unescape_formula
+from datasets.names import why_no_name
 from datasets.readers.jsonl import MAX_LINE_BYTES
 from datasets.readers.spelling import is_blank
 from datasets.readers.tables import INDEX_NAMES, form_of
@@ -418,7 +419,7 @@ def _is_moment(text: str) -> bool:
 
 CHECKS: dict[str, Callable[[str], bool]] = {
     **dict.fromkeys(("item", "unit", "variable", "value"), lambda text: not is_blank(text)),
-    "rater": lambda text: not is_blank(text) and len(text) <= MAX_RATER,
+    "rater": lambda text: not why_no_name(text, MAX_RATER),
     "assisted_by": lambda text: 0 < len(text) <= MAX_RATER,
     "missing": lambda text: text in REASONS,
     "rater_kind": lambda text: text in KINDS,

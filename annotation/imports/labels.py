@@ -20,6 +20,7 @@ from annotation.label_rows import KNOWN, REASONS, LabelRow, SpanRow
 from annotation.protocols.points import is_storable
 from annotation.protocols.validation import coerce
 from annotation.spreadsheet import unescape_formula
+from datasets.names import why_no_name
 from datasets.readers.fields import Fields, known_fields
 from datasets.readers.file_kinds import refuse_header
 from datasets.readers.jsonl import excerpt, records_in
@@ -318,9 +319,8 @@ def rater_of(fields: Fields, rater: StandIn) -> str:
     own = read_text(fields, "rater", MAX_RATER)
     name = own or rater.name or fields.filled("rater")
     rater.used = rater.used or not own
-    if is_blank(name) or len(name) > MAX_RATER:
-        wrong = f"the rater is blank or longer than {MAX_RATER} characters"
-        raise InputError(fields.place, wrong, "give a name")
+    if wrong := why_no_name(name, MAX_RATER):
+        raise InputError(fields.place, f"the rater {wrong}", "give a name")
     return name
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,6 +20,7 @@ from django.utils import timezone
 
 from annotation.models import Background, Campaign, Rater
 from audit.recording import record
+from datasets import toml
 from datasets.messages import Message
 
 Kind = Literal["choice", "several", "text", "number"]
@@ -72,9 +72,10 @@ def read_toml(text: str) -> tuple[Question, ...]:
     if len(text) > LONGEST_SOURCE:
         raise BackgroundError(f"is longer than {LONGEST_SOURCE} characters; cut it")
     try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BackgroundError(f"is not TOML ({error}); correct it") from error
+        tables = toml.read_toml(text)
+    except toml.TomlError as error:
+        at = f"line {error.line}: " if error.line else ""
+        raise BackgroundError(f"{at}{error}; correct it") from error
     rows = []
     for name, table in tables.items():
         if not isinstance(table, dict):

@@ -20,6 +20,7 @@ from annotation.people.membership import WORKING
 from audit.models import Event
 from audit.recording import record
 from datasets.models import Batch, Owned, Share, Team, TeamMember
+from datasets.names import why_no_name
 from datasets.similar import did_you_mean
 from datasets.teams import (
     NotManagedError,
@@ -57,9 +58,9 @@ def rename_team(team: Team, name: str) -> None:
 
 
 def _checked_name(name: str, but: Team | None = None) -> str:
-    name = " ".join(name.split())
-    if not name or len(name) > LONGEST or not name.isprintable():
+    if why_no_name(name.strip(), LONGEST):
         raise TeamError(f"a team's name is one line of 1 to {LONGEST} characters; choose another")
+    name = " ".join(name.split())
     others = Team.objects.filter(name=name)
     if (others.exclude(pk=but.pk) if but else others).exists():
         raise TeamError(f"a team {name!r} exists; choose another name")

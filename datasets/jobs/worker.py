@@ -15,15 +15,13 @@ import importlib.util
 import logging
 import mmap
 import os
-import resource
 import selectors
 import signal
 import socket
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NoReturn
@@ -35,11 +33,11 @@ from django.db import OperationalError, connection, connections
 from datasets.jobs import periodic, queue, results
 from datasets.jobs.execution import carry_out, out_of_memory
 from datasets.jobs.launcher import Bell
+from datasets.memory import limit_memory
 from datasets.models import Job
 from datasets.priority import give_way
 
 logger = logging.getLogger("tandem.jobs")
-MEGABYTE = 1024 * 1024
 BEAT_SECONDS = 2.0
 POLL_SECONDS = 1.0
 SWEEP_SECONDS = 600.0
@@ -267,8 +265,8 @@ def _run(work: Callable[[], None], parent: int, name: str) -> NoReturn:
         give_way()
         # One connection needs no pool, and a thread that cannot start for lack of memory hangs.
         connection.settings_dict["OPTIONS"].pop("pool", None)
-        with _memory_limit(settings.TANDEM_JOB_MEMORY_MB * MEGABYTE):
-            work()
+        limit_memory(settings.TANDEM_JOB_MEMORY_MB)
+        work()
         status = 0
     except MemoryError:
         status = SPENT_MEMORY
@@ -284,14 +282,6 @@ def _die_with_parent(parent: int) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
-
-
-@contextmanager
-def _memory_limit(memory: int) -> Iterator[None]:
-    # RLIMIT_DATA limits allocated memory, since libraries map far more than they use.
-    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    yield
 
 
 def _writer(shared: mmap.mmap) -> Callable[[int, int], None]:
