@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0029_account_manager")]
+    dependencies = [("annotation", "0030_digests_of_session_keys")]
     operations = [
         migrations.CreateModel(
             name="Rendering",
