@@ -45,7 +45,7 @@ from judging.retries import Patience
 
 DEAD_AFTER = 5
 BUSY_SHOWN_AFTER = 10.0
-QUICK_RETRY = 1.0
+QUICK_RETRY, RECENTLY = 2.0, 10.0
 LONGEST_REST = 7 * 24 * 3600.0
 FailureKind = Literal["fatal", "budget", "rest"]
 Repair = Callable[[Prepared, Answer], Request | None]
@@ -56,9 +56,9 @@ class Resources:
     """The parts that a dispatcher works with. `end` is called with the reason to stop.
 
     `timeout` is the judge's own time limit in seconds. Without it, the deadline follows from the
-    latencies. `proven` says that the server has answered in this run before. `down_for` and
-    `busy_for` are the seconds for which it has not responded, or has refused everything. `worked` is
-    a request that it has answered.
+    latencies. `proven` says that the server has answered in this run before, and `worked` is a
+    request that it answered. `down_for` and `busy_for` are the seconds for which it has not
+    responded, or has refused everything.
     """
 
     backend: Backend
@@ -133,6 +133,10 @@ class Outcomes:
                 self._suspects.append((job, reply))
             elif isinstance(reply, RateError):
                 self._put_aside(job, reply)
+            elif isinstance(reply, TransientError) and since is not None and not job.confirmed:
+                # It may have been asked only while the server was down.
+                job.confirmed = True
+                self.queue.wait(job, self._clock())
             elif _is_refusal(reply) and self._worked is None and not job.deferred:
                 # It may be the only kind of request that works, so ask others first.
                 job.deferred = True
@@ -353,17 +357,17 @@ class Outcomes:
         return passed_over or (self._answered_at or 0.0) > (job.first_sent or 0.0)
 
     def _retry_later(self, job: Job, reply: TransientError | RateError) -> None:
-        """Retry the job unless this was its last attempt. An outage uses up no attempts."""
-        if self.breaker.is_open:
-            self._wait_out(job, reply)
-            return
+        """Retry the job unless this was its last attempt. An outage gives its attempts back."""
         job.tries += 1
         if job.tries >= self.resources.patience.attempts:
             self._give_up(job, reply)
             return
+        if self.breaker.is_open:
+            self._wait_out(job, reply)
+            return
         wait = self.resources.patience.before_retry(job.tries)
-        if (self._answered_at or 0.0) > job.begun:
-            # The server is well, so there is nothing to wait for.
+        if self._answered_at is not None and self._clock() - self._answered_at < RECENTLY:
+            # The server is well, so there is little to wait for.
             wait = min(wait, max(QUICK_RETRY, 2 * (self.limit.latencies.median or 0.0)))
         self.queue.wait(job, self._clock() + wait, for_others=not self.retries.allow())
 
@@ -433,10 +437,18 @@ class Outcomes:
             self._doubt_server()
             job.tries = self.resources.patience.attempts - 1
             self._wait_out(job, reply)
-        elif self._others_answered(job):
+        elif self._is_proven(job, reply):
             self._settle(job, job.failed(reason_for(reply)))
         else:
             self._suspect(job, reply)
+
+    def _is_proven(self, job: Job, reply: CallReply) -> bool:
+        """Return whether answers to others show that a job's last failure is its own fault."""
+        if self.breaker.is_open:
+            return False
+        if isinstance(reply, TransientError) and not job.confirmed:
+            return (self._answered_at or 0.0) > job.begun
+        return self._others_answered(job)
 
 
 def _is_of_server(reply: CallReply) -> bool:

@@ -34,7 +34,7 @@ MIN_GROUP = 8
 LATE = ("deadline", "abandoned")
 BUSY = "rate"
 PROBE = "probe-"
-"""What the state of a call begins with that was a probe of the server (`judging.engine.probing`)."""
+"""The beginning of the state of a probe's call (`judging.engine.probing`)."""
 PROBE_ANSWERED = f"{PROBE}answered"
 
 
