@@ -40,11 +40,13 @@ SHORTEST_SECRET = 12
 CHUNK_BYTES = 64 * 1024
 KEPT_BODY = 64 * 1024
 CONNECT_SECONDS = 5.0
-LONGEST_WAIT = 120.0
+LONGEST_RESET = 120.0
+_WAITS = ("retry-after", "retry-after-ms")
 _RESETS = ("x-ratelimit-reset-requests", "x-ratelimit-reset-tokens", "x-ratelimit-reset")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h))+", re.ASCII)
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)", re.ASCII)
+_ASKED = re.compile(r"\blimit:? ([\d,]{1,15})\b[^\d]{1,40}\brequested:? ([\d,]{1,15})\b")
 _VAST = re.compile(r"\d[eE]\+?\d{3}")
 _TITLE = re.compile("<title[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
 # The last two are those of a proxy before the server.
@@ -112,26 +114,48 @@ def redact_error(secrets: Iterable[str], error: BackendError) -> None:
 def parse_retry_wait(headers: Mapping[str, str], now: datetime) -> float | None:
     """Read the seconds to wait from Retry-After, or else from the x-ratelimit-reset headers.
 
-    Return None if no header has a usable value. Values in the past and values above
-    `LONGEST_WAIT` seconds are not usable.
+    Milliseconds in retry-after-ms come first. Return None if no header has a usable value. Values
+    in the past are not usable, nor are resets in more than `LONGEST_RESET` seconds, which may be
+    those of another limit.
     """
+    millis = _acceptable_wait(_number(headers.get("retry-after-ms", "")))
+    if millis is not None:
+        return millis / 1000
     if "retry-after" in headers:
         return _acceptable_wait(_seconds(headers["retry-after"], now))
     resets = [_acceptable_wait(_seconds(headers[name], now)) for name in _RESETS if name in headers]
-    return max((wait for wait in resets if wait is not None), default=None)
+    usable = [wait for wait in resets if wait is not None and wait <= LONGEST_RESET]
+    return max(usable, default=None)
 
 
 def _acceptable_wait(seconds: float | None) -> float | None:
-    return seconds if seconds is not None and 0 <= seconds <= LONGEST_WAIT else None
+    return seconds if seconds is not None and seconds >= 0 else None
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def can_never_pass(words: str) -> bool:
+    """Return whether a rate limit refuses a request that is larger than the limit itself."""
+    said = words.lower()
+    if "request too large" in said:
+        return True
+    asked = _ASKED.search(said)
+    return bool(asked) and int(asked[2].replace(",", "") or 0) > int(asked[1].replace(",", "") or 0)
 
 
 def _seconds(text: str, now: datetime) -> float | None:
     text = text.strip()
     try:
-        number = float(text)
+        float(text)
     except ValueError:
         return _duration(text) if _DURATION.fullmatch(text) else _until(text, now)
-    return number if math.isfinite(number) else None
+    return _number(text)
 
 
 def _duration(text: str) -> float:
@@ -177,9 +201,11 @@ def _refusal(
 ) -> BackendError:
     message = f"the server answered {under}{status}" + (f": {error.words}" if error.words else "")
     said = error.searched
+    if status == 429 and can_never_pass(said):
+        return FinalError("too-long", message)
     if status == 429 and "insufficient_quota" not in said:
         return RateError(message, wait=parse_retry_wait(headers, datetime.now(UTC)))
-    if status in (503, 529) and "retry-after" in headers:
+    if status in (503, 529) and any(name in headers for name in _WAITS):
         return RateError(message, wait=parse_retry_wait(headers, datetime.now(UTC)))
     if status in (400, 422) and error.is_of_key:
         return FatalError("status-401", message)

@@ -130,7 +130,7 @@ def read_history(run: JudgeRun) -> ServerHistory:
 
 
 def find_worked_request(run: JudgeRun, preparer: Preparer) -> Request | None:
-    """Return the request that the server answered last in this run. None before its first answer."""
+    """Return the request that the server answered last in this run, if there is one."""
     answered = run.judge_calls.filter(state=ANSWERED, reused_from=None, repair=False)
     call = answered.order_by("-id").values_list("assignment").first()
     if call is None:
