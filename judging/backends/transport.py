@@ -40,7 +40,7 @@ SHORTEST_SECRET = 12
 CHUNK_BYTES = 64 * 1024
 KEPT_BODY = 64 * 1024
 CONNECT_SECONDS = 5.0
-LONGEST_RESET = 120.0
+LONGEST_RESET, LONGEST_REST = 120.0, 7 * 24 * 3600.0
 _WAITS = ("retry-after", "retry-after-ms")
 _RESETS = ("x-ratelimit-reset-requests", "x-ratelimit-reset-tokens", "x-ratelimit-reset")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -115,12 +115,11 @@ def parse_retry_wait(headers: Mapping[str, str], now: datetime) -> float | None:
     """Read the seconds to wait from Retry-After, or else from the x-ratelimit-reset headers.
 
     Milliseconds in retry-after-ms come first. Return None if no header has a usable value. Values
-    in the past are not usable, nor are resets in more than `LONGEST_RESET` seconds, which may be
+    in the past or beyond `LONGEST_REST` are not usable, nor are resets in more than `LONGEST_RESET` seconds, which may be
     those of another limit.
     """
-    millis = _acceptable_wait(_number(headers.get("retry-after-ms", "")))
-    if millis is not None:
-        return millis / 1000
+    if (millis := _number(headers.get("retry-after-ms", ""))) is not None and millis >= 0:
+        return _acceptable_wait(millis / 1000)
     if "retry-after" in headers:
         return _acceptable_wait(_seconds(headers["retry-after"], now))
     resets = [_acceptable_wait(_seconds(headers[name], now)) for name in _RESETS if name in headers]
@@ -129,7 +128,7 @@ def parse_retry_wait(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def _acceptable_wait(seconds: float | None) -> float | None:
-    return seconds if seconds is not None and seconds >= 0 else None
+    return seconds if seconds is not None and 0 <= seconds <= LONGEST_REST else None
 
 
 def _number(text: str) -> float | None:

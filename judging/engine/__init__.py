@@ -192,6 +192,7 @@ class _Engine:
         )
         self.budget = self._budget()
         self.patience, self.history = patience, read_history(run)
+        self.worked = find_worked_request(run, preparer) if self.history.proven else None
         self.equals = EqualRequests(run)
         self.look_at_yield = not run.go_on and run.done + run.failed < FIRST_RESULTS
 
@@ -226,7 +227,7 @@ class _Engine:
             down_for=self.history.down_for,
             busy_for=self.history.busy_for,
             trouble=self.shown_trouble if self.history.down_for or self.history.busy_for else "",
-            worked=find_worked_request(self.judge_run, preparer) if self.history.proven else None,
+            worked=self.worked,
         )
 
     async def run(self) -> Ending:

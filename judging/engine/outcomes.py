@@ -46,7 +46,6 @@ from judging.retries import Patience
 DEAD_AFTER = 5
 BUSY_SHOWN_AFTER = 10.0
 QUICK_RETRY, RECENTLY = 2.0, 10.0
-LONGEST_REST = 7 * 24 * 3600.0
 FailureKind = Literal["fatal", "budget", "rest"]
 Repair = Callable[[Prepared, Answer], Request | None]
 
@@ -133,7 +132,7 @@ class Outcomes:
                 self._suspects.append((job, reply))
             elif isinstance(reply, RateError):
                 self._put_aside(job, reply)
-            elif isinstance(reply, TransientError) and since is not None and not job.confirmed:
+            elif since is not None and self._has_last_attempt(job, reply):
                 # It may have been asked only while the server was down.
                 job.confirmed = True
                 self.queue.wait(job, self._clock())
@@ -243,6 +242,8 @@ class Outcomes:
             self._note_outage(reply)
         elif isinstance(reply, RateError):
             self._probe_was_limited(reply, wait)
+        elif isinstance(reply, FatalError) and not self._refusals.is_final(reply.state):
+            self.breaker.trip()
         elif isinstance(reply, BackendError):
             self.resources.end("fatal", reply.message, isinstance(reply, FatalError))
         self._changed()
@@ -331,7 +332,8 @@ class Outcomes:
     def _probe_was_limited(self, reply: RateError, wait: float) -> None:
         """Rest if a probe is told to wait for long, or else ask again after its wait."""
         if self._is_long(reply):
-            self._rest(reply)
+            self.rests_until = self._clock() + (reply.wait or 0.0)
+            self.resources.end("rest", reply.message, False)
         elif self._busy_for(reply, self._clock()) >= self.resources.patience.rate_patience:
             self.resources.end("fatal", self.trouble or reply.message, False)
         else:
@@ -342,14 +344,6 @@ class Outcomes:
                 else:
                     job.tries = self.resources.patience.attempts - 1
                     self.queue.wait(job, self._clock() + wait)
-
-    def _rest(self, reply: RateError) -> None:
-        if (seconds := reply.wait or 0.0) > LONGEST_REST:
-            asked = f"the server asks to wait for {seconds / 86400:,.0f} days"
-            self.resources.end("fatal", f"{asked}: {reply.message}", False)
-            return
-        self.rests_until = self._clock() + seconds
-        self.resources.end("rest", reply.message, False)
 
     def _others_answered(self, job: Job) -> bool:
         """Return whether the server has answered another job since this one was first asked."""
@@ -364,6 +358,9 @@ class Outcomes:
             return
         if self.breaker.is_open:
             self._wait_out(job, reply)
+            return
+        if self._has_last_attempt(job, reply) and not self._is_proven(job, reply):
+            self._suspect(job, reply)
             return
         wait = self.resources.patience.before_retry(job.tries)
         if self._answered_at is not None and self._clock() - self._answered_at < RECENTLY:
@@ -383,6 +380,11 @@ class Outcomes:
             self.queue.wait(job, self._clock() + wait)
         if is_final:
             self._doubt_server()
+
+    def _has_last_attempt(self, job: Job, reply: CallReply) -> bool:
+        """Return whether one attempt is left, which is made once the server is known to answer."""
+        is_last = job.tries == self.resources.patience.attempts - 1
+        return is_last and isinstance(reply, TransientError) and not job.confirmed
 
     def _suspect(self, job: Job, reply: CallReply) -> None:
         self._suspects.append((job, reply))

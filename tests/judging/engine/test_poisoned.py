@@ -124,7 +124,9 @@ def test_an_outage_of_ten_minutes_fails_only_the_poisoned_requests(
     name: str, begins: float
 ) -> None:
     server = Poisoned(
-        EVERY_FIFTH, FAILURES[name], lambda moment: DOWN if begins <= moment < begins + 600 else None
+        EVERY_FIFTH,
+        FAILURES[name],
+        lambda moment: DOWN if begins <= moment < begins + 600 else None,
     )
     took = gone(server, proven=True)
     assert took.ended == []
@@ -143,9 +145,7 @@ def test_an_outage_at_the_end_of_a_run_fails_none_of_the_last_requests(count: in
 
 @pytest.mark.parametrize("period", [3.0, 10.0, 40.0])
 def test_a_flapping_server_fails_no_request_that_it_would_answer(period: float) -> None:
-    server = Poisoned(
-        EVERY_FIFTH, DOWN, lambda moment: DOWN if int(moment / period) % 2 else None
-    )
+    server = Poisoned(EVERY_FIFTH, DOWN, lambda moment: DOWN if int(moment / period) % 2 else None)
     took = gone(server)
     assert took.ended == []
     assert failed(took) == EVERY_FIFTH
