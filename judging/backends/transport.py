@@ -115,8 +115,8 @@ def parse_retry_wait(headers: Mapping[str, str], now: datetime) -> float | None:
     """Read the seconds to wait from Retry-After, or else from the x-ratelimit-reset headers.
 
     Milliseconds in retry-after-ms come first. Return None if no header has a usable value. Values
-    in the past or beyond `LONGEST_REST` are not usable, nor are resets in more than `LONGEST_RESET` seconds, which may be
-    those of another limit.
+    in the past or beyond `LONGEST_REST` are not usable, nor are resets beyond `LONGEST_RESET`,
+    which may be those of another limit.
     """
     if (millis := _number(headers.get("retry-after-ms", ""))) is not None and millis >= 0:
         return _acceptable_wait(millis / 1000)

@@ -136,12 +136,16 @@ class Outcomes:
                 # It may have been asked only while the server was down.
                 job.confirmed = True
                 self.queue.wait(job, self._clock())
-            elif _is_refusal(reply) and self._worked is None and not job.deferred:
+            elif since is not None and self._is_first_of_its_kind(job, reply):
                 # It may be the only kind of request that works, so ask others first.
                 job.deferred = True
                 self.queue.wait(job, self._clock(), for_others=True)
             else:
                 self._settle(job, job.failed(reason_for(reply)))
+
+    def _is_first_of_its_kind(self, job: Job, reply: CallReply) -> bool:
+        """Return whether a refused job may have met a server that refuses all of the run's."""
+        return _is_refusal(reply) and self._worked is None and not job.deferred
 
     def abandon(self, job: Job) -> None:
         """Keep a call that was cancelled at the end, since it may have been billed."""

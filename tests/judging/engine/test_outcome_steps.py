@@ -466,7 +466,7 @@ class TestOutages:
     def test_an_answered_probe_ends_the_trouble_and_wakes_waiting_assignments(self) -> None:
         desk = self.down(1.0, trouble="before")
         desk.outcomes.queue.wait(desk.rows[5], 5000.0)
-        desk.comes(REJECTED, row=1, probe=True)
+        desk.comes(FinalError("refused", "no"), row=1, probe=True)
         assert not desk.outcomes.breaker.is_open
         assert desk.outcomes.trouble == ""
         line = desk.outcomes.queue
