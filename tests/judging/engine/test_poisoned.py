@@ -5,6 +5,7 @@ The servers here fail for single requests, go down, or both. A request is poison
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -34,6 +35,12 @@ EVERY_FIFTH = frozenset(range(0, 200, 5))
 FAILURES = {
     "500": DOWN, "empty": EMPTY, "403": FORBIDDEN, "404": NOWHERE, "400": REJECTED, "401": KEY,
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def same_chances() -> None:
+    """Draw the same random waits each time."""
+    random.seed(49)
 
 
 @dataclass
@@ -123,11 +130,10 @@ def test_if_all_are_poisoned_all_fail_and_the_run_ends(name: str) -> None:
 def test_an_outage_of_ten_minutes_fails_only_the_poisoned_requests(
     name: str, begins: float
 ) -> None:
-    server = Poisoned(
-        EVERY_FIFTH,
-        FAILURES[name],
-        lambda moment: DOWN if begins <= moment < begins + 600 else None,
-    )
+    def outage(moment: float) -> BackendError | None:
+        return DOWN if begins <= moment < begins + 600 else None
+
+    server = Poisoned(EVERY_FIFTH, FAILURES[name], outage)
     took = gone(server, proven=True)
     assert took.ended == []
     assert failed(took) <= EVERY_FIFTH
@@ -191,3 +197,38 @@ def test_the_calls_of_probes_are_stored_with_their_tokens() -> None:
     probes = [call for call in calls if call.state == "probe-answered"]
     assert probes
     assert all(call.answer and call.answer.usage for call in probes)
+
+
+def test_a_long_wait_for_all_lets_the_run_rest_and_asks_little() -> None:
+    server = Poisoned(outage=lambda moment: LONG if moment > 3 else None)
+    took = gone(server)
+    assert took.ended == [("rest", LONG.message, False)]
+    assert took.seconds < 5
+    assert sum(moment > 3 for moment in server.began) <= 16 + 6
+    assert set(verdicts(took)) == {"answered", "open"}
+
+
+def test_a_long_wait_before_the_first_answer_lets_the_run_rest_too() -> None:
+    server = Poisoned(outage=lambda moment: LONG)
+    took = gone(server)
+    assert took.ended == [("rest", LONG.message, False)]
+    assert len(server.asked) <= 20
+    assert set(verdicts(took)) == {"open"}
+
+
+@pytest.mark.parametrize("maximum", [1, 16])
+def test_a_long_wait_for_some_leaves_them_for_later_and_the_others_are_answered(
+    maximum: int,
+) -> None:
+    server = Poisoned(EVERY_FIFTH, LONG)
+    took = gone(server, maximum=maximum)
+    assert took.ended == []
+    assert verdicts(took) == {"answered": 160, "open": 40}
+    assert max(server.calls[number] for number in EVERY_FIFTH) == 1
+
+
+def test_a_request_that_had_to_wait_for_long_before_fails_at_the_next_refusal() -> None:
+    server = Poisoned({7}, LONG)
+    took = gone(server, 20, refused={7: 3600.0})
+    assert verdicts(took) == {"answered": 19, "error": 1}
+    assert server.calls[7] == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,6 +27,7 @@ from judging.backends.transport import can_never_pass, read_reply
 from judging.display import describe_status, with_clock
 from judging.engine import early_end
 from judging.engine.early_end import describe_no_yield
+from judging.engine.probing import SHORT_QUESTION
 from judging.engine.worker import work
 from judging.models import JudgeCall, JudgeRun
 from judging.runs import ledger, lifecycle
@@ -33,7 +35,10 @@ from judging.runs.rests import describe_rest
 from tests.judging.cast import HASTY, judge, yes
 
 LONG = RateError("the server answered 429: quota", wait=3600.0)
-TPM = "Request too large for m in organization o on tokens per min (TPM): Limit 30000, Requested 48000"
+TPM = (
+    "Request too large for m in organization o on tokens per min (TPM): Limit 30000, "
+    "Requested 48000"
+)
 
 
 def worked(run: JudgeRun, script: Any) -> tuple[Any, Scripted]:
@@ -137,7 +142,7 @@ TRUNCATED = FinalError("truncated", "cut", answer=Answer("{", "length"))
 def test_a_run_that_yields_nothing_ends_early_and_says_the_remedy(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, ending, backend = early(campaign, monkeypatch, lambda request: TRUNCATED)
+    run, ending, _ = early(campaign, monkeypatch, lambda request: TRUNCATED)
     assert (ending.how, run.state, run.ended_early) == ("fruitless", "stopped", "truncated")
     assert "results are missing (truncated): " in run.error
     assert "max_tokens" in run.error
@@ -160,8 +165,6 @@ def test_a_run_with_go_on_and_those_after_it_do_not_end_early(
 def test_a_run_whose_texts_are_all_refused_by_the_server_ends_early(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from judging.engine.probing import SHORT_QUESTION
-
     def script(request: Request) -> Any:
         is_short = request.messages[-1].content == SHORT_QUESTION
         return "OK" if is_short else FatalError("status-403", "flagged")
@@ -190,7 +193,7 @@ def test_a_page_lets_a_run_that_ended_early_go_on(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch, admin_client: Client
 ) -> None:
     run, _, _ = early(campaign, monkeypatch, lambda request: TRUNCATED)
-    page = admin_client.get(f"/judges/runs/{run.pk}")
+    page = admin_client.get(f"/judges/runs/{run.pk}/")
     assert 'value="go-on"' in page.content.decode()
 
 
@@ -209,7 +212,7 @@ def test_a_request_beyond_the_rate_limit_itself_is_recognised(words: str, never:
 
 
 def test_a_request_too_large_for_the_limit_fails_at_once_with_a_reason() -> None:
-    body = ('{"error": {"message": "%s", "code": "rate_limit_exceeded"}}' % TPM).encode()
+    body = json.dumps({"error": {"message": TPM, "code": "rate_limit_exceeded"}}).encode()
     with pytest.raises(FinalError) as caught:
         read_reply(429, {"retry-after": "2"}, body, lambda found, status: found)
     assert caught.value.reason == "too-long"
