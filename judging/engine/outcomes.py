@@ -421,8 +421,10 @@ class Outcomes:
                 self.queue.wait(job, self._clock() + random.uniform(0, RECOVERY_SECONDS))
             else:
                 self._suspects.append((job, last))
+        attempts = self.resources.patience.attempts
         for job in self.queue.tried():
-            job.tries = 0
+            # A server that fails again and again must not give attempts back for ever.
+            job.tries = 0 if job.asked < attempts else min(job.tries, attempts - 1)
         self._show_outage(reply)
 
     def _show_outage(self, reply: TransientError | RateError) -> None:
