@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.db.models.functions import Now
-from django.test import Client
+from django.template.loader import render_to_string
 from django.utils import timezone
 
 from annotation.models import Campaign
@@ -24,7 +24,7 @@ from judging.backends.base import (
 )
 from judging.backends.scripted import Scripted
 from judging.backends.transport import can_never_pass, read_reply
-from judging.display import describe_status, with_clock
+from judging.display import describe_status, progress_of, with_clock
 from judging.engine import early_end
 from judging.engine.early_end import describe_no_yield
 from judging.engine.probing import SHORT_QUESTION
@@ -190,11 +190,12 @@ def test_each_reason_has_a_remedy(reason: str) -> None:
 
 
 def test_a_page_lets_a_run_that_ended_early_go_on(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch, admin_client: Client
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, _, _ = early(campaign, monkeypatch, lambda request: TRUNCATED)
-    page = admin_client.get(f"/judges/runs/{run.pk}/")
-    assert 'value="go-on"' in page.content.decode()
+    found = with_clock(JudgeRun.objects.filter(pk=run.pk)).get()
+    page = render_to_string("judges/_live.html", {"run": found, "progress": progress_of(found)})
+    assert 'value="go-on"' in page
 
 
 @pytest.mark.parametrize(
