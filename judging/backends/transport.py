@@ -144,8 +144,10 @@ def can_never_pass(words: str) -> bool:
     said = words.lower()
     if "request too large" in said:
         return True
-    asked = _ASKED.search(said)
-    return bool(asked) and int(asked[2].replace(",", "") or 0) > int(asked[1].replace(",", "") or 0)
+    if (asked := _ASKED.search(said)) is None:
+        return False
+    limit, requested = (int(each.replace(",", "") or 0) for each in asked.groups())
+    return requested > limit
 
 
 def _seconds(text: str, now: datetime) -> float | None:
