@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('judging', '0011_chosen_examples'),
+        ('judging', '0013_unassigned_calls'),
     ]
 
     operations = [
