@@ -170,6 +170,9 @@ class JudgeRun(models.Model):
     `thinking_tokens` of the completions'. `limit` bounds `done` and the `failures` (by reason)
     together, `most_tokens` and `most_cost` (US dollars) bound what is spent.
 
+    Nothing is asked before `rests_until`, because the server wants so. `ended_early` is the missing
+    reason that nearly all first results shared, and that ended the run, unless it shall `go_on`.
+
     People control an active run through `wish` and `concurrency`. The engine reads both when it
     renews the lease, and reports its state in `in_flight` and `allowed`.
     """
@@ -205,6 +208,9 @@ class JudgeRun(models.Model):
     reuse = models.CharField(max_length=8, choices=Reuse, default=Reuse.NEVER)
     wish = models.CharField(max_length=6, choices=Wish, default=Wish.NONE, blank=True)
     concurrency = models.PositiveIntegerField(null=True)
+    go_on = models.BooleanField(default=False)
+    ended_early = models.CharField(max_length=20, blank=True, default="")
+    rests_until = models.DateTimeField(null=True)
     in_flight = models.PositiveIntegerField(default=0)
     allowed = models.PositiveIntegerField(default=0)
     prompt_sha256 = models.CharField(max_length=64)

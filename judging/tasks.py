@@ -25,11 +25,13 @@ from judging.engine.worker import is_ending, stopping_with_worker, work
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.template import PromptError
 from judging.runs import ledger, lifecycle
+from judging.runs.rests import end_rest
 
 logger = logging.getLogger("tandem.judging")
 
 BUDGET_SECONDS = 120.0
 PUMP_EXPIRES = 60.0
+LIMITS = ("limit", "most_tokens", "most_cost", "concurrency", "reuse")
 NOT_STARTED = (
     lifecycle.ChangedPromptError, lifecycle.BatchOutError, lifecycle.LeasedRunError,
     SetupError, PromptError,
@@ -118,5 +120,15 @@ def resume(run: JudgeRun) -> bool:
             record("run.changed", run.campaign_id, run, resumed=True)
     if run.state not in ACTIVE:
         return False
+    end_rest(run)
     transaction.on_commit(partial(_wake, run))
     return True
+
+
+def go_on(run: JudgeRun) -> JudgeRun:
+    """Start a run that continues one that ended early, within the same limits.
+
+    Raises NothingOpenError, or one of NOT_STARTED.
+    """
+    limits = {name: getattr(run, name) for name in LIMITS}
+    return begin(run.judge, run.campaign, {**limits, "go_on": True})

@@ -40,11 +40,13 @@ SHORTEST_SECRET = 12
 CHUNK_BYTES = 64 * 1024
 KEPT_BODY = 64 * 1024
 CONNECT_SECONDS = 5.0
-LONGEST_WAIT = 120.0
+LONGEST_RESET, LONGEST_REST = 120.0, 7 * 24 * 3600.0
+_WAITS = ("retry-after", "retry-after-ms")
 _RESETS = ("x-ratelimit-reset-requests", "x-ratelimit-reset-tokens", "x-ratelimit-reset")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h))+", re.ASCII)
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)", re.ASCII)
+_ASKED = re.compile(r"\blimit:? ([\d,]{1,15})\b[^\d]{1,40}\brequested:? ([\d,]{1,15})\b")
 _VAST = re.compile(r"\d[eE]\+?\d{3}")
 _TITLE = re.compile("<title[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
 # The last two are those of a proxy before the server.
@@ -112,26 +114,49 @@ def redact_error(secrets: Iterable[str], error: BackendError) -> None:
 def parse_retry_wait(headers: Mapping[str, str], now: datetime) -> float | None:
     """Read the seconds to wait from Retry-After, or else from the x-ratelimit-reset headers.
 
-    Return None if no header has a usable value. Values in the past and values above
-    `LONGEST_WAIT` seconds are not usable.
+    Milliseconds in retry-after-ms come first. Return None if no header has a usable value. Values
+    in the past or beyond `LONGEST_REST` are not usable, nor are resets beyond `LONGEST_RESET`,
+    which may be those of another limit.
     """
+    if (millis := _number(headers.get("retry-after-ms", ""))) is not None and millis >= 0:
+        return _acceptable_wait(millis / 1000)
     if "retry-after" in headers:
         return _acceptable_wait(_seconds(headers["retry-after"], now))
     resets = [_acceptable_wait(_seconds(headers[name], now)) for name in _RESETS if name in headers]
-    return max((wait for wait in resets if wait is not None), default=None)
+    usable = [wait for wait in resets if wait is not None and wait <= LONGEST_RESET]
+    return max(usable, default=None)
 
 
 def _acceptable_wait(seconds: float | None) -> float | None:
-    return seconds if seconds is not None and 0 <= seconds <= LONGEST_WAIT else None
+    return seconds if seconds is not None and 0 <= seconds <= LONGEST_REST else None
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def can_never_pass(words: str) -> bool:
+    """Return whether a rate limit refuses a request that is larger than the limit itself."""
+    said = words.lower()
+    if "request too large" in said:
+        return True
+    if (asked := _ASKED.search(said)) is None:
+        return False
+    limit, requested = (int(each.replace(",", "") or 0) for each in asked.groups())
+    return requested > limit
 
 
 def _seconds(text: str, now: datetime) -> float | None:
     text = text.strip()
     try:
-        number = float(text)
+        float(text)
     except ValueError:
         return _duration(text) if _DURATION.fullmatch(text) else _until(text, now)
-    return number if math.isfinite(number) else None
+    return _number(text)
 
 
 def _duration(text: str) -> float:
@@ -177,9 +202,11 @@ def _refusal(
 ) -> BackendError:
     message = f"the server answered {under}{status}" + (f": {error.words}" if error.words else "")
     said = error.searched
+    if status == 429 and can_never_pass(said):
+        return FinalError("too-long", message)
     if status == 429 and "insufficient_quota" not in said:
         return RateError(message, wait=parse_retry_wait(headers, datetime.now(UTC)))
-    if status in (503, 529) and "retry-after" in headers:
+    if status in (503, 529) and any(name in headers for name in _WAITS):
         return RateError(message, wait=parse_retry_wait(headers, datetime.now(UTC)))
     if status in (400, 422) and error.is_of_key:
         return FatalError("status-401", message)
