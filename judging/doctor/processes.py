@@ -19,7 +19,7 @@ from datasets.jobs import queue
 from datasets.jobs.launcher import has_broker
 from datasets.models import Job
 from judging.backends import HOSTED
-from judging.backends.wire import parse_base_url
+from judging.backends.addresses import parse_base_url
 from judging.doctor.base import Finding, must_mend, warning, well
 from judging.models import ACTIVE, Judge
 from judging.runs.lifecycle import runs_without_worker

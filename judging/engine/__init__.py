@@ -236,7 +236,7 @@ class _Engine:
         self.urgent: asyncio.Future[End] = loop.create_future()
         self.writer = Writer(self._record, self._written)
         self.dispatcher = Dispatcher(self._means(), self._check_queue, self._crashed)
-        self.stop_soon = partial(loop.call_soon_threadsafe, self.end)
+        self.stop_soon = lambda ending: loop.call_soon_threadsafe(self.end, ending)
         self.control.listen(lambda: self.stop_soon(Ending("stopped")))
         if problem := self.budget.problem():
             self.end(Ending("budget", problem))

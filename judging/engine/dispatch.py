@@ -71,8 +71,7 @@ class Dispatcher:
     async def confirm(self) -> None:
         """Send a last probe to decide about suspects, which would stay open across workers."""
         job = self.outcomes.next_probe()
-        estimate = job and self.resources.budget.reserve(job.request)
-        if job is None or estimate is None:
+        if job is None or (estimate := self.resources.budget.reserve(job.request)) is None:
             return
         job.estimate = estimate
         self.breaker.trip()
