@@ -14,7 +14,6 @@ import uuid
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from asgiref.sync import async_to_sync, sync_to_async
