@@ -13,8 +13,9 @@ RUN python -m venv /opt/venv \
     && /opt/venv/bin/pip install --no-cache-dir --require-hashes --only-binary :all: -r requirements.lock
 ENV PATH=/opt/venv/bin:$PATH
 COPY . .
-# The settings refuse to start without a key; this one is thrown away with the step.
-RUN SECRET_KEY="$(python -c 'import secrets; print(secrets.token_urlsafe(64))')" \
+# The settings refuse to start without a key; this one is thrown away with the step. What Python
+# compiles meanwhile would be for root alone.
+RUN PYTHONDONTWRITEBYTECODE=1 SECRET_KEY="$(python -c 'import secrets; print(secrets.token_urlsafe(64))')" \
     ALLOWED_HOSTS=localhost TANDEM_DATA_DIR=/tmp/collect TANDEM_STATIC_DIR=/app/staticfiles \
     python manage.py collectstatic --noinput --verbosity 0 \
     && python -m compileall -q .
@@ -67,7 +68,7 @@ LABEL org.opencontainers.image.title="Tandem" \
 # A fixed id, so that a volume's files keep their owner from one image to the next.
 RUN groupadd --gid 10001 tandem \
     && useradd --uid 10001 --gid tandem --no-create-home --home-dir /tmp tandem \
-    && install -d -o tandem -g tandem /data
+    && install -d -m 0700 -o tandem -g tandem /data
 # Root owns what is copied: the process can read its code and cannot change it.
 COPY --from=builder /opt/venv /opt/venv
 COPY --from=builder /app /app

@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 8000
 
 .PHONY: demo check test test-all all-sqlite all-postgresql audit-asked lint types docs containers \
-	unit unit-js unit-sqlite unit-postgresql beside vllm unit-vllm mutants bench lock audit images sbom \
+	unit unit-js unit-sqlite unit-postgresql beside vllm unit-vllm mutants bench lock audit images sbom release \
 	install install-tests install-dev chromium serve worker beat clean help
 
 help:
@@ -18,13 +18,14 @@ help:
 	@echo "make mutants   how many of 300 mutations of the code the tests catch; SEED=1"
 	@echo "make serve     the site as on a server, with workers, at http://127.0.0.1:$(PORT)/"
 	@echo "make worker    one more worker, for judges that run in the background"
-	@echo "make beat      a clock beside both; workers do without it"
+	@echo "make beat      a clock beside both; workers do the same work without it"
 	@echo "make bench     loading, exporting and serving, timed against other tools' figures"
 	@echo "make vllm      judges on vLLM itself, set up beside Tandem, with a tiny model"
 	@echo "make lock      write the lock files again, after a change of requirements*.txt"
 	@echo "make audit     known vulnerabilities of the locked packages, asked of a service and stored"
 	@echo "make images    update the digests of the containers' images"
 	@echo "make sbom      the bill of materials of a release, in var/sbom"
+	@echo "make release   what a release needs: an audit of this week, and the bill of materials"
 	@echo "make docs      the documentation as a site, in var/docs"
 	@echo "make clean     remove what was installed; var/ with your data stays"
 
@@ -143,6 +144,11 @@ images: install-dev
 	@$(BIN)/python -m scripts.supply images
 
 sbom: install-dev
+	@$(BIN)/python -m scripts.supply sbom $(ARGS)
+
+# Fails where nobody asked about known vulnerabilities in the last days, as on a machine without internet.
+release: install-dev
+	@$(BIN)/python -m scripts.supply audit --release
 	@$(BIN)/python -m scripts.supply sbom $(ARGS)
 
 mutants: install-dev

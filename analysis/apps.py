@@ -9,4 +9,5 @@ class Analysis(AppConfig):
     name = "analysis"
 
     def ready(self) -> None:
+        from analysis import sealed  # noqa: F401 - importing it registers its declarations
         from analysis import signals as forgetting  # noqa: F401 - listens once it is read

@@ -10,6 +10,7 @@ class Annotation(AppConfig):
     name = "annotation"
 
     def ready(self) -> None:
+        from annotation import sealed  # noqa: F401 - importing it registers its declarations
         from annotation.counters import after_migrating, before_migrating
         from annotation.people.membership import batch_in_readable_campaign
         from datasets.teams import BATCH_READERS

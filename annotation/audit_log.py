@@ -18,6 +18,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
+from django.db import connection, transaction
 from django.db.models import Count, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
@@ -86,20 +87,38 @@ def _shown_under(name: str) -> Q:
 
 
 COUNTED = "answers.counted"
+LOCK = 0x7A6E_0A0F
 
 
 def count_answers() -> int:
     """Record the number of answers by channel, for each campaign with new ones since the last call.
 
-    Returns the number of these campaigns.
+    Returns the number of these campaigns. Of several processes that count at once, one records.
     """
-    before = Event.objects.filter(event=COUNTED).order_by("-pk").first()
+    before = _last_count()
     new = Response.objects.filter(pk__gt=before.facts["upto"] if before else 0).order_by()
     newest = dict(new.values_list("assignment__item__campaign").annotate(last=Max("pk")))
-    for campaign in sorted(newest):
-        counted = {"upto": max(newest.values()), **_count_by_channel(campaign)}
-        record(COUNTED, campaign, ("campaign", campaign), **counted)
-    return len(newest)
+    # Counted before the transaction, since on SQLite nobody can save during one.
+    found = {campaign: _count_by_channel(campaign) for campaign in sorted(newest)}
+    with transaction.atomic():
+        _wait_for_others()
+        if _last_count() != before:
+            return 0
+        for campaign, counted in found.items():
+            facts = {"upto": max(newest.values()), **counted}
+            record(COUNTED, campaign, ("campaign", campaign), **facts)
+    return len(found)
+
+
+def _last_count() -> Event | None:
+    return Event.objects.filter(event=COUNTED).order_by("-pk").first()
+
+
+def _wait_for_others() -> None:
+    """On SQLite, the transaction itself waits for others."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
 
 
 def _count_by_channel(campaign: int) -> dict[str, Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from annotation import item_renderings
 from annotation.access import may_read
 from annotation.audit_file import TRAIL_KIND
 from annotation.campaign_setup import jobs as previews
 from annotation.campaign_setup import sample_file, suitable_protocols
+from annotation.campaigns.text_views import KIND as RENDERINGS
 from annotation.derivation import jobs as derivations
 from annotation.exports import jobs as exports
 from annotation.exports.bundles import reveals_answers
@@ -101,3 +103,20 @@ register(
     Kind(sample_file.SAMPLE, "Sample", sample_file.state, sample_file.carry_out, _may_see_sample)
 )
 register(TRAIL_KIND)
+
+
+def _may_see_nothing(user: User, options: Options) -> bool:
+    """Whether a job may run for a person: its result is empty, so anybody's page may request it."""
+    return True
+
+
+register(
+    Kind(
+        RENDERINGS,
+        "Rendered texts",
+        item_renderings.state,
+        item_renderings.carry_out,
+        _may_see_nothing,
+        listed=False,
+    )
+)

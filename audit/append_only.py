@@ -7,10 +7,11 @@ one of these tables on SQLite drops its triggers and has to create them again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-TABLES = ("audit_event", "audit_seal")
+FIRST = ("audit_event", "audit_seal")
+TABLES = (*FIRST, "audit_fingerprint")
 REFUSED = "the audit trail is append-only"
 
 _FUNCTION = f"""
@@ -22,44 +23,44 @@ $$
 """
 
 
-def create_statements(vendor: str) -> Iterator[str]:
+def create_statements(vendor: str, tables: Sequence[str] = TABLES) -> Iterator[str]:
     """Yield the statements that create the triggers."""
     if vendor == "postgresql":
         yield _FUNCTION
-        for table in TABLES:
+        for table in tables:
             yield (
                 f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE ON {table} "
                 "FOR EACH ROW EXECUTE FUNCTION audit_append_only()"
             )
     if vendor == "sqlite":
-        for name, table, what in _sqlite_triggers():
+        for name, table, what in _sqlite_triggers(tables):
             yield (
                 f"CREATE TRIGGER {name} BEFORE {what} ON {table} "
                 f"BEGIN SELECT RAISE(ABORT, '{REFUSED}'); END"
             )
 
 
-def drop_statements(vendor: str) -> Iterator[str]:
+def drop_statements(vendor: str, tables: Sequence[str] = TABLES) -> Iterator[str]:
     """Yield the statements that drop the triggers."""
     if vendor == "postgresql":
-        for table in TABLES:
+        for table in tables:
             yield f"DROP TRIGGER IF EXISTS {table}_append_only ON {table}"
     if vendor == "sqlite":
-        for name, _, _ in _sqlite_triggers():
+        for name, _, _ in _sqlite_triggers(tables):
             yield f"DROP TRIGGER IF EXISTS {name}"
 
 
-def migrate(apps: Any, editor: Any) -> None:
-    for statement in create_statements(editor.connection.vendor):
+def migrate(apps: Any, editor: Any, tables: Sequence[str] = FIRST) -> None:
+    for statement in create_statements(editor.connection.vendor, tables):
         editor.execute(statement)
 
 
-def migrate_back(apps: Any, editor: Any) -> None:
-    for statement in drop_statements(editor.connection.vendor):
+def migrate_back(apps: Any, editor: Any, tables: Sequence[str] = FIRST) -> None:
+    for statement in drop_statements(editor.connection.vendor, tables):
         editor.execute(statement)
 
 
-def _sqlite_triggers() -> Iterator[tuple[str, str, str]]:
-    for table in TABLES:
+def _sqlite_triggers(tables: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    for table in tables:
         for what in ("UPDATE", "DELETE"):
             yield f"{table}_no_{what.lower()}", table, what

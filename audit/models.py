@@ -1,6 +1,6 @@
-"""Event and Seal: rows that are added, and never changed or deleted.
+"""Event, Fingerprint and Seal: rows that are added, and never changed or deleted.
 
-Neither has a foreign key to another table, so a person or a campaign can be deleted without
+None has a foreign key to another table, so a person or a campaign can be deleted without
 breaking the chain. Of a deleted person, only the id of the former account remains.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models.functions import Now
+from django.utils import timezone
 
 SITE = 0
 """The chain of events that belong to no campaign."""
@@ -41,11 +42,39 @@ class Event(models.Model):
         return f"{self.event} {self.pk}"
 
 
+class Fingerprint(models.Model):
+    """The state of one object at one moment, such as an answer with its labels (`audit.sealed`).
+
+    `digest` covers all sealed columns, and `columns` has the beginning of the digest of each, which
+    names what was changed. `scope` has the ids by which events refer to the object, as they were.
+    `event` is the newest event whose changes are included. An `as_found` object is older than the
+    seals of states, so nothing is known of what happened to it before. The `digest` is empty if the
+    object is gone, and an event of the trail tells why.
+    """
+
+    kind = models.CharField(max_length=20)
+    object_id = models.BigIntegerField()
+    digest = models.CharField(max_length=64, blank=True)
+    columns = models.JSONField(default=dict)
+    scope = models.JSONField(default=dict)
+    event = models.BigIntegerField()
+    as_found = models.BooleanField(default=False)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("id",)
+        indexes = [models.Index("kind", "object_id", "id", name="fingerprints_of_an_object")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.object_id}"
+
+
 class Seal(models.Model):
     """A seal over a range of events: those of its chain with ids above `since`, up to `last`.
 
     `digest` covers the events' lines and the `previous` digest. In the site's chain it also covers
-    `heads`, the newest digests of the campaigns' chains, so that cutting one off shows.
+    `heads`, the newest digests of the campaigns' chains, so that cutting one off shows, and under
+    `states` the range and the digest of the fingerprints that were taken for it.
     """
 
     chain = models.BigIntegerField()

@@ -14,12 +14,15 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Count, F, Max, QuerySet, Sum
 
 from audit.models import SITE, Event, Seal
+from audit.sealed.checking import find_broken_ranges
+from audit.sealed.fingerprints import STATES
+from audit.sealed.sealing import only_sealer, take_fingerprints
 
 LOCK = 0x7A6E_0A0D
 TRIES, PAUSE = 50, 0.1
 CHUNK = 2000
 START = "0" * 64
-Heads = dict[str, list[object]]
+Heads = dict[str, Any]
 logger = logging.getLogger("tandem.audit")
 
 
@@ -50,17 +53,24 @@ def _no_writer() -> bool:
 
 
 def seal() -> list[Seal]:
-    """Seal the new events; return no seals if there are none, or if another sealer was faster.
+    """Seal the new events, and the states of new and changed objects (`audit.sealed`).
 
-    The site's chain is sealed last and includes the heads of the chains sealed with it.
+    Returns no seals if there is nothing new, or if another sealer was faster. The site's chain is
+    sealed last and includes the heads of the chains sealed with it, and the fingerprints of states.
     """
+    with only_sealer() as mine:
+        return _seal() if mine else []
+
+
+def _seal() -> list[Seal]:
     upto = horizon()
     if upto is None:
         logger.warning("events not sealed, since writers never paused")
         return []
+    states = take_fingerprints(upto)
     try:
         with transaction.atomic():
-            sealed = _sealed(upto)
+            sealed = _sealed(upto, states) if states else _sealed(upto)
     except IntegrityError:
         # Another sealer was faster; the numbers of seals are unique.
         return []
@@ -70,15 +80,16 @@ def seal() -> list[Seal]:
     return sealed
 
 
-def _sealed(upto: int) -> list[Seal]:
+def _sealed(upto: int, states: dict[str, Any] | None = None) -> list[Seal]:
     site = Seal.objects.filter(chain=SITE).order_by("-number").first()
     since = site.last if site else 0
     new = Event.objects.filter(pk__gt=since, pk__lte=upto)
-    if not new.exists():
+    if not new.exists() and states is None:
         return []
     chains = new.exclude(campaign=None).order_by("campaign").values_list("campaign", flat=True)
     found = [_close(chain, since, upto) for chain in chains.distinct() if chain is not None]
-    heads = {str(each.chain): [each.number, each.digest] for each in found}
+    heads: Heads = {str(each.chain): [each.number, each.digest] for each in found}
+    heads |= {STATES: states} if states else {}
     return [*found, _close(SITE, since, upto, heads)]
 
 
@@ -132,6 +143,7 @@ def find_broken_seals() -> Iterator[str]:
         yield from _of_chain(chain)
     yield from _between(_sealed_up_to())
     yield from _heads()
+    yield from find_broken_ranges()
 
 
 def is_seal(digest: str) -> bool:
@@ -199,7 +211,8 @@ def _heads() -> Iterator[str]:
     """Yield a sentence for each campaign's seal that differs from the head in the site's seal."""
     digests = {(s.chain, s.number): s.digest for s in Seal.objects.exclude(chain=SITE).iterator()}
     for seal in Seal.objects.filter(chain=SITE).iterator():
-        for chain, (number, digest) in seal.heads.items():
+        heads = {name: head for name, head in seal.heads.items() if name != STATES}
+        for chain, (number, digest) in heads.items():
             if digests.get((int(chain), number)) != digest:
                 name = describe_seal(int(chain), number)
                 yield f"{name} is not the one that the site's seals name"

@@ -20,9 +20,11 @@ FILES, SCALE, MEASURES, COVERAGE = "files", "scale", "measures", "coverage"
 CROWD, INTERVALS, DURABILITY, PRESETS = "crowd", "intervals", "durability", "presets"
 SAVES, PROMISE, DERIVATION = "saves", "promise", "derivation"
 DISAGREEMENTS, MEANS, ORDER, REPLACING = "disagreements", "means", "order", "replacing"
+TEXTS = "texts"
 PARTS = (
     PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES, COVERAGE, CROWD, INTERVALS, DURABILITY,
     PRESETS, SAVES, PROMISE, DERIVATION, DISAGREEMENTS, MEANS, ORDER, REPLACING,
+    TEXTS,
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -61,6 +63,8 @@ def main(arguments: list[str]) -> int:
         return _saves(options)
     if options.only == PROMISE:
         return _promise(options)
+    if options.only == TEXTS:
+        return _texts(options)
     if options.only == DURABILITY:
         return _durability(options)
     if options.only == PRESETS:
@@ -228,6 +232,18 @@ def _promise(options: argparse.Namespace) -> int:
         static = collect_files(folder)
         figures = measure_promise(name, QUICK if options.quick else FULL, static)
     _write({"machine": machine(), "promise": {name: figures}}, lines(name, figures), options.output)
+    return 0
+
+
+def _texts(options: argparse.Namespace) -> int:
+    """Measure how much slower saves are while others open long texts, on SQLite by default."""
+    from benchmarks.texts import FULL, QUICK, lines, measure_texts
+
+    name = options.database or "sqlite"
+    with temporary_folder() as folder:
+        static = collect_files(folder)
+        figures = measure_texts(name, QUICK if options.quick else FULL, static)
+    _write({"machine": machine(), "texts": {name: figures}}, lines(name, figures), options.output)
     return 0
 
 

@@ -116,6 +116,14 @@ class Person:
         return {"X-CSRFToken": self._cookies().get("csrftoken", "")}
 
 
+def address_of(page: str) -> str:
+    """Return the address of an item's page."""
+    where = _SUBMIT.search(page)
+    if where is None:
+        raise WrongPageError(f"this is no item's page: {page[:300]}")
+    return where[1].removesuffix("submit")
+
+
 def fill_in(page: str) -> tuple[str, dict[str, str]]:
     """Return the address and the content of a page's answer: one yes, the others no."""
     where, seen, report = _SUBMIT.search(page), _SEEN.search(page), _REPORT.search(page)

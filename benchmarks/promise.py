@@ -1,8 +1,10 @@
 """The promise: whatever researchers ask for, and however slow some clients are, people can save.
+Researchers do not starve for it.
 
 Sixteen people save once a second each, first alone, and then while others ask for reports and
-exports and slow connections stay open. The promise is a ratio within one run: the 99th percentiles
-of a save and of `/health/live` are at most three times those of the quiet site.
+exports and slow connections stay open. These others also ask alone, before and after. Both bars are
+ratios within one run: the 99th percentiles of a save and of `/health/live` are at most three times
+those of the quiet site, and the others get at least half as many answers as when nobody saves.
 
 `python -m benchmarks.promise …` is the client, in a process of its own; it prints one JSON object.
 With `--load` it is everybody else, in another process, as they are at other machines: a client that
@@ -21,6 +23,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -34,15 +37,20 @@ from benchmarks.suite import server_of, temporary_folder
 
 Figures = dict[str, Any]
 STUDY = "promise"
-MOST_TIMES = 3.0
+MOST_TIMES, LEAST_SHARE = 3.0, 0.5
+PARTS = ("alone", "busy", "busy", "alone")
+"""Whether people save while the others ask. In this order, a longer queue or a change of the
+machine's speed counts for both."""
 PROBE_SECONDS = 0.1
 READY = b"ready\n"
+ANSWERED = (200, 202)
+"""The page or file, and the page that waits for the file."""
 SHARE = 0.99
 
 
 @dataclass(frozen=True)
 class Size:
-    """The numbers of clients of each kind, and the seconds of the quiet and the busy half."""
+    """The numbers of clients of each kind, and the seconds that each kind of part takes in all."""
 
     people: int = 16
     reports: int = 20
@@ -94,8 +102,15 @@ def lines(database: str, figures: Figures) -> str:
             f"{name:14} {of['quiet']:9.1f} {of['busy']:9.1f} {of['times']:6.1f}  "
             f"at most {MOST_TIMES:g}: {kept}"
         )
+    rows.append("                    alone      busy  share")
+    for name, of in figures["answers"].items():
+        kept = "kept" if of["share"] is not None and of["share"] >= LEAST_SHARE else "missed"
+        rows.append(
+            f"{name:14} {of['alone']:10} {of['busy']:9} {of['share'] or 0:6.2f}  "
+            f"at least {LEAST_SHARE:g}: {kept}"
+        )
     others = ", ".join(f"{n} {what}" for what, n in sorted(figures["others"].items()))
-    return "\n".join([*rows, f"meanwhile: {others}"])
+    return "\n".join([*rows, f"while people saved: {others}"])
 
 
 class Client:
@@ -107,29 +122,39 @@ class Client:
         self.until = 0.0
 
     async def run(self, people: list[str], load: list[str]) -> Figures:
-        """Save without other load, then while the command `load` runs."""
+        """Save without other load; then run the command `load` with and without people who save."""
+        waited: dict[str, list[float]] = {}
+        others = {part: Counter[str]() for part in PARTS}
         async with AsyncExitStack() as stack:
             staff = [await come_in(stack, self.address, self.campaign, key) for key in people]
             pages = [await person.first_page() for person in staff]
-            quiet = await self._half(staff, pages)
-            beside = await asyncio.create_subprocess_exec(*load, stdout=asyncio.subprocess.PIPE)
-            assert beside.stdout is not None
-            assert await beside.stdout.readline() == READY
-            busy = await self._half(staff, pages)
-            others = json.loads(await beside.stdout.read())
-            await beside.wait()
-        p99 = {
-            name: {"quiet": quiet[name], "busy": busy[name], "times": busy[name] / quiet[name]}
-            for name in quiet
+            quiet = await self._save_for(self.size.seconds, staff, pages)
+            for number, part in enumerate(PARTS):
+                beside = await asyncio.create_subprocess_exec(
+                    *load, "--load", str(number), stdout=asyncio.subprocess.PIPE
+                )
+                assert beside.stdout is not None
+                assert await beside.stdout.readline() == READY
+                if part == "busy":
+                    found = await self._save_for(part_seconds(self.size), staff, pages)
+                    for name, seconds in found.items():
+                        waited.setdefault(name, []).extend(seconds)
+                others[part].update(json.loads(await beside.stdout.read()))
+                await beside.wait()
+        return {
+            "p99": {name: _compared(quiet[name], waited[name]) for name in quiet},
+            "answers": compare_answers(others["alone"], others["busy"]),
+            "others": others["busy"],
         }
-        return {"p99": p99, "others": others}
 
-    async def _half(self, staff: list[Person], pages: list[str]) -> dict[str, float]:
-        self.until = time.monotonic() + self.size.seconds
+    async def _save_for(
+        self, seconds: float, staff: list[Person], pages: list[str]
+    ) -> dict[str, list[float]]:
+        self.until = time.monotonic() + seconds
         self.waited = {name: [] for name in self.waited}
         working = (self._work(n, staff, pages) for n in range(len(staff)))
         await asyncio.gather(self._probe(), *working)
-        return {name: 1000 * _percentile(waited) for name, waited in self.waited.items()}
+        return self.waited
 
     async def _work(self, number: int, staff: list[Person], pages: list[str]) -> None:
         """Save once a second, and open the next item between two saves."""
@@ -166,11 +191,35 @@ async def come_in(stack: AsyncExitStack, address: str, campaign: int, key: str) 
     return person
 
 
+def part_seconds(size: Size) -> float:
+    return size.seconds / PARTS.count("busy")
+
+
+def _compared(quiet: list[float], busy: list[float]) -> dict[str, float]:
+    before, after = 1000 * _percentile(quiet), 1000 * _percentile(busy)
+    return {"quiet": before, "busy": after, "times": after / before}
+
+
+def compare_answers(alone: Counter[str], busy: Counter[str]) -> Figures:
+    """Return, for reports and exports, how many were answered alone and beside people who save.
+
+    An answer with an error does not count. `share` is null if none was answered alone.
+    """
+    figures: Figures = {}
+    for what in ("reports", "exports"):
+        found = [
+            sum(answered[f"{what} ({status})"] for status in ANSWERED) for answered in (alone, busy)
+        ]
+        share = found[1] / found[0] if found[0] else None
+        figures[what] = {"alone": found[0], "busy": found[1], "share": share}
+    return figures
+
+
 class Load:
     """Researchers who continuously request reports and exports, and slow connections."""
 
-    def __init__(self, address: str, campaign: int, size: Size) -> None:
-        self.address, self.campaign, self.size = address, campaign, size
+    def __init__(self, address: str, campaign: int, size: Size, part: int) -> None:
+        self.address, self.campaign, self.size, self.part = address, campaign, size, part
         self.answered: Counter[str] = Counter()
 
     async def run(self, researchers: list[str]) -> Figures:
@@ -183,26 +232,30 @@ class Load:
                 *(self._ask_for_exports(each) for each in exports),
                 *(self._be_slow() for _ in range(self.size.slow)),
             ]
+            # Requests are answered in the order in which they arrive.
+            Random(self.part).shuffle(asking)
             with suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.gather(*asking), self.size.seconds)
+                await asyncio.wait_for(asyncio.gather(*asking), part_seconds(self.size))
         return dict(self.answered)
 
     async def _ask_for_reports(self, number: int, person: Person) -> None:
         """Reload the report with new options each time, so that it has to be computed."""
         for turn in range(10_000):
-            seed = 1 + number + turn * self.size.reports
+            seed = 1 + number + (turn * len(PARTS) + self.part) * self.size.reports
             await self._ask("report", person, f"results/?seed={seed}")
 
     async def _ask_for_exports(self, person: Person) -> None:
+        """Ask again after a second: without new labels, the file would be sent without end."""
         while True:
             await self._ask("export", person, "exports/labels/jsonl/")
+            await asyncio.sleep(1)
 
     async def _ask(self, what: str, person: Person, path: str) -> None:
         address = f"{self.address}/campaigns/{self.campaign}/{path}"
         async with person.session.get(address) as answer:
             await answer.read()
             self.answered[f"{what}s ({answer.status})"] += 1
-            if answer.status != 200:
+            if answer.status not in ANSWERED:
                 await asyncio.sleep(1)
 
     async def _be_slow(self) -> None:
@@ -236,14 +289,14 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("campaign", type=int)
     parser.add_argument("sessions", type=Path)
     parser.add_argument("size", type=json.loads)
-    parser.add_argument("--load", action="store_true", help="be everybody who does not save")
+    parser.add_argument("--load", type=int, metavar="PART", help="be everybody who does not save")
     options = parser.parse_args(arguments)
     keys = json.loads(options.sessions.read_text("utf-8"))
     site = (options.address, options.campaign, Size(**options.size))
-    if options.load:
-        done = Load(*site).run(keys["researchers"])
+    if options.load is not None:
+        done = Load(*site, options.load).run(keys["researchers"])
     else:
-        load = [sys.executable, "-m", "benchmarks.promise", *arguments, "--load"]
+        load = [sys.executable, "-m", "benchmarks.promise", *arguments]
         done = Client(*site).run(keys["people"], load)
     print(json.dumps(asyncio.run(done)))
 

@@ -11,7 +11,10 @@ from functools import cached_property
 from typing import Any
 
 from celery import Celery
+from celery.signals import beat_init, worker_init
 from kombu.transport import TRANSPORT_ALIASES
+
+from config.startup import end_on_newer_database, join_site
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -34,3 +37,11 @@ class Application(Celery):
 app = Application("tandem")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@worker_init.connect
+@beat_init.connect
+def check_site(**_: Any) -> None:
+    """Refuse to start on a newer database, or in the data folder of another site."""
+    end_on_newer_database()
+    join_site()

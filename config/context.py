@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from typing import Any
+
 from django.conf import settings
 from django.contrib.staticfiles.storage import HashedFilesMixin
 from django.http import HttpRequest
@@ -40,6 +44,14 @@ class HashedFiles(CompressedManifestStaticFilesStorage):
 
     support_js_module_import_aggregation = False
     patterns = (("css/*.css", _CSS), ("js/*.js", _IMPORTS))
+
+    def post_process(self, *arguments: Any, **options: Any) -> Iterator[Any]:
+        """Compress with a umask under which a proxy may read the new files."""
+        umask = os.umask(0o022)
+        try:
+            yield from super().post_process(*arguments, **options)
+        finally:
+            os.umask(umask)
 
     def stored_name(self, name: str) -> str:
         try:

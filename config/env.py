@@ -13,7 +13,8 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from config.front.lanes import threads_of_lanes
-from tandem.place import data_folder
+from datasets.private_files import NotPrivateError, close
+from tandem.place import data_folder, set_umask
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -76,6 +77,11 @@ VARIABLES = {
         "The role of accounts for people the site does not know: none, annotator or researcher.",
     ),
     "BIND": ("127.0.0.1:8000", "The address on which gunicorn listens."),
+    "TANDEM_ADDRESS_CONNECTIONS": (
+        "500",
+        "Connections from one address to a web process; 0 for no limit, behind a proxy that the "
+        "site does not count. There is none with TANDEM_PROXIES.",
+    ),
     "WEB_WORKERS": ("2", "Web server processes."),
     "WEB_OTHER_WORKERS": (
         "1",
@@ -119,6 +125,13 @@ def whole_number(name: str, least: int = 1) -> int:
         bounds = f"{least} or more" if least else "0 or more"
         raise ImproperlyConfigured(f"{name} is {value!r}; set it to a whole number, {bounds}")
     return int(value)
+
+
+def most_connections_of_address() -> int:
+    """Return the limit per address; 0 where all connections come from the site's own proxy."""
+    if whole_number("TANDEM_PROXIES", least=0):
+        return 0
+    return whole_number("TANDEM_ADDRESS_CONNECTIONS", least=0)
 
 
 def words(name: str, default: str = "") -> list[str]:
@@ -191,16 +204,41 @@ def time_zone() -> str:
 
 
 def data_dir() -> Path:
-    return create_folder(Path(read("TANDEM_DATA_DIR") or data_folder()).resolve())
+    folder = Path(read("TANDEM_DATA_DIR") or data_folder())
+    return create_folder(folder.resolve(), parents=0o755)
+
+
+def private_data_dir() -> tuple[Path, str]:
+    """Return the data folder, closed to other accounts, and a line if it was open before.
+
+    The umask is set again, since a server that became a daemon has set its own.
+    """
+    set_umask()
+    folder = data_dir()
+    found = database(folder)
+    file = Path(str(found["NAME"])) if found["ENGINE"] == "config.sqlite" else None
+    try:
+        return folder, close(folder, static_dir(folder), file)
+    except NotPrivateError as error:
+        raise ImproperlyConfigured(str(error)) from error
 
 
 def static_dir(folder: Path) -> Path:
-    return create_folder(Path(read("TANDEM_STATIC_DIR") or folder / "static").resolve())
+    """Return the folder for static files, which a proxy may read."""
+    return create_folder(
+        Path(read("TANDEM_STATIC_DIR") or folder / "static").resolve(), 0o755, 0o755
+    )
 
 
-def create_folder(folder: Path) -> Path:
+def create_folder(folder: Path, mode: int = 0o700, parents: int = 0o700) -> Path:
+    """Create a folder and its parents with these modes, whatever the umask."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for parent in [each for each in reversed(folder.parents) if not each.exists()]:
+            parent.mkdir(exist_ok=True)
+            parent.chmod(parents)
+        if not folder.is_dir():
+            folder.mkdir(exist_ok=True)
+            folder.chmod(mode)
     except OSError as error:
         raise ImproperlyConfigured(
             f"{folder} cannot be created ({error.strerror}); set TANDEM_DATA_DIR to another folder"

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from queue import Empty
 from typing import Any
@@ -17,6 +19,9 @@ from typing import Any
 from kombu.exceptions import ChannelError
 from kombu.transport import filesystem
 from kombu.utils.json import dumps, loads
+
+OLD_SECONDS = 600
+"""Younger messages are not read again at each new one."""
 
 
 class Channel(filesystem.Channel):
@@ -28,6 +33,7 @@ class Channel(filesystem.Channel):
 
     def _put(self, queue: str, payload: dict[str, Any], **_: Any) -> None:  # type: ignore[override]
         folder = Path(self.data_folder_out)
+        _remove_expired(folder)
         name = f"{time.monotonic_ns()}_{secrets.token_hex(16)}.{queue}.msg"
         new = folder / f".{name}"
         try:
@@ -54,6 +60,17 @@ class Channel(filesystem.Channel):
             message: dict[str, Any] = loads(text)
             return message
         raise Empty
+
+
+def _remove_expired(folder: Path) -> None:
+    """Remove old messages that have expired, which on a site without workers nobody takes."""
+    old = time.time() - OLD_SECONDS
+    for path in folder.glob("[!.]*.msg"):
+        with suppress(OSError, ValueError, AttributeError):
+            if path.stat().st_mtime < old:
+                expires = loads(path.read_text("utf-8"))["headers"].get("expires")
+                if expires and datetime.fromisoformat(expires) < datetime.now(UTC):
+                    path.unlink()
 
 
 class Transport(filesystem.Transport):

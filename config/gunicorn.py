@@ -11,9 +11,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+
 from config import env
 from config.front import exchange, local_workers, renewal
 from config.logging import logging_config
+from datasets import site_lock
 
 bind = env.read("BIND", "127.0.0.1:8000")
 # Processes for work on items, and processes to which these pass on all other requests.
@@ -50,19 +53,31 @@ logconfig_dict["loggers"] |= {
 }
 
 
-def on_starting(_: Any) -> None:
-    """Refuse to start with unsafe settings, and print what the checks ask to set."""
+def on_starting(server: Any) -> None:
+    """Refuse to start with unsafe settings, or beside another site; print what to change."""
+    try:
+        folder, closed = env.private_data_dir()
+    except ImproperlyConfigured as error:
+        sys.exit(f"Not started: {error}")
+    if closed:
+        server.log.warning(closed)
     if found := problem():
         sys.exit(f"Not started: {found}")
+    try:
+        database, address = env.database(folder), ", ".join(server.cfg.bind)
+        server.tandem_lock = site_lock.join_as_server(folder, database, address)
+    except site_lock.SiteInUseError as error:
+        sys.exit(f"Not started: {error}")
 
 
 def problem() -> str:
     """Return what the checks of the settings ask to set; empty if they pass."""
     plain = env.flag("DEBUG") or env.flag("TANDEM_PLAIN_HTTP")
-    strict = () if plain else ("--deploy", "--tag", "security", "--fail-level", "WARNING")
+    tags = ("--tag", "security", "--tag", "database")
+    strict = () if plain else ("--deploy", *tags, "--fail-level", "WARNING")
     # A separate process, so that workers do not inherit what the checks have opened.
     done = subprocess.run(
-        [sys.executable, env.BASE_DIR / "manage.py", "check", *strict],
+        [sys.executable, env.BASE_DIR / "manage.py", "check", "--database", "default", *strict],
         capture_output=True,
         text=True,
         check=False,

@@ -13,6 +13,8 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
+from datasets.db.versions import newer_database
+
 logger = logging.getLogger("tandem.health")
 
 LIVE, READY = "/health/live", "/health/ready"
@@ -31,18 +33,19 @@ class Health:
         return self.handle(request)
 
     def _ready(self) -> bool:
-        """Return whether the database answers and has every table that this version needs."""
+        """Return whether the database answers, and is that of this version."""
         try:
             # Looking for migrations costs a few queries, so a positive result is remembered.
             self.migrated = self.migrated or _migrated()
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT 1")
+            newer = newer_database()
         except DatabaseError as error:
             logger.warning("not ready: %s", type(error).__name__)
             return False
-        if not self.migrated:
+        if newer:
+            logger.warning("not ready: %s", newer)
+        elif not self.migrated:
             logger.warning("not ready: run manage.py migrate")
-        return self.migrated
+        return self.migrated and not newer
 
 
 def _migrated() -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from csp.constants import NONCE, NONE, SELF
 
 from config import env as environment
@@ -11,7 +13,9 @@ from tandem.version import COMMIT, VERSION
 
 BASE_DIR = environment.BASE_DIR
 DEBUG = environment.flag("DEBUG")
-DATA_DIR = environment.data_dir()
+DATA_DIR, _CLOSED = environment.private_data_dir()
+if _CLOSED:
+    print(_CLOSED, file=sys.stderr)
 PLAIN_HTTP = DEBUG or environment.flag("TANDEM_PLAIN_HTTP")
 SECRET_KEY = environment.secret_key(DEBUG, PLAIN_HTTP, DATA_DIR)
 PROXIES = environment.whole_number("TANDEM_PROXIES", least=0)
@@ -218,7 +222,9 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "config.context.HashedFiles"
+        else "config.context.HashedFiles",
+        # A proxy may read these, unlike all else that the site writes.
+        "OPTIONS": {"file_permissions_mode": 0o644, "directory_permissions_mode": 0o755},
     },
 }
 
@@ -308,5 +314,6 @@ TANDEM_JUDGE_HOSTS = environment.words("TANDEM_JUDGE_HOSTS")
 # The same disk as the quarantine, so that a received file need not be copied.
 FILE_UPLOAD_TEMP_DIR = environment.create_folder(DATA_DIR / "uploads" / "incoming")
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
+FILE_UPLOAD_PERMISSIONS = 0o600
 LONGEST_JSON = 5 * 1024 * 1024 // 2
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 20_000

@@ -6,5 +6,8 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from config.startup import end_on_newer_database
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 application = get_wsgi_application()
+end_on_newer_database()

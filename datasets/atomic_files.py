@@ -43,15 +43,36 @@ def new_folder(target: Path) -> Iterator[Path]:
 
     The target must not exist, or be an empty folder. Raises OSError.
     """
+    with scratch_folder(target) as beside:
+        yield beside
+        beside.replace(target)
+
+
+@contextmanager
+def scratch_folder(target: Path) -> Iterator[Path]:
+    """Yield an empty folder beside `target` that is removed when the block ends. Raises OSError."""
     target.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(target)
     beside, lock = _locked(target, _create_folder)
     try:
         yield beside
-        beside.replace(target)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
         os.close(lock)
+
+
+def abandoned(target: Path) -> bool:
+    """Return whether a process was killed while it wrote `target`, and nothing was cleaned yet."""
+    return any(_is_unheld(each) for each in _unfinished(target))
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until new and replaced names in a folder are on the disk. Raises OSError."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def _prefix(target: Path) -> str:
@@ -88,12 +109,31 @@ def _locked(target: Path, create: Callable[[Path], int]) -> tuple[Path, int]:
 
 def _remove_abandoned(target: Path) -> None:
     """Remove unfinished files for this target from writers that no longer run."""
+    for each in _unfinished(target):
+        _remove_unheld(each)
+
+
+def _unfinished(target: Path) -> list[Path]:
     named = re.compile(re.escape(_prefix(target)) + "[0-9a-f]{16}")
     # If the folder cannot be read, creating something in it raises the error.
     with suppress(OSError):
-        for each in target.parent.iterdir():
-            if named.fullmatch(each.name) and not each.is_symlink():
-                _remove_unheld(each)
+        return [
+            each
+            for each in target.parent.iterdir()
+            if named.fullmatch(each.name) and not each.is_symlink()
+        ]
+    return []
+
+
+def _is_unheld(path: Path) -> bool:
+    with suppress(OSError):
+        lock = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        finally:
+            os.close(lock)
+        return True
+    return False
 
 
 def _remove_unheld(path: Path) -> None:

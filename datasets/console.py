@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError
@@ -15,6 +16,7 @@ from django.db.migrations.executor import MigrationExecutor
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from datasets.db.versions import NewerDatabaseError, refusing_newer_database
 from datasets.models import Team
 from datasets.teams import TeamError, team_named
 from tandem.files.rows import InputError
@@ -31,6 +33,9 @@ class Command(BaseCommand):
     # The checks would import every page of the site, which is slower than most commands.
     requires_system_checks = ()
 
+    accepts_newer_database = False
+    """Whether it runs on a database that a newer version of Tandem has migrated."""
+
     is_quiet = False
     """Whether to omit progress and remarks. Results are always written."""
 
@@ -38,9 +43,11 @@ class Command(BaseCommand):
         raise NotImplementedError
 
     def handle(self, *args: Any, **options: Any) -> None:
+        guard = nullcontext() if self.accepts_newer_database else refusing_newer_database()
         try:
-            self.run(**options)
-        except (InputError, CommandError) as error:
+            with guard:
+                self.run(**options)
+        except (InputError, CommandError, NewerDatabaseError) as error:
             self.refuse(error)
         except (OperationalError, ProgrammingError) as error:
             self.refuse(CommandError(describe_database_error(error)))
@@ -88,6 +95,12 @@ def unknown_name_error(what: str, name: str, known: Iterable[str], remedy: str) 
     """Return an error for an unknown name, with a similar name or advice."""
     hint = did_you_mean(name, known, f"{remedy}.")
     return CommandError(f"There is no {what} {name!r}; {hint}")
+
+
+def exit_on_signals() -> None:
+    """Have a signal that ends the process raise SystemExit, so that it removes unfinished files."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda got, _: sys.exit(128 + got))
 
 
 def add_team_option(parser: ArgumentParser, what: str = "the team that it belongs to") -> None:

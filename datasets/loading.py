@@ -22,6 +22,7 @@ from datasets.readers.batch_rules import BatchRules
 from datasets.teams import visible_to_team
 from tandem.files import rows
 from tandem.files.rows import InputError, Located, Place, ReadNotes
+from tandem.names import why_no_name
 
 CHUNK = 2000
 Stored = tuple[int, rows.Query]
@@ -269,11 +270,8 @@ def _file_digest(path: Path) -> str:
 
 def check_name(name: str) -> None:
     longest = models.Batch._meta.get_field("name").max_length or 0
-    if "\0" in name:
-        raise InputError(Place("--name"), "the batch's name has a NUL character", "remove it")
-    if not name.strip() or len(name) > longest:
-        wrong = f"the batch's name is blank or longer than {longest} characters"
-        raise InputError(Place("--name"), wrong, "choose another")
+    if wrong := why_no_name(name, longest):
+        raise InputError(Place("--name"), f"the batch's name {wrong}", "choose another")
 
 
 def check_content(

@@ -1,4 +1,4 @@
-"""The priority of processes that compute: web processes go first."""
+"""The priority of processes that compute: saves go first, then pages, then jobs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,17 @@ from django.db import connection
 NICENESS = 10
 # While a process that writes to SQLite waits for the processor, nobody can save.
 NICENESS_OF_SESSION = {"sqlite": 5, "postgresql": 12}
+# Somebody waits for a page, and for a job only its status. With the niceness of jobs, each of which
+# has a session of its own, a process for pages would get as much as one job, and on PostgreSQL next
+# to nothing while people save.
+NICENESS_OF_PAGES = 2
 SESSION = Path("/proc/self/autogroup")
 
 
-def give_way() -> None:
-    """Give the processor to web processes first.
+def give_way(session: int | None = None) -> None:
+    """Give the processor to the processes in which people save first.
+
+    `session` is the niceness of the session; by default that of jobs.
 
     Linux divides the processor among sessions, before it looks at the niceness of processes within
     each (sched_autogroup_enabled). So if this process leads a session, the session is made nice,
@@ -33,7 +39,7 @@ def give_way() -> None:
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     if os.getsid(0) != os.getpid():
         return
-    niceness = NICENESS_OF_SESSION[connection.vendor]
+    niceness = NICENESS_OF_SESSION[connection.vendor] if session is None else session
     for _ in range(5):
         try:
             SESSION.write_text(str(niceness), "ascii")

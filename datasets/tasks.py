@@ -17,14 +17,15 @@ from functools import partial
 from typing import Any
 
 from celery import shared_task
-from celery.signals import worker_init, worker_ready
+from celery.signals import worker_init, worker_process_init, worker_ready
 from django.conf import settings
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from datasets.api.concurrency import KEY_LIFETIME
-from datasets.jobs import launcher, queue
+from datasets.jobs import launcher, periodic, queue
 from datasets.jobs.worker import JobWorker
+from datasets.memory import limit_memory
 from datasets.models import KeptAnswer, Upload
 from datasets.priority import give_way
 from datasets.uploads import quarantine
@@ -120,16 +121,34 @@ def let_pages_come_first(**kwargs: Any) -> None:
     give_way()
 
 
+@worker_process_init.connect
+def limit_process(**kwargs: Any) -> None:
+    """Limit what a process of the pool may allocate: it fills in the templates of judge files."""
+    limit_memory(settings.TANDEM_JOB_MEMORY_MB)
+
+
 @worker_ready.connect
 def look_for_jobs(sender: Any, **kwargs: Any) -> None:
     """Have each worker look for jobs whose message was lost, or whose worker has died."""
     if launcher.has_broker():
-        sender.timer.call_repeatedly(JOBS_SECONDS, partial(_send, work_on_jobs))
+        sender.timer.call_repeatedly(JOBS_SECONDS, partial(_send, work_on_jobs, JOBS_SECONDS))
 
 
-def _send(task: Any) -> None:
+@worker_ready.connect
+def do_without_beat(sender: Any, **kwargs: Any) -> None:
+    """Have each worker do the site's periodic work from its start on, also without a beat.
+
+    Several workers and a beat send more messages than needed, which does no harm.
+    """
+    for each in periodic.schedule():
+        send = partial(_send, each.load(), each.seconds)
+        send()
+        sender.timer.call_repeatedly(each.seconds, send)
+
+
+def _send(task: Any, expires: float) -> None:
     try:
-        task.apply_async(retry=False, expires=JOBS_SECONDS)
+        task.apply_async(retry=False, expires=expires)
     except (OperationalError, OSError) as error:
         logger.warning("The broker cannot be reached, %s was not sent: %s", task.name, error)
 

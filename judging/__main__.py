@@ -19,7 +19,7 @@ def main() -> None:
     django.setup()
     from datasets.priority import give_way
     from judging.engine import Control
-    from judging.engine.worker import work
+    from judging.engine.worker import await_rest, work
     from judging.models import JudgeRun
     from judging.runs import lifecycle
 
@@ -33,7 +33,11 @@ def main() -> None:
         ending = work(run, lease, control)
         if ending.how in ("stopped", "lost"):
             return
+        resting = run if ending.how == "rest" else None
         run = lifecycle.next_run(run)
+        if run is None and resting is not None:
+            run, lease = resting, await_rest(resting, control)
+            continue
         lease = lifecycle.lease_run(run) if run else None
 
 

@@ -261,6 +261,7 @@ class Budget:
         self._reserved_tokens, self._reserved_cost = 0, Decimal(0)
         self._completion: float | None = None
         self._short_of = ""
+        self._wanted = NOTHING
 
     @property
     def bounds_nothing(self) -> bool:
@@ -308,14 +309,32 @@ class Budget:
         return cost
 
     def describe_limit(self) -> str:
-        """Describe the limit that was reached."""
+        """Describe the limit that was reached: it is spent, or too small for the next request.
+
+        The rest of a budget is rarely enough for another request, so one that is spent for the
+        most part counts as spent.
+        """
         if self._short_of == "tokens":
-            return f"the budget of {self.most_tokens:,} tokens is spent: {self.tokens:,} so far"
-        return f"the budget of {self.most_cost:f} USD is spent: {self.cost:f} so far"
+            budget = f"the budget of {self.most_tokens:,} tokens"
+            if 2 * self.tokens >= (self.most_tokens or 0):
+                return f"{budget} is spent: {self.tokens:,} so far"
+            left = f"{(self.most_tokens or 0) - self.tokens:,}"
+            return (
+                f"{budget} leaves {left}, and the next request may need {self._wanted.tokens:,} "
+                f"with its answer: {self.tokens:,} so far"
+            )
+        budget = f"the budget of {self.most_cost:f} USD"
+        if 2 * self.cost >= (self.most_cost or 0):
+            return f"{budget} is spent: {self.cost:f} so far"
+        return (
+            f"{budget} leaves {(self.most_cost or 0) - self.cost:f}, and the next request may cost "
+            f"{self._wanted.cost:f} with its answer: {self.cost:f} so far"
+        )
 
     def _fits(self, estimate: Estimate) -> bool:
         tokens = self.tokens + self._reserved_tokens + estimate.tokens
         cost = self.cost + self._reserved_cost + estimate.cost
+        self._wanted = estimate
         if self.most_tokens is not None and tokens > self.most_tokens:
             self._short_of = "tokens"
             return False

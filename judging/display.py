@@ -12,11 +12,13 @@ from django.db.models import Count, QuerySet
 from django.db.models.functions import Now
 
 from annotation.prerequisites import ready_for_judges
+from datasets.text import as_sentence
 from judging import lanes, manifest
 from judging.backends.logprobs import STORED_KEY
 from judging.costs import with_last_cost
 from judging.models import ACTIVE, JudgeCall, JudgeRun
 from judging.runs import ledger, lifecycle
+from judging.runs.rests import describe_rest
 from tandem.verbs import verb_of
 
 UNTAKEN_SECONDS = 10
@@ -37,6 +39,10 @@ class RunStatus:
     kind: str = ""
     note: str = ""
     paused: bool = False
+    resting: bool = False
+    """It can be asked before the server's time, although the server will probably refuse."""
+    barren: bool = False
+    """It ended early, and a new run can go on all the same."""
     untaken: bool = False
     """No worker took the run, so that it can be worked on beside the web server."""
 
@@ -98,6 +104,9 @@ def describe_status(run: Any) -> RunStatus:
         return RunStatus(doing, "warn", "Calls in progress are finished first.")
     if run.lane is not None and run.lane.paused:
         return RunStatus("Paused", "no", run.lane.paused, paused=True)
+    if not leased and run.rests_until is not None and run.rests_until > run.now:
+        word = describe_rest(run.rests_until, run.now).capitalize()
+        return RunStatus(word, "warn", as_sentence(run.error), resting=True)
     if leased:
         # The error of an active run describes the current problem with its server.
         return RunStatus("Running", "warn" if run.error else "plain", run.error)
@@ -144,6 +153,8 @@ def _ended(run: JudgeRun) -> RunStatus:
         return RunStatus("Done", "yes")
     if run.state == JudgeRun.State.CANCELLED:
         return RunStatus("Cancelled", "", "Open requests were closed. A new run reopens them.")
+    if run.ended_early:
+        return RunStatus("Ended early", "no", as_sentence(run.error), barren=True)
     word = "Stopped" if run.state == JudgeRun.State.STOPPED else "Interrupted"
     return RunStatus(
         word, "no" if run.error else "warn", run.error or "A new run continues from here."

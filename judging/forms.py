@@ -15,6 +15,7 @@ from judging.backends import HOSTED
 from judging.backends.base import SetupError
 from judging.backends.completeness import ACCEPT
 from judging.backends.contents import (
+    HEADERS,
     MAX_OBJECT_LENGTH,
     ContentsError,
     check_omitted,
@@ -25,23 +26,25 @@ from judging.backends.decisions import OWN_PARAMS
 from judging.judge_file.document import MAX_LENGTH
 from judging.judge_file.template import FileError
 from judging.judges import (
+    LONGEST_NAME,
     MAX_LENGTHS,
     MAX_PROMPT_LENGTH,
     OF_DECISIONS,
     Definition,
     JudgeError,
-    has_controls,
     read_new_judge_file,
 )
 from judging.models import Judge
 from judging.params import PARAMS, ParamError, Value, read_params
 from judging.prompts.template import PromptError, read_prompt
 from judging.servers import GUARDED, KEY_PREFIX, Server
+from tandem.names import has_controls, why_no_name
 
 NEW = "new"
 DRAFT = "new judge"
 TEXTS = {"file": "file", "own": "prompt"}
 MOST_TRIED = 1024
+LONG = 2000
 PARAM_HELP = {
     "temperature": ("Temperature", "0 to 2. At 0, the default, a model mostly repeats itself."),
     "top_p": ("Top p", "Above 0 and up to 1. Leave it empty unless you know why."),
@@ -80,6 +83,11 @@ PARAM_HELP = {
         "In tokens, for models that reject the one above.",
     ),
     "api": ("API", "Of servers that speak OpenAI’s protocol."),
+    HEADERS: (
+        "Headers",
+        "Of a gateway, as NAME=VARIABLE, such as api-key=TANDEM_KEY_AZURE, separated by commas: "
+        "the names of environment variables, never the values.",
+    ),
     "omit": ("Not sent", "Such as seed, temperature or response_format, separated by commas."),
     "extra_body": ("Sent in addition", 'A JSON object, such as {"top_k": 20}.'),
     "chat_template_kwargs": (
@@ -122,6 +130,7 @@ SELECTS = {
     "two_codes": (("", "As a predicate"), ("choice", "As a choice")),
 }
 OBJECTS = ("extra_body", "chat_template_kwargs")
+LISTS = ("omit", HEADERS)
 
 
 class JudgeForm(forms.Form):
@@ -204,7 +213,7 @@ class JudgeForm(forms.Form):
             self.fields[name] = forms.CharField(
                 label=label,
                 required=False,
-                max_length=MAX_OBJECT_LENGTH if name in OBJECTS else 200 if name == "omit" else 40,
+                max_length=MAX_OBJECT_LENGTH if name in OBJECTS else LONG if name in LISTS else 40,
                 help_text=words,
                 widget=_widget(name),
             )
@@ -224,8 +233,8 @@ class JudgeForm(forms.Form):
         name = str(self.cleaned_data["name"])
         if self.draft:
             return name or DRAFT
-        if has_controls(name):
-            raise forms.ValidationError("A name has one line; remove the line break.")
+        if wrong := why_no_name(name, LONGEST_NAME):
+            raise forms.ValidationError(f"A judge's name {wrong}; choose another.")
         if Rater.objects.filter(name=name).exists():
             raise forms.ValidationError("A rater has this name already; choose another.")
         return name
@@ -291,7 +300,7 @@ class JudgeForm(forms.Form):
         if data["backend"] == "lexical":
             return Definition(data["name"], "lexical", granularity=data["granularity"])
         # The default key is never sent to a server without a key.
-        guarded = self.chosen.guarded or not self.chosen.api_key_env
+        guarded = self.chosen.guarded or not self.chosen.variables
         return Definition(
             data["name"],
             data["backend"],
@@ -299,7 +308,11 @@ class JudgeForm(forms.Form):
             self.chosen.base_url,
             self.chosen.api_key_env,
             granularity=data["granularity"],
-            params={**self.params, **({GUARDED: 1} if guarded else {})},
+            params={
+                **self.params,
+                **({HEADERS: dict(self.chosen.headers)} if self.chosen.headers else {}),
+                **({GUARDED: 1} if guarded else {}),
+            },
             text=data["prompt"],
             file=data["file"],
             family=data["family"],
@@ -335,7 +348,11 @@ class JudgeForm(forms.Form):
     def _server(self, data: dict[str, Any]) -> Server:
         named = self.servers.get(data.get("server") or "")
         url = (data.get("base_url") or "").strip()
+        headers: Any = self.params.get(HEADERS)
         if named and not url:
+            if headers and headers != dict(named.headers):
+                self.add_error(HEADERS, "Enter its address as another one, or choose a server "
+                               "with these headers.")  # fmt: skip
             public = HOSTED[data["backend"]].public_url
             if named.base_url == HOSTED["openai"].public_url != public:
                 self.add_error("server", "It does not speak this protocol; choose another server.")
@@ -346,9 +363,11 @@ class JudgeForm(forms.Form):
         if named:
             self.add_error("server", "Choose “Another address” for an address of your own.")
         try:
-            return servers.new_server(url, (data.get("api_key_env") or "").strip(), self.user)
+            key = (data.get("api_key_env") or "").strip()
+            return servers.new_server(url, key, self.user, headers)
         except SetupError as error:
-            field = "api_key_env" if "key" in str(error) and self._takes_keys else "base_url"
+            own = "api_key_env" if self._takes_keys else HEADERS if headers else "base_url"
+            field = own if "key" in str(error) else "base_url"
             self.add_error(field, as_sentence(error))
             return Server("")
 

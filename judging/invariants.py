@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -31,11 +32,13 @@ from annotation import integrity as answers
 from annotation.counters import wrong_counts
 from annotation.integrity import CheckedCounts
 from annotation.models import CARRIED, Assignment, Campaign, Item, Label, Rater, Response
+from audit.sealed import checking
+from audit.sealed import digests as stored_digests
 from audit.seals import find_broken_seals
 from audit.violations import Check, Violation
 from datasets import digests
 from judging.costs import TokenCounts, count_tokens, reported_cached_tokens
-from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun
+from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun, UnassignedCall
 from judging.runs import ledger
 
 PROBES, GROUP, CONCURRENCY = 20, 32, 16
@@ -158,21 +161,26 @@ def failures_are_no_labels() -> Iterator[str]:
 
 
 def runs_count_their_calls() -> Iterator[str]:
-    """I6 and I8: a run's calls, tokens and cost equal the sums over its calls."""
+    """I6 and I8: a run's calls, tokens and cost equal the sums over its calls and its probes."""
+    probes: dict[int, list[tuple[dict[str, Any], Decimal | None]]] = defaultdict(list)
+    rows = UnassignedCall.objects.exclude(run=None).values_list("run", "usage", "cost")
+    for of, usage, cost in rows.iterator(2000):
+        probes[of].append((usage, cost))
     for run in JudgeRun.objects.select_related("campaign", "judge__rater"):
         calls = JudgeCall.objects.filter(run=run).exclude(NOT_ASKED)
-        counted = {"calls": calls.count(), **_tokens_of(_usages(calls))}
+        probed = probes[run.pk]
+        usages = [*_usages(calls), *(usage for usage, _ in probed)]
+        counted = {"calls": calls.count() + len(probed), **_tokens_of(usages)}
         for name, there in counted.items():
             if there != (stated := getattr(run, name)):
                 # Up to version 0.5, a run stored the server's own count.
-                if name == "cached_tokens" and stated == sum(
-                    map(reported_cached_tokens, _usages(calls))
-                ):
+                if name == "cached_tokens" and stated == sum(map(reported_cached_tokens, usages)):
                     continue
                 law = "I6" if name == "calls" else "I8"
                 yield f"{law}: {_run(run)} counts {stated} {name}, its calls {there}"
         nothing = Decimal(0)
         spent = calls.aggregate(spent=Coalesce(Sum("cost"), nothing))["spent"]
+        spent += sum((cost for _, cost in probed if cost is not None), nothing)
         if abs(spent - run.cost) >= Decimal("0.000001"):
             yield f"I8: {_run(run)} cost {run.cost}, its calls {spent}"
 
@@ -194,7 +202,7 @@ def differs_from_server(stats: Mapping[str, Any], kills: int) -> Iterator[str]:
     """I6 and I8: compare the server's counts with all stored calls.
 
     `stats` are those of the fake server: `calls`, `usage`, `by_outcome`. Each kill may have cost
-    the calls in flight and one group that was not stored. Probes come on top.
+    the calls in flight and one group that was not stored. Probes of a killed worker come on top.
     """
     runs = JudgeRun.objects.all()
     calls = JudgeCall.objects.exclude(NOT_ASKED)
@@ -207,7 +215,7 @@ def differs_from_server(stats: Mapping[str, Any], kills: int) -> Iterator[str]:
     beside = stats["calls"] - calls.exclude(usage={}).count()
     for name in ("prompt_tokens", "completion_tokens"):
         ours, counted = sum(getattr(run, name) for run in runs), stats["usage"].get(name, 0)
-        # A probe or a lost call, neither of which is stored, is at most as long as these.
+        # A lost call, or a probe of a killed worker, is at most as long as these.
         longest = max([PROBE_TOKENS, *_tokens_of_each(calls, name)])
         if not ours <= counted <= ours + beside * longest:
             most = ours + beside * longest
@@ -326,7 +334,15 @@ LAWS: tuple[Check, ...] = (
         "Sums of a run may be set to those of its calls; the calls are what was paid for.",
     ),
 )
-CHECKS: tuple[Check, ...] = (digests.TEXTS, *answers.CHECKS, _TALLIES, _AUDIT_TRAIL, *LAWS)
+CHECKS: tuple[Check, ...] = (
+    digests.TEXTS,
+    stored_digests.DIGESTS,
+    *answers.CHECKS,
+    _TALLIES,
+    checking.SEALED,
+    _AUDIT_TRAIL,
+    *LAWS,
+)
 
 
 def violations(seen: CheckedCounts) -> Iterator[Violation]:
@@ -337,9 +353,16 @@ def violations(seen: CheckedCounts) -> Iterator[Violation]:
     yield from _named_checks(LAWS, database_violations())
     yield from _of(_TALLIES, (line.removeprefix("Tallies: ") for line in wrong_counts()))
     yield from _of(_AUDIT_TRAIL, find_broken_seals())
+    yield from checking.find_changes(seen)
+    yield from stored_digests.find_wrong_digests()
     yield from digests.find_changes()
     judges = set(Judge.objects.values_list("rater", flat=True))
-    yield from answers.violations(judges, seen)
+    try:
+        yield from answers.violations(judges, seen)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        # A value that Tandem cannot have stored, such as an unknown option of a campaign.
+        wrong = f"the checks of answers stopped at a value that cannot be read ({error})"
+        yield Violation(checking.SEALED.name, wrong)
 
 
 def as_violations(lines: Iterable[str]) -> Iterator[Violation]:

@@ -30,7 +30,7 @@ from judging.backends.base import SetupError
 from judging.display import describe_status
 from judging.estimate import Estimate, estimate
 from judging.manifest import manifest_of
-from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun, Price
+from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun, Price, UnassignedCall
 from judging.preparation import jobs as builds
 from judging.prompts.template import PromptError
 from judging.robustness.trials import TrialError
@@ -132,7 +132,8 @@ def _counts(campaign: int) -> list[Any]:
     """Return a state that changes with every run and every answer in a campaign."""
     runs = JudgeRun.objects.filter(campaign=campaign).order_by("pk").values_list(*RUN_FIELDS)
     found = Campaign.objects.get(pk=campaign)
-    return [list(runs), sorted(answers_by_rater(found).items())]
+    tries = UnassignedCall.objects.filter(campaign=campaign, run=None).count()
+    return [list(runs), sorted(answers_by_rater(found).items()), tries]
 
 
 def _state(options: Options) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -21,8 +19,10 @@ from datasets.models import Team, only_team
 from datasets.teams import managed_by, team_for, there_are_several, visible_to_team
 from judging.answer_files import ANSWERS, SCRIPTED, AnswerFileError, Write, read_answers
 from judging.backends import HOSTED
+from judging.backends.addresses import ENVIRONMENT_NAME
 from judging.backends.base import SetupError
 from judging.backends.contents import (
+    HEADERS,
     STRUCTURE,
     check_omitted,
 )
@@ -36,18 +36,19 @@ from judging.library import is_earlier_version
 from judging.models import Judge, Key
 from judging.params import ParamError, Value, add_omitted, check_params
 from judging.prompts.template import PromptError, read_prompt, sha256_of
-from judging.servers import GUARDED, has_key
+from judging.servers import GUARDED, variables_of, variables_of_judge, withheld_key
 from tandem.labels.file.rows import LabelRow
+from tandem.names import has_controls, why_no_name
 
 BASELINE = "lexical"
 """The backend that compares words, and the name of the judge that is offered first."""
 MAX_PROMPT_LENGTH = 1_000_000
 MAX_LENGTHS = {"model": 200, "base_url": 500, "api_key_env": 100, "family": 255}
-ONE_LINE_FIELDS = ("name", "model", "base_url", "family")
+ONE_LINE_FIELDS = ("model", "base_url", "family")
+LONGEST_NAME = 150  # characters
 ENGINE_PARAMS = ("concurrency", "timeout", "isolate")
-OF_DECISIONS = {*OWN_PARAMS, *ENGINE_PARAMS, "samples", "extra_body"}
+OF_DECISIONS = {*OWN_PARAMS, *ENGINE_PARAMS, "samples", "extra_body", HEADERS}
 """The parameters that decision models use."""
-ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 DEFINITION_FIELDS = (
     "backend",
     "model",
@@ -136,15 +137,13 @@ def claim_key(judge: Judge) -> None:
 
     Raises JudgeError.
     """
-    if not judge.api_key_env:
-        return
-    Key.objects.get_or_create(
-        variable=judge.api_key_env, defaults={"team": judge.team, "made_by": judge.made_by}
-    )
-    if not has_key(judge):
+    for variable in variables_of_judge(judge):
+        Key.objects.get_or_create(
+            variable=variable, defaults={"team": judge.team, "made_by": judge.made_by}
+        )
+    if variable := withheld_key(judge):
         raise JudgeError(
-            f"the key in {judge.api_key_env} is not your team's; let an admin share it, or name "
-            "another"
+            f"the key in {variable} is not your team's; let an admin share it, or name another"
         )
 
 
@@ -186,8 +185,8 @@ def _record_creation(judge: Judge) -> None:
 
 
 def _check(definition: Definition) -> None:
-    if not definition.name.strip() or len(definition.name) > 150:
-        raise JudgeError("a judge's name has 1 to 150 characters; choose another")
+    if wrong := why_no_name(definition.name, LONGEST_NAME):
+        raise JudgeError(f"a judge's name {wrong}; choose another")
     for name in ONE_LINE_FIELDS:
         if has_controls(getattr(definition, name)):
             what = name.replace("_", " ")
@@ -221,11 +220,6 @@ def _check_params(definition: Definition) -> None:
         raise JudgeError(f"--param {own[0]} is for the decisions backend; leave it out")
     if backend in HOSTED and (own := [name for name in given if name in PARAM_FLAGS]):
         raise JudgeError(f"--param {own[0]} is for the vllm backend; leave it out")
-
-
-def has_controls(text: str) -> bool:
-    """Return whether a text contains a line break or another control character."""
-    return any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in text)
 
 
 def _check_unused(definition: Definition) -> None:
@@ -287,6 +281,12 @@ def _over(own: Mapping[str, Value], given: Mapping[str, Any]) -> dict[str, Any]:
 def read_judge_file(text: str) -> tuple[JudgeFile, dict[str, Value]]:
     """Read a judge file and its parameters. Raises FileError, with the line if it is known."""
     file = read_file(text)
+    if HEADERS in file.params:
+        raise FileError(
+            "headers belong to a judge, as its address and key do, and not to its file; give them "
+            f"as --param {HEADERS}=NAME=VARIABLE",
+            Lines(text).of("params", HEADERS),
+        )
     extra = {"extra_body": file.extra_body} if file.extra_body else {}
     try:
         return file, check_params({**file.params, **extra})
@@ -349,6 +349,11 @@ def _judge(definition: Definition) -> Judge:
     text = definition.text or (_prompt(definition.prompt) if definition.prompt else "")
     hosted, guarded = HOSTED.get(definition.backend), definition.params.get(GUARDED)
     default_key = hosted.key_variable if hosted and not guarded else ""
+    if definition.base_url and variables_of(
+        definition.base_url, "", definition.params.get(HEADERS, {})
+    ):
+        # Another server's own credentials take the place of the public server's key.
+        default_key = ""
     params, granularity = dict(definition.params), definition.granularity
     if not definition.file and params.get("isolate") == "unit":
         granularity = Judge.Granularity.UNIT

@@ -23,9 +23,10 @@ from annotation.missing_reasons import Reasons, reasons
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Unit
 from annotation.presentation import present, schema
 from annotation.protocols.schema import CampaignSchema
-from judging.judges import has_controls
+from judging.judges import LONGEST_NAME
 from judging.models import Judge
 from judging.runs.planning import sample_count
+from tandem.names import why_no_name
 from tandem.protocols.base import Variable
 from tandem.protocols.schema import EVIDENCE_KEY
 
@@ -208,10 +209,8 @@ def get_rater(name: str, jury: Jury) -> Rater:
 
 def check_name(name: str, jury: Jury) -> Rater | None:
     """Return the jury's rater if it exists. Raises JuryError if another rater has the name."""
-    if not name.strip() or len(name) > 150:
-        raise JuryError("a jury's name has 1 to 150 characters; choose another")
-    if has_controls(name):
-        raise JuryError("a jury's name has one line; remove the line break")
+    if wrong := why_no_name(name, LONGEST_NAME):
+        raise JuryError(f"a jury's name {wrong}; choose another")
     if (rater := Rater.objects.filter(name=name).first()) is None:
         return None
     facts, labelled = _facts_of(rater)

@@ -6,6 +6,7 @@ same token.
 
 from __future__ import annotations
 
+import json
 import uuid
 from datetime import timedelta
 
@@ -15,6 +16,7 @@ from django.db.models.functions import Now
 from datasets.text import sentences
 from judging.backends import BACKENDS
 from judging.backends.base import Backend, Setup
+from judging.backends.contents import HEADERS
 from judging.models import Judge, JudgeRun, Lane
 from judging.servers import listed_hosts_for
 
@@ -43,7 +45,13 @@ def get_lane(judge: Judge) -> Lane | None:
     """Return the lane of a judge's calls. None if it asks no server. Raises SetupError."""
     if not (endpoint := build_backend(judge).endpoint):
         return None
-    return Lane.objects.get_or_create(endpoint=endpoint, api_key_env=judge.api_key_env)[0]
+    return Lane.objects.get_or_create(
+        endpoint=endpoint,
+        api_key_env=judge.api_key_env,
+        headers=json.dumps(judge.params[HEADERS], sort_keys=True)
+        if HEADERS in judge.params
+        else "",
+    )[0]
 
 
 def acquire(lane: int | None, token: uuid.UUID) -> bool:

@@ -6,7 +6,6 @@ that server's price, which is not listed.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -15,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from datasets.toml import TomlError, read_toml
 
 FILE = Path(__file__).with_suffix(".toml")
 LONGEST_MODEL, HIGHEST, PLACES = 200, Decimal(999_999), 6
@@ -60,11 +61,14 @@ def listed_price(model: str, endpoint: str, on: date) -> ListPrice | None:
 def read_prices(path: Path) -> tuple[ListPrice, ...]:
     """Read a price file. Raises PriceFileError."""
     try:
-        document = tomllib.loads(path.read_text("utf-8"))
+        document = read_toml(path.read_text("utf-8"))
     except OSError as error:
         raise PriceFileError(f"{path}: cannot be read ({error.strerror}); correct it") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise PriceFileError(f"{path}: is not TOML ({error}); correct it") from error
+    except TomlError as error:
+        line = f", line {error.line}" if error.line else ""
+        raise PriceFileError(f"{path}{line}: {error}; correct it") from error
     entries = document.get("price")
     if set(document) != {"price"} or not isinstance(entries, list):
         raise PriceFileError(f"{path}: has no [[price]], or something else besides; correct it")

@@ -23,7 +23,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from django.conf import settings
 from django.db.models import Count
@@ -34,8 +33,10 @@ from annotation.registry import get_protocol
 from datasets.jobs.guard import for_workers
 from judging.answer_files import DIGEST, SCRIPTED
 from judging.answers.calls import storable
+from judging.backends.addresses import without_credentials
 from judging.backends.base import Backend, Findings
 from judging.backends.completeness import ACCEPT, ENLARGE, PROMPT_CUT, accepts_no_reason
+from judging.backends.contents import HEADERS
 from judging.costs import cost_of_run
 from judging.judge_file.document import read_file
 from judging.models import Judge, JudgeCall, JudgeRun
@@ -121,12 +122,6 @@ def platform_facts() -> JSON:
     }
 
 
-def without_credentials(url: str) -> str:
-    """Remove user, query and fragment from an address."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-
-
 def _judge_facts(run: JudgeRun, backend: Backend) -> JSON:
     judge, campaign = run.judge, run.campaign
     params = dict(getattr(backend, "params", judge.params))
@@ -139,6 +134,7 @@ def _judge_facts(run: JudgeRun, backend: Backend) -> JSON:
             "isolate": isolation_of(judge, campaign.protocol),
             "file": _file(judge),
             "family": judge.family or None,
+            **({HEADERS: judge.params[HEADERS]} if HEADERS in judge.params else {}),
             "scripted": judge.backend == SCRIPTED,
             "answers_sha256": judge.params.get(DIGEST),
             "base": judge.base.rater.name if judge.base else None,
@@ -220,6 +216,7 @@ def _outcome(run: JudgeRun, manifest: JSON) -> JSON:
             "failures": run.failures,
             "calls": run.calls,
             "calls_by_state": dict(by_state),
+            "probe_calls": run.unassigned_calls.count(),
             "calls_of_unknown_cost": calls.filter(cost=None).count(),
             "reused": run.reused,
             "prompts_cut": _count_cut_prompts(run),
@@ -304,6 +301,11 @@ def _digest(value: Mapping[str, Any]) -> str:
     left = {name: each for name, each in value.items() if name != "sha256"}
     text = json.dumps(left, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def stored_digest(manifest: Mapping[str, Any]) -> str | None:
+    """Return the digest that a stored manifest should have: None until its run has ended."""
+    return _digest(manifest) if "sha256" in manifest else None
 
 
 @lru_cache(maxsize=4)

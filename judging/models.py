@@ -61,12 +61,15 @@ class KeyShare(Share):
 class Lane(models.Model):
     """An endpoint under one credential, which one run at a time uses.
 
+    The credential is a key, and the `headers` with the variables of their values.
+
     `ceiling` is the number of calls at once that the server handled last, with which the next run
     starts. A lane is not used while `paused` has a text, which says why.
     """
 
     endpoint = models.CharField(max_length=500)
     api_key_env = models.CharField(max_length=100, blank=True)
+    headers = models.CharField(max_length=1000, blank=True, default="")
     lease = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
     ceiling = models.PositiveIntegerField(null=True)
@@ -76,7 +79,9 @@ class Lane(models.Model):
     class Meta:
         ordering = ("endpoint", "api_key_env")
         constraints = [
-            models.UniqueConstraint("endpoint", "api_key_env", name="a_lane_is_there_once")
+            models.UniqueConstraint(
+                "endpoint", "api_key_env", "headers", name="a_lane_is_there_once"
+            )
         ]
 
     def __str__(self) -> str:
@@ -165,6 +170,9 @@ class JudgeRun(models.Model):
     `thinking_tokens` of the completions'. `limit` bounds `done` and the `failures` (by reason)
     together, `most_tokens` and `most_cost` (US dollars) bound what is spent.
 
+    Nothing is asked before `rests_until`, because the server wants so. `ended_early` is the missing
+    reason that nearly all first results shared, and that ended the run, unless it shall `go_on`.
+
     People control an active run through `wish` and `concurrency`. The engine reads both when it
     renews the lease, and reports its state in `in_flight` and `allowed`.
     """
@@ -200,6 +208,9 @@ class JudgeRun(models.Model):
     reuse = models.CharField(max_length=8, choices=Reuse, default=Reuse.NEVER)
     wish = models.CharField(max_length=6, choices=Wish, default=Wish.NONE, blank=True)
     concurrency = models.PositiveIntegerField(null=True)
+    go_on = models.BooleanField(default=False)
+    ended_early = models.CharField(max_length=20, blank=True, default="")
+    rests_until = models.DateTimeField(null=True)
     in_flight = models.PositiveIntegerField(default=0)
     allowed = models.PositiveIntegerField(default=0)
     prompt_sha256 = models.CharField(max_length=64)
@@ -274,6 +285,40 @@ class JudgeCall(_WrittenOnce):
 
     def __str__(self) -> str:
         return f"{self.assignment_id} #{self.attempt} {self.state}"
+
+
+class UnassignedCall(_WrittenOnce):
+    """A request that answers no assignment: one that probes a server, or a try of a judge.
+
+    Those of a `run` are part of its counts. A try has no run, and no judge if it was of a draft.
+    `state`, `usage` and `cost` are those of a `JudgeCall`; texts are not kept.
+    """
+
+    class Purpose(models.TextChoices):
+        PROBE = "probe"
+        TRY = "try"
+
+    purpose = models.CharField(max_length=5, choices=Purpose)
+    run = models.ForeignKey(JudgeRun, models.PROTECT, null=True, related_name="unassigned_calls")
+    campaign = models.ForeignKey(
+        Campaign, models.SET_NULL, null=True, related_name="unassigned_calls"
+    )
+    judge = models.ForeignKey(Judge, models.SET_NULL, null=True, related_name="unassigned_calls")
+    model = models.CharField(max_length=200, blank=True)
+    model_returned = models.CharField(max_length=200, blank=True)
+    state = models.CharField(max_length=40)
+    detail = models.CharField(max_length=300, blank=True)
+    http_status = models.PositiveSmallIntegerField(null=True)
+    usage = models.JSONField(default=dict)
+    cost = models.DecimalField(null=True, max_digits=12, decimal_places=6)
+    sent_at = models.DateTimeField()
+    seconds = models.FloatField()
+
+    class Meta:
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"{self.purpose} {self.state}"
 
 
 class Strike(models.Model):

@@ -10,10 +10,12 @@ from typing import Any
 
 from judging.backends.completeness import ACCEPT
 from judging.backends.contents import (
+    HEADERS,
     OMITTED,
     ContentsError,
     check_omitted,
     read_extra,
+    read_headers,
     read_object,
     read_omitted,
 )
@@ -89,6 +91,7 @@ PARAMS: dict[str, tuple[Callable[[str], Value], str]] = {
     "api": (_word("chat|responses"), "for openai: chat or responses"),
     "chat_template_kwargs": (read_object, "for openai: a JSON object"),
     "extra_body": (read_extra, "a JSON object, whose keys are sent as they are"),
+    HEADERS: (read_headers, "headers as NAME=VARIABLE, separated by commas"),
     "omit": (read_omitted, f"what is not sent, any of {', '.join(OMITTED)}"),
     "form": (_word("|".join(FORMS)), f"for decisions: {', '.join(FORMS)}"),
     "two_codes": (_word("|".join(TWO_CODES)), "for decisions: noul or choice, for yes and no"),

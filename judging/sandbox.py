@@ -1,4 +1,4 @@
-"""Try a judge on one item with a single request, without storing an answer.
+"""Try a judge on one item with a single request, without storing an answer. Its cost is stored.
 
 A model may take minutes, so workers do this (`judging.tries`), never the web server.
 """
@@ -24,10 +24,17 @@ from annotation.prerequisites import ready_for_judges, units_asked_of_judges
 from annotation.presentation import stored_units
 from datasets.jobs.guard import for_workers
 from judging.answers.results import missing_of, payload_of
-from judging.backends.base import Answer, Backend, BackendError, TransientError
+from judging.answers.unassigned import record_alone
+from judging.backends.base import (
+    Answer,
+    Backend,
+    BackendError,
+    TransientError,
+    UnassignedReply,
+)
 from judging.costs import cost_of_call
 from judging.lanes import build_backend
-from judging.models import Judge
+from judging.models import Judge, UnassignedCall
 from judging.parsers.base import Step, UnreadError
 from judging.prompts.isolation import request_parts
 from judging.prompts.perturbations import order_of_fields
@@ -144,9 +151,14 @@ def try_judge(judge: Judge, campaign: Campaign, number: int | None = None) -> Tr
     backend = build_backend(judge)
     preparer = Preparer(campaign, judge, checked_prompt(judge, campaign), backend)
     prepared = preparer.prepare(row)
-    started = time.monotonic()
+    sent_at, started = timezone.now(), time.monotonic()
     answer, error = asyncio.run(_ask_backend(backend, prepared, bool(judge.params.get(GUARDED))))
     seconds = time.monotonic() - started
+    if backend.endpoint:
+        noted: list[UnassignedReply] = getattr(backend, "unassigned", [])
+        reply: Answer | BackendError | None = error or answer
+        noted += [UnassignedReply(sent_at, seconds, reply)] if reply else []
+        record_alone(UnassignedCall.Purpose.TRY, judge, noted, campaign)
     units = stored_units(item)
     saw_answers("trial", campaign, units=[units[name] for name in part if name in units])
     trial = Trial(judge, item, prepared, len(names), seconds, answer, error)

@@ -8,7 +8,8 @@ combines the two. For that, only keys that the operator reserved may be used.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 
@@ -16,9 +17,10 @@ from annotation.models import User
 from datasets.models import Team
 from datasets.teams import managed_by, managed_teams, there_are_several, visible_to_team
 from judging.backends import HOSTED
+from judging.backends.addresses import parse_base_url, variables_in
 from judging.backends.base import SetupError
+from judging.backends.contents import HEADERS
 from judging.backends.ssrf_guard import check_address
-from judging.backends.wire import parse_base_url
 from judging.models import Judge, Key
 
 GUARDED = "guarded"
@@ -27,19 +29,49 @@ KEY_PREFIX = "TANDEM_KEY_"
 
 @dataclass(frozen=True)
 class Server:
-    """An address with the name of its key. `guarded` if the address was entered in the browser."""
+    """An address with the names of its key and of its headers' values.
+
+    `guarded` if the address was entered in the browser. `headers` are pairs of a name and the
+    variable that holds the value.
+    """
 
     base_url: str
     api_key_env: str = ""
     guarded: bool = True
+    headers: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:
-        return f"{self.base_url} {self.api_key_env}".strip()
+        headers = (f"{name}={variable}" for name, variable in self.headers)
+        return " ".join(filter(None, (self.base_url, self.api_key_env, *headers)))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that hold the server's secrets."""
+        return variables_of(self.base_url, self.api_key_env, dict(self.headers))
 
     def __str__(self) -> str:
-        key = f"key in {self.api_key_env}" if self.api_key_env else "no key"
-        return f"{self.base_url} ({key})"
+        keys = [f"key in {self.api_key_env}"] if self.api_key_env else []
+        keys += [f"{name} in {variable}" for name, variable in self.headers]
+        return f"{self.base_url} ({', '.join(keys) or 'no key'})"
+
+
+def variables_of(base_url: str, key: str, headers: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the variables of a key, of headers, and of the query of an address."""
+    every = (key, *headers.values(), *variables_in(base_url))
+    return tuple(dict.fromkeys(variable for variable in every if variable))
+
+
+def variables_of_judge(judge: Judge) -> tuple[str, ...]:
+    """Return the variables that hold a judge's secrets."""
+    return variables_of(judge.base_url, judge.api_key_env, judge.params.get(HEADERS, {}))
+
+
+def server_of(judge: Judge) -> Server:
+    """Return the server of a judge whose backend asks one of a person's choice."""
+    url = parse_base_url(judge.base_url, HOSTED[judge.backend].public_url)
+    headers = tuple(sorted(judge.params.get(HEADERS, {}).items()))
+    return Server(url, judge.api_key_env, bool(judge.params.get(GUARDED)), headers)
 
 
 def listed_hosts_for(judge: Judge) -> tuple[str, ...] | None:
@@ -53,19 +85,15 @@ def known_servers(user: User) -> list[Server]:
     A server is unguarded if the operator has defined a judge that uses it. On a site with several
     teams, a key of another team is not offered.
     """
-    found: dict[tuple[str, str], bool] = {
-        (hosted.public_url, hosted.key_variable): True
-        for hosted in HOSTED.values()
-        if may_use_key(user, hosted.key_variable)
-    }
+    public = [Server(hosted.public_url, hosted.key_variable) for hosted in HOSTED.values()]
     judges = managed_by(user, Judge.objects.filter(backend__in=HOSTED)).order_by("pk")
-    given = judges.values_list("backend", "base_url", "api_key_env", "params")
-    for backend, url, key, params in given:
-        if not may_use_key(user, key):
+    found: dict[str, Server] = {}
+    for server in (*public, *map(server_of, judges)):
+        if not all(may_use_key(user, variable) for variable in server.variables):
             continue
-        server = (parse_base_url(url, HOSTED[backend].public_url), key)
-        found[server] = found.get(server, True) and bool(params.get(GUARDED))
-    return [Server(*server, guarded) for server, guarded in found.items()]
+        before = found.get(server.name, server)
+        found[server.name] = replace(server, guarded=before.guarded and server.guarded)
+    return list(found.values())
 
 
 def may_use_key(user: User, variable: str) -> bool:
@@ -88,40 +116,46 @@ def has_key(judge: Judge) -> bool:
 
     A judge that is not stored has no team; the form asks `may_use_key` about its account.
     """
-    if not judge.api_key_env or judge.team_id is None or not there_are_several():
-        return True
-    key = Key.objects.filter(variable=judge.api_key_env)
-    if not key.exists():
-        return True
-    return key.filter(visible_to_team(Key, judge.team)).exists()
+    return not withheld_key(judge)
+
+
+def withheld_key(judge: Judge) -> str:
+    """Return the variable of a judge's secret that its team may not use, empty if there is none."""
+    if judge.team_id is None or not there_are_several():
+        return ""
+    for variable in variables_of_judge(judge):
+        key = Key.objects.filter(variable=variable)
+        if key.exists() and not key.filter(visible_to_team(Key, judge.team)).exists():
+            return variable
+    return ""
 
 
 def missing_key(judge: Judge) -> str:
-    """Return the variable that should hold the judge's key if it is empty in this process.
+    """Return the first variable of the judge's secrets that is empty in this process.
 
     The site and its workers share these variables (`compose.yaml`, `make serve`).
     """
-    is_there = os.environ.get(judge.api_key_env, "").strip() if judge.api_key_env else "none needed"
-    return "" if is_there else judge.api_key_env
+    empty = (each for each in variables_of_judge(judge) if not os.environ.get(each, "").strip())
+    return next(empty, "")
 
 
 def check_key(judge: Judge) -> None:
-    """Check that the judge's team may still use its key. Raises SetupError."""
-    if not has_key(judge):
+    """Check that the judge's team may still use its secrets. Raises SetupError."""
+    if variable := withheld_key(judge):
         raise SetupError(
-            f"the key in {judge.api_key_env} is no longer shared with team {judge.team}; let an "
-            "admin share it"
+            f"the key in {variable} is no longer shared with team {judge.team}; let an admin "
+            "share it"
         )
 
 
-def new_server(url: str, key: str, user: User) -> Server:
+def new_server(url: str, key: str, user: User, headers: Mapping[str, str] | None = None) -> Server:
     """Check a server that was entered in the browser. Raises SetupError."""
-    address = parse_base_url(url, "")
+    server = Server(parse_base_url(url, ""), key, headers=tuple(sorted((headers or {}).items())))
     check_address(url.strip(), settings.TANDEM_JUDGE_HOSTS)
-    if key and user.role != User.Role.ADMIN:
+    if server.variables and user.role != User.Role.ADMIN:
         raise SetupError("only an admin may combine a new address with a key; leave the key out")
-    if key and not key.startswith(KEY_PREFIX):
+    if not all(variable.startswith(KEY_PREFIX) for variable in server.variables):
         raise SetupError(
             f"a key for a new address must be in a variable named {KEY_PREFIX}…; rename it"
         )
-    return Server(address, key)
+    return server

@@ -13,7 +13,6 @@ from typing import Any
 
 from celery import shared_task
 from celery.app.task import Task
-from celery.signals import worker_ready
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
@@ -26,12 +25,13 @@ from judging.engine.worker import is_ending, stopping_with_worker, work
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.template import PromptError
 from judging.runs import ledger, lifecycle
+from judging.runs.rests import end_rest
 
 logger = logging.getLogger("tandem.judging")
 
 BUDGET_SECONDS = 120.0
-SWEEP_SECONDS = 15.0
 PUMP_EXPIRES = 60.0
+LIMITS = ("limit", "most_tokens", "most_cost", "concurrency", "reuse")
 NOT_STARTED = (
     lifecycle.ChangedPromptError, lifecycle.BatchOutError, lifecycle.LeasedRunError,
     SetupError, PromptError,
@@ -45,10 +45,6 @@ def ring(run: int) -> None:
     Without a broker nothing is lost, since the sweep finds the run later.
     """
     _send(pump, PUMP_EXPIRES, run)
-
-
-def ring_sweep() -> None:
-    _send(sweep, SWEEP_SECONDS)
 
 
 def _send(task: Task, expires: float, *arguments: int) -> None:
@@ -89,16 +85,6 @@ def sweep() -> None:
         ring(run)
 
 
-@worker_ready.connect
-def sweep_by_itself(sender: Any, **kwargs: Any) -> None:
-    """Make each worker sweep from its start on, so that no beat process is needed.
-
-    Several workers and a beat send more messages than needed, which does no harm.
-    """
-    ring_sweep()
-    sender.timer.call_repeatedly(SWEEP_SECONDS, ring_sweep)
-
-
 class NothingOpenError(ValueError):
     """The judge has a result for every assignment in the campaign."""
 
@@ -134,5 +120,15 @@ def resume(run: JudgeRun) -> bool:
             record("run.changed", run.campaign_id, run, resumed=True)
     if run.state not in ACTIVE:
         return False
+    end_rest(run)
     transaction.on_commit(partial(_wake, run))
     return True
+
+
+def go_on(run: JudgeRun) -> JudgeRun:
+    """Start a run that continues one that ended early, within the same limits.
+
+    Raises NothingOpenError, or one of NOT_STARTED.
+    """
+    limits = {name: getattr(run, name) for name in LIMITS}
+    return begin(run.judge, run.campaign, {**limits, "go_on": True})

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.views import answers, judge_files, judges, preparation, runs, trials
+from judging.views import answers, doctor, judge_files, judges, preparation, runs, trials
 
 urlpatterns = [
+    path("doctor/", doctor.doctor, name="doctor"),
+    path("doctor/examine/", doctor.examine_now, name="doctor-examine"),
     path("judges/", judges.judges, name="judges"),
     path("judges/new/", judges.new_judge, name="judge-new"),
     path("judges/new/try/", judges.try_draft, name="judge-new-try"),

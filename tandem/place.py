@@ -6,9 +6,11 @@ The library imports nothing of the site. Only processes that serve, work or ask 
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
+UMASK = 0o077
 _PACKAGE = Path(__file__).resolve().parent
 _INSTALLED = _PACKAGE / "_site"
 IS_INSTALLED = _INSTALLED.is_dir()
@@ -21,6 +23,11 @@ def enter() -> None:
     site = str(SITE)
     if sys.path[:1] != [site]:
         sys.path[:] = [site, *(each for each in sys.path if each != site)]
+
+
+def set_umask() -> None:
+    """Have this process and its children create files that only their owner may read."""
+    os.umask(UMASK)
 
 
 def data_folder() -> Path:

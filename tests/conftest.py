@@ -24,7 +24,7 @@ from pytest_django.plugin import blocking_manager_key
 from config import middleware
 from datasets.api import throttling
 from tandem.crosscheck import process
-from tests import cast, databases
+from tests import cast, databases, sealing
 from tests.databases import ON_POSTGRESQL
 from tests.extent import Extent
 from tests.once import Kept
@@ -193,6 +193,19 @@ def _emptied_quickly() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: databases.empty())
         yield
+
+
+@pytest.fixture(autouse=True)
+def _untampered(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With `SEAL_EACH_CHANGE=1`, seal after each change, and check after each test."""
+    if not sealing.ON or not {"db", "transactional_db"} & set(request.fixturenames):
+        yield
+        return
+    request.getfixturevalue("db")
+    with sealing.sealed_after_each_change():
+        yield
+        wrong = sealing.untampered()
+    assert not wrong, "legitimate changes look like tampering:\n" + "\n".join(wrong)
 
 
 @pytest.fixture(scope="module")

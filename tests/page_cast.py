@@ -38,6 +38,7 @@ OPEN_TO = {
     "campaign": {"researcher", "admin"},
     "batches": {"researcher", "admin"},
     "batch": {"researcher", "admin"},
+    "doctor": {"admin"},
 }
 
 

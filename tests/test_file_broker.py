@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from queue import Empty
 from typing import Any
@@ -94,3 +96,18 @@ def test_celery_uses_this_broker(tmp_path: Path) -> None:
     found: dict[str, Any] = env.broker(tmp_path)
     assert found["url"] == "filesystem://"
     assert isinstance(app.connection(found["url"]).channel(), file_broker.Channel)
+
+
+@pytest.mark.parametrize(("expires", "stays"), [(-60, False), (60, True), (None, True)])
+def test_old_messages_that_have_expired_do_not_pile_up_on_a_site_without_workers(
+    channel: Any, tmp_path: Path, expires: int | None, stays: bool
+) -> None:
+    at = None if expires is None else datetime.now(UTC) + timedelta(seconds=expires)
+    channel._put("celery", {"headers": {"expires": at and at.isoformat()}, "body": "old"})
+    (path,) = (tmp_path / "broker" / "queue").iterdir()
+    channel._put("celery", {"headers": {}, "body": "young"})
+    assert path.exists(), "a worker may be about to take it"
+    os.utime(path, (0, 0))
+    channel._put("celery", {"headers": {}, "body": "new"})
+    bodies = [message["body"] for message in messages(channel)]
+    assert bodies == ["old"] * stays + ["young", "new"]

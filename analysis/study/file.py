@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
@@ -25,6 +24,7 @@ from annotation.derivation.rules import RULES
 from annotation.derivation.service import rule_called
 from annotation.management.base import read_given_rate, read_given_shares
 from datasets.derivation import DerivationError
+from datasets.toml import TomlError, read_toml
 from judging.judge_file.document import Lines
 from tandem.files.jsonl import excerpt
 from tandem.files.rows import InputError, Place
@@ -160,11 +160,9 @@ def parse_study(text: str, path: str = FILE_NAME, folder: Path | None = None) ->
     if len(text) > MAX_LENGTH:
         raise InputError(Place(path), f"has over {MAX_LENGTH:,} characters", "shorten it")
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        place = Place(path, int(found[1]) if found else None)
-        raise InputError(place, f"is not TOML: {error}", "correct it") from error
+        document = read_toml(text)
+    except TomlError as error:
+        raise InputError(Place(path, error.line), str(error), "correct it") from error
     reader = _Reader(path, folder, document, Lines(text))
     return StudyFile(path, text, reader.about(), reader.parts())
 

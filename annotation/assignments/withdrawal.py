@@ -65,7 +65,9 @@ def revoke_consent(campaign: Campaign, rater: Rater) -> int:
     with transaction.atomic():
         list(Rater.objects.select_for_update().filter(pk=rater.pk).values_list("pk"))
     with transaction.atomic():
-        number += _withdraw(campaign, rater)
+        if late := _withdraw(campaign, rater):
+            record("consent.revoked", campaign.pk, rater, number=late, answers=answers)
+    number += late
     # Reports and exports that were computed before would still show the answers.
     results.forget(campaign=campaign.pk)
     return number

@@ -40,6 +40,7 @@ from audit.recording import record
 from datasets import models
 from datasets.db.bulk import bulk_write, refresh_statistics
 from datasets.teams import visible_to_team
+from tandem.names import why_no_name
 from tandem.protocols.schema import UnknownVariableError
 from tandem.verbs import verb_of
 
@@ -253,10 +254,8 @@ def _count_created(
 
 def _check_name(name: str) -> None:
     longest = Campaign._meta.get_field("name").max_length or 0
-    if not name.strip() or len(name) > longest:
-        raise DesignError(
-            f"its name is blank or longer than {longest} characters; choose another", "name"
-        )
+    if wrong := why_no_name(name, longest):
+        raise DesignError(f"its name {wrong}; choose another", "name")
 
 
 def _protocol_reading(protocol: Protocol, design: Design) -> Protocol:

@@ -19,7 +19,6 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from cachetools import LRUCache, cached
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
@@ -28,7 +27,6 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 LONGEST = 200_000  # characters; a longer text is shown as it was written
-REMEMBERED = 2_000_000  # characters
 _SIGNS = re.compile(
     r"""(?mx) ^\ {0,3}(?:\#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|>|`{3}|~{3}|\|.*\|)  # at a line's start
     | \*\*|__|~~ | `[^`\n]+` | \]\( | (?<![\w*])\*\w | (?<!\w)_\w | <https?:
@@ -37,6 +35,8 @@ _SIGNS = re.compile(
 _NEWLINE = re.compile(r"\r\n?|\n")
 _MARKER = re.compile(r"(?m)^(?:[ \t>]|[-*+][ \t])*\d{1,9}[.)](?=\s)")
 _WORD = re.compile(r"[^\W_]")
+_RUN = re.compile(r'<span class="run( sign)?"(?: dir="ltr")?>([^<]*)</span>')
+_CHARACTER = re.compile(r"&[#\w]+;|[^&]")
 _TAGS = {
     "paragraph": "p",
     "blockquote": "blockquote",
@@ -61,15 +61,45 @@ Parts = tuple[tuple[int, int, int], ...]
 """Ranges of a text in their order, each with a number: start, end, number."""
 
 
-@cached(LRUCache(REMEMBERED, len))
-def render(text: str, parts: Parts = ()) -> SafeString:
+def render(text: str) -> SafeString:
     """Return a text as HTML. Its text content is the text itself, character for character.
 
-    The runs of a part have the class `sentence` and the part's number as `data-sentence`.
+    A hostile text takes seconds and gigabytes: pages render through `annotation.campaigns.views`.
     """
-    writer = _Writer(text, parts)
+    writer = _Writer(text)
     writer.blocks(_parser().parse(text))
     return mark_safe(writer.finish())
+
+
+def mark_parts(rendered: str, parts: Parts) -> SafeString:
+    """Give the runs of each part the class `sentence`, and its number as `data-sentence`.
+
+    Runs are split at the edges of parts. Hidden ones stay as they are.
+    """
+    out, at, left = list[str](), 0, list(reversed(parts))
+    done = 0
+    for run in _RUN.finditer(rendered):
+        hidden, words = run[1], _CHARACTER.findall(run[2])
+        if not hidden:
+            out.append(rendered[done : run.start()])
+            out += _marked(words, at, left)
+            done = run.end()
+        at += len(words)
+    return mark_safe("".join([*out, rendered[done:]]))
+
+
+def _marked(words: Sequence[str], at: int, left: list[tuple[int, int, int]]) -> Iterator[str]:
+    """Yield a run's characters as runs. `left` are the parts from the last one to the next."""
+    begun = 0
+    while begun < len(words):
+        while left and left[-1][1] <= at + begun:
+            left.pop()
+        start, stop, number = left[-1] if left else (at + len(words), 0, 0)
+        inside = start <= at + begun
+        end = min(len(words), (stop if inside else start) - at)
+        attributes = f'class="run sentence" data-sentence="{number}"' if inside else 'class="run"'
+        yield f"<span {attributes}>{''.join(words[begun:end])}</span>"
+        begun = end
 
 
 def escaped(text: str) -> str:
@@ -145,7 +175,6 @@ class _Writer:
     """Writes the runs of a source in their order. `at` is the offset up to which it is written."""
 
     source: str
-    parts: Parts = ()
     at: int = 0
     out: list[str] = field(default_factory=list)
 
@@ -170,23 +199,13 @@ class _Writer:
     def show(self, start: int, end: int) -> None:
         """Write a piece of the source, after everything before it."""
         self._between(start)
-        while end > self.at:
-            self._run(end)
+        self._run(end)
 
     def _run(self, end: int) -> None:
-        """Write the source up to an offset, or to the next edge of a part before it."""
-        attributes = 'class="run"'
-        while self.parts and self.parts[0][1] <= self.at:
-            self.parts = self.parts[1:]
-        if self.parts:
-            start, stop, number = self.parts[0]
-            if start > self.at:
-                end = min(end, start)
-            else:
-                end = min(end, stop)
-                attributes = f'class="run sentence" data-sentence="{number}"'
-        self.out.append(f"<span {attributes}>{escaped(self.source[self.at : end])}</span>")
-        self.at = end
+        """Write the source up to an offset."""
+        if end > self.at:
+            self.out.append(f'<span class="run">{escaped(self.source[self.at : end])}</span>')
+            self.at = end
 
     def _between(self, to: int) -> None:
         """Write the source between two tokens: hidden if it has only signs, since words must be
@@ -195,8 +214,7 @@ class _Writer:
         if to <= self.at:
             return
         if _WORD.search(_MARKER.sub("", self.source[self.at : to])):
-            while to > self.at:
-                self._run(to)
+            self._run(to)
         else:
             self.hide(to)
 

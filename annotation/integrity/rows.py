@@ -28,6 +28,7 @@ from annotation.models import (
 )
 from annotation.presentation import items_of, schema
 from annotation.registry import DECLARED, get_protocol
+from audit.sealed.checking import SealedCounts
 from audit.violations import Place, Violation
 from datasets.material import as_rows
 from datasets.models import Query
@@ -203,7 +204,7 @@ STRICT = ("page", "api", "judge")
 
 
 @dataclass
-class CheckedCounts:
+class CheckedCounts(SealedCounts):
     """The numbers of rows that were checked."""
 
     campaigns: int = 0

@@ -128,6 +128,22 @@ class CampaignShare(Share):
         constraints = [models.UniqueConstraint("of", "team", name="a_campaign_is_shared_once")]
 
 
+class Rendering(models.Model):
+    """The HTML of a text in Markdown, rendered by a job (`annotation.campaigns.text_views`).
+
+    `digest` is of the renderer's version and the text. `html` is compressed by zlib; None if the
+    text is shown as it was written, for the `reason`.
+    """
+
+    digest = models.CharField(max_length=64, primary_key=True)
+    version = models.CharField(max_length=16, db_index=True)
+    html = models.BinaryField(null=True)
+    reason = models.CharField(max_length=8, default="")
+
+    def __str__(self) -> str:
+        return self.digest
+
+
 class Item(models.Model):
     """What a rater sees at once.
 

@@ -31,6 +31,7 @@ from annotation.people.membership import AT_MOST, PeopleError, manageable
 from annotation.people.teams import trim_roles
 from audit.recording import folded, record
 from datasets.teams import managed_teams
+from tandem.names import why_no_name
 
 
 def end_sessions(user: User, with_tokens: bool = True) -> None:
@@ -117,8 +118,9 @@ def rename_rater(rater: Rater, name: str = "") -> str:
 
     Random orders that are stored do not change, but computing them again needs the old name.
     """
+    name = name.strip()
     pseudonym = " ".join(name.split()) or new_pseudonym()
-    if len(pseudonym) > 150 or not pseudonym.isprintable():
+    if name and why_no_name(name, 150):
         raise PeopleError("a pseudonym is one line of up to 150 characters; change it")
     with transaction.atomic():
         if User.objects.filter(username__iexact=pseudonym).exists():

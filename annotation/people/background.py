@@ -9,16 +9,18 @@ from __future__ import annotations
 import json
 import math
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any, Literal, get_args
 
+from django.db import transaction
 from django.utils import timezone
 
 from annotation.models import Background, Campaign, Rater
+from audit.recording import record
+from datasets import toml
 from tandem.messages import Message
 
 Kind = Literal["choice", "several", "text", "number"]
@@ -70,9 +72,10 @@ def read_toml(text: str) -> tuple[Question, ...]:
     if len(text) > LONGEST_SOURCE:
         raise BackgroundError(f"is longer than {LONGEST_SOURCE} characters; cut it")
     try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BackgroundError(f"is not TOML ({error}); correct it") from error
+        tables = toml.read_toml(text)
+    except toml.TomlError as error:
+        at = f"line {error.line}: " if error.line else ""
+        raise BackgroundError(f"{at}{error}; correct it") from error
     rows = []
     for name, table in tables.items():
         if not isinstance(table, dict):
@@ -177,11 +180,13 @@ def answer(campaign: Campaign, rater: Rater, given: Mapping[str, Any]) -> None:
     answers = {each.name: checked_answer(each, given.get(each.name)) for each in owed}
     if not answers:
         return
-    row, _ = Background.objects.get_or_create(
-        campaign=campaign, rater=rater, defaults={"answers": {}}
-    )
-    row.answers, row.answered_at = row.answers | answers, timezone.now()
-    row.save(update_fields=["answers", "answered_at"])
+    with transaction.atomic():
+        row, _ = Background.objects.get_or_create(
+            campaign=campaign, rater=rater, defaults={"answers": {}}
+        )
+        row.answers, row.answered_at = row.answers | answers, timezone.now()
+        row.save(update_fields=["answers", "answered_at"])
+        record("background.given", campaign.pk, rater, questions=len(answers))
 
 
 def checked_answer(question: Question, given: Any) -> Answer:

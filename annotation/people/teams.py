@@ -28,6 +28,7 @@ from datasets.teams import (
     shares_of,
     visible_to_team,
 )
+from tandem.names import why_no_name
 from tandem.similar import did_you_mean
 
 OWNERS = "0009_owners"
@@ -57,9 +58,9 @@ def rename_team(team: Team, name: str) -> None:
 
 
 def _checked_name(name: str, but: Team | None = None) -> str:
-    name = " ".join(name.split())
-    if not name or len(name) > LONGEST or not name.isprintable():
+    if why_no_name(name.strip(), LONGEST):
         raise TeamError(f"a team's name is one line of 1 to {LONGEST} characters; choose another")
+    name = " ".join(name.split())
     others = Team.objects.filter(name=name)
     if (others.exclude(pk=but.pk) if but else others).exists():
         raise TeamError(f"a team {name!r} exists; choose another name")

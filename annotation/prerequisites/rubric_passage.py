@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import zip_longest
 
+from django.db import transaction
 from django.db.models import Q
 
 from annotation.campaigns.sampling import rank, shuffled
@@ -29,6 +30,7 @@ from annotation.prerequisites.base import (
     prerequisite_of,
 )
 from annotation.presentation import design, present
+from audit.recording import record
 from tandem.messages import Message
 from tandem.protocols.base import name_units
 
@@ -154,10 +156,13 @@ def _shared_sample(item: Item, names: list[str]) -> list[str]:
         sample = _sample(item, answers, in_order)
         # Another process may have sampled meanwhile, from labels revised since. The first sample
         # counts.
-        if Item.objects.filter(pk=item.pk, drawn__isnull=True).update(drawn=sample):
-            item.drawn = sample
-            _store_sample(item, answers, in_order, sample)
-        else:
+        with transaction.atomic():
+            mine = Item.objects.filter(pk=item.pk, drawn__isnull=True).update(drawn=sample)
+            if mine:
+                item.drawn = sample
+                _store_sample(item, answers, in_order, sample)
+                record("item.sampled", item.campaign_id, item, units=len(sample))
+        if not mine:
             item.refresh_from_db(fields=["drawn"])
     kept = set(item.drawn or ())
     return [name for name in names if name in kept]

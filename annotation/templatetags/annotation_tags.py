@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Sequence
 from functools import cache
-from itertools import accumulate
 from typing import Any
 
 from django import template
@@ -17,8 +16,9 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
 from django.utils.translation.trans_real import DjangoTranslation
 
-from annotation.campaigns.markdown import escaped, is_markdown, render
+from annotation.campaigns.markdown import LONGEST, escaped
 from annotation.campaigns.rendering import format_date
+from annotation.campaigns.text_views import TextViews, in_view
 from annotation.item_context import Piece, Row
 from annotation.models import Campaign, User
 from annotation.people.membership import readable
@@ -99,39 +99,37 @@ _WORDS = re.compile(r"(?s).{1000,2999} ")
 
 
 @register.filter
-def laid_out(text: str, campaign: Campaign | None = None) -> SafeString:
+def laid_out(text: str, views: TextViews | None = None) -> SafeString:
     """Escape a text like `verbatim`, and split a long one into blocks that are rendered in turn.
 
-    `static/js/blocks.js` uses the blocks and explains why. Joined, they are the text. With its
-    campaign, a text in Markdown can be shown rendered, too (`annotation.campaigns.markdown`).
+    `static/js/blocks.js` uses the blocks and explains why; it makes those of the longest texts by
+    itself. Joined, they are the text. With the views of its item, a text in Markdown can be shown
+    rendered, too.
     """
-    if campaign is not None and is_markdown(text):
-        return in_view(render(text), campaign)
-    if len(text) <= LONG_TEXT:
+    rendered = views.render(text) if views else None
+    if views and rendered is not None:
+        return in_view(rendered, views.campaign)
+    if not LONG_TEXT < len(text) <= LONGEST:
         return verbatim(text)
     blocks = (f'<span class="block">{verbatim(block)}</span>' for block in split_blocks(text))
     return mark_safe("".join(blocks))
 
 
-def in_view(rendered: SafeString, campaign: Campaign) -> SafeString:
-    """Return a rendered text in the campaign's default view, which the reader can switch."""
-    shown = "" if campaign.text_view == Campaign.TextView.RENDERED else " as-source"
-    return mark_safe(f'<div class="markdown{shown}">{rendered}</div>')
+@register.filter
+def laid_out_in_pieces(pieces: Sequence[Piece], views: TextViews) -> SafeString:
+    """Return the text of all pieces like `laid_out`, with its sentences marked."""
+    rendered = views.render_parts([(piece.text, piece.number) for piece in pieces])
+    if rendered is not None:
+        return in_view(rendered, views.campaign)
+    return mark_safe("".join(map(_piece, pieces)))
 
 
 @register.filter
-def laid_out_in_pieces(pieces: Sequence[Piece], campaign: Campaign) -> SafeString:
-    """Return the text of all pieces like `laid_out`, with its sentences marked."""
-    text = "".join(piece.text for piece in pieces)
-    if is_markdown(text):
-        ends = list(accumulate(len(piece.text) for piece in pieces))
-        parts = tuple(
-            (end - len(piece.text), end, piece.number)
-            for piece, end in zip(pieces, ends, strict=True)
-            if piece.number is not None
-        )
-        return in_view(render(text, parts), campaign)
-    return mark_safe("".join(map(_piece, pieces)))
+def view_note(text: str | Sequence[Piece], views: TextViews) -> SafeString:
+    """Return a line below a text in Markdown that is shown as it was written; usually nothing."""
+    whole = text if isinstance(text, str) else "".join(piece.text for piece in text)
+    note = views.note(whole)
+    return format_html('<p class="help" role="note">{}</p>', note) if note else mark_safe("")
 
 
 def _piece(piece: Piece) -> str:

@@ -43,6 +43,7 @@ from annotation.adjudication import (
 from annotation.answers.drafts import DraftState, check_draft
 from annotation.answers.payloads import from_form, unit_names
 from annotation.answers.submission import Circumstances, ConflictError, Outcome
+from annotation.campaigns.text_views import TextViews
 from annotation.item_context import AskedVariable, Row, sheet_of, word_of
 from annotation.models import Campaign, User
 from annotation.presentation import schema
@@ -390,6 +391,7 @@ def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
         "page": PAGE,
         "case": case,
         "sheet": sheet,
+        "views": TextViews(case.assignment.item, [text.text for text in case.spec.texts], user),
         "cards": list(cards(case, sheet.rows[0])),
         "saved": DraftState(payload, 0, case.revision, saved_at),
         "history": list(_history(case, user)),

@@ -17,8 +17,9 @@ from annotation.answers.drafts import StaleDraftError, read_draft_state
 from annotation.answers.submission import Circumstances, ConflictError
 from annotation.assignments.context import Editable, correct_nugget, editable, judge_answers_for
 from annotation.campaigns.rendering import render as render_guideline
+from annotation.campaigns.text_views import TextViews
 from annotation.item_context import sheet_of, with_button_words
-from annotation.models import Assignment, Campaign
+from annotation.models import Assignment, Campaign, User
 from annotation.people.consent import owed_step
 from annotation.prerequisites.grounded_answer import shown_beside
 from annotation.presentation import (
@@ -67,7 +68,7 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     if campaign.takes_answers and owed_step(campaign, assignment.rater):
         return redirect("before", campaign.pk)
     context = {
-        **item_context(assignment),
+        **item_context(assignment, user),
         "progress": progress_here(user, campaign),
         "number": neighbours.number,
         "previous": neighbours.previous,
@@ -79,8 +80,11 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     return response
 
 
-def item_context(assignment: Assignment) -> dict[str, Any]:
-    """Return what the page of an item shows, apart from the person's progress and neighbours."""
+def item_context(assignment: Assignment, user: User | None = None) -> dict[str, Any]:
+    """Return what the page of an item shows, apart from the person's progress and neighbours.
+
+    Renderings that are missing are requested for `user`.
+    """
     campaign = assignment.item.campaign
     spec, asked = present(assignment.item), schema(campaign)
     saved, page = read_draft_state(assignment), page_for(get_protocol(campaign).slug)
@@ -93,6 +97,7 @@ def item_context(assignment: Assignment) -> dict[str, Any]:
         "protocol": get_protocol(campaign),
         "page": page,
         "sheet": sheet,
+        "views": TextViews(assignment.item, [text.text for text in spec.texts], user),
         "basis": basis_of(asked, spec, blinding.units.values(), shown_beside(assignment)),
         "saved": saved,
         "verdicts": judge_answers_for(assignment, spec, blinding),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import os
 import socket
 import sys
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 SLOTS = 256
+SAFE = (b"GET ", b"HEAD ")
 LONGEST = 256 * 1024
 GIVE_WAY_SECONDS = 0.05  # how long a new connection is left to a process that has fewer
 # On other systems, each process answers all requests.
@@ -39,6 +41,26 @@ class PassedConnection:
     data: bytes = b""
     rest: bytes = b""
     body: int | None = None
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether the client has left, and nothing but its own page would be missing then.
+
+        A person who reloads a slow page would otherwise make it slower for all others.
+        """
+        if not self.head.startswith(SAFE):
+            return False
+        try:
+            return self.real.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    def close(self) -> None:
+        self.real.close()
+        if self.body is not None:
+            os.close(self.body)
 
 
 class Line:

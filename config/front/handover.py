@@ -130,6 +130,9 @@ class Handover:
             if not worker.is_other:
                 worker.receive_back(passed)
                 continue
+            if passed.is_abandoned:
+                passed.close()
+                continue
             connection = worker.answer_passed(passed)
             if connection.parser is not None:
                 self._free -= 1

@@ -1,7 +1,7 @@
 """Collects what a client sends until it is a whole request.
 
-Only the end of the head and the length of the body are read here. Everything else is left to
-gunicorn's parser, which gets exactly the bytes of one request.
+The head is checked by `heads`, which says how long the body is. Gunicorn's parser then gets exactly
+the bytes of one request.
 """
 
 from __future__ import annotations
@@ -13,14 +13,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO
 
+from config.front.heads import (
+    END_OF_LINE,
+    LONGEST_HEAD,
+    TOO_LONG,
+    BadHeadError,
+    Head,
+    check_begun,
+    read_head,
+)
+
 HEAD_END = b"\r\n\r\n"
-LONGEST_HEAD = 64 * 1024
 IN_MEMORY = 64 * 1024
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-
-
-class TooLongHeadError(Exception):
-    """A head that does not end within its limit."""
 
 
 class NoRoomError(Exception):
@@ -56,44 +61,6 @@ class Limits:
         return size <= self.plain or size <= self.longest_body(head.path)
 
 
-@dataclass(frozen=True)
-class Head:
-    """A request's head: its path, and how its body is delimited.
-
-    `body` is None for a body without a plain length, such as one in chunks. `waits` says that the
-    client sends the body only after an interim response.
-    """
-
-    path: str
-    body: int | None
-    waits: bool
-
-
-def read_head(head: bytes) -> Head:
-    first, *lines = head.split(b"\r\n")
-    words = first.split(b" ")
-    path = words[1].partition(b"?")[0].decode("latin-1") if len(words) > 1 else ""
-    lengths: list[bytes] = []
-    in_chunks = waits = False
-    for line in lines:
-        name, _, value = line.partition(b":")
-        match name.strip().lower():
-            case b"content-length":
-                lengths.append(value.strip())
-            case b"transfer-encoding":
-                in_chunks = True
-            case b"expect":
-                waits = value.strip().lower() == b"100-continue"
-    return Head(path, None if in_chunks else _length(lengths), waits)
-
-
-def _length(lengths: list[bytes]) -> int | None:
-    if not lengths:
-        return 0
-    one = len(lengths) == 1 and lengths[0].isdigit() and len(lengths[0]) < 19
-    return int(lengths[0]) if one else None
-
-
 class Incoming:
     """A request that arrives. Gunicorn's parser reads it through `recv`, as from a socket.
 
@@ -108,7 +75,7 @@ class Incoming:
         self.is_last = self.is_whole = False
         self.answers: list[bytes] = []  # interim responses that are still to be sent
         self._body: IO[bytes] | None = None
-        self._missing = self._taken = self._place = 0
+        self._missing = self._taken = self._place = self._empty = 0
         if begun:
             self.feed(begun)
 
@@ -150,7 +117,7 @@ class Incoming:
         return bool(self.head)
 
     def feed(self, data: bytes) -> None:
-        """Process received bytes. Raises TooLongHeadError or NoRoomError."""
+        """Process received bytes. Raises BadHeadError or NoRoomError."""
         if self.read is None:
             data = self._take_head(data)
         if self.read is not None and not self.is_whole:
@@ -160,13 +127,13 @@ class Incoming:
         """Take the head, and return what already belongs to the body."""
         looked = max(0, len(self.head) - len(HEAD_END))
         self.head += data
-        if not looked:
-            # An empty line before a request is allowed, and is not a head.
-            self.head = self.head.lstrip(b"\r\n")
+        self._skip_empty_lines()
         end = self.head.find(HEAD_END, looked)
         if end < 0:
-            if len(self.head) > LONGEST_HEAD:
-                raise TooLongHeadError
+            if len(self.head) + self._empty > LONGEST_HEAD:
+                raise BadHeadError(TOO_LONG)
+            if self.head and self.head != END_OF_LINE[:1]:
+                check_begun(self.head, looked)
             return b""
         end += len(HEAD_END)
         data = bytes(self.head[end:])
@@ -174,6 +141,12 @@ class Incoming:
         self.read = read_head(bytes(self.head))
         self._expect_body(self.read, bool(data))
         return data
+
+    def _skip_empty_lines(self) -> None:
+        """Skip empty lines before a request, which are allowed and are not a head."""
+        while self.head.startswith(END_OF_LINE):
+            del self.head[: len(END_OF_LINE)]
+            self._empty += len(END_OF_LINE)
 
     def _expect_body(self, read: Head, has_come: bool) -> None:
         if read.body is None or not self.limits.allow(read):

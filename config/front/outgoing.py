@@ -6,6 +6,7 @@ bytes the thread waits, which holds up its own lane only.
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import tempfile
@@ -94,7 +95,8 @@ class Outgoing:
             while self._backlog.size > MOST and not self._is_broken:
                 self._changed.wait()
             if self._is_broken:
-                raise BrokenPipeError
+                # By its number, gunicorn knows that the client has left, which is no error.
+                raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     def send(self, data: bytes) -> int:
         self.sendall(data)

@@ -17,8 +17,11 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
+
+from datasets import site_lock
 
 FORMER = "TANDEM_FORMER_PROCESSES"
 """The variable that tells the main process, after its restart, which web processes to end."""
@@ -28,17 +31,35 @@ GRACE_SECONDS = 5.0
 
 
 def preload(server: Any) -> None:
-    """Load the application and all views, so that neither a fork nor a first request waits."""
+    """Load the application, all views and templates, so that no fork or first request waits.
+
+    Each process, and at first each of its threads, would otherwise compile the same templates.
+    """
     server.app.wsgi()
     from django.db import connections
-    from django.urls import get_resolver
+    from django.urls import get_resolver, reverse
 
     # The URL configuration imports all views when it is first used.
     list(get_resolver().url_patterns)
+    reverse("login")  # builds the table of all routes
+    _compile_templates()
     connections.close_all()
     # A collection in a forked process would write to all objects, and so copy their memory.
     gc.collect()
     gc.freeze()
+
+
+def _compile_templates() -> None:
+    """Compile our templates. One with an error raises it when it is rendered, and not here."""
+    from django.conf import settings
+    from django.template import TemplateSyntaxError
+    from django.template.loader import get_template
+
+    folders: Any = settings.TEMPLATES[0]["DIRS"]
+    for folder in folders:
+        for path in sorted(folder.rglob("*.html")):
+            with suppress(TemplateSyntaxError):
+                get_template(str(path.relative_to(folder)))
 
 
 def renew_on_hup(server: Any, problem: Callable[[], str]) -> None:
@@ -68,6 +89,8 @@ def _start_again(server: Any, problem: Callable[[], str]) -> None:
         listeners = {"LISTEN_PID": str(server.pid), "LISTEN_FDS": str(len(server.LISTENERS))}
     # gunicorn takes sockets over from the process that is named here.
     known = {"GUNICORN_PID": str(server.pid), FORMER: ",".join(map(str, server.WORKERS))}
+    if (lock := getattr(server, "tandem_lock", None)) is not None:
+        known |= site_lock.pass_on(lock)
     os.chdir(server.START_CTX["cwd"])
     # The command line that gunicorn itself keeps would not start `python -m gunicorn` again.
     os.execve(sys.executable, sys.orig_argv, server.cfg.env_orig | listeners | known)

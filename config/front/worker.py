@@ -18,6 +18,7 @@ import selectors
 import socket
 import sys
 import time
+from collections.abc import Iterable
 from concurrent.futures import Future
 from enum import Enum, auto
 from functools import partial
@@ -26,9 +27,11 @@ from typing import Any
 from gunicorn.http.parser import RequestParser
 from gunicorn.workers import gthread
 
+from config.front.addresses import Addresses, source_of
 from config.front.exchange import Balance, Exchange, PassedConnection
 from config.front.handover import Handover
-from config.front.incoming import Incoming, Limits, NoRoomError, TooLongHeadError
+from config.front.heads import BadHeadError
+from config.front.incoming import Incoming, Limits, NoRoomError
 from config.front.lanes import Lanes, threads_of_lanes
 from config.front.outgoing import Outgoing
 from config.sqlite.durability import pause_for_writer
@@ -43,6 +46,10 @@ LINGER_SECONDS = 2.0  # for a client to read the end of a response before the co
 # would wait each time for Python's default switch interval, 5 ms. Where other requests are passed
 # on, that interval serves saves best: threads that take turns more often only slow each other.
 SWITCH_SECONDS = 0.0005
+# In a process for other requests, all threads compute pages, at a low priority. If one has to hand
+# the interpreter over, neither computes until the next one has got the processor, too. So they take
+# turns rarely.
+SWITCH_SECONDS_OF_OTHERS = 0.05
 STOP_SECONDS = 5.0  # for a request that is arriving when the worker is told to stop
 # A client that sends or receives more slowly than this over a period is cut off.
 PERIOD_SECONDS, LEAST_BYTES = 30.0, 30 * 512
@@ -51,7 +58,6 @@ REFUSAL = (
     "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 0\r\nCache-Control: no-store\r\n"
     "{more}\r\n"
 )
-TOO_LONG_HEAD = REFUSAL.format(status="431 Request Header Fields Too Large", more="").encode()
 NO_ROOM = REFUSAL.format(status="503 Service Unavailable", more="Retry-After: 10\r\n").encode()
 TOO_SLOW = REFUSAL.format(status="408 Request Timeout", more="").encode()
 
@@ -88,6 +94,7 @@ class Connection(_Connection):
     def __init__(self, worker: Worker, real: socket.socket, client: Any, server: Any) -> None:
         super().__init__(worker.cfg, real, client, server)
         self.real = real
+        self.worker, self.source = worker, source_of(client)
         self.sock = self.outgoing = Outgoing(
             real, partial(worker.method_queue.defer, worker.watch, self), worker.limits.folder
         )
@@ -106,6 +113,7 @@ class Connection(_Connection):
         now = time.monotonic()
         self.until = float("inf") if seconds is None else now + seconds
         self.checked, self.moved = now, self.received + self.outgoing.sent
+        self.worker.note_waiting(self)
 
     def is_slow(self, now: float) -> bool:
         """Return whether fewer bytes than expected were transferred in a whole period."""
@@ -128,10 +136,13 @@ class Worker(_ThreadWorker):
     alive: bool
 
     def init_process(self) -> None:
+        # Those that have waited longest come first.
         self.connections: dict[Connection, None] = {}
         self.balance = self.exchange and Balance(self.exchange)
         self.handover: Handover | None = None
-        if self.exchange is None or self.is_other:
+        if self.is_other:
+            sys.setswitchinterval(SWITCH_SECONDS_OF_OTHERS)
+        elif self.exchange is None:
             sys.setswitchinterval(SWITCH_SECONDS)
         super().init_process()
 
@@ -145,15 +156,17 @@ class Worker(_ThreadWorker):
 
     def load_wsgi(self) -> None:
         super().load_wsgi()
+        from config import env
         from config.front.sizes import body_limits
-        from datasets.priority import give_way
+        from datasets.priority import NICENESS_OF_PAGES, give_way
 
         self.limits = body_limits()
+        self.addresses: Addresses[Connection] = Addresses(env.most_connections_of_address())
         if self.is_other:
             # The kernel shares the processor among sessions. If all processes were in one session,
             # computations in this one would delay each query of the processes that store answers.
             os.setsid()
-            give_way()
+            give_way(NICENESS_OF_PAGES)
 
     def run(self) -> None:
         if self.is_other:
@@ -187,10 +200,11 @@ class Worker(_ThreadWorker):
                 return
             if error.errno not in (errno.EMFILE, errno.ENFILE):
                 raise
-            self.close_longest_idle()
+            self.close_longest_idle(self.connections)
             return
         if self.nr_conns >= self.worker_connections - 1:
-            self.close_longest_idle()
+            self.close_longest_idle(self.connections)
+        self.close_longest_idle(self.addresses.crowding(source_of(client)))
         connection = self.add(real, client, listener.getsockname())
         self.watch(connection)
 
@@ -201,9 +215,8 @@ class Worker(_ThreadWorker):
     def add(self, real: socket.socket, client: Any, server: Any) -> Connection:
         connection = Connection(self, real, client, server)
         self.nr_conns += 1
-        self.connections[connection] = None
-        self.count_connections()
         connection.enter(State.IDLE, self.cfg.keepalive)
+        self.count_connections()
         return connection
 
     def receive_back(self, passed: PassedConnection) -> None:
@@ -226,10 +239,15 @@ class Worker(_ThreadWorker):
             self.answer(connection)
         return connection
 
-    def close_longest_idle(self) -> None:
+    def note_waiting(self, connection: Connection) -> None:
+        """Put a connection last among those that wait, since it has just begun to."""
+        self.connections.pop(connection, None)
+        self.connections[connection] = None
+        self.addresses.add(connection.source, connection)
+
+    def close_longest_idle(self, among: Iterable[Connection]) -> None:
         """Close the connection that has waited longest without a request under way."""
-        waiting = (c for c in self.connections if c.state in READING)
-        oldest = min(waiting, key=lambda each: each.checked, default=None)
+        oldest = next((each for each in among if each.state in READING), None)
         if oldest is not None:
             self.close(oldest)
 
@@ -278,8 +296,8 @@ class Worker(_ThreadWorker):
         incoming = connection.incoming
         try:
             incoming.feed(data)
-        except TooLongHeadError:
-            return self.refuse(connection, TOO_LONG_HEAD)
+        except BadHeadError as error:
+            return self.refuse(connection, REFUSAL.format(status=error.status, more="").encode())
         except (NoRoomError, OSError):
             # An OSError means here that the disk is full.
             return self.refuse(connection, NO_ROOM)
@@ -366,6 +384,7 @@ class Worker(_ThreadWorker):
         with contextlib.suppress(OSError):
             connection.real.close()
         self.connections.pop(connection, None)
+        self.addresses.remove(connection.source, connection)
         self.nr_conns -= 1
         self.count_connections()
 

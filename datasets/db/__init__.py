@@ -1,1 +1,1 @@
-"""Fast ways to the database: bulk writing, and queries prepared once."""
+"""The database: bulk writing, queries prepared once, and which version has migrated it."""

@@ -3,7 +3,8 @@
 The process is forked, so it starts with all modules imported, and has a memory limit. The worker
 itself computes nothing: it renews leases, notes progress, kills jobs that were cancelled or take
 too long, and records why a process ended. It sleeps until a job is asked for (`launching.wake`),
-one of its processes ends, or a second has passed.
+one of its processes ends, or a second has passed. One more process at a time does what is due of
+the site's periodic work (`periodic`).
 """
 
 from __future__ import annotations
@@ -14,30 +15,29 @@ import importlib.util
 import logging
 import mmap
 import os
-import resource
 import selectors
 import signal
 import socket
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NoReturn
 
 from django.apps import apps
 from django.conf import settings
 from django.db import OperationalError, connection, connections
 
-from datasets.jobs import queue, results
+from datasets.jobs import periodic, queue, results
 from datasets.jobs.execution import carry_out, out_of_memory
 from datasets.jobs.launcher import Bell
+from datasets.memory import limit_memory
 from datasets.models import Job
 from datasets.priority import give_way
 
 logger = logging.getLogger("tandem.jobs")
-MEGABYTE = 1024 * 1024
 BEAT_SECONDS = 2.0
 POLL_SECONDS = 1.0
 SWEEP_SECONDS = 600.0
@@ -84,11 +84,15 @@ class JobWorker:
         self._selector = selectors.DefaultSelector()
         self._bell: Bell | None = None
         self._next_beat = self._next_sweep = self._deadline = 0.0
+        self._clock = periodic.Clock()
+        self._periodic: int | None = None
+        self._periodic_since = 0.0
 
     def run(self) -> None:
         """Work until stopped: by `stop`, or after `idle` seconds without a job."""
         _import_everything()
         self._bell = Bell()
+        self.last_work = time.monotonic()
         if self._bell.descriptor is not None:
             self._selector.register(self._bell.descriptor, selectors.EVENT_READ)
         try:
@@ -118,6 +122,7 @@ class JobWorker:
             self._beat()
             if not self.is_stopping:
                 self._fill(self.places)
+                self._start_periodic()
         except OperationalError as error:
             # The database is away, or locked for long. Leases end by themselves.
             logger.warning("the database is away: %s", error)
@@ -128,7 +133,8 @@ class JobWorker:
     def _is_over(self) -> bool:
         if self.children:
             self.last_work = time.monotonic()
-            return self.is_stopping and self.last_work > self._deadline
+        if self.children or self._periodic is not None:
+            return self.is_stopping and time.monotonic() > self._deadline
         idle = self.idle is not None and time.monotonic() - self.last_work > self.idle
         return self.is_stopping or idle
 
@@ -154,6 +160,19 @@ class JobWorker:
         os.close(theirs)
         self.children[pid] = Child(job, pid, ours, shared)
         self._selector.register(ours, selectors.EVENT_READ)
+
+    def _start_periodic(self) -> None:
+        if self._periodic is not None:
+            if time.monotonic() - self._periodic_since > MOST_SECONDS:
+                os.kill(self._periodic, signal.SIGKILL)
+            return
+        if not (due := self._clock.take_due()):
+            return
+        disconnect()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        parent, self._periodic_since = os.getpid(), time.monotonic()
+        self._periodic = os.fork() or _run_periodic(due, parent)
 
     def _beat(self) -> None:
         """Renew the leases, and kill processes that lost their job or have taken too long."""
@@ -181,6 +200,13 @@ class JobWorker:
             pid, status = os.waitpid(child.pid, os.WNOHANG)
             if pid:
                 self._close(child, os.waitstatus_to_exitcode(status))
+        if self._periodic is not None:
+            pid, status = os.waitpid(self._periodic, os.WNOHANG)
+            if pid:
+                self._periodic = None
+                if status:
+                    reason = _describe_exit(os.waitstatus_to_exitcode(status))
+                    logger.error("the process of periodic work ended: %s", reason)
 
     def _close(self, child: Child, status: int) -> None:
         self._selector.unregister(child.end)
@@ -199,6 +225,9 @@ class JobWorker:
             os.kill(child.pid, signal.SIGKILL)
             os.waitpid(child.pid, 0)
             queue.release(child.job)
+        if self._periodic is not None:
+            os.kill(self._periodic, signal.SIGKILL)
+            os.waitpid(self._periodic, 0)
         queue.forget_worker(self.name)
         if self._bell is not None:
             self._bell.close()
@@ -217,24 +246,32 @@ def _describe_exit(status: int) -> str:
 
 
 def _run_in_child(job: Job, shared: mmap.mmap, parent: int) -> NoReturn:
-    """Carry out the job in the forked process, which then ends without a worker's clean-up."""
+    _run(partial(carry_out, job, _writer(shared)), parent, f"job {job.key}")
+
+
+def _run_periodic(due: list[periodic.Periodic], parent: int) -> NoReturn:
+    _run(partial(periodic.carry_out, due), parent, "periodic work")
+
+
+def _run(work: Callable[[], None], parent: int, name: str) -> NoReturn:
+    """Do the work in the forked process, which then ends without a worker's clean-up."""
     status = 1
     try:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         _die_with_parent(parent)
-        # The job's session gets a lower priority than the worker's.
+        # The session of the work gets a lower priority than the worker's.
         os.setsid()
         give_way()
         # One connection needs no pool, and a thread that cannot start for lack of memory hangs.
         connection.settings_dict["OPTIONS"].pop("pool", None)
-        with _memory_limit(settings.TANDEM_JOB_MEMORY_MB * MEGABYTE):
-            carry_out(job, _writer(shared))
+        limit_memory(settings.TANDEM_JOB_MEMORY_MB)
+        work()
         status = 0
     except MemoryError:
         status = SPENT_MEMORY
     except BaseException:
-        logger.exception("the process of job %s ended by an error", job.key)
+        logger.exception("the process of %s ended by an error", name)
     finally:
         os._exit(status)
 
@@ -245,14 +282,6 @@ def _die_with_parent(parent: int) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
-
-
-@contextmanager
-def _memory_limit(memory: int) -> Iterator[None]:
-    # RLIMIT_DATA limits allocated memory, since libraries map far more than they use.
-    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    yield
 
 
 def _writer(shared: mmap.mmap) -> Callable[[int, int], None]:

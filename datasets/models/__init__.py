@@ -2,7 +2,8 @@
 
 `teams` has teams and what they own, `batches` the queries and texts that are labelled, and the
 lineage of derived batches, `jobs` the computations of the site and their workers, `uploads` files
-on their way to a batch, and `tokens` the scopes of API tokens and stored answers.
+on their way to a batch, `tokens` the scopes of API tokens and stored answers, and `versions` which
+version of Tandem has migrated the database.
 """
 
 from datasets.models.batches import (
@@ -34,6 +35,7 @@ from datasets.models.teams import (
 )
 from datasets.models.tokens import Grant, KeptAnswer
 from datasets.models.uploads import Upload
+from datasets.models.versions import Migrated
 
 __all__ = [
     "FIRST_TEAM",
@@ -49,6 +51,7 @@ __all__ = [
     "LabelsRead",
     "LeftOut",
     "Lineage",
+    "Migrated",
     "Owned",
     "Part",
     "Passage",

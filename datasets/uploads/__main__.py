@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import sys
 import uuid
@@ -11,22 +10,21 @@ from typing import NoReturn
 
 import django
 
-MEMORY = 1536 * 1024**2
+MEMORY_MB = 1536
 SECONDS = 900
 
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
+    from datasets.memory import limit_memory
     from datasets.priority import give_way
     from datasets.uploads.worker import SpentError, work
 
     def stop(*_: object) -> NoReturn:
         raise SpentError
 
-    # RLIMIT_DATA limits allocated memory, since libraries map far more than they use.
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limit_memory(MEMORY_MB)
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(SECONDS)
     give_way()

@@ -90,6 +90,9 @@ def record(
         found = _locked_run.first(pk=run.pk)
         leased = found[0] if found and found[0].lease == lease else None
         tally = store_calls(run, attempts)
+        for result in results:
+            # A later result of the same assignment counts on.
+            result.prepared.assignment.attempts += len(result.calls)
         try:
             with transaction.atomic():
                 _close(leased, lease, closings, tally)

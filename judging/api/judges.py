@@ -46,8 +46,9 @@ from judging.api.serializers import (
     WholeJudgeSerializer,
 )
 from judging.backends import HOSTED
+from judging.backends.addresses import parse_base_url
 from judging.backends.base import SetupError
-from judging.backends.wire import parse_base_url
+from judging.backends.contents import HEADERS, ContentsError, read_headers
 from judging.forms import MOST_TRIED, NEW, PARAM_HELP, JudgeForm
 from judging.jobs import ESTIMATE, estimate_in, estimate_question
 from judging.judge_file.document import JudgeFile, read_file
@@ -159,8 +160,13 @@ def _server(user: User, body: dict[str, Any], refused: str) -> dict[str, str]:
     if hosted is None:
         return {}
     key = body.get("api_key_env", "" if "base_url" in body else hosted.key_variable)
+    headers = body.get("params", {}).get(HEADERS) or {}
     try:
-        named = Server(parse_base_url(body.get("base_url", ""), hosted.public_url), key).name
+        url = parse_base_url(body.get("base_url", ""), hosted.public_url)
+        own = read_headers(param_text(headers)) if headers else {}
+        named = Server(url, key, headers=tuple(own.items())).name
+    except ContentsError as error:
+        raise RefusedBodyError(refused, [problem(str(error), f"params.{HEADERS}")]) from error
     except SetupError as error:
         raise RefusedBodyError(refused, [problem(str(error), "base_url")]) from error
     if named in {server.name for server in known_servers(user)}:

@@ -148,6 +148,15 @@ class RunSerializer(serializers.Serializer[JudgeRun]):
         allow_null=True, help_text="maximum number of requests at once"
     )
     reuse = serializers.ChoiceField(JudgeRun.Reuse.values)
+    go_on = serializers.BooleanField(
+        help_text="whether it goes on even if its first results are missing for the same reason"
+    )
+    ended_early = serializers.CharField(
+        help_text="the missing reason that nearly all first results shared, and that ended the run"
+    )
+    rests_until = serializers.DateTimeField(
+        allow_null=True, help_text="the time before which the server wants to be asked nothing"
+    )
     done = serializers.IntegerField()
     failed = serializers.IntegerField()
     failures = serializers.DictField(child=serializers.IntegerField(), help_text="by reason")
@@ -223,6 +232,11 @@ class NewRunSerializer(Strict):
         default=JudgeRun.Reuse.NEVER,
         help_text="which earlier answers to the same request are used again",
     )
+    go_on = serializers.BooleanField(
+        default=False,
+        help_text="go on even if nearly all of the first 30 results are missing for the same "
+        "reason, which otherwise ends the run",
+    )
 
 
 class OrderSerializer(Strict):
@@ -230,8 +244,8 @@ class OrderSerializer(Strict):
         ("stop", "cancel", "resume", "concurrency"),
         help_text=(
             "stop: end the run, which may be resumed; cancel: end the run and close what is "
-            "open; resume: use a paused server again; concurrency: change the number of "
-            "requests at once"
+            "open; resume: use a paused or resting server again; concurrency: change the number "
+            "of requests at once"
         ),
     )
     concurrency = serializers.IntegerField(required=False, min_value=1, max_value=MOST_TRIED)
@@ -340,6 +354,9 @@ A_RUN: dict[str, Any] = {
     "most_cost": None,
     "concurrency": None,
     "reuse": "never",
+    "go_on": False,
+    "ended_early": "",
+    "rests_until": None,
     "done": 11,
     "failed": 1,
     "failures": {"unreadable": 1},

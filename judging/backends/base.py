@@ -5,8 +5,12 @@ A backend knows neither Django nor a protocol.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Literal, Protocol, Self
 
 from tandem.labels.file.rows import Reason
@@ -192,6 +196,36 @@ class FinalError(BackendError):
 
 
 @dataclass(frozen=True)
+class UnassignedReply:
+    """What came of a request that answers no assignment, such as one of a probe.
+
+    `seconds` is how long it took. A reply without an answer is an error.
+    """
+
+    sent_at: datetime
+    seconds: float
+    reply: Answer | BackendError
+
+
+@contextmanager
+def note_reply(found: list[UnassignedReply]) -> Iterator[Callable[[Answer], object]]:
+    """Add the reply of a request within the block to a list: the answer noted, or the error."""
+    sent_at, begun = datetime.now(UTC), time.monotonic()
+
+    def note(reply: Answer | BackendError) -> None:
+        found.append(UnassignedReply(sent_at, time.monotonic() - begun, reply))
+
+    try:
+        yield note
+    except BackendError as error:
+        note(error)
+        raise
+    except asyncio.CancelledError:
+        note(BackendError("abandoned", "the request was abandoned"))
+        raise
+
+
+@dataclass(frozen=True)
 class Setup:
     """A judge's definition as its backend needs it.
 
@@ -222,7 +256,8 @@ class Findings:
 class Backend(Protocol):
     """An object that answers requests inside its `async with` block.
 
-    `endpoint` is the server that it asks, empty if there is none.
+    `endpoint` is the server that it asks, empty if there is none. A backend that sends requests
+    without an assignment lists them in `unassigned`, of the type `list[UnassignedReply]`.
     """
 
     endpoint: str

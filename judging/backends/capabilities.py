@@ -1,8 +1,9 @@
 """Probe a server before a run: which model answers, log probabilities, support of schemas.
 
-A probe makes at most ten completions. It requests the list of models, a choice among invented
-words, two answers to a long prompt, and answers to a few short questions that distinguish models.
-Apart from model names, its messages repeat nothing from the server.
+A probe makes `PROBE_COMPLETIONS` completions, and a few more if a part of a request is rejected. It
+requests the list of models, a choice among invented words, two answers to a long prompt, and
+answers to a few short questions that distinguish models. Apart from model names, its messages
+repeat nothing from the server.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ SHORT_QUESTIONS = (
     "Give a word that rhymes with stone.",
 )
 SHORT_TOKENS = 16
+TWICE = 2
+PROBE_COMPLETIONS = 1 + TWICE * len(SHORT_QUESTIONS) + TWICE
 DEFAULT_CONCURRENCY = 16
 LABELS = ("quorvel", "zimtack", "brundow")
 QUESTION = "What colour is the sky on a clear day? Answer with one word."
@@ -56,11 +59,11 @@ LONG_TOKENS = 2_000
 MAX_NAMES = 5
 
 _CACHING = re.compile(r'^vllm:cache_config_info\{.*enable_prefix_caching="(\w+)"', re.MULTILINE)
-_FATAL_STATUSES = {
-    401: "the server does not accept this key",
-    402: "the account of this key has no credit left",
-    403: "the server forbids this request with this key",
-    429: "the quota of this key is used up",
+_DENIALS = {
+    "status-401": "the server does not accept this key",
+    "status-402": "the account of this key has no credit left",
+    "status-403": "the server forbids this request with this key",
+    "status-429": "the quota of this key is used up",
 }
 # Why a server may reject a body, by the param that it rejects, and the remedy.
 _OPTIONAL_PARTS = {
@@ -231,7 +234,7 @@ class _Probe:
 
     async def _check_answers(self) -> None:
         """Send as many requests at once as possible, since a run waits for the result."""
-        short = asyncio.ensure_future(short_answers(self.server, self.slots, times=2))
+        short = asyncio.ensure_future(short_answers(self.server, self.slots, times=TWICE))
         try:
             if not await self._check_schema():
                 return
@@ -267,7 +270,11 @@ class _Probe:
             self._refuse(error)
             return False
         except RejectedError as error:
-            self.refusal = await self._find_rejected_part(body, error)
+            if error.status is not None and error.status < 300:
+                # The server accepted the request, but its answer cannot be read.
+                self.refusal = error.message
+            else:
+                self.refusal = await self._find_rejected_part(body, error)
             return False
         except FinalError as error:
             if error.answer is None or error.answer.finish_reason:
@@ -354,7 +361,7 @@ class _Probe:
             return
         body = self.server.body(_request_for(f"{LONG_TEXT}\n\n{QUESTION}", LABEL_SCHEMA))
         cached = None
-        for _ in range(2):
+        for _ in range(TWICE):
             try:
                 answer, _ = await self._complete(body)
             except BackendError:
@@ -372,22 +379,9 @@ class _Probe:
 
         Raises the error if it affects the whole server.
         """
-        model = self.server.model
-        if error.status == 404:
-            names = [str(each["id"])[:MAX_NAME_LENGTH] for each in self.models][:MAX_NAMES]
-            remedy = (
-                f"; it has {', '.join(names)}" if names else "; check the base URL and the model"
-            )
-            self.refusal = (
-                f"the server does not know the model {model!r}, or offers no completions{remedy}"
-            )
-            return
-        if words := _FATAL_STATUSES.get(error.status or 0):
-            error.message = f"{words} (status {error.status})"
-            if error.status == 401 and self.server.api_key_env:
-                error.message += f"; check the key in {self.server.api_key_env}"
-            error.args = (error.message,)
-        raise error
+        if error.status != 404:
+            raise explain_denial(error, self.server)
+        self.refusal = describe_absence(self.server.model, self.models, "offers no completions")
 
     async def _find_rejected_part(self, body: JSON, error: RejectedError) -> str:
         """Find out why the server rejects this judge's requests, by leaving parts out.
@@ -420,6 +414,39 @@ class _Probe:
             f"the server gave the probe no usable answer ({what}), so it is unknown whether the "
             "server keeps to a schema"
         )
+
+
+class Denied(Protocol):
+    """The part of a backend that a denial is explained for."""
+
+    api_key_env: str
+
+
+def explain_denial(error: FatalError, server: Denied) -> FatalError:
+    """Add to the error what to do."""
+    if words := _DENIALS.get(error.state):
+        error.message = f"{words} (status {error.status})"
+        if error.state == "status-401" and server.api_key_env:
+            error.message += f"; check the key in {server.api_key_env}"
+        error.args = (error.message,)
+    return error
+
+
+def describe_absence(model: str, models: Sequence[JSON], otherwise: str) -> str:
+    """Describe a server that answers for a model as if it, or the path, did not exist.
+
+    `models` are those that it lists. `otherwise` is what the server may lack instead.
+    """
+    names = [str(each["id"])[:MAX_NAME_LENGTH] for each in models]
+    if model in names:
+        return (
+            f"the server lists the model {model!r}, but {otherwise} for it under this address "
+            "with this key; check the base URL, and what the account may use"
+        )
+    listed = ", ".join(names[:MAX_NAMES])
+    more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
+    remedy = f"it has {listed}{more}" if names else "check the base URL and the model"
+    return f"the server does not know the model {model!r}, or {otherwise}; {remedy}"
 
 
 def _describe_rejected(rejected: Sequence[str], parts: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from judging.backends.addresses import is_variable
 from judging.backends.base import JSON, SetupError
 
 STRUCTURE = "response_format"
@@ -28,6 +29,15 @@ PARAM_KEYS = (
 )  # fmt: skip
 MAX_OBJECT_LENGTH = 20_000
 MAX_DEPTH = 20
+HEADERS = "headers"
+"""The param with the headers of a judge's requests, by the variables of their values."""
+MAX_HEADERS, MAX_HEADERS_LENGTH = 20, 1000
+# Headers of the connection and of the body, which belong to the client.
+OWN_HEADERS = (
+    "host", "content-length", "content-type", "content-encoding", "accept-encoding",
+    "transfer-encoding", "connection", "te", "trailer", "upgrade", "expect",
+)  # fmt: skip
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}", re.ASCII)
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}", re.ASCII)
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
@@ -83,6 +93,39 @@ def read_extra(text: str) -> JSON:
         if key in PARAM_KEYS:
             raise ContentsError(f"may not contain {key!r}; give it as a param of its own")
     return extra
+
+
+def read_headers(text: str) -> JSON:
+    """Read headers as `NAME=VARIABLE`, separated by commas, or as a JSON object.
+
+    Names come back in lower case, since their case does not matter. Raises ContentsError, which
+    does not repeat a value that may be a secret.
+    """
+    pairs: list[tuple[str, Any]]
+    if text.startswith("{"):
+        pairs = list(read_object(text).items())
+    else:
+        parts = [part.partition("=") for part in text.split(",") if part.strip()]
+        pairs = [(name.strip(), variable.strip()) for name, _, variable in parts]
+    headers: JSON = {}
+    for name, variable in pairs:
+        if not _HEADER.fullmatch(name):
+            raise ContentsError("has a header without a name that HTTP allows; correct it")
+        if name.lower() in OWN_HEADERS:
+            raise ContentsError(f"may not contain {name!r}, which Tandem itself sends")
+        if not is_variable(variable):
+            raise ContentsError(
+                f"gives no variable for {name!r}; give the name of the environment variable that "
+                "holds its value, not the value"
+            )
+        if name.lower() in headers:
+            raise ContentsError(f"has {name!r} twice; give it once")
+        headers[name.lower()] = variable
+    if not 0 < len(headers) <= MAX_HEADERS:
+        raise ContentsError(f"has {len(headers)} headers; give 1 to {MAX_HEADERS}")
+    if len(json.dumps(headers)) > MAX_HEADERS_LENGTH:
+        raise ContentsError(f"has over {MAX_HEADERS_LENGTH:,} characters; shorten the names")
+    return {name: headers[name] for name in sorted(headers)}
 
 
 def check_once(params: Mapping[str, Any], keys: Mapping[str, tuple[str, ...]]) -> None:

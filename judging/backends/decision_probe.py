@@ -12,7 +12,6 @@ from typing import Any, Protocol
 from judging.backends.base import JSON, FatalError, RejectedError
 from judging.backends.capabilities import (
     MAX_NAME_LENGTH,
-    MAX_NAMES,
     find_model,
     parse_models,
     parse_version,
@@ -34,12 +33,6 @@ QUESTION = Question(
 )
 INSTRUCTIONS = "Answer from common knowledge."
 STATE = "It is noon on a clear day."
-_DENIALS = {
-    401: "the server does not accept this key",
-    402: "the account of this key has no credit left",
-    403: "the server forbids this request with this key",
-    429: "the quota of this key is used up",
-}
 
 
 class AbsentFormError(Exception):
@@ -154,8 +147,8 @@ async def _try_form(server: Server, form: Form, floor: float) -> tuple[Dialect, 
     return best
 
 
-async def describe_server(server: Server) -> tuple[JSON, list[str]]:
-    """Return facts about the server and its version, and the names of its models."""
+async def describe_server(server: Server) -> tuple[JSON, list[JSON]]:
+    """Return facts about the server and its version, and the models that it lists."""
     models = parse_models(await server.fetch("models"))
     own = find_model(models, server.model)
     facts: JSON = {name: own[name] for name in ("root", "max_model_len") if name in own}
@@ -167,14 +160,4 @@ async def describe_server(server: Server) -> tuple[JSON, list[str]]:
         if version := parse_version(await server.fetch(path)):
             facts["version"] = version
             break
-    return facts, [str(each["id"])[:MAX_NAME_LENGTH] for each in models][:MAX_NAMES]
-
-
-def explain_denial(error: FatalError, server: Server) -> FatalError:
-    """Add to the error what to do."""
-    if words := _DENIALS.get(error.status or 0):
-        error.message = f"{words} (status {error.status})"
-        if error.status == 401 and server.api_key_env:
-            error.message += f"; check the key in {server.api_key_env}"
-        error.args = (error.message,)
-    return error
+    return facts, models

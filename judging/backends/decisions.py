@@ -28,16 +28,19 @@ from judging.backends.base import (
     Request,
     Setup,
     SetupError,
+    UnassignedReply,
+    note_reply,
 )
-from judging.backends.capabilities import fetch_identity
+from judging.backends.capabilities import describe_absence, explain_denial, fetch_identity
+from judging.backends.contents import HEADERS
 from judging.backends.decision_forms import FORMS, Dialect, Form, Sheet
 from judging.backends.decision_probe import (
+    ABSENT,
     ENDPOINTS,
     FALLBACK,
     NOT_ACCEPTED,
     AbsentFormError,
     describe_server,
-    explain_denial,
     find_form,
 )
 from judging.backends.decision_questions import (
@@ -74,16 +77,47 @@ class Progress:
     model: str = ""
 
 
-async def find_offered_form(setup: Setup) -> str:
+async def find_offered_form(setup: Setup, noted: list[UnassignedReply]) -> str:
     """Return the name of the server's decision endpoint, empty if none is found.
 
-    Asks at most a few short questions, each for `OFFER_SECONDS` at most.
+    Asks at most a few short questions, each for `OFFER_SECONDS` at most, and adds the replies to
+    `noted`.
     """
     try:
-        async with DecisionModel(replace(setup, params={"timeout": OFFER_SECONDS})) as backend:
-            return (await find_form(backend, ENDPOINTS, MASS_FLOOR)).form.name
+        params = {name: setup.params[name] for name in (HEADERS,) if name in setup.params}
+        params["timeout"] = OFFER_SECONDS
+        async with DecisionModel(replace(setup, params=params)) as backend:
+            try:
+                return (await find_form(backend.probing, ENDPOINTS, MASS_FLOOR)).form.name
+            finally:
+                noted.extend(backend.unassigned)
     except (AbsentFormError, BackendError, SetupError):
         return ""
+
+
+class _Probing:
+    """The server of a decision model as the probe asks it: each reply is noted.
+
+    A path that the server does not have is no call.
+    """
+
+    def __init__(self, asked: DecisionModel) -> None:
+        self._asked = asked
+        self.model, self.api_key_env = asked.model, asked.api_key_env
+
+    async def post(self, path: str, body: JSON) -> JSON:
+        found: list[UnassignedReply] = []
+        try:
+            with note_reply(found) as note:
+                reply = await self._asked.post(path, body)
+                usage = _usage(_counts(reply.get("usage")))
+                note(Answer("", usage=usage, model=str(reply.get("model") or ""), status=200))
+                return reply
+        finally:
+            self._asked.unassigned.extend(e for e in found if e.reply.status not in ABSENT)
+
+    async def fetch(self, path: str) -> str | None:
+        return await self._asked.fetch(path)
 
 
 class DecisionModel:
@@ -143,7 +177,8 @@ class DecisionModel:
         )
         digest = hashlib.sha256(sent.encode("utf-8", "surrogatepass")).hexdigest()
         form = self.form.name if self.form else ""
-        return {"endpoint": self.endpoint, "backend": "decisions", "form": form, "sent": digest}
+        found = {"endpoint": self.endpoint, "backend": "decisions", "form": form, "sent": digest}
+        return found | ({HEADERS: self.http.headers} if self.http.headers else {})
 
     async def ask(self, request: Request) -> Answer:
         if not is_closed(request.facts):
@@ -291,8 +326,7 @@ class DecisionModel:
     async def post(self, path: str, body: JSON) -> JSON:
         """Return the JSON object of a reply. Raises BackendError."""
         sent = json.dumps(body | self._extra, ensure_ascii=False).encode("utf-8", "replace")
-        url = f"{self.http.base_url}/{path}"
-        status, headers, raw = await self.http._exchange("POST", url, sent, self.http.timeout)
+        status, headers, raw = await self.http._exchange("POST", path, sent, self.http.timeout)
         try:
             return read_reply(status, headers, raw, lambda reply, status: reply)
         except BackendError as error:
@@ -305,6 +339,14 @@ class DecisionModel:
     async def fetch(self, path: str) -> str | None:
         return await self.http.fetch(path)
 
+    @property
+    def unassigned(self) -> list[UnassignedReply]:
+        return self.http.unassigned
+
+    @property
+    def probing(self) -> _Probing:
+        return _Probing(self)
+
     async def _form_in_use(self) -> Form:
         """Return the form to ask in. A run whose probe failed finds it with its first request."""
         if self.form is not None and self.dialect is not None:
@@ -312,7 +354,7 @@ class DecisionModel:
         async with self._finding:
             if self.form is None or self.dialect is None:
                 try:
-                    found = await find_form(self, self._candidates, self.floor)
+                    found = await find_form(self.probing, self._candidates, self.floor)
                 except AbsentFormError as error:
                     words = f"the server answers questions in no form ({error})"
                     raise FatalError("no-decisions", words) from error
@@ -327,14 +369,10 @@ class DecisionModel:
     async def probe(self) -> Findings:
         facts, served = await describe_server(self)
         try:
-            found = await find_form(self, self._candidates, self.floor)
+            found = await find_form(self.probing, self._candidates, self.floor)
         except AbsentFormError as error:
-            remedy = f"; it has {', '.join(served)}" if served else ""
-            return Findings(
-                facts,
-                refusal=f"the server does not know the model {self.model!r}, or gives no "
-                f"probabilities for it ({error}){remedy}",
-            )
+            lacks = f"gives no probabilities ({error})"
+            return Findings(facts, refusal=describe_absence(self.model, served, lacks))
         except FatalError as error:
             raise explain_denial(error, self) from error
         self._use(found.form, found.dialect)

@@ -11,9 +11,6 @@ from typing import Any
 from judging.backends.base import (
     JSON,
     Answer,
-    BackendError,
-    FinalError,
-    RateError,
     Request,
     TransientError,
 )
@@ -24,9 +21,6 @@ from judging.backends.wire import Wire, reported_usage
 
 LIMITS = ("max_completion_tokens", "max_tokens")
 WITH_LOGPROBS = "message.output_text.logprobs"
-_RATE = "rate_limit_exceeded"
-# The provider's words for a prompt that its policy rejects.
-_FILTERED = "invalid_prompt"
 _UNFINISHED = ("queued", "in_progress", "cancelled")
 
 
@@ -70,7 +64,9 @@ class Responses(Wire):
     def read(self, body: JSON, status: int, accept_no_reason: bool = False) -> Answer:
         state, output = word_of(body.get("status")), body.get("output")
         if state == "failed" or not isinstance(output, list):
-            raise _failure(body)
+            # An error that names a status was read before.
+            words = f"the server sent no output. {error_in(body)}".strip()
+            raise TransientError("no-output", words)
         if state in _UNFINISHED:
             raise TransientError("unfinished", f"the server left the response {state}")
         parts = list(_parts(output, "message"))
@@ -96,18 +92,6 @@ class Responses(Wire):
             broken=break_in(body),
             accept_no_reason=accept_no_reason,
         )
-
-
-def _failure(body: JSON) -> BackendError:
-    """Translate a failed response that has a success status."""
-    error = body.get("error")
-    code = word_of(error.get("code")) if isinstance(error, dict) else ""
-    words = f"the server sent no output. {error_in(body)}".strip()
-    if code == _RATE:
-        return RateError(words, wait=None)
-    if code == _FILTERED:
-        return FinalError("filtered", words)
-    return TransientError("no-output", words)
 
 
 def _items(output: Iterable[Any], kind: str) -> Iterator[JSON]:

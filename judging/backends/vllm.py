@@ -18,7 +18,9 @@ from judging.backends.base import (
     Setup,
     SetupError,
     TransientError,
+    UnassignedReply,
 )
+from judging.backends.contents import HEADERS
 from judging.backends.openai import OpenAICompatible
 from judging.backends.vllm_server import (
     KEY_VARIABLE,
@@ -54,6 +56,8 @@ class VLLM:
             raise SetupError("the vllm backend starts its own server; leave out --base-url")
         if setup.api_key_env:
             raise SetupError("the vllm backend creates its own key; leave out --api-key-env")
+        if HEADERS in setup.params:
+            raise SetupError("the vllm backend asks its own server; leave out --param headers")
         self.settings = settings_for(setup.model, setup.params)
         self.endpoint = f"vllm:{setup.model}"
         deciding = {
@@ -139,6 +143,10 @@ class VLLM:
         await self._running_process()
         return await self._inner.fingerprint(answers)
 
+    @property
+    def unassigned(self) -> list[UnassignedReply]:
+        return self._inner.unassigned
+
     async def _running_process(self) -> ServerProcess:
         """Return the process to ask, and wait for it while it restarts.
 
@@ -174,6 +182,7 @@ class VLLM:
         started = await self._server.wait_until_ready()
         inner = OpenAICompatible(replace(self._setup, base_url=started.url))
         inner.context = self._inner.context
+        inner.unassigned = self._inner.unassigned
         self._inner = await self._stack.enter_async_context(inner)
         self._started = started
 

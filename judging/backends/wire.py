@@ -7,16 +7,15 @@ a `Wire` of its own: `openai`, `responses`, `anthropic`.
 from __future__ import annotations
 
 import json
-import os
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
-from urllib.parse import urlsplit
 
 import aiohttp
+from multidict import CIMultiDict
 
+from judging.backends.addresses import Secrets, join_path, parse_base_url
 from judging.backends.base import (
     ANY_FORM,
     JSON,
@@ -30,6 +29,8 @@ from judging.backends.base import (
     Request,
     Setup,
     SetupError,
+    UnassignedReply,
+    note_reply,
 )
 from judging.backends.bodies import Bodies
 from judging.backends.capabilities import call_slots, fetch_identity, probe, short_answers
@@ -39,14 +40,15 @@ from judging.backends.completeness import (
     prompt_length,
     with_whole_prompt,
 )
-from judging.backends.contents import check_once, sorted_object
+from judging.backends.contents import HEADERS, check_once, sorted_object
+from judging.backends.encodings import to_utf8
 from judging.backends.ssrf_guard import guard_for
 from judging.backends.transport import (
     CONNECT_SECONDS,
     read_body,
     read_reply,
     redact_error,
-    redact_key,
+    redact_secrets,
     transport_failure,
 )
 
@@ -55,8 +57,6 @@ FETCH_SECONDS = 10.0
 # A short question has its own limits and sampling parameters.
 SHORT_PARAMS: JSON = {"temperature": 0.0, "seed": 0}
 KEPT_PARAMS = ("reasoning_effort", "chat_template_kwargs", "extra_body")
-_VERSION = re.compile(r"/v\d[^/]*(/.*)?$")
-_PATHS = ("/chat/completions", "/responses", "/messages")
 _NOTHING = Facts("", (), (), unit_by_unit=True)
 
 
@@ -110,29 +110,6 @@ def reported_usage(prompt: Any, completion: Any, cached: Any, reasoning: Any) ->
     return found
 
 
-def parse_base_url(text: str, public_url: str) -> str:
-    """Check a base URL, and add a version to a path without one. Raises SetupError."""
-    url = (text or public_url).strip().rstrip("/")
-    for path in _PATHS:
-        url = url.removesuffix(path).rstrip("/")
-    try:
-        parts = urlsplit(url)
-        parts.port  # noqa: B018 - reading the port validates it
-    except ValueError as error:
-        raise SetupError(f"base URL {text!r} cannot be read; {error}") from error
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise SetupError(
-            f"base URL {text!r} is not of the form http://HOST or https://HOST; correct it"
-        )
-    if parts.username is not None or parts.query or parts.fragment:
-        raise SetupError(
-            "the base URL contains a user, a query or a fragment; remove it, and name the "
-            "environment variable that holds the key"
-        )
-    versioned = any(re.match(r"v\d", segment) for segment in parts.path.split("/"))
-    return url if versioned else f"{url}/v1"
-
-
 class WireBackend:
     """One session with one server, without redirects and without proxies from the environment."""
 
@@ -142,6 +119,8 @@ class WireBackend:
         wire.check(setup.params)
         self.wire, self.model, self.api_key_env = wire, setup.model, setup.api_key_env
         self.base_url = self.endpoint = parse_base_url(setup.base_url, public_url)
+        self.headers: Mapping[str, str] = sorted_object(setup.params.get(HEADERS, {}))
+        self._secrets = Secrets(setup.api_key_env, self.headers, self.base_url)
         self.guard = guard_for(self.base_url, setup.listed_hosts)
         self._extra: JSON = sorted_object(setup.params.get("extra_body", {}))
         self._omitted: tuple[str, ...] = tuple(setup.params.get("omit", ()))
@@ -152,6 +131,7 @@ class WireBackend:
         self.context: int | None = None
         self._bodies = Bodies(self.body, wire.listed, wire.apart)
         self._session: aiohttp.ClientSession | None = None
+        self.unassigned: list[UnassignedReply] = []
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
@@ -171,6 +151,8 @@ class WireBackend:
         """Return the address and a digest of the exact bytes that are sent to it."""
         request.written[self], sent = self._bodies.encode(request)
         found: JSON = {"endpoint": self.base_url, "sent": sent}
+        if self.headers:
+            found[HEADERS] = self.headers
         # Without a seed, repetitions are equal bytes, although each is a separate sample.
         if request.sample and "seed" not in self.params:
             found["sample"] = request.sample
@@ -224,8 +206,10 @@ class WireBackend:
 
     async def complete(self, body: JSON) -> tuple[Answer, JSON]:
         """Return the answer to any body, and the whole response. Raises BackendError."""
-        answer, raw = await self._completed(json.dumps(body, ensure_ascii=False).encode())
-        return answer, json.loads(raw)
+        with note_reply(self.unassigned) as note:
+            found = await self._completed(json.dumps(body, ensure_ascii=False).encode())
+            note(found[0])
+            return found
 
     async def exchange(self, body: JSON) -> tuple[int, Mapping[str, str], bytes]:
         """Send any body and return status, headers and the body of the response, not yet read.
@@ -233,17 +217,16 @@ class WireBackend:
         Raises BackendError.
         """
         data = json.dumps(body, ensure_ascii=False).encode()
-        return await self._exchange("POST", f"{self.base_url}/{self.wire.path}", data, self.timeout)
+        return await self._exchange("POST", self.wire.path, data, self.timeout)
 
     async def list_models(self) -> str | None:
         return await self.fetch(self.wire.models)
 
     async def fetch(self, path: str) -> str | None:
         """Read a path next to the completions, or under the root if it begins with a slash."""
-        root = _VERSION.sub("", self.base_url) if path.startswith("/") else f"{self.base_url}/"
         try:
             seconds = min(self.timeout, FETCH_SECONDS)
-            status, _, raw = await self._exchange("GET", f"{root}{path}", None, seconds)
+            status, _, raw = await self._exchange("GET", path, None, seconds)
         except BackendError as error:
             if isinstance(error, FatalError) or getattr(error, "unreachable", False):
                 raise
@@ -274,33 +257,36 @@ class WireBackend:
             limit = f"the model takes {self.context:,} tokens"
             raise FinalError("too-long", f"the prompt has {length:,} characters, {limit}")
 
-    async def _completed(self, data: bytes) -> tuple[Answer, bytes]:
-        url = f"{self.base_url}/{self.wire.path}"
-        status, headers, raw = await self._exchange("POST", url, data, self.timeout)
+    async def _completed(self, data: bytes) -> tuple[Answer, JSON]:
+        """Return the answer, and the whole JSON that it was read from. Raises BackendError."""
+        status, headers, raw = await self._exchange("POST", self.wire.path, data, self.timeout)
         try:
-            return self.read_reply(status, headers, raw), raw
+            return read_reply(
+                status, headers, raw, lambda body, status: (self._read(body, status), body)
+            )
         except BackendError as error:
             self._redact(error)
             raise
 
     async def _exchange(
-        self, method: str, url: str, data: bytes | None, seconds: float
+        self, method: str, path: str, data: bytes | None, seconds: float
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """Return status, headers (in any case) and body. Raises BackendError."""
+        """Return status, headers (in any case) and body, as UTF-8. Raises BackendError."""
         if self._session is None:
             raise RuntimeError("ask inside the backend's async with block")
-        key = self._key()
-        headers = {"Content-Type": "application/json"} if data else {}
-        headers |= self.wire.headers(key)
+        headers = CIMultiDict({"Content-Type": "application/json"} if data else {})
+        headers.update(self.wire.headers(self._secrets.key()))
+        headers.update(self._secrets.headers())
         # An explicit payload class saves aiohttp a lookup by type.
         payload = aiohttp.BytesPayload(data) if data else None
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS)
         try:
+            url = self._secrets.fill(join_path(self.base_url, path))
             async with self._session.request(
                 method, url, data=payload, headers=headers, allow_redirects=False, timeout=timeout
             ) as response:
-                raw = redact_key(key, await read_body(response))
-                return response.status, response.headers, raw
+                plain = to_utf8(response.status, response.headers, await read_body(response))
+                return response.status, response.headers, redact_secrets(self._hidden, plain)
         except BackendError as error:
             self._redact(error)
             raise
@@ -309,14 +295,11 @@ class WireBackend:
             self._redact(failure)
             raise failure from error
 
-    def _key(self) -> str:
-        key = os.environ.get(self.api_key_env, "").strip() if self.api_key_env else ""
-        if not key.isprintable():
-            message = f"the key in {self.api_key_env} contains a line break; write it on one line"
-            raise FatalError("key", message)
-        return key
+    @property
+    def _hidden(self) -> list[str]:
+        return self._secrets.hidden()
 
     def _redact(self, error: BackendError) -> None:
-        """Remove secrets from a failure: the key, and a guarded server's text."""
-        redact_error(self._key(), error)
+        """Remove secrets from a failure: its own, and a guarded server's text."""
+        redact_error(self._hidden, error)
         self.guard.redact(error)

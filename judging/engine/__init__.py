@@ -13,23 +13,30 @@ import asyncio
 import uuid
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from asgiref.sync import async_to_sync, sync_to_async
+from django.utils import timezone
 
 from annotation.answers.submission import LostLeaseError
 from judging.answers.cache import EqualRequests
 from judging.answers.results import Result, record
 from judging.costs import Budget, longest_completion, price_book_of
 from judging.engine.dispatch import Dispatcher, Resources
+from judging.engine.early_end import FIRST_RESULTS, describe_no_yield
 from judging.engine.limits import LONGEST_DEADLINE, Limit
-from judging.engine.persistence import Writer, claim_requests, read_history
+from judging.engine.persistence import (
+    Writer,
+    claim_requests,
+    find_worked_request,
+    read_history,
+)
 from judging.models import JudgeRun
 from judging.prompts.repair import repair_request
 from judging.prompts.request import Prepared, Preparer
 from judging.retries import Patience
-from judging.runs import lifecycle
+from judging.runs import ledger, lifecycle
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,18 +45,23 @@ RENEW_SECONDS = 1.0
 GRACE_SECONDS = 10.0
 LONG_CALLS, LONGER = 20, 4
 MIN_CLAIM, MAX_CLAIM = 16, 128
-End = Literal["finished", "fatal", "stopped", "cancelled", "time", "lost", "crashed", "budget"]
+End = Literal[
+    "finished", "fatal", "stopped", "cancelled", "time", "lost", "crashed", "budget", "rest",
+    "fruitless",
+]  # fmt: skip
 
 
 @dataclass
 class Control:
     """Lets the calling thread stop the engine, which then lets calls in flight finish.
 
-    Safe to use from a signal handler. `seconds` is the time budget, if there is one.
+    Safe to use from a signal handler. `seconds` is the time budget, if there is one. `trouble` is
+    called with a sentence when the server begins to fail or to refuse, or for another reason.
     """
 
     seconds: float | None = None
     progress: Callable[[int], object] = lambda settled: None
+    trouble: Callable[[str], object] = lambda sentence: None
     _stopped: bool = field(default=False, repr=False)
     _listener: Callable[[], object] | None = field(default=None, repr=False)
 
@@ -57,6 +69,10 @@ class Control:
         self._stopped = True
         if self._listener is not None:
             self._listener()
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopped
 
     def listen(self, listener: Callable[[], object] | None) -> None:
         self._listener = listener
@@ -72,6 +88,8 @@ class Ending:
     are spent. `fatal`: the server or the requests have to be corrected; with `pauses` the lane is
     unusable until then. `stopped` and `cancelled`: a person or the worker asked for it. `time`: the
     time budget is over. `lost`: another process has the lease. `crashed`: a bug, which is raised.
+    `rest`: the server wants to be asked nothing `until` a time. `fruitless`: nearly all first
+    results are missing for one `reason`.
 
     `ceiling` is the number of calls that the server can handle, if it was found out. `limits` is
     the history of the limit, as pairs of seconds and calls at once.
@@ -80,6 +98,8 @@ class Ending:
     how: End
     error: str = ""
     pauses: bool = field(default=False, compare=False)
+    until: datetime | None = field(default=None, compare=False)
+    reason: str = field(default="", compare=False)
     ceiling: int | None = field(default=None, compare=False)
     limits: tuple[tuple[float, int], ...] = field(default=(), compare=False)
 
@@ -140,6 +160,11 @@ async def in_database(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -
     return await sync_to_async(call, thread_sensitive=True)(*args, **kwargs)
 
 
+def _cause(trouble: str) -> str:
+    """Return a trouble without the moment at which it began."""
+    return trouble.partition(" UTC: ")[2] or trouble
+
+
 class _Engine:
     def __init__(
         self,
@@ -166,7 +191,9 @@ class _Engine:
         )
         self.budget = self._budget()
         self.patience, self.history = patience, read_history(run)
+        self.worked = find_worked_request(run, preparer) if self.history.proven else None
         self.equals = EqualRequests(run)
+        self.look_at_yield = not run.go_on and run.done + run.failed < FIRST_RESULTS
 
     def _budget(self) -> Budget:
         run = self.judge_run
@@ -189,7 +216,9 @@ class _Engine:
             self.writer,
             self.budget,
             self.patience,
-            lambda how, error, pauses: self.end(Ending(how, error, pauses)),
+            lambda how, error, pauses: self.end(
+                self._rest(error) if how == "rest" else Ending(how, error, pauses)
+            ),
             repair=repair_request if params.get("repair") else None,
             timeout=params.get("timeout"),
             grouped=preparer.by_unit and bool(preparer.backend.endpoint),
@@ -197,6 +226,7 @@ class _Engine:
             down_for=self.history.down_for,
             busy_for=self.history.busy_for,
             trouble=self.shown_trouble if self.history.down_for or self.history.busy_for else "",
+            worked=self.worked,
         )
 
     async def run(self) -> Ending:
@@ -205,7 +235,8 @@ class _Engine:
         self.urgent: asyncio.Future[End] = loop.create_future()
         self.writer = Writer(self._record, self._written)
         self.dispatcher = Dispatcher(self._means(), self._check_queue, self._crashed)
-        self.control.listen(lambda: loop.call_soon_threadsafe(self.end, Ending("stopped")))
+        self.stop_soon = lambda ending: loop.call_soon_threadsafe(self.end, ending)
+        self.control.listen(lambda: self.stop_soon(Ending("stopped")))
         if problem := self.budget.problem():
             self.end(Ending("budget", problem))
         jobs = (self._keep_lease(), self._watch_clock(), self.writer.run())
@@ -242,6 +273,12 @@ class _Engine:
         self.crash = self.crash or error
         self.end(Ending("crashed", str(error)))
 
+    def _rest(self, error: str) -> Ending:
+        """End until the server may be asked again. The next engine goes on then."""
+        outcomes = self.dispatcher.outcomes
+        seconds = max(0.0, (outcomes.rests_until or 0.0) - outcomes.resources.clock())
+        return Ending("rest", error, until=timezone.now() + timedelta(seconds=seconds))
+
     def end(self, ending: Ending) -> None:
         """Start no more calls. The first reason is kept, but a later one may be urgent."""
         if self.ending is None:
@@ -272,6 +309,8 @@ class _Engine:
                 self.writer.hurry()
                 # New assignments may exist, and some may have waited until all others were closed.
                 if not self.writer.unwritten and not await self._refill():
+                    if outcomes.put_aside:
+                        self.end(self._rest(f"{outcomes.put_aside:,} requests have to wait"))
                     return
                 if not self._has_enough:
                     continue
@@ -321,7 +360,23 @@ class _Engine:
         preparer = self.preparer
         self.settled += record(self.judge_run, self.lease, preparer.schema, group)
         self.control.progress(self.settled)
+        if self.look_at_yield and (ending := self._yields_nothing()):
+            self.stop_soon(ending)
         return self.equals.release(group)
+
+    def _yields_nothing(self) -> Ending | None:
+        """Return an ending if nearly all of the first results are missing for one reason."""
+        run = self.judge_run
+        run.refresh_from_db(fields=["done", "failures"])
+        if run.done + run.failed < FIRST_RESULTS:
+            return None
+        self.look_at_yield = False
+        if not ledger.count_waiting(run.campaign, run.judge):
+            return None
+        if (found := describe_no_yield(run.done, run.failures)) is None:
+            return None
+        reason, sentence = found
+        return Ending("fruitless", sentence, reason=reason)
 
     async def _keep_lease(self) -> None:
         while (orders := await in_database(self._renew_lease)) is not None:
@@ -336,6 +391,8 @@ class _Engine:
         orders = lifecycle.renew(run, self.lease, self.limit.under_way, self.limit.size)
         if orders is not None and trouble != self.shown_trouble:
             JudgeRun.objects.filter(pk=run.pk, lease=self.lease).update(error=trouble)
+            if trouble and _cause(trouble) != _cause(self.shown_trouble):
+                self.control.trouble(trouble)
             self.shown_trouble = trouble
         return orders
 
@@ -354,9 +411,9 @@ class _Engine:
         longest = float(self.judge_run.judge.params.get("timeout") or LONGEST_DEADLINE)
         outcomes = self.dispatcher.outcomes
         ended = await drain_calls(self.dispatcher, how, longest, self.urgent)
-        if ended and self.exhausted and outcomes.only_suspects:
+        if ended and self.exhausted and outcomes.has_suspects:
             # Otherwise assignments that time out would stay open across workers.
-            outcomes.judge_suspects()
+            await self.dispatcher.confirm()
         return outcomes.open_rows()
 
     async def _watch_clock(self) -> None:

@@ -244,6 +244,7 @@ class Breaker:
     """Opens when more than half of the last calls failed in transport. Then only probes pass.
 
     Probes are sent one at a time, `probe_seconds` apart. Any answer to a probe closes the breaker.
+    The first one can be sent at once.
     """
 
     def __init__(
@@ -287,6 +288,10 @@ class Breaker:
             self.opened_at = self._clock()
             self.probes_at = self.opened_at + self.probe_seconds
             self._failed.clear()
+
+    def probe_now(self) -> None:
+        """Allow the next probe at once, since nothing is known about the server yet."""
+        self.probes_at = min(self.probes_at, self._clock())
 
     def _probed(self, failed: bool) -> bool:
         if failed:
@@ -333,12 +338,13 @@ class Refusals:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
 
-    def is_final(self, state: str) -> bool:
-        """Count a refusal, and return whether it is final: the first, or one too many for
-        chance.
+    def is_final(self, state: str, least: int = 1) -> bool:
+        """Count a refusal, and return whether it may be final: one too many for chance.
+
+        That takes at least `least` in a row.
         """
         self._counts[state] += 1
-        return self._counts[state] >= PATIENT_STATES.get(state, 1)
+        return self._counts[state] >= max(least, PATIENT_STATES.get(state, 1))
 
     def answered(self) -> None:
         self._counts.clear()

@@ -18,8 +18,10 @@ from django.db.models import Count, Min, Q
 from django.utils import timezone
 
 from annotation.answers.submission import LostLeaseError
+from annotation.models import Assignment
 from judging.answers.cache import EqualRequests, reused_results
 from judging.answers.results import ANSWERED, FINAL, Result, find_stored_results
+from judging.backends.base import Request
 from judging.models import JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.runs import ledger, lifecycle
@@ -31,6 +33,9 @@ GROUP_SECONDS = 0.25
 MIN_GROUP = 8
 LATE = ("deadline", "abandoned")
 BUSY = "rate"
+PROBE = "probe-"
+"""The beginning of the state of a probe's call (`judging.engine.probing`)."""
+PROBE_ANSWERED = f"{PROBE}answered"
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,8 @@ def read_history(run: JudgeRun) -> ServerHistory:
     if answered_at:
         # Calls are stored with their assignment's result, so older ones may have higher ids.
         since = since.filter(sent_at__gt=answered_at)
-    busy, down = Q(state=BUSY), ~Q(state__in=(BUSY, "abandoned"))
+    refused = (BUSY, f"{PROBE}{BUSY}")
+    busy, down = Q(state__in=refused), ~Q(state__in=(*refused, "abandoned", f"{PROBE}abandoned"))
     counts = since.aggregate(
         downs=Count("id", filter=down),
         down_at=Min("sent_at", filter=down),
@@ -123,9 +129,22 @@ def read_history(run: JudgeRun) -> ServerHistory:
     )
 
 
+def find_worked_request(run: JudgeRun, preparer: Preparer) -> Request | None:
+    """Return the request that the server answered last in this run, if there is one."""
+    answered = run.judge_calls.filter(state=ANSWERED, reused_from=None, repair=False)
+    call = answered.order_by("-id").values_list("assignment").first()
+    if call is None:
+        return None
+    rows = Assignment.objects.select_related("item__query").filter(pk=call[0])
+    row = rows.get()
+    row.item.campaign = run.campaign
+    return preparer.prepare(row).request
+
+
 def _last_answer(run: JudgeRun) -> tuple[int, datetime | None]:
     """Return the id and the start of the newest call that the server answered in this run."""
-    answered = run.judge_calls.filter(state__in=(ANSWERED, *FINAL), reused_from=None)
+    states = (ANSWERED, *FINAL, PROBE_ANSWERED)
+    answered = run.judge_calls.filter(state__in=states, reused_from=None)
     return answered.order_by("-id").values_list("id", "sent_at").first() or (0, None)
 
 

@@ -18,7 +18,15 @@ from asgiref.sync import async_to_sync
 
 from annotation.presentation import schema
 from judging.answers.calls import storable
-from judging.backends.base import Backend, BackendError, FatalError, Findings, RejectedError
+from judging.answers.unassigned import record_probes
+from judging.backends.base import (
+    Backend,
+    BackendError,
+    FatalError,
+    Findings,
+    RejectedError,
+    UnassignedReply,
+)
 from judging.backends.capabilities import count_differences
 from judging.backends.decisions import find_offered_form
 from judging.engine import RENEW_SECONDS, Control, Ending, in_database
@@ -61,7 +69,7 @@ def probe_run(
             recall(known["facts"])
         return Findings(known["facts"], tuple(known["warnings"]))
     try:
-        findings, prints = _while_leased(run, lease, control, lambda: _probe(backend, run))
+        findings, prints = _while_leased(run, lease, control, backend, lambda: _probe(backend, run))
     except _AbortedError as left:
         return left.ending
     except (FatalError, RejectedError) as error:
@@ -102,7 +110,9 @@ def _other_fingerprint(
         return ""
     answers = run.manifest["probe"]["facts"].get("answers") if at_end else None
     try:
-        now = _while_leased(run, lease, control, lambda: _fingerprint_alone(backend, bool(answers)))
+        now = _while_leased(
+            run, lease, control, backend, lambda: _fingerprint_alone(backend, bool(answers))
+        )
     except (_AbortedError, BackendError):
         return ""
     different = [name for name in before if name in now and now[name] != before[name]]
@@ -117,16 +127,19 @@ def _other_fingerprint(
 async def _probe(backend: Backend, run: JudgeRun) -> tuple[Findings, Fingerprint]:
     async with backend:
         findings, prints = await backend.probe(), await _fingerprint(backend)
-    offered = await _offered_decisions(run) if findings.facts and not findings.refusal else ""
+    offered = (
+        await _offered_decisions(run, backend) if findings.facts and not findings.refusal else ""
+    )
     facts = {**findings.facts, **({"offers_decisions": offered} if offered else {})}
     return replace(findings, facts=facts), prints
 
 
-async def _offered_decisions(run: JudgeRun) -> str:
+async def _offered_decisions(run: JudgeRun, backend: Backend) -> str:
     """Return the server's decision endpoint, if decisions alone could answer the campaign."""
     if run.judge.backend != "openai" or not await in_database(_is_closed, run):
         return ""
-    return await find_offered_form(setup_of(run.judge))
+    noted: list[UnassignedReply] = getattr(backend, "unassigned", [])
+    return await find_offered_form(setup_of(run.judge), noted)
 
 
 def _is_closed(run: JudgeRun) -> bool:
@@ -144,9 +157,16 @@ async def _fingerprint(backend: Backend, answers: bool = False) -> Fingerprint:
 
 
 def _while_leased(
-    run: JudgeRun, lease: uuid.UUID, control: Control, look: Callable[[], Awaitable[T]]
+    run: JudgeRun,
+    lease: uuid.UUID,
+    control: Control,
+    backend: Backend,
+    look: Callable[[], Awaitable[T]],
 ) -> T:
-    """Return the result of `look` while renewing the lease. Raises _AbortedError, BackendError."""
+    """Return the result of `look` while renewing the lease. Raises _AbortedError, BackendError.
+
+    The backend's calls meanwhile are stored with the run.
+    """
 
     async def looking() -> T:
         loop, stopped = asyncio.get_running_loop(), asyncio.Event()
@@ -167,7 +187,17 @@ def _while_leased(
                 task.cancel()
             await asyncio.gather(asked, *others, return_exceptions=True)
 
-    return async_to_sync(looking)()
+    try:
+        return async_to_sync(looking)()
+    finally:
+        store_probes(run, backend)
+
+
+def store_probes(run: JudgeRun, backend: Backend) -> None:
+    """Store the calls without an assignment that the backend has made since the last time."""
+    noted: list[UnassignedReply] = getattr(backend, "unassigned", [])
+    record_probes(run, noted)
+    noted.clear()
 
 
 async def _renew_lease(run: JudgeRun, lease: uuid.UUID) -> None:

@@ -33,6 +33,9 @@ class Job:
     """An assignment in progress: its calls so far, and the number of attempts.
 
     Times are of the engine's clock. If an `answer` could not be read, `repair` is asked instead.
+    `asked` counts the calls, and `seconds` is the latest one's duration. A probe has an `owner`,
+    the job that made it necessary. A `deferred` job was refused before any was answered. A
+    `confirmed` one gets its last attempt after the server answered a probe or another job.
     """
 
     prepared: Prepared
@@ -45,6 +48,12 @@ class Job:
     probe: bool = False
     repair: Request | None = None
     answer: Answer | None = None
+    asked: int = 0
+    seconds: float | None = None
+    closed: bool = False
+    deferred: bool = False
+    confirmed: bool = False
+    owner: Job | None = None
 
     @property
     def item(self) -> int:
@@ -63,17 +72,14 @@ class Job:
 
         If a repair cannot be read, the original answer counts.
         """
-        return Result(self.prepared, tuple(self.calls), answer, self._seconds(), self.answer)
+        return Result(self.prepared, tuple(self.calls), answer, self.seconds, self.answer)
 
     def failed(self, reason: Reason) -> Result:
         """Return the result of a failure: the answer before a failed repair, or a missing
         reason.
         """
         outcome = self.answer or Failure(reason)
-        return Result(self.prepared, tuple(self.calls), outcome, self._seconds())
-
-    def _seconds(self) -> float | None:
-        return self.calls[-1].seconds if self.calls else None
+        return Result(self.prepared, tuple(self.calls), outcome, self.seconds)
 
 
 def reason_for(reply: CallReply) -> Reason:

@@ -11,6 +11,7 @@ import gc
 import os
 import signal
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -23,12 +24,13 @@ from judging import lanes, manifest
 from judging.backends.base import Backend, Findings
 from judging.costs import format_money
 from judging.engine import Control, Ending, run_engine
-from judging.engine.preflight import RefusedRunError, detect_change, probe_run
+from judging.engine.preflight import RefusedRunError, detect_change, probe_run, store_probes
 from judging.lanes import build_backend
-from judging.models import JudgeRun
+from judging.models import ACTIVE, JudgeRun
 from judging.prompts.request import Preparer
 from judging.retries import Patience
 from judging.runs import ledger, lifecycle, planning
+from judging.runs.rests import is_resting
 
 CONCURRENCY = 16
 State = JudgeRun.State
@@ -37,6 +39,7 @@ _STATES = {
     "fatal": State.STOPPED,
     "budget": State.STOPPED,
     "crashed": State.STOPPED,
+    "fruitless": State.STOPPED,
     "stopped": State.INTERRUPTED,
     "cancelled": State.CANCELLED,
 }
@@ -94,6 +97,7 @@ def _work(
     manifest.begin(run, backend, findings)
     with _gc_frozen():
         ending = _note_lane(run, _run_to_end(run, lease, preparer, control, patience))
+    store_probes(run, backend)
     if ending.how == "finished" and (
         mixed := detect_change(run, lease, backend, control, at_end=True)
     ):
@@ -159,10 +163,28 @@ def _release(run: JudgeRun, lease: uuid.UUID, ending: Ending) -> None:
     wished = lifecycle.wished_state(run) if ending.how in ("stopped", "cancelled") else ""
     if ending.how == "lost":
         return
-    if ending.how == "time" or (ending.how == "stopped" and run.queued and not wished):
+    if ending.how == "rest":
+        lifecycle.rest(run, lease, ending.until, ending.error)
+    elif ending.how == "time" or (ending.how == "stopped" and run.queued and not wished):
         lifecycle.hand_over(run, lease)
     elif lifecycle.finish(run, lease, wished or _STATES[ending.how], ending.error):
         manifest.end(run, limits=ending.limits)
+        JudgeRun.objects.filter(pk=run.pk).update(ended_early=ending.reason)
+
+
+REST_SECONDS = 1.0
+
+
+def await_rest(run: JudgeRun, control: Control) -> uuid.UUID | None:
+    """Wait until a run's rest is over, and lease it again. None if it was ended meanwhile."""
+    while not control.stopped:
+        run.refresh_from_db()
+        if run.state not in ACTIVE:
+            return None
+        if not is_resting(run) and (lease := lifecycle.lease_run(run)) is not None:
+            return lease
+        time.sleep(REST_SECONDS)
+    return None
 
 
 # Celery's pool lets most signals end a child, but ignores this one.
@@ -222,7 +244,9 @@ def summary(run: JudgeRun) -> str:
     run.refresh_from_db()
     failed = f"{run.failed:,} failed" + format_reasons(run.failures)
     tokens = run.prompt_tokens + run.completion_tokens
-    line = f"{run.done:,} done, {failed}, {run.calls:,} calls, {tokens:,} tokens"
+    probes = run.unassigned_calls.count()
+    calls = f"{run.calls:,} calls" + (f" ({probes:,} to probe the server)" if probes else "")
+    line = f"{run.done:,} done, {failed}, {calls}, {tokens:,} tokens"
     line += f", {run.reused:,} reused" if run.reused else ""
     line += f", {format_money(run.cost)}" if run.cost else ""
     left = ledger.count_waiting(run.campaign, run.judge)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from typing import Any, get_args
 
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
+from datasets.toml import TomlError, read_toml
 from judging.backends.base import JSON, Message
 from judging.judge_file import answer
 from judging.judge_file.answer import BY_POSITION
@@ -118,11 +118,9 @@ def read_file(text: str) -> JudgeFile:
     if len(text) > MAX_LENGTH:
         raise FileError(f"the file has over {MAX_LENGTH:,} characters; shorten it")
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        line = int(found[1]) if found else None
-        raise FileError(f"it is not TOML: {error}", line) from error
+        document = read_toml(text)
+    except TomlError as error:
+        raise FileError(str(error), error.line) from error
     lines = Lines(text)
     _check_keys(document, lines)
     return _Reader(text, document, lines).read()

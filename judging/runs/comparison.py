@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import asdict
+from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Max, OuterRef, Q, Sum
 
 from annotation.models import Assignment, Campaign
 from datasets.jobs.guard import for_workers
-from judging.costs import known_cost, last_cost
-from judging.models import Judge, JudgeRun
+from judging.costs import count_tokens, known_cost, last_cost
+from judging.models import Judge, JudgeRun, UnassignedCall
 
 
 @for_workers
 def compare_judges(campaign: Campaign) -> list[dict[str, Any]]:
-    """Return a row for each judge that ran over a campaign: requests by state, and their cost."""
+    """Return a row for each judge that ran over a campaign: requests by state, and their cost.
+
+    What is spent has the calls of its runs, of their probes, and of its tries.
+    """
     runs = JudgeRun.objects.filter(campaign=campaign).order_by()
-    sums = {
-        each["judge"]: each
+    sums: dict[int, dict[str, Any]] = {
+        each["judge"]: dict(each)
         for each in runs.values("judge").annotate(
             last=Max("pk"),
             calls=Sum("calls"),
@@ -32,6 +37,9 @@ def compare_judges(campaign: Campaign) -> list[dict[str, Any]]:
             last_cost=last_cost(Q(run__campaign=campaign, run__judge=OuterRef("judge"))),
         )
     }
+    for key, tried in _tries(campaign).items():
+        if (spent := sums.get(key)) is not None:
+            spent |= {name: spent[name] + more for name, more in tried.items()}
     prompts: dict[int, str] = dict(runs.values_list("judge", "prompt_sha256").distinct())
     counts = _counts(campaign)
     rows = []
@@ -54,6 +62,17 @@ def compare_judges(campaign: Campaign) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _tries(campaign: Campaign) -> dict[int, dict[str, Any]]:
+    """Return the calls, tokens and cost of the tries of stored judges."""
+    found: dict[int, dict[str, Any]] = {}
+    tries = UnassignedCall.objects.filter(campaign=campaign, run=None).exclude(judge=None)
+    for judge, usage, cost in tries.values_list("judge", "usage", "cost"):
+        spent = {"calls": 1, "cost": cost or Decimal(0), **asdict(count_tokens(usage))}
+        before = found.get(judge, dict.fromkeys(spent, 0))
+        found[judge] = {name: before[name] + spent[name] for name in spent}
+    return found
 
 
 def _counts(campaign: Campaign) -> dict[int, dict[tuple[str, str], int]]:

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from judging.prompts.examples import sample_examples
 from judging.prompts.request import Preparer
 from judging.prompts.template import Prompt, read_prompt, sha256_of
 from judging.runs import ledger, planning
+from judging.runs.rests import RESTED, rest_of
 from judging.servers import check_key
 
 State, Wish = JudgeRun.State, JudgeRun.Wish
@@ -172,6 +174,7 @@ def runs_without_worker() -> QuerySet[JudgeRun]:
     """Return the active runs for workers that have a free lane but no process."""
     runs = JudgeRun.objects.filter(state__in=ACTIVE, queued=True)
     lane_free = Q(lane__lease=None) | Q(lane__lease_until__lt=Now())
+    runs = runs.filter(RESTED)
     return without_lease(runs).filter(Q(lane=None) | Q(lane__paused="") & lane_free)
 
 
@@ -202,13 +205,16 @@ def start(
     most_cost: Decimal | None = None,
     concurrency: int | None = None,
     reuse: str = JudgeRun.Reuse.NEVER,
+    go_on: bool = False,
     offline: bool = False,
 ) -> JudgeRun:
     """Create a run and plan its assignments. Workers take it only if it is `queued`.
 
     Of a queued run, only the first assignments are planned, and its worker plans the rest.
     A dead run is closed first. Cancelled assignments are reopened, and a paused lane is resumed. An
-    `offline` run asks no server and has no lane.
+    `offline` run asks no server and has no lane. To `go_on` means not to end early for the reason
+    that the first results share. Later runs of the judge over the campaign go on too, and a rest
+    of an earlier one is theirs.
     Raises LeasedRunError, BatchOutError, ChangedPromptError, SetupError, PromptError.
     """
     prompt = sha256_of(prompt_for(judge, campaign))
@@ -218,6 +224,7 @@ def start(
     plan(campaign, judge, FIRST_ASSIGNMENTS if queued else None)
     check_template(campaign, judge)
     examples = sample_examples(campaign, judge)
+    before = JudgeRun.objects.filter(campaign=campaign, judge=judge)
     try:
         with transaction.atomic():
             _close_dead(campaign, judge)
@@ -232,6 +239,8 @@ def start(
                 most_cost=most_cost,
                 concurrency=concurrency,
                 reuse=reuse,
+                go_on=go_on or before.filter(go_on=True).exists(),
+                rests_until=None if offline else rest_of(before),
                 prompt_sha256=prompt,
                 manifest={EXAMPLES: [each.as_json() for each in examples]} if examples else {},
             )
@@ -307,7 +316,7 @@ def lease_run(run: JudgeRun) -> uuid.UUID | None:
     if _end_if_wished(run):
         return None
     token = uuid.uuid4()
-    unheld = without_lease(_while_active(run))
+    unheld = without_lease(_while_active(run)).filter(RESTED)
     with transaction.atomic():
         if not unheld.update(lease=token, lease_until=Now() + lanes.LEASE, state=State.RUNNING):
             return None
@@ -376,6 +385,13 @@ def hand_over(run: JudgeRun, token: uuid.UUID) -> None:
             lanes.release(run.lane_id, token)
             ledger.reopen(run.campaign, run.judge)
     _end_if_wished(run)
+
+
+def rest(run: JudgeRun, token: uuid.UUID, until: datetime | None, why: str) -> None:
+    """Release the lease, and have the run rest until a time. Then it is taken up by itself."""
+    with transaction.atomic():
+        if _leased_by(run, token).update(rests_until=until, error=why):
+            hand_over(run, token)
 
 
 def queue_active(campaign: Campaign, judge: Judge) -> JudgeRun:

@@ -26,7 +26,6 @@ from judging import library
 from judging.access import BLIND, managed_judge, visible_judge, visible_judges, visible_runs
 from judging.answer_files import DIGEST, FAKE, SCRIPTED
 from judging.backends import HOSTED
-from judging.backends.wire import parse_base_url
 from judging.display import describe_status, make_displayable
 from judging.forms import NEW, PARAM_HELP, JudgeForm
 from judging.judge_file.document import read_file
@@ -35,7 +34,7 @@ from judging.models import ACTIVE, Judge
 from judging.params import param_text
 from judging.prompts.isolation import one_request
 from judging.run_forms import TryForm
-from judging.servers import GUARDED, Server
+from judging.servers import GUARDED, server_of
 from judging.tries import TRY_KIND, TooOftenError, ask_once, find_try, try_question
 from judging.views.judge_files import check_context, library_by_protocol
 
@@ -151,9 +150,8 @@ def _copied_fields(judge: Judge) -> dict[str, Any]:
         if name in judge.params and judge.params[name] != of_file.get(name)
     }
     server = NEW
-    if hosted := HOSTED.get(judge.backend):
-        url = parse_base_url(judge.base_url, hosted.public_url)
-        server = Server(url, judge.api_key_env).name
+    if judge.backend in HOSTED:
+        server = server_of(judge).name
     return {
         "name": f"{judge.rater.name} 2"[:150],
         "backend": judge.backend,

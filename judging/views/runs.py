@@ -61,7 +61,7 @@ from judging.jobs import ESTIMATE, MANIFEST, estimate_in, estimate_question, man
 from judging.judges import JudgeError, baseline_judge
 from judging.lanes import build_backend
 from judging.manifest import warnings_of
-from judging.models import Judge, JudgeCall, JudgeRun
+from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun
 from judging.prompts.repair import is_readable
 from judging.prompts.request import Preparer
 from judging.prompts.template import PromptError
@@ -70,7 +70,7 @@ from judging.run_forms import CampaignForm, ConcurrencyForm, StartForm
 from judging.runs import lifecycle as runs
 from judging.runs.lifecycle import checked_prompt
 from judging.servers import missing_key
-from judging.tasks import NOT_STARTED, NothingOpenError, begin, resume
+from judging.tasks import NOT_STARTED, NothingOpenError, begin, go_on, resume
 from tandem.labels.file.rows import GRADE
 
 
@@ -276,7 +276,10 @@ def _most_at_once(run: JudgeRun) -> int:
 @require_POST
 @role_required(*READERS)
 def order(request: HttpRequest, pk: int) -> HttpResponse:
-    """Stop or cancel a run, resume its server, work on it here, or set its concurrency."""
+    """Stop or cancel a run, resume its server, work on it here, or set its concurrency.
+
+    A run that ended early goes on as a new run.
+    """
     found, given = managed_run(request, pk), request.POST.get("order", "")
     if given == "concurrency":
         form = ConcurrencyForm(request.POST)
@@ -289,6 +292,13 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
         runs.ask_to_cancel(found)
     elif given == "resume" and found.lane is not None:
         resume(found)
+    elif given == "go-on" and found.ended_early and found.state not in ACTIVE:
+        try:
+            return redirect("judge-run", go_on(found).pk)
+        except (NothingOpenError, *NOT_STARTED) as error:
+            form = ConcurrencyForm(initial={"concurrency": _most_at_once(found)})
+            context = {**_context(found), "form": form, "problem": as_sentence(error)}
+            return render(request, "judges/run.html", context, status=409)
     elif given == "here" and describe_status(found).untaken:
         launcher.start_here(found)
         back = request.POST.get("back")

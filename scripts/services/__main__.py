@@ -13,10 +13,12 @@ from pathlib import Path
 from scripts.services.postgres_server import postgres
 from scripts.services.processes import CannotStartError
 from scripts.services.valkey_server import valkey
+from tandem.place import set_umask
 
 
 def main(arguments: list[str]) -> int:
     options = _parser().parse_args(arguments)
+    set_umask()
     try:
         with ExitStack() as services:
             env = _start(options, services)

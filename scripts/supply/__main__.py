@@ -59,6 +59,10 @@ def look_for_holes(arguments: Sequence[str]) -> int:
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--ask", action="store_true", help="ask the service; offline it says so")
     how.add_argument("--renew", action="store_true", help="ask the service, and store its answer")
+    how.add_argument(
+        "--release", action="store_true",
+        help=f"fail unless the snapshot is complete and at most {audit.MOST_DAYS} days old",
+    )  # fmt: skip
     parser.add_argument("--service", default=holes.SERVICE, help="an OSV service")
     given = parser.parse_args(arguments)
     today = datetime.now(UTC).date()
@@ -73,7 +77,12 @@ def look_for_holes(arguments: Sequence[str]) -> int:
             print("The snapshot instead:")
     if given.renew:
         audit.store(snapshot)
-    return int(audit.audit(snapshot, today))
+    must_fix = audit.audit(snapshot, today)
+    if given.release:
+        packages = audit.locked_packages()
+        problems = audit.objections_to_release(snapshot, packages, today)
+        must_fix |= bool(_report([f"No release: {each}; make audit asks" for each in problems]))
+    return int(must_fix)
 
 
 def renew_images(_: Sequence[str]) -> int:

@@ -20,6 +20,8 @@ from scripts.supply.locks import LOCKS, ROOT, read
 FOLDER = Path(__file__).parent
 SNAPSHOT = FOLDER / "holes.json"
 EXCEPTIONS = FOLDER / "exceptions.toml"
+MOST_DAYS = 7
+"""The age up to which a snapshot is enough for a release."""
 
 
 class AuditError(RuntimeError):
@@ -98,6 +100,21 @@ def judge_packages(
     return verdict
 
 
+def objections_to_release(snapshot: Snapshot, packages: Sequence[Package], on: date) -> list[str]:
+    """Return why nobody knows today what holes these packages have; empty if a service said it."""
+    if snapshot.asked is None:
+        return [f"no service was asked about known vulnerabilities ({snapshot.reason})"]
+    problems = []
+    age = (on - snapshot.asked).days
+    if age > MOST_DAYS:
+        problems.append(f"known vulnerabilities were last asked about {age} days ago")
+    if age < 0:
+        problems.append(f"known vulnerabilities were asked about on {snapshot.asked}, after today")
+    if missing := set(packages) - set(snapshot.packages):
+        problems.append(f"no service was asked about {len(missing)} of {len(packages)} packages")
+    return problems
+
+
 def load(path: Path | None = None) -> Snapshot:
     """Read a snapshot, by default the repository's. Raises AuditError."""
     path = path or SNAPSHOT
@@ -160,7 +177,10 @@ def audit(snapshot: Snapshot, on: date, say: Callable[[str], None] = print) -> b
     """Print what a snapshot means for the locked packages. Return whether one must be updated."""
     verdict = judge_packages(snapshot, locked_packages(), load_waivers(), on)
     if snapshot.asked is None:
-        say(f"No audit: {snapshot.reason}")
+        say(
+            f"No audit: nobody was asked about the {len(locked_packages())} locked packages, so "
+            f"they may have known vulnerabilities. {snapshot.reason}"
+        )
         return False
     say(
         f"Known vulnerabilities by {snapshot.service} on {snapshot.asked}, of "

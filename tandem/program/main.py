@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from tandem.place import set_umask
 from tandem.program.processes import become, prepare, take_data_folder
 from tandem.similar import most_similar
 from tandem.verbs import (
@@ -31,13 +32,14 @@ OPTIONS = """\
 Every verb has --help, and takes --json (one JSON object instead of lines) and --quiet (no
 progress, no remarks). Those that need the site take --data FOLDER, where its data are.
 The name of a campaign, judge or batch needs no option: `tandem measures NAME`. The commands of
-manage.py work under their own names, too: `tandem load_batch`, `tandem migrate`.
+manage.py work under their own names, too: `tandem load_batch`, `tandem collectstatic`.
 Exit status: 0 done, 1 refused, 2 not understood, 3 something differs or is left to do.
 """
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run a command line, by default this process's, and return its exit status."""
+    set_umask()
     if "_ARGCOMPLETE" in os.environ:
         from tandem.program.completion import complete
 

@@ -48,6 +48,9 @@ def start() -> None:
         django.setup()
     except ImproperlyConfigured as error:
         raise SettingsError(f"Settings: {error}") from error
+    except OSError as error:
+        why = f"{error.filename} cannot be used ({error.strerror})"
+        raise SettingsError(f"Settings: {why}; correct its owner and mode") from error
 
 
 def parser_of(verb: Verb) -> tuple[BaseCommand, ArgumentParser]:
@@ -97,6 +100,8 @@ def run_command(verb: Verb, arguments: list[str]) -> int:
     try:
         start()
     except SettingsError as error:
+        if verb.command == "doctor":
+            return _say_unusable(str(error), "--json" in arguments)
         print(error, file=sys.stderr)
         return REFUSED
     command, parser = parser_of(verb)
@@ -116,6 +121,16 @@ def run_command(verb: Verb, arguments: list[str]) -> int:
     elif why:
         print(why, file=sys.stderr)
     return status
+
+
+def _say_unusable(error: str, as_json: bool) -> int:
+    """Print the doctor's only finding while Django cannot start."""
+    from judging.doctor.base import EXIT_STATUS, settings_line
+    from judging.doctor.base import as_json as findings_as_json
+
+    line = settings_line(error.removeprefix("Settings: "))
+    print(json.dumps(findings_as_json([line]), ensure_ascii=False) if as_json else line)
+    return EXIT_STATUS
 
 
 def _formats(parser: ArgumentParser) -> list[str]:

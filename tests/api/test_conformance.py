@@ -12,6 +12,7 @@ import pytest
 import schemathesis
 from django.core.cache import cache
 from django.core.signals import request_finished, request_started
+from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
 from django.utils import timezone
 from hypothesis import HealthCheck, Phase, settings
@@ -33,7 +34,6 @@ from annotation.people.invitations import invite
 from annotation.people.membership import add_member
 from annotation.preparation.steps.questions import CRITERIA
 from annotation.registry import STEPS
-from config.wsgi import application
 from datasets.models import Batch, Team, Upload
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.preparation.status import campaign_for
@@ -49,7 +49,7 @@ CALLS = schemathesis.config.SchemathesisConfig.from_dict(
     {"phases": {"coverage": {"enabled": Extent.everything}}}
 )
 api = schemathesis.openapi.from_dict(description(), config=CALLS)
-api.app = application
+api.app = get_wsgi_application()
 ADMINS = ("/api/v1/people/", "/api/v1/audit/")
 CHECKS = (
     not_a_server_error,

@@ -69,6 +69,18 @@ class TestDefining:
         assert made.status_code == 201
         assert made.json()["params"] == params
 
+    def test_headers_of_a_known_server_may_be_named_and_no_others(self, rita: Script) -> None:
+        url, headers = "https://gateway.example/v1", {"api-key": "TANDEM_KEY_GATEWAY"}
+        judge("known", "openai", model="m", base_url=url, params={"headers": headers})
+        sent = {"backend": "openai", "model": "m", "base_url": url, "granularity": "item"}
+        made = rita.post("judges/", {**sent, "name": "ours", "params": {"headers": headers}})
+        assert made.status_code == 201
+        assert (made.json()["params"], made.json()["api_key_env"]) == ({"headers": headers}, "")
+        other = {"headers": {"api-key": "DATABASE_URL"}}
+        refused = rita.post("judges/", {**sent, "name": "theirs", "params": other})
+        assert refused.status_code == 422
+        assert "params.headers" in refused.content.decode()
+
     def test_a_judge_file_is_stored_and_returned(self, rita: Script) -> None:
         created = rita.post("judges/", {**MODEL, "file": GRADED}).json()
         assert created == rita.get(f"judges/{created['id']}/").json()

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,37 @@ def test_latencies_of_a_busy_site_are_compared_with_those_of_a_quiet_one(tmp_pat
     assert set(figures["p99"]) == {"save", "health/live"}
     for of in figures["p99"].values():
         assert of["times"] == pytest.approx(of["busy"] / of["quiet"])
-    assert figures["others"]["slow connections"] == promise.QUICK.slow
+    parts = promise.PARTS.count("busy")
+    assert figures["others"]["slow connections"] == parts * promise.QUICK.slow
     assert "at most 3" in said
+    for what in ("reports", "exports"):
+        of = figures["answers"][what]
+        # On a busy machine, the seconds of a quick run may be too few for a page.
+        assert of["share"] == (pytest.approx(of["busy"] / of["alone"]) if of["alone"] else None)
+    assert "at least 0.5" in said
+
+
+def test_the_answers_that_researchers_get_are_a_share_of_those_without_people_who_save() -> None:
+    alone = Counter({"reports (200)": 40, "exports (200)": 2, "exports (202)": 8})
+    busy = Counter({"reports (200)": 30, "reports (503)": 9, "exports (202)": 5})
+    assert promise.compare_answers(alone, busy) == {
+        "reports": {"alone": 40, "busy": 30, "share": 0.75},
+        "exports": {"alone": 10, "busy": 5, "share": 0.5},
+    }
+
+
+def test_a_share_of_no_answers_is_missing_and_misses_the_bar() -> None:
+    answers = promise.compare_answers(Counter(), Counter({"reports (200)": 1}))
+    assert answers["reports"] == {"alone": 0, "busy": 1, "share": None}
+    said = promise.lines("sqlite", {"p99": {}, "answers": answers, "others": {}})
+    assert said.count("at least 0.5: missed") == 2
+
+
+def test_parts_with_and_without_people_who_save_are_interleaved_evenly() -> None:
+    places = {kind: [n for n, part in enumerate(promise.PARTS) if part == kind] for kind in
+              promise.PARTS}  # fmt: skip
+    assert sum(places["alone"]) == sum(places["busy"])
+    assert len(places["alone"]) == len(places["busy"])
 
 
 def test_a_phases_time_excludes_that_of_nested_phases() -> None:

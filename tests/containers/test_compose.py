@@ -66,6 +66,18 @@ def test_every_other_variable_has_a_default() -> None:
     assert required == {"SECRET_KEY", "POSTGRES_PASSWORD"}
 
 
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_service_has_a_memory_limit(name: str) -> None:
+    limit = VARIABLE.sub(lambda found: found[3], str(SERVICES[name]["mem_limit"]))
+    assert re.fullmatch(r"\d+[mg]", limit)
+
+
+def test_a_worker_has_room_for_two_processes_at_their_limit() -> None:
+    """Its own process of the pool, and that of a job."""
+    limit = VARIABLE.sub(lambda found: found[3], SERVICES["worker"]["mem_limit"])
+    assert int(limit.removesuffix("g")) * 1024 >= 2 * int(VARIABLES["TANDEM_JOB_MEMORY_MB"][0])
+
+
 def test_only_the_site_is_published_and_only_on_this_machine() -> None:
     assert {name: each["ports"] for name, each in SERVICES.items() if "ports" in each} == {
         "proxy": ["${WEB_ADDRESS:-127.0.0.1}:${WEB_PORT:-8000}:8080"]

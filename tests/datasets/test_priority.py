@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from datasets.priority import NICENESS, NICENESS_OF_SESSION
+from datasets.priority import NICENESS, NICENESS_OF_PAGES, NICENESS_OF_SESSION
 
 WAITING = "from datasets.priority import give_way as g; g(); g(); print(flush=True); input()"
 
@@ -20,11 +20,14 @@ def gives_way(pid: int) -> bool:
     return os.getpriority(os.PRIO_PROCESS, pid) == NICENESS
 
 
-def is_of_a_nice_session(pid: int, vendor: str = "sqlite") -> bool:
+def is_of_a_nice_session(pid: int, niceness: int) -> bool:
     """Whether the session of a process has low priority; true on systems without such sessions."""
     autogroup = Path(f"/proc/{pid}/autogroup")
-    niceness = NICENESS_OF_SESSION[vendor]
     return not autogroup.exists() or autogroup.read_text("ascii").endswith(f" nice {niceness}\n")
+
+
+def test_saves_go_before_pages_and_pages_before_jobs() -> None:
+    assert 0 < NICENESS_OF_PAGES < min(NICENESS_OF_SESSION.values())
 
 
 @pytest.mark.first_case
@@ -46,5 +49,5 @@ def test_a_process_lowers_its_priority_once_and_that_of_its_session(
     process.stdout.readline()
     assert gives_way(process.pid)
     if Path("/proc/self/autogroup").exists():
-        assert is_of_a_nice_session(process.pid, vendor) is leads
+        assert is_of_a_nice_session(process.pid, NICENESS_OF_SESSION[vendor]) is leads
     process.communicate(b"\n")

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
 
+from tests.fake_openai.streaming import events_of
 from tests.fake_openai.wires import CHAT, Wire
 
 Fault = Callable[[web.Request, "Case"], Awaitable[web.StreamResponse]]
@@ -174,6 +176,48 @@ def _parts(good: dict[str, Any]) -> Any:
     return good
 
 
+def encoded(encoding: str, pack: Callable[[bytes], bytes]) -> Fault:
+    """Return a fault that compresses the good answer, though the client accepts none."""
+
+    async def answer(request: web.Request, case: Case) -> web.StreamResponse:
+        raw = pack(json.dumps(case.answered).encode())
+        headers = {"Content-Encoding": encoding, "Content-Type": "application/json"}
+        return web.Response(body=raw, headers=headers)
+
+    return answer
+
+
+def written_in(charset: str, declared: str | None = None) -> Fault:
+    """Return a fault that writes the good answer, with a letter beyond ASCII, in a charset."""
+
+    async def answer(request: web.Request, case: Case) -> web.StreamResponse:
+        raw = json.dumps({"note": "café", **case.answered}, ensure_ascii=False).encode(charset)
+        kind = "application/json" + (f"; charset={declared}" if declared else "")
+        return web.Response(body=raw, headers={"Content-Type": kind})
+
+    return answer
+
+
+def within(code: Any) -> Fault:
+    """Return a fault that sends an error with a code under the status 200."""
+
+    async def answer(request: web.Request, case: Case) -> web.StreamResponse:
+        return web.json_response({"error": {"code": code, "message": "as the inner code says"}})
+
+    return answer
+
+
+async def stream(request: web.Request, case: Case) -> web.StreamResponse:
+    """Send the good answer in events, though the client did not ask for them."""
+    raw = "".join(events_of(case.answered))
+    return web.Response(text=raw, content_type="text/event-stream")
+
+
+async def cut_stream(request: web.Request, case: Case) -> web.StreamResponse:
+    events = events_of(case.answered)
+    return web.Response(text="".join(events[:2]), content_type="text/event-stream")
+
+
 FAULTS: dict[str, Fault] = {
     "429": too_many,
     "quota": status(429, "You exceeded your quota", "insufficient_quota"),
@@ -215,4 +259,15 @@ FAULTS: dict[str, Fault] = {
     "prose": changed(_message(content="Yes, the report answers it.")),
     "other-json": changed(_message(content='{"verdict": "yes"}')),
     "deep-json": changed(_message(content="[" * 100_000)),
+    "gzip": encoded("gzip", gzip.compress),
+    "deflate": encoded("deflate", zlib.compress),
+    "brotli": encoded("br", lambda raw: b"\x0b" + raw[::-1]),
+    "latin-1": written_in("latin-1", "ISO-8859-1"),
+    "latin-1-unnamed": written_in("latin-1"),
+    "utf-16": written_in("utf-16"),
+    "bom": written_in("utf-8-sig"),
+    "stream": stream,
+    "cut-stream": cut_stream,
+    **{f"within-{code}": within(code) for code in (400, 401, 402, 403, 404, 429, 502)},
+    "within-words-429": within("429"),
 }

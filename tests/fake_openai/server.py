@@ -9,6 +9,7 @@ import json
 import random
 import time
 from collections import Counter
+from collections.abc import Mapping
 from itertools import cycle
 from typing import Any
 
@@ -24,6 +25,9 @@ from tests.fake_openai.wires import wire_of, wrong_with
 
 MODEL = "fake-judge"
 JSON = dict[str, Any]
+
+
+DEPLOYMENT = "/openai/deployments/judge"
 
 
 class FakeOpenAI:
@@ -56,6 +60,8 @@ class FakeOpenAI:
         self.outcomes: Counter[str] = Counter()
         self.usage: Counter[str] = Counter()
         self.last: JSON = {}
+        self.last_url = ""
+        self.last_headers: Mapping[str, str] = {}
         self.restart()
 
     def restart(self) -> None:
@@ -68,6 +74,7 @@ class FakeOpenAI:
             app.router.add_post(f"/v1/{path}", self.complete)
         for path in PATHS:
             app.router.add_post(path, self.complete)
+        app.router.add_post(f"{DEPLOYMENT}/chat/completions", self.complete)
         app.router.add_get("/v1/models", self.models)
         app.router.add_get("/version", self.version)
         app.router.add_get("/health", self.health)
@@ -150,7 +157,7 @@ class FakeOpenAI:
         self.under_way += 1
         counted = self.forgotten
         self.most = max(self.most, self.under_way)
-        self.last = body
+        self.last, self.last_url, self.last_headers = body, str(request.rel_url), request.headers
         try:
             return await self._answer(request, body)
         finally:

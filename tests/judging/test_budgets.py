@@ -154,7 +154,10 @@ def test_the_message_names_the_limit_that_was_reached() -> None:
     assert budget.describe_limit() == "the budget of 40 tokens is spent: 20 so far"
     budget.tokens, budget.cost = 0, Decimal(20)
     assert budget.reserve(REQUEST) is None
-    assert budget.describe_limit() == "the budget of 60 USD is spent: 20 so far"
+    assert budget.describe_limit() == (
+        "the budget of 60 USD leaves 40, and the next request may cost 51.000000 with its answer: "
+        "20 so far"
+    )
 
 
 def test_each_new_completion_counts_for_a_twentieth_of_the_mean() -> None:

@@ -13,9 +13,10 @@ from django.core.management.base import CommandError
 
 from annotation.models import Campaign
 from judging import manifest as manifests
+from judging.backends.addresses import without_credentials
 from judging.backends.base import Answer, Findings, Request
 from judging.backends.scripted import Script, Scripted
-from judging.manifest import begin, is_sealed, manifest_of, without_credentials
+from judging.manifest import begin, is_sealed, manifest_of
 from judging.models import Judge, JudgeRun
 from judging.robustness.trials import ensure_trials
 from judging.runs import lifecycle

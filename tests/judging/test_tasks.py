@@ -1,8 +1,7 @@
-"""Messages to workers: what is sent, what a worker does with it, and the sweep of each worker."""
+"""Messages to workers: what is sent, what a worker does with it, and the sweep."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -41,9 +40,6 @@ def pump(run: int) -> Message:
     return "judging.tasks.pump", (run,), 60.0
 
 
-SWEEP: Message = ("judging.tasks.sweep", (), 15.0)
-
-
 def queued(campaign: Campaign, name: str, **fields: Any) -> JudgeRun:
     rater = judge(name, "openai", model="m", base_url=SERVER, **fields)
     return lifecycle.start(campaign, rater, queued=True)
@@ -51,8 +47,7 @@ def queued(campaign: Campaign, name: str, **fields: Any) -> JudgeRun:
 
 def test_a_message_names_its_run_and_expires_after_a_minute(sent: list[Message]) -> None:
     tasks.ring(7)
-    tasks.ring_sweep()
-    assert sent == [pump(7), SWEEP]
+    assert sent == [pump(7)]
 
 
 @pytest.mark.parametrize("error", [OperationalError("away"), OSError("away")])
@@ -65,13 +60,6 @@ def test_without_a_broker_nothing_is_lost(
     monkeypatch.setattr(tasks.pump, "apply_async", refuse)
     tasks.ring(7)
     assert "judging.tasks.pump was not sent: away" in caplog.text
-
-
-def test_each_worker_sweeps_at_its_start_and_every_fifteen_seconds(sent: list[Message]) -> None:
-    timed: list[tuple[float, Any]] = []
-    timer = SimpleNamespace(call_repeatedly=lambda *given: timed.append(given))
-    tasks.sweep_by_itself(SimpleNamespace(timer=timer))
-    assert (sent, timed) == ([SWEEP], [(15.0, tasks.ring_sweep)])
 
 
 class TestAPump:

@@ -217,10 +217,15 @@ async def _end(gone: Ride, dispatcher: Dispatcher, writer: Writer) -> None:
 
 
 def verdicts(gone: Ride) -> dict[str, int]:
-    """How many rows were answered, failed by reason, or stayed open with their calls."""
+    """How many rows were answered, failed by reason, or stayed open with their calls.
+
+    The call of a probe may be stored beside the result of the row that needed it.
+    """
     counts: dict[str, int] = {}
     for result in gone.results:
         verdict = result.outcome
+        if verdict is None and all(call.state.startswith("probe-") for call in result.calls):
+            continue
         name = "open" if verdict is None else getattr(verdict, "reason", "answered")
         counts[name] = counts.get(name, 0) + 1
     return counts

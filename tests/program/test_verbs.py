@@ -230,7 +230,7 @@ class TestOverTheDatabase:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("tandem ba", {"batch"}),
+        ("tandem ba", {"batch", "backup"}),
         ("tandem batch lo", {"load"}),
         ("tandem completion z", {"zsh"}),
         ("tandem batch load --na", {"--name"}),

@@ -764,6 +764,7 @@ DOWNLOADS = (
 
 _CONFIRMED = "asks for the password first; tests/security/test_second_factor.py tests its event"
 WITHOUT_EVENT = {
+    "doctor-examine": "starts an examination, which changes nothing",
     "change-draft-try": "needs development queries; tests/analysis/drafts tests its event",
     "label-first": "fills in the form of a new campaign, whose creation is recorded",
     "guideline-look": "shows what was sent, and stores nothing",

@@ -106,6 +106,8 @@ RULES: dict[str, Rule] = {
     "campaign-import": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "export-file": reads(READERS),
     "people": reads(ADMINS),
+    "doctor": reads(ADMINS),
+    "doctor-examine": takes(ADMINS, 302),
     # Only an admin creates teams; 422 without a name.
     "teams": Rule({"GET": READERS, "POST": ADMINS}, frozenset({200, 422})),
     "team": reads(READERS),

@@ -8,6 +8,7 @@ the site's own, with short limits.
 from __future__ import annotations
 
 import os
+import sys
 import time
 import uuid
 from pathlib import Path
@@ -38,7 +39,8 @@ def application() -> Any:
                 time.sleep(0.02)
 
         def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
-            return start_response(status, [*headers, ("X-Process", str(os.getpid()))], *more)
+            own = [("X-Process", str(os.getpid())), ("X-Switch", str(sys.getswitchinterval()))]
+            return start_response(status, [*headers, *own], *more)
 
         return site(environ, start)
 

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from config.front import local_workers
+from datasets.priority import NICENESS_OF_SESSION
 from tests.databases import FILE
 from tests.datasets.test_priority import gives_way, is_of_a_nice_session
 from tests.judging.processes import until
 from tests.serving.site import Site
+from tests.stranger import leave_open, open_to_others
 
 pytestmark = [pytest.mark.processes, pytest.mark.once]
 
@@ -32,6 +34,7 @@ def site(django_db_setup: None, static: dict[str, str], tmp_path: Path) -> Site:
 def test_workers_beside_the_site_run_judges_are_restarted_and_end_with_the_site(
     site: Site,
 ) -> None:
+    leave_open(site.folder)
     with site.served() as server:
         keeper = next(pid for pid in site.serving(server) if "local_workers.py" in command(pid))
         until(lambda: len(children(keeper)) == len(local_workers.WORKERS), "all workers", ENOUGH)
@@ -43,14 +46,16 @@ def test_workers_beside_the_site_run_judges_are_restarted_and_end_with_the_site(
         judges = next(pid for pid in children(keeper) if "celery" in command(pid))
         until(lambda: all(map(comes_last, [judges, *children(judges)])), "pages first")
         site.manage(("run_judge", "--campaign", "c", "--judge", "j", "--queue"))
-        until(lambda: labels(site) == 3, "the judge has labelled everything", ENOUGH)
+        until(lambda: count(site, "annotation_label") == 3, "everything is labelled", ENOUGH)
+        until(lambda: count(site, "audit_seal") > 0, "the trail is sealed without a beat", ENOUGH)
+        assert open_to_others(site.folder) <= {"static"}, "whatever has been written meanwhile"
         os.kill(server.pid, signal.SIGKILL)
         until(lambda: not any(map(runs, [keeper, *workers])), "all have ended", ENOUGH)
 
 
-def labels(site: Site) -> int:
+def count(site: Site, table: str) -> int:
     with closing(sqlite3.connect(site.folder / FILE)) as file:
-        return int(file.execute("SELECT count(*) FROM annotation_label").fetchone()[0])
+        return int(file.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608
 
 
 def children(pid: int) -> list[int]:
@@ -61,7 +66,7 @@ def children(pid: int) -> list[int]:
 
 
 def comes_last(pid: int) -> bool:
-    return gives_way(pid) and is_of_a_nice_session(pid)
+    return gives_way(pid) and is_of_a_nice_session(pid, NICENESS_OF_SESSION["sqlite"])
 
 
 def command(pid: int) -> str:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 import requests
 
+from config.front.worker import SWITCH_SECONDS_OF_OTHERS
+from datasets.priority import NICENESS_OF_PAGES
 from tests.datasets.test_priority import gives_way, is_of_a_nice_session
 from tests.judging.processes import until
 from tests.patience import PATIENCE
@@ -64,9 +66,21 @@ def process_of(site: Site, path: str) -> str:
 def test_only_the_process_for_other_requests_runs_at_lower_priority(hurried: Site) -> None:
     saves, other = (int(process_of(hurried, path)) for path in ("/login/", "/people/"))
     assert gives_way(other)
-    assert is_of_a_nice_session(other)
+    assert is_of_a_nice_session(other, NICENESS_OF_PAGES)
     assert not gives_way(saves)
     assert os.getsid(saves) != os.getsid(other)
+
+
+def test_pages_take_turns_rarely_where_nobody_saves(hurried: Site) -> None:
+    intervals = [
+        float(
+            requests.get(hurried.url + path, timeout=PATIENCE, allow_redirects=False).headers[
+                "X-Switch"
+            ]
+        )
+        for path in ("/login/", "/people/")
+    ]
+    assert intervals == pytest.approx([0.005, SWITCH_SECONDS_OF_OTHERS])
 
 
 def test_two_hundred_slow_clients_keep_nobody_from_saving(site: Site) -> None:
@@ -143,6 +157,24 @@ def test_a_save_is_answered_while_all_other_requests_hang(hurried: Site) -> None
         assert statuses == []
         assert len(marks(hurried.folder)) == PLACES
     assert statuses == [200] * len(asking)
+
+
+def test_requests_of_clients_that_left_while_they_waited_are_not_answered(hurried: Site) -> None:
+    release = hurried.folder / "release"
+    release.unlink(missing_ok=True)
+    before = len(marks(hurried.folder))
+    cookie = f"Cookie: sessionid={hurried.sessions['rita']}\r\n".encode()
+    get = b"GET /campaigns/ HTTP/1.1\r\nHost: localhost\r\nX-Hold: 1\r\n" + cookie + b"\r\n"
+    asking, statuses = asked(hurried, PLACES)
+    with started(asking, release):
+        until(lambda: len(marks(hurried.folder)) == before + PLACES, "every place is held", 60)
+        for _ in range(PLACES):
+            sent(hurried, get).close()
+        with sent(hurried, get) as stays:
+            release.touch()
+            assert stays.recv(4096).startswith(b"HTTP/1.1 200")
+    assert statuses == [200] * PLACES
+    assert len(marks(hurried.folder)) == before + PLACES + 1
 
 
 def asked(site: Site, times: int) -> tuple[list[threading.Thread], list[int]]:

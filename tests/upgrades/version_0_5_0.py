@@ -16,13 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from django.apps.registry import Apps
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session
 from django.core.management.color import no_style
 from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
 
+from annotation.models import User
 from tests.databases import copy_version_0_5_0, other_database
-from tests.migrating import VERSION_0_5_0
+from tests.migrating import VERSION_0_5_0, quickly
 
 STORED = [
     (label, row)
@@ -30,6 +35,7 @@ STORED = [
         json.loads, (Path(__file__).parent / "version-0.5.0.jsonl").open(encoding="utf-8")
     )
 ]
+ADAS_COOKIE = "0123456789abcdefghijklmnopqrstuv"
 RESERVED = timezone.now() + timedelta(minutes=50)
 
 
@@ -45,6 +51,7 @@ def installed(django_db_blocker: Any) -> Iterator[Apps]:
     with other_database(django_db_blocker, name):
         apps = MigrationLoader(connection).project_state(VERSION_0_5_0).apps
         plant(apps)
+        log_ada_in(apps)
         yield apps
 
 
@@ -60,3 +67,18 @@ def plant(apps: Apps) -> None:
     with connection.cursor() as cursor:
         for statement in connection.ops.sequence_reset_sql(no_style(), models):
             cursor.execute(statement)
+
+
+def log_ada_in(apps: Apps) -> None:
+    """Store Ada's session as version 0.5.0 did, under the key that is in her browser's cookie."""
+    with quickly():
+        MigrationExecutor(connection).migrate([("sessions", "0001_initial")])
+    ada = apps.get_model("annotation.User").objects.get(username="ada")
+    same = User(password=ada.password, role=ada.role, sessions=ada.sessions)
+    data = {
+        SESSION_KEY: str(ada.pk),
+        BACKEND_SESSION_KEY: "django.contrib.auth.backends.ModelBackend",
+        HASH_SESSION_KEY: same.get_session_auth_hash(),
+    }
+    ends = timezone.now() + timedelta(days=7)
+    Session(ADAS_COOKIE, SessionStore().encode(data), ends).save(force_insert=True)

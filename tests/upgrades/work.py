@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from django.contrib.sessions.models import Session
+from django.test import Client
 
 from annotation.models import Assignment, Campaign, Item, Label, Response, Span, User
 from audit.models import Event
@@ -15,7 +17,7 @@ from judging.runs import ledger
 from tests.api.cast import script_of
 from tests.cast import run
 from tests.judging.cast import run_scripted
-from tests.upgrades.version_0_5_0 import RESERVED, STORED
+from tests.upgrades.version_0_5_0 import ADAS_COOKIE, RESERVED, STORED
 
 
 def stored(label: str) -> list[dict[str, Any]]:
@@ -62,6 +64,15 @@ class WorkGoesOn:
         assert list(held) == [RESERVED, RESERVED]
         items = Item.objects.filter(campaign=pilot()).order_by("position")
         assert list(items.values_list("taken", flat=True)) == [2, 2, 0, 0]
+
+    def test_a_person_stays_logged_in_though_the_key_of_the_session_is_no_longer_stored(
+        self,
+    ) -> None:
+        (stored_key,) = Session.objects.values_list("pk", flat=True)
+        assert stored_key not in ADAS_COOKIE
+        browser = Client()
+        browser.cookies["sessionid"] = ADAS_COOKIE
+        assert browser.get("/tasks/").context["user"].username == "ada"
 
     def test_the_database_is_consistent_and_its_texts_get_digests(self) -> None:
         assert run("check_invariants").endswith("The invariants hold.\n")

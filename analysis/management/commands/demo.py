@@ -24,6 +24,7 @@ from analysis.study import FILE_NAME
 from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand
 from datasets.models import Batch, Team
+from datasets.site_lock import SiteInUseError, refuse_second_server
 
 FILES = Path(datasets.__file__).parent / "demonstration"
 BATCH, CAMPAIGN, JUDGE = "demo", "demo-coverage", "lexical"
@@ -41,6 +42,11 @@ class Command(BaseCommand):
         parser.add_argument("--no-serve", action="store_true", help="end before the site")
 
     def run(self, **options: Any) -> None:
+        if not options["no_serve"]:
+            try:
+                refuse_second_server(settings.DATA_DIR, settings.DATABASES["default"])
+            except SiteInUseError as error:
+                raise CommandError(f"{error}.") from error
         prepare_database()
         self.say("1. A whole study from one file, of CRUX's kind (all made up)")
         self.study()

@@ -13,7 +13,7 @@ from datasets.console import Command as BaseCommand
 class Command(BaseCommand):
     help = (
         "Seal the events of the audit trail since the last seal under a digest that covers all "
-        "earlier ones, and print the digest of the site. Beat does so every quarter of an hour. "
+        "earlier ones, and print the digest of the site. Workers do so every quarter of an hour. "
         "A digest that you store outside the site exposes a rewritten trail."
     )
 

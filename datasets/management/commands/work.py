@@ -7,8 +7,9 @@ import signal
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from datasets import site_lock
 from datasets.console import Command as Base
 from datasets.jobs.launcher import is_first
 from datasets.jobs.worker import JobWorker
@@ -44,8 +45,15 @@ class Command(Base):
         os.environ.pop("PGOPTIONS", None)
         if options["alone"] and not is_first():
             return
+        try:
+            lock = site_lock.join(settings.DATA_DIR, settings.DATABASES["default"])
+        except site_lock.SiteInUseError as error:
+            raise CommandError(f"Not started: {error}.") from error
         worker = JobWorker(max(1, options["places"]), options["idle"])
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: worker.stop())
         self.say(f"Worker {worker.name} carries out jobs, {worker.places} at a time.")
-        worker.run()
+        try:
+            worker.run()
+        finally:
+            os.close(lock)

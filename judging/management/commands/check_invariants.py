@@ -72,8 +72,14 @@ class Command(BaseCommand):
     def _as_text(self, options: dict[str, Any], digested: list[str], found: Counter[str]) -> None:
         for name in digested:
             self.say(f"Batch {name!r} still has its digest; its texts now have digests, too.")
-        for violation in self._found(options, CheckedCounts(), found):
+        seen = CheckedCounts()
+        for violation in self._found(options, seen, found):
             self.say(str(violation))
+        if seen.as_found:
+            self.say(
+                f"{seen.as_found} of {seen.sealed} sealed objects were sealed as found: "
+                "they are older than seals of states."
+            )
         for name in found:
             self.say(f"To repair {name}: {REMEDIES[name]}")
 

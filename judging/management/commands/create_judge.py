@@ -16,14 +16,16 @@ from datasets.console import Command as BaseCommand
 from datasets.console import add_team_option, team_option
 from judging import library
 from judging.answer_files import SCRIPTED
+from judging.answers.unassigned import record_alone
 from judging.backends import BACKENDS, HOSTED
+from judging.backends.base import UnassignedReply
 from judging.backends.contents import is_deterministic
 from judging.backends.decisions import find_offered_form
 from judging.judge_file.fixtures import failures
 from judging.judge_file.template import FileError
 from judging.judges import Definition, JudgeError, define, read_new_judge_file
 from judging.lanes import setup_of
-from judging.models import Judge
+from judging.models import Judge, UnassignedCall
 from judging.params import PARAMS, ParamError, read_params
 
 
@@ -127,7 +129,10 @@ class Command(BaseCommand):
         )
 
     def _propose_decisions(self, judge: Judge) -> None:
-        if form := asyncio.run(find_offered_form(setup_of(judge))):
+        noted: list[UnassignedReply] = []
+        form = asyncio.run(find_offered_form(setup_of(judge), noted))
+        record_alone(UnassignedCall.Purpose.PROBE, judge, noted)
+        if form:
             self.say(
                 f"Its server also gives decisions ({form}): with --backend decisions, every "
                 "label has a probability, and there is no text to parse."

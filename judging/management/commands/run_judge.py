@@ -9,6 +9,7 @@ import uuid
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,14 @@ from judging.backends.base import Findings, SetupError
 from judging.batch_api import offline, results
 from judging.batch_api.format import BatchError
 from judging.engine import Control, Ending
-from judging.engine.worker import status_line, summary, work
+from judging.engine.early_end import FIRST_RESULTS
+from judging.engine.worker import await_rest, status_line, summary, work
 from judging.estimate import estimate
 from judging.manifest import cut_prompts_warning
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.template import PromptError
 from judging.runs import ledger, lifecycle
+from judging.runs.rests import describe_rest, is_resting
 from judging.tasks import ring
 from tandem.verbs import verb_of
 
@@ -94,13 +97,19 @@ class Command(BaseCommand):
             default=JudgeRun.Reuse.NEVER,
             help="reuse answers to equal requests from earlier runs",
         )
+        parser.add_argument(
+            "--go-on",
+            action="store_true",
+            help=f"go on even if nearly all of the first {FIRST_RESULTS} results are missing for "
+            "the same reason",
+        )
 
     def run(self, **options: Any) -> None:
         terms = {name: options[name] for name in TERMS}
         for name, value in terms.items():
             if value is not None and not value > 0:
                 raise CommandError(f"--{name.replace('_', '-')} is not above 0; give a number.")
-        terms["reuse"] = options["reuse"]
+        terms |= {name: options[name] for name in ("reuse", "go_on")}
         campaign = campaign_called(options["campaign"])
         judge = judge_called(options["judge"])
         if options["stop"] or options["cancel"]:
@@ -183,9 +192,9 @@ class Command(BaseCommand):
         waiting, limit = ledger.count_waiting(campaign, judge), terms["limit"]
         total = min(waiting, limit) if limit else waiting
         with self.progress("judged", total) as tick:
-            control = Control(progress=tick)
+            control = Control(progress=tick, trouble=self.say_trouble)
             with stop_on_signals(control):
-                ending = work(run, lease, control, on_findings=self.say_findings)
+                ending = self.work(run, lease, control)
         line = f"{str(run).capitalize()} of judge {judge} over {campaign}: {summary(run)}"
         if cut := cut_prompts_warning(run):
             self.say(f"Note: {cut}")
@@ -198,9 +207,27 @@ class Command(BaseCommand):
         left = f"{line} Not ended: {why}; {how_to_continue(ending)}."
         raise CommandError(left, returncode=FAULTS_FOUND)
 
+    def work(self, run: JudgeRun, lease: uuid.UUID, control: Control) -> Ending:
+        """Work on the run to its end, and wait here while it rests."""
+        while True:
+            ending = work(run, lease, control, on_findings=self.say_findings)
+            if ending.how != "rest" or ending.until is None:
+                return ending
+            self.say_rest(run, ending.until, ending.error)
+            if (again := await_rest(run, control)) is None:
+                lifecycle.ask_to_stop(run)
+                return Ending("stopped", "it was stopped while it rested")
+            lease = again
+
+    def say_rest(self, run: JudgeRun, until: datetime, why: str) -> None:
+        self.say(f"{str(run).capitalize()} is {describe_rest(until)}, as its server asks: {why}.")
+
     def say_findings(self, findings: Findings) -> None:
         for warning in findings.warnings:
             self.say(f"Note: {warning}")
+
+    def say_trouble(self, sentence: str) -> None:
+        self.say(f"Note: {sentence}")
 
     def begin(self, campaign: Campaign, judge: Judge, terms: Terms) -> tuple[JudgeRun, uuid.UUID]:
         """Start a run and lease it, after waiting for other runs of its judge and its server."""
@@ -237,6 +264,10 @@ class Command(BaseCommand):
         if run.lane.paused:
             why = f"{run.lane} is paused: {run.lane.paused}"
             raise CommandError(f"{why}; correct that and run it again to continue.")
+        if run.rests_until is not None and is_resting(run):
+            if not said:
+                self.say_rest(run, run.rests_until, "an earlier run was refused")
+            return True
         if not said and (other := lanes.current_run(run.lane)):
             self.say(f"Waiting: {run.lane} is busy with {other} of judge {other.judge}.")
             return True
@@ -264,9 +295,13 @@ def add_files(parser: Any) -> None:
 def how_to_continue(ending: Ending) -> str:
     if ending.how == "budget" and ending.error.startswith("the budget"):
         bound = "--most-cost" if "USD" in ending.error else "--most-tokens"
+        if "is spent" not in ending.error:
+            return f"run it again with a higher {bound}, or without"
         return (
             f"run it again with the same {bound} for as much again, with a higher one, or without"
         )
+    if ending.how == "fruitless":
+        return "give --go-on to go on all the same"
     remedy = "correct that and " if ending.how in ("fatal", "budget") else ""
     return f"{remedy}run it again to continue"
 

@@ -69,7 +69,7 @@ def _of_file(path: Path) -> RefusalList:
         content = path.read_bytes()
         found = tomllib.loads(content.decode("utf-8"))
         return _list(f"{path.name} (sha256 {sha256(content).hexdigest()[:12]})", found)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{path}: cannot be read as a list of refusals ({error})") from error
 
 

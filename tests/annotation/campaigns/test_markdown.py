@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from annotation.campaigns.markdown import is_markdown, render
+from annotation.campaigns.markdown import is_markdown, mark_parts, render
 
 TEXT = """# The *bridge*
 
@@ -100,11 +100,26 @@ def test_no_script_image_or_unsafe_link_of_a_text_survives() -> None:
 
 def test_a_sentence_is_marked_in_all_its_pieces() -> None:
     text = "It **opened** now. Then it closed."
-    page = render(text, ((0, 18, 4), (19, 34, 5)))
+    page = mark_parts(render(text), ((0, 18, 4), (19, 34, 5)))
     assert text_of(page) == text
     marked = re.findall(r'data-sentence="4">(.*?)<', page)
     assert "".join(marked) == "It opened now."
     assert 'data-sentence="5">Then it closed.<' in page
+
+
+def test_marking_parts_of_any_text_keeps_every_character_and_marks_only_theirs() -> None:
+    chance = random.Random(6)
+    for _ in range(200):
+        text = "".join(chance.choices(PIECES, k=chance.randint(1, 40)))
+        edges = sorted(chance.sample(range(len(text) + 1), k=min(4, len(text) + 1)))
+        parts = tuple(zip(edges[::2], edges[1::2], range(9), strict=False))
+        rendered = render(text)
+        page = mark_parts(rendered, parts)
+        assert text_of(page) == text
+        assert hidden_in(page) == hidden_in(rendered)
+        for start, end, number in parts:
+            marked = re.findall(rf'data-sentence="{number}">(.*?)<', page, re.DOTALL)
+            assert len(html.unescape("".join(marked))) <= end - start
 
 
 @pytest.mark.parametrize(

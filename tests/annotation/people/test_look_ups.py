@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.models import User
-from config.sessions import SessionStore
+from config.sessions import SessionStore, digest_of_key
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
@@ -53,7 +53,9 @@ def test_an_expired_session_is_not_found_and_loses_its_key() -> None:
     client.force_login(User.objects.create(username="ada"))
     key = client.session.session_key
     assert SessionStore(key).load()["_auth_user_id"]
-    Session.objects.filter(pk=key).update(expire_date=timezone.now() - timedelta(seconds=1))
+    Session.objects.filter(pk=digest_of_key(str(key))).update(
+        expire_date=timezone.now() - timedelta(seconds=1)
+    )
     expired = SessionStore(key)
     assert expired.load() == {}
     assert expired.session_key is None

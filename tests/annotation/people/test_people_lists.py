@@ -237,11 +237,12 @@ class TestAccounts:
     def test_a_pseudonym_is_one_line_and_nobody_elses_name(self, study: Study) -> None:
         mine = rater_of(study.ada)
         assert rename_rater(mine, "x" * 150) == "x" * 150
-        assert rename(study.ada, " Blue \n heron ") == "Blue heron"
+        assert rename(study.ada, " Blue   heron ") == "Blue heron"
         mine.refresh_from_db()
         assert mine.name == "Blue heron"
         line = "a pseudonym is one line of up to 150 characters; change it"
         assert wrong(lambda: rename_rater(mine, "x" * 151)) == line
+        assert wrong(lambda: rename_rater(mine, "Blue\nheron")) == line
         assert wrong(lambda: rename_rater(mine, "a\x00b")) == line
         assert wrong(lambda: rename_rater(mine, "BEN")) == (
             "this is the name of an account; choose another pseudonym"

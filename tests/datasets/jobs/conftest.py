@@ -38,6 +38,13 @@ class Labels:
         return self.log.read_text().split() if self.log.exists() else []
 
 
+@pytest.fixture(autouse=True)
+def _no_periodic_work(settings: Settings) -> None:
+    """Jobs alone. `test_periodic` is about the other work of workers."""
+    if "test_periodic" not in os.environ["PYTEST_CURRENT_TEST"]:
+        settings.CELERY_BEAT_SCHEDULE = {}
+
+
 @pytest.fixture
 def labels(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Labels]:
     """Register the kind; its jobs do what the option `do` says."""

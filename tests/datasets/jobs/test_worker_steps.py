@@ -302,7 +302,7 @@ class TestJobProcess:
         monkeypatch.setattr(signal, "signal", note("signal"))
         monkeypatch.setattr(worker_module, "_die_with_parent", note("end with"))
         monkeypatch.setattr(worker_module, "give_way", note("give way"))
-        monkeypatch.setattr(worker_module.resource, "setrlimit", note("limit"))
+        monkeypatch.setattr(resource, "setrlimit", note("limit"))
         options = {"OPTIONS": {"pool": True, "other": 1}}
         monkeypatch.setattr(worker_module, "connection", SimpleNamespace(settings_dict=options))
         return done

@@ -294,10 +294,11 @@ def test_a_form_can_be_forced():
     assert "systemone: status 404" in probe(deciding("decisions"), form="systemone").refusal
 
 
-def test_a_server_that_answers_in_no_form_is_refused_with_its_list_of_models():
+def test_a_server_that_answers_in_no_form_is_refused_and_is_said_to_list_the_model():
     found = probe(FakeOpenAI(Behaviour()))
     assert "gives no probabilities" in found.refusal
-    assert "it has fake-judge" in found.refusal
+    assert "the server lists the model 'fake-judge', but" in found.refusal
+    assert "does not know" not in found.refusal
     with pytest.raises(FatalError, match="answers questions in no form"):
         ask(FakeOpenAI(Behaviour()), request(RELEVANT))
 

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 from judging.backends.base import FatalError, RejectedError, TransientError
-from judging.backends.transport import read_body, redact_key, transport_failure
+from judging.backends.transport import read_body, redact_secrets, transport_failure
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 
@@ -72,5 +72,5 @@ def test_a_body_without_a_length_is_read_up_to_the_maximum() -> None:
 
 
 def test_a_key_is_removed_from_a_body_if_it_is_at_least_twelve_characters_long() -> None:
-    assert redact_key("k" * 12, b"a" + b"k" * 12) == b"a[key]"
-    assert redact_key("k" * 11, b"k" * 11) == b"k" * 11
+    assert redact_secrets(["k" * 12], b"a" + b"k" * 12) == b"a[key]"
+    assert redact_secrets(["k" * 11], b"k" * 11) == b"k" * 11

@@ -13,7 +13,7 @@ import pytest
 from judging.answers.results import Result
 from judging.backends.base import TransientError
 from judging.costs import Budget
-from judging.engine import dispatch
+from judging.engine import outcomes
 from judging.engine.dispatch import Dispatcher, Resources
 from judging.engine.limits import Limit
 from judging.engine.queue import RECOVERY_SECONDS
@@ -170,7 +170,7 @@ def test_assignments_waiting_for_an_unreachable_server_return_spread_over_time(
         spread.append((low, high))
         return high
 
-    monkeypatch.setattr(dispatch, "random", SimpleNamespace(uniform=uniform))
+    monkeypatch.setattr(outcomes, "random", SimpleNamespace(uniform=uniform))
     lane = Lane(Server(0.1, lambda moment: None if spread else GONE))
 
     async def job(dispatcher: Dispatcher) -> None:

@@ -163,7 +163,7 @@ def test_a_refused_key_stops_the_run_and_leaves_the_rest_open(campaign: Campaign
     rater = judge(granularity="unit", params={"concurrency": 1})
     run, ending, backend = run_scripted(campaign, rater, lambda request: fatal)
     assert ending == Ending("fatal", fatal.message)
-    assert (run.state, run.error, len(backend.asked)) == ("stopped", fatal.message, 1)
+    assert (run.state, run.error, len(backend.asked)) == ("stopped", fatal.message, 2)
     assert ledger.count_by_status(campaign, rater) == {"open": UNITS}
 
 

@@ -223,20 +223,24 @@ def test_suspects_are_decided_at_the_end_if_all_calls_finished(
         return ended
 
     calls: list[str] = []
+
+    async def confirm() -> None:
+        calls.append("probe")
+
     monkeypatch.setattr(engine, "drain_calls", drain_calls)
     for work, longest in ((made(timeout=30), 30.0), (made(), LONGEST_DEADLINE)):
         work.urgent, work.exhausted = None, exhausted
         work.dispatcher.outcomes = SimpleNamespace(
-            only_suspects=suspects,
-            judge_suspects=lambda: calls.append("judged"),
+            has_suspects=suspects,
             open_rows=lambda: ["open"],
         )
+        work.dispatcher.confirm = confirm
         assert asyncio.run(work._drain()) == ["open"]
         assert asked[-1] == ("finished", longest)
         work.ending = Ending("time")
         asyncio.run(work._drain())
         assert asked[-1] == ("time", longest)
-    assert calls == ["judged"] * 4 * judged
+    assert calls == ["probe"] * 4 * judged
 
 
 @pytest.mark.every_case

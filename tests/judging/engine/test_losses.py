@@ -90,7 +90,8 @@ def test_a_hanging_assignment_is_given_up_across_short_pumps(
     assert lease is not None
     work(run, lease, None, Scripted(script), HASTY)
     row.refresh_from_db()
-    assert (row.status, row.reason, row.attempts) == ("failed", "timeout", times + asked)
+    late = row.judge_calls.filter(state="deadline").count()
+    assert (row.status, row.reason, late) == ("failed", "timeout", times + asked)
 
 
 def pumps_until_the_end(run: JudgeRun, script: Any, patience: Patience) -> int:
@@ -121,7 +122,7 @@ def test_a_server_refusing_everything_stops_a_run_of_short_pumps_and_fails_no_as
 def test_a_run_still_shows_its_server_as_busy_between_two_pumps(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judging.engine.dispatch.BUSY_SHOWN_AFTER", 0.02)
+    monkeypatch.setattr("judging.engine.outcomes.BUSY_SHOWN_AFTER", 0.02)
     monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.01)
     run = lifecycle.start(campaign, judge(granularity="unit"), queued=True)
     shown: list[str] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from types import SimpleNamespace
@@ -113,6 +113,15 @@ class Desk:
         call = Call(state, datetime.now(UTC), 2.5, answer=answer)
         self.outcomes.receive(mine, call, came)
         return mine
+
+    def probe(self, came: CallReply) -> None:
+        """Send the probe that is due, and return this."""
+        probe = self.outcomes.next_probe()
+        assert probe is not None
+        probe.begun, probe.probe = self.clock.now, self.outcomes.breaker.begin()
+        answer = came if isinstance(came, Answer) else None
+        state = "answered" if isinstance(came, Answer) else came.state
+        self.outcomes.receive(probe, Call(state, datetime.now(UTC), 2.5, answer=answer), came)
 
     @property
     def verdicts(self) -> list[tuple[int, Any]]:
@@ -240,17 +249,43 @@ class TestFailures:
         desk.comes(DOWN, sent=5.0)
         assert desk.due == 1004.0
         desk.clock.now = 1002.0
-        desk.comes(DOWN)
-        assert desk.due == 1004.0
         desk.others()
-        row = desk.comes(LATE)
-        assert (row.tries, desk.verdicts, desk.outcomes.unfinished) == (3, [(0, "timeout")], 7)
+        desk.comes(DOWN, sent=1.0)
+        assert desk.due == 1004.0
+        desk.clock.now = 1003.0
+        desk.others()
+        row = desk.comes(LATE, sent=1.0)
+        assert (row.tries, desk.verdicts, desk.outcomes.unfinished) == (3, [(0, "timeout")], 6)
+
+    def test_the_last_attempt_waits_for_a_sign_that_the_server_answers(self) -> None:
+        desk = Desk()
+        desk.limit.under_way = 1
+        row = desk.rows[0]
+        row.tries = 1
+        desk.comes(DOWN)
+        assert (row.tries, desk.due, desk.outcomes.has_suspects) == (2, None, True)
+        desk.clock.now += 1
+        desk.others()
+        assert (desk.due, desk.outcomes.has_suspects, desk.verdicts) == (1001.0, False, [])
+        desk.comes(DOWN)
+        assert desk.verdicts == [(0, "error")]
 
     def test_the_second_wait_is_twice_the_first(self) -> None:
         desk = Desk()
+        desk.outcomes.resources = replace(desk.outcomes.resources, patience=Patience(backoff=4.0))
         desk.rows[0].tries = 1
         desk.comes(DOWN)
         assert (desk.rows[0].tries, desk.due) == (2, 1008.0)
+
+    def test_a_retry_does_not_wait_long_while_the_server_answers_others(self) -> None:
+        desk = Desk()
+        desk.others()
+        desk.comes(DOWN)
+        assert desk.due == 1002.0
+        desk.clock.now += 11
+        desk.comes(DOWN, row=1)
+        assert desk.outcomes.queue.take(1002.0, 1, None) is desk.rows[0]
+        assert desk.due == 1015.0
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("answered", "closed"), [(990.0, False), (990.5, True)])
@@ -268,6 +303,7 @@ class TestFailures:
 
     def test_failed_assignments_wait_for_an_answer_to_another_or_for_the_end(self) -> None:
         desk = Desk(held=3)
+        desk.limit.under_way = 2
         desk.comes(REJECTED, row=1)
         desk.rows[2].tries = 2
         assert not desk.outcomes.only_suspects
@@ -285,13 +321,15 @@ class TestFailures:
     def test_if_only_suspects_are_left_the_end_closes_them(self) -> None:
         desk = Desk(held=1)
         desk.comes(BackendError("KeyError", "a mistake"))
-        assert desk.outcomes.only_suspects
+        # A probe decides first.
+        assert not desk.outcomes.only_suspects
+        assert desk.outcomes.breaker.allows()
         desk.outcomes.judge_suspects()
         assert (desk.verdicts, desk.outcomes.unfinished) == ([(0, "error")], 0)
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("under_way", "ends"), [(4, True), (5, False)])
-    def test_five_rejections_end_the_run_unless_calls_are_under_way(
+    def test_five_rejections_need_a_probe_unless_calls_are_under_way(
         self, under_way: int, ends: bool
     ) -> None:
         desk = Desk()
@@ -300,17 +338,22 @@ class TestFailures:
             desk.comes(REJECTED, row)
         assert desk.ended == []
         desk.comes(REJECTED, DEAD_AFTER - 1)
-        assert desk.ended == ([("fatal", "no such picture", False)] if ends else [])
+        assert desk.outcomes.breaker.is_open == ends
         assert len(desk.outcomes.open_rows()) == DEAD_AFTER
+        if ends:
+            desk.probe(REJECTED)
+            assert desk.ended == [("fatal", "no such picture", False)]
 
     def test_five_transport_failures_open_the_breaker_and_are_retried(self) -> None:
         desk = Desk()
+        desk.limit.under_way = 9
         desk.comes(REJECTED, 0)
         for row in range(1, DEAD_AFTER):
             desk.rows[row].tries = 2
             desk.comes(DOWN, row)
         assert desk.outcomes.breaker.is_open
-        assert [row.tries for row in desk.rows[: DEAD_AFTER + 1]] == [0, 2, 2, 2, 2, 0]
+        desk.probe(DOWN)
+        assert [row.tries for row in desk.rows[: DEAD_AFTER + 1]] == [0] * (DEAD_AFTER + 1)
         assert desk.due == 1001.0
         assert desk.outcomes.trouble.endswith(": it is down")
         assert (desk.verdicts, desk.ended) == ([], [])
@@ -327,7 +370,9 @@ class TestFailures:
         assert desk.outcomes.breaker.is_open
         assert (desk.rows[0].tries, desk.due, desk.changes) == (2, 1001.0, 0)
         desk.comes(DOWN, row=1)
-        assert desk.rows[1].tries == 0
+        assert desk.rows[1].tries == 1
+        desk.probe(DOWN)
+        assert [row.tries for row in desk.rows[:2]] == [0, 0]
 
     def test_without_retry_budget_an_assignment_waits_behind_the_others(self) -> None:
         desk = Desk()
@@ -346,8 +391,10 @@ class TestFailures:
         desk.comes(FatalError("status-403", "no"))
         assert (desk.ended, desk.rows[0].tries, desk.due) == ([], 1, 1004.0)
         desk.comes(KEY, row=1)
+        assert desk.ended == []
+        desk.probe(KEY)
         assert desk.ended == [("fatal", "no such key", True)]
-        assert [len(left.calls) for left in desk.outcomes.open_rows()] == [1, 1]
+        assert sorted(len(left.calls) for left in desk.outcomes.open_rows()) == [1, 2]
 
     def test_an_answer_resets_earlier_refusals(self) -> None:
         desk = Desk()
@@ -356,8 +403,11 @@ class TestFailures:
         desk.others()
         for row in (2, 3):
             desk.comes(FatalError("status-403", "no"), row)
-        assert desk.ended == []
-        desk.comes(FatalError("status-403", "no"), 4)
+        assert not desk.outcomes.breaker.is_open
+        for row in (4, 5, 6):
+            desk.comes(FatalError("status-403", "no"), row)
+        assert desk.outcomes.breaker.is_open
+        desk.probe(FatalError("status-403", "no"))
         assert desk.ended == [("fatal", "no", True)]
 
 
@@ -416,7 +466,7 @@ class TestOutages:
     def test_an_answered_probe_ends_the_trouble_and_wakes_waiting_assignments(self) -> None:
         desk = self.down(1.0, trouble="before")
         desk.outcomes.queue.wait(desk.rows[5], 5000.0)
-        desk.comes(REJECTED, row=1, probe=True)
+        desk.comes(FinalError("refused", "no"), row=1, probe=True)
         assert not desk.outcomes.breaker.is_open
         assert desk.outcomes.trouble == ""
         line = desk.outcomes.queue
@@ -494,7 +544,7 @@ class TestBusy:
         desk.others()
         row = desk.comes(BUSY, sent=sent)
         assert row.tries == tries
-        assert desk.due == (1004.0 if tries else 1022.0)
+        assert desk.due == (1002.0 if tries else 1022.0)
 
     def test_an_assignment_overtaken_in_an_earlier_pump_fails_without_another_answer(self) -> None:
         desk = Desk(refused=60.0)

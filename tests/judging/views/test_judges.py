@@ -168,7 +168,7 @@ def test_a_lexical_judge_needs_no_model_and_no_server(rita: Client) -> None:
         ({"base_url": "https://me:word@example.org"}, "base_url", "user"),
         ({"base_url": "https://example.org:22"}, "base_url", "and not 22"),
         ({"temperature": "9"}, "temperature", "0 to 2"),
-        ({"name": "two\nlines"}, "name", "has one line"),
+        ({"name": "two\nlines"}, "name", "a judge's name has a line end"),
         ({"samples": "5"}, "samples", "all samples are equal"),
         ({"samples": "50", "temperature": "1"}, "samples", "from 1 to 20"),
         ({"repair": "2"}, "repair", "0 or 1"),

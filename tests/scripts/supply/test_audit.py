@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from scripts.supply.audit import (
     store,
 )
 from scripts.supply.holes import NPM, PYPI, AskError, Hole, Package, ask_osv
+from tests.cast import ROOT
 from tests.scripts.supply.osv import Osv, served
 
 DJANGO, OTHER = Package(PYPI, "django", "5.2.19"), Package(PYPI, "celery", "5.7.0")
@@ -222,7 +224,8 @@ class TestTheCommand:
         assert main(["audit", "--ask", "--service", NOWHERE]) == 0
         output = capsys.readouterr()
         assert "No audit today, the service could not be asked: " in output.err
-        assert "No audit: nobody has been asked" in output.out
+        assert "No audit: nobody was asked about the 2 locked packages" in output.out
+        assert "nobody has been asked" in output.out
         assert "Known vulnerabilities" not in output.out
         assert main(["audit", "--renew", "--service", NOWHERE]) == 1
         assert small.read_bytes() == before
@@ -230,6 +233,48 @@ class TestTheCommand:
     def test_offline_a_vulnerability_in_the_snapshot_still_fails_the_command(self) -> None:
         store(snapshot(MENDED))
         assert main(["audit", "--ask", "--service", NOWHERE]) == 1
+
+    def test_a_release_fails_if_nobody_was_asked(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["audit", "--release"]) == 1
+        assert "No release: no service was asked about known vuln" in capsys.readouterr().err
+        assert main(["audit"]) == 0, "the ordinary path stays as it is offline"
+
+    @pytest.mark.parametrize(
+        ("days", "packages", "message"),
+        [
+            (0, (DJANGO, OTHER), ""),
+            (audit.MOST_DAYS, (DJANGO, OTHER), ""),
+            (audit.MOST_DAYS + 1, (DJANGO, OTHER), "were last asked about 8 days ago"),
+            (-2, (DJANGO, OTHER), "after today"),
+            (0, (DJANGO,), "no service was asked about 1 of 2 packages"),
+        ],
+        ids=["of today", "of last week", "too old", "of the future", "of other packages"],
+    )
+    def test_a_release_needs_a_recent_and_complete_answer(
+        self,
+        days: int,
+        packages: tuple[Package, ...],
+        message: str,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        asked = datetime.now(UTC).date() - timedelta(days=days)
+        store(Snapshot(asked, "https://osv.example", "", packages))
+        assert main(["audit", "--release"]) == int(bool(message))
+        assert message in capsys.readouterr().err
+
+    def test_a_release_with_a_hole_that_a_version_fixes_fails(self) -> None:
+        today = datetime.now(UTC).date()
+        store(Snapshot(today, "https://osv.example", "", (DJANGO, OTHER), (MENDED,)))
+        assert main(["audit", "--release"]) == 1
+
+
+def test_make_release_audits_before_it_writes_the_bill() -> None:
+    done = subprocess.run(
+        ["make", "--dry-run", "release", "VENV=nowhere"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    audited = done.stdout.index("scripts.supply audit --release")
+    assert audited < done.stdout.index("scripts.supply sbom")
 
 
 def test_the_service_is_reached_over_https() -> None:

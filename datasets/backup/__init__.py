@@ -1,0 +1,14 @@
+"""Backups: a consistent copy of a running site in one archive, and its return to an empty place.
+
+`archive` writes and checks the archive, `contents` says which files of the data folder belong to
+it, `databases` copies and loads SQLite and PostgreSQL, `writing` and `restoring` put them together,
+`rehearsal` restores into a scratch place, and `last` remembers the last backup.
+"""
+
+from datasets.backup.archive import BackupError
+from datasets.backup.last import LastBackup, last_backup
+from datasets.backup.rehearsal import rehearse
+from datasets.backup.restoring import restore
+from datasets.backup.writing import back_up
+
+__all__ = ["BackupError", "LastBackup", "back_up", "last_backup", "rehearse", "restore"]

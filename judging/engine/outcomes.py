@@ -1,0 +1,475 @@
+"""Outcomes: what each reply means for its job, for the server, and for the run.
+
+A job fails only if the server answers others. Where no other answer shows that, a probe does
+(`probing`). Until then the job is a suspect. While a server fails or refuses everything, the engine
+waits and no job loses an attempt. A refusal that is repeated to a probe is the lane's: it ends the
+run and pauses the lane.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from judging.answers.calls import Call
+from judging.answers.results import Result
+from judging.backends.base import (
+    STARTING,
+    Answer,
+    Backend,
+    BackendError,
+    FatalError,
+    FinalError,
+    RateError,
+    Request,
+    TransientError,
+)
+from judging.costs import Budget
+from judging.engine.limits import PATIENT_STATES, Breaker, Limit, Refusals, RetryBudget
+from judging.engine.persistence import Writer
+from judging.engine.probing import as_probe, short_request, shorter
+from judging.engine.queue import (
+    RECOVERY_SECONDS,
+    CallReply,
+    Job,
+    Queue,
+    as_repair,
+    reason_for,
+)
+from judging.prompts.request import Prepared
+from judging.retries import Patience
+
+DEAD_AFTER = 5
+BUSY_SHOWN_AFTER = 10.0
+QUICK_RETRY, RECENTLY = 2.0, 10.0
+FailureKind = Literal["fatal", "budget", "rest"]
+Repair = Callable[[Prepared, Answer], Request | None]
+
+
+@dataclass(frozen=True)
+class Resources:
+    """The parts that a dispatcher works with. `end` is called with the reason to stop.
+
+    `timeout` is the judge's own time limit in seconds. Without it, the deadline follows from the
+    latencies. `proven` says that the server has answered in this run before, and `worked` is a
+    request that it answered. `down_for` and `busy_for` are the seconds for which it has not
+    responded, or has refused everything.
+    """
+
+    backend: Backend
+    limit: Limit
+    writer: Writer
+    budget: Budget
+    patience: Patience
+    end: Callable[[FailureKind, str, bool], None]
+    repair: Repair | None = None
+    timeout: float | None = None
+    grouped: bool = False
+    proven: bool = False
+    down_for: float = 0.0
+    busy_for: float = 0.0
+    trouble: str = ""
+    worked: Request | None = None
+    clock: Callable[[], float] = time.monotonic
+
+
+class Outcomes:
+    """The jobs in hand and the state of their server. `changed` is called when a job is done.
+
+    `unfinished` counts the jobs without a result. `trouble` describes an outage or a busy server.
+    Its initial value comes from the previous engine. `rests_until` is the time of the clock before
+    which the server wants to be asked nothing. The jobs `put_aside` wait for that time too, while
+    others are answered.
+    """
+
+    def __init__(self, resources: Resources, changed: Callable[[], None]) -> None:
+        self.resources, self.limit, self._changed = resources, resources.limit, changed
+        self._clock = resources.clock
+        self.breaker = Breaker(resources.patience.probe, self._clock)
+        self.retries, self._refusals = RetryBudget(self._clock), Refusals()
+        self.queue = Queue(resources.grouped)
+        self._suspects: list[tuple[Job, CallReply]] = []
+        self._given_up: list[Job] = []
+        self._answered_at: float | None = None
+        self._busy_since = self._clock() - resources.busy_for if resources.busy_for else None
+        self._repairing = self.unfinished = self.put_aside = 0
+        self._worked = resources.worked
+        self.trouble = resources.trouble
+        self.rests_until: float | None = None
+
+    @property
+    def unwritten(self) -> int:
+        """The number of answers not yet stored, which a crash would lose."""
+        return self.resources.writer.unwritten + self._repairing
+
+    @property
+    def only_suspects(self) -> bool:
+        """Whether no job is left to ask, and no probe will decide about the suspects."""
+        undecided = self.has_suspects and self.breaker.is_open
+        return self.unfinished == len(self._suspects) and not undecided
+
+    @property
+    def has_suspects(self) -> bool:
+        return bool(self._suspects)
+
+    def open_rows(self) -> list[Result]:
+        """Return the calls of jobs that were tried but have no result yet."""
+        rows = (*self.queue.tried(), *(job for job, _ in self._suspects), *self._given_up)
+        return [job.open_result() for job in rows if job.calls]
+
+    def judge_suspects(self, since: float | None = None) -> None:
+        """Decide about the suspects, since the server answers, or no others are left to ask.
+
+        A refused one failed only if a call that began later, at `since`, was answered.
+        """
+        suspects, self._suspects = self._suspects, []
+        for job, reply in suspects:
+            if since is not None and job.begun > since and not isinstance(reply, TransientError):
+                self._suspects.append((job, reply))
+            elif isinstance(reply, RateError):
+                self._put_aside(job, reply)
+            elif since is not None and self._has_last_attempt(job, reply):
+                # It may have been asked only while the server was down.
+                job.confirmed = True
+                self.queue.wait(job, self._clock())
+            elif since is not None and self._is_first_of_its_kind(job, reply):
+                # It may be the only kind of request that works, so ask others first.
+                job.deferred = True
+                self.queue.wait(job, self._clock(), for_others=True)
+            else:
+                self._settle(job, job.failed(reason_for(reply)))
+
+    def _is_first_of_its_kind(self, job: Job, reply: CallReply) -> bool:
+        """Return whether a refused job may have met a server that refuses all of the run's."""
+        return _is_refusal(reply) and self._worked is None and not job.deferred
+
+    def abandon(self, job: Job) -> None:
+        """Keep a call that was cancelled at the end, since it may have been billed."""
+        seconds = self._clock() - job.begun
+        sent_at = datetime.now(UTC) - timedelta(seconds=seconds)
+        call = as_repair(Call("abandoned", sent_at, seconds), self.resources.backend, job)
+        if job.owner is not None:
+            self._keep_probe(job, call, answered=False)
+            return
+        job.calls.append(call)
+        self._given_up.append(job)
+
+    def next_probe(self) -> Job | None:
+        """Return a probe on behalf of a job that failed. None if no such job waits."""
+        waiting = [job for job, _ in self._suspects] or self.queue.tried()
+        if not waiting:
+            return None
+        owner = waiting[0]
+        request = self._worked or short_request(owner.request)
+        return Job(owner.prepared, repair=request, owner=owner)
+
+    def receive(self, job: Job, call: Call, reply: CallReply) -> None:
+        """Take in a reply, and update the limit, the breaker, the budget and the job."""
+        if job.owner is None:
+            job.calls.append(call)
+            job.asked += 1
+            job.seconds = call.seconds
+            self.queue.fresh.back(job)
+        wait = self._tell_limit(job, reply)
+        if not self.resources.budget.bounds_nothing:
+            usage = call.answer.usage if call.answer else None
+            self.resources.budget.settle(job.estimate, usage)
+        if job.owner is not None:
+            self._receive_probe(job, call, reply, wait)
+            return
+        failed = isinstance(reply, TransientError)
+        # The retries of a few requests that always fail must not count as an outage.
+        if job.probe or not failed or job.asked == 1:
+            was_open = self.breaker.is_open
+            if self.breaker.ended(failed, job.probe):
+                self._recover()
+            elif self.breaker.is_open and not was_open:
+                self.breaker.probe_now()
+        self._take_in(job, reply, wait)
+        self._look_at_suspects()
+
+    def _take_in(self, job: Job, reply: CallReply, wait: float) -> None:
+        match reply:
+            case Answer() | FinalError():
+                if isinstance(reply, Answer) and job.repair is None:
+                    self._worked = shorter(self._worked, job.prepared.request)
+                self._note_answer(job.begun)
+                self._close(job, reply)
+            case RateError() if self._is_long(reply):
+                self._suspect(job, reply)
+            case RateError():
+                self._busy(job, reply, wait)
+            case TransientError():
+                self._retry_later(job, reply)
+            case FatalError():
+                self._refused(job, reply)
+            case _:
+                self._give_up(job, reply)
+
+    def _is_long(self, reply: RateError) -> bool:
+        """Return whether a busy server asks for so much time that the run had better rest."""
+        return (reply.wait or 0.0) > self.resources.patience.longest_wait
+
+    def _tell_limit(self, job: Job, reply: CallReply) -> float:
+        """Update the limit, and return for how many seconds to wait for a busy server."""
+        if isinstance(reply, RateError) and not self._is_long(reply):
+            job.rates += 1
+            typical = self.limit.latencies.median
+            wait = self.resources.patience.before_busy(job.rates, reply.wait, typical)
+            self.limit.refused(job.begun, wait)
+            return wait
+        if isinstance(reply, Answer):
+            self.limit.answered(job.begun)
+        elif isinstance(reply, TransientError) and reply.state == "deadline":
+            self.limit.overran(job.begun)
+        else:
+            self.limit.failed()
+        return 0.0
+
+    def _receive_probe(self, probe: Job, call: Call, reply: CallReply, wait: float) -> None:
+        """Take in the reply to a probe, which decides about the suspects and the server."""
+        refused = isinstance(reply, FatalError) or (
+            _is_refusal(reply) and any(_is_refusal(last) for _, last in self._suspects)
+        )
+        failed = isinstance(reply, TransientError)
+        answered = not failed and not refused and not isinstance(reply, RateError)
+        self._keep_probe(probe, call, answered)
+        self.breaker.ended(failed, probe=True)
+        if answered:
+            self._recover()
+            self._note_answer(probe.begun)
+        elif isinstance(reply, TransientError):
+            self._note_outage(reply)
+        elif isinstance(reply, RateError):
+            self._probe_was_limited(reply, wait)
+        elif isinstance(reply, FatalError) and not self._refusals.is_final(reply.state):
+            self.breaker.trip()
+        elif isinstance(reply, BackendError):
+            self.resources.end("fatal", reply.message, isinstance(reply, FatalError))
+        self._changed()
+
+    def _keep_probe(self, probe: Job, call: Call, answered: bool) -> None:
+        """Store the call of a probe with the job that needed it, or beside it if that is closed."""
+        kept, owner = as_probe(call, answered), probe.owner
+        if owner is not None and not owner.closed:
+            owner.calls.append(kept)
+        else:
+            self.resources.writer.add(Result(probe.prepared, (kept,)))
+
+    def _recover(self) -> None:
+        self.trouble = ""
+        self.queue.hurry(self._clock())
+
+    def _note_answer(self, begun: float) -> None:
+        """Note that the server answers, so earlier failures were caused by the jobs."""
+        self._answered_at, self._busy_since = self._clock(), None
+        self._refusals.answered()
+        if not self.breaker.is_open:
+            self.trouble = ""
+        if self._suspects:
+            self.judge_suspects(begun)
+
+    def _close(self, job: Job, reply: Answer | FinalError) -> None:
+        if isinstance(reply, FinalError):
+            self._settle(job, job.failed(reply.reason))
+            return
+        repair = self.resources.repair if job.repair is None else None
+        mended = repair(job.prepared, reply) if repair else None
+        if mended is None:
+            self._settle(job, job.answered(reply))
+            return
+        job.repair, job.answer, job.tries = mended, reply, 0
+        self._repairing += 1
+        self.queue.put_back(job)
+
+    def _settle(self, job: Job, result: Result) -> None:
+        job.closed = True
+        self._repairing -= job.repair is not None
+        self.unfinished -= 1
+        self.resources.writer.add(result)
+        if not self.unfinished:
+            self.resources.writer.hurry()
+        self._changed()
+
+    def _put_aside(self, job: Job, reply: RateError) -> None:
+        """Leave a job for later that has to wait for long, although others are answered."""
+        if job.prepared.refused_for >= self.resources.patience.rate_patience:
+            self._settle(job, job.failed("error"))
+            return
+        self._repairing -= job.repair is not None
+        self.unfinished -= 1
+        self.put_aside += 1
+        self._given_up.append(job)
+        self._rest_for(reply.wait or 0.0)
+        self._changed()
+
+    def _rest_for(self, seconds: float) -> None:
+        until = self._clock() + seconds
+        self.rests_until = min(until, self.rests_until or until)
+
+    def _busy(self, job: Job, reply: RateError, wait: float) -> None:
+        """Wait for a busy server, with the job's patience if others are answered."""
+        now, longest = self._clock(), self.resources.patience.rate_patience
+        refused_for = job.prepared.refused_for + now - (job.first_sent or 0.0)
+        busy_for = self._busy_for(reply, now)
+        if refused_for >= longest and self._others_answered(job):
+            self._retry_later(job, reply)
+        elif busy_for < longest or self.limit.under_way:
+            self.queue.wait(job, now + wait)
+        else:
+            self._given_up.append(job)
+            self.resources.end("fatal", self.trouble, False)
+
+    def _busy_for(self, reply: RateError, now: float) -> float:
+        """Return for how many seconds the server has refused everything, and report it in time."""
+        self._busy_since = now if self._busy_since is None else self._busy_since
+        busy_for = now - self._busy_since
+        shown_after = min(BUSY_SHOWN_AFTER, self.resources.patience.rate_patience)
+        if busy_for >= shown_after and not self.limit.under_way:
+            self.trouble = f"endpoint busy since {_format_time_ago(busy_for)}: {reply.message}"
+        return busy_for
+
+    def _probe_was_limited(self, reply: RateError, wait: float) -> None:
+        """Rest if a probe is told to wait for long, or else ask again after its wait."""
+        if self._is_long(reply):
+            self.rests_until = self._clock() + (reply.wait or 0.0)
+            self.resources.end("rest", reply.message, False)
+        elif self._busy_for(reply, self._clock()) >= self.resources.patience.rate_patience:
+            self.resources.end("fatal", self.trouble or reply.message, False)
+        else:
+            suspects, self._suspects = self._suspects, []
+            for job, last in suspects:
+                if isinstance(last, RateError):
+                    self._put_aside(job, last)
+                else:
+                    job.tries = self.resources.patience.attempts - 1
+                    self.queue.wait(job, self._clock() + wait)
+
+    def _others_answered(self, job: Job) -> bool:
+        """Return whether the server has answered another job since this one was first asked."""
+        passed_over = bool(job.prepared.refused_for)
+        return passed_over or (self._answered_at or 0.0) > (job.first_sent or 0.0)
+
+    def _retry_later(self, job: Job, reply: TransientError | RateError) -> None:
+        """Retry the job unless this was its last attempt. An outage gives its attempts back."""
+        job.tries += 1
+        if job.tries >= self.resources.patience.attempts:
+            self._give_up(job, reply)
+            return
+        if self.breaker.is_open:
+            self._wait_out(job, reply)
+            return
+        if self._has_last_attempt(job, reply) and not self._is_proven(job, reply):
+            self._suspect(job, reply)
+            return
+        wait = self.resources.patience.before_retry(job.tries)
+        if self._answered_at is not None and self._clock() - self._answered_at < RECENTLY:
+            # The server is well, so there is little to wait for.
+            wait = min(wait, max(QUICK_RETRY, 2 * (self.limit.latencies.median or 0.0)))
+        self.queue.wait(job, self._clock() + wait, for_others=not self.retries.allow())
+
+    def _refused(self, job: Job, reply: FatalError) -> None:
+        """Ask a refused request again if that may help, else suspect it."""
+        job.tries += 1
+        least = 1 if self._answered_at is None else DEAD_AFTER
+        is_final = self._refusals.is_final(reply.state, least)
+        if job.tries >= PATIENT_STATES.get(reply.state, 1):
+            self._suspect(job, reply)
+        else:
+            wait = self.resources.patience.before_retry(job.tries)
+            self.queue.wait(job, self._clock() + wait)
+        if is_final:
+            self._doubt_server()
+
+    def _has_last_attempt(self, job: Job, reply: CallReply) -> bool:
+        """Return whether one attempt is left, which is made once the server is known to answer."""
+        is_last = job.tries == self.resources.patience.attempts - 1
+        return is_last and isinstance(reply, TransientError) and not job.confirmed
+
+    def _suspect(self, job: Job, reply: CallReply) -> None:
+        self._suspects.append((job, reply))
+        self._changed()
+
+    def _look_at_suspects(self) -> None:
+        """Send a probe if many jobs are suspects, or no call in flight can decide about them."""
+        if not self._suspects or self.breaker.is_open:
+            return
+        rejected = not any(_is_of_server(reply) for _, reply in self._suspects)
+        # A rejection arrives sooner than an answer, so wait for the calls in flight.
+        enough = max(DEAD_AFTER, self.limit.under_way + 1) if rejected else DEAD_AFTER
+        if len(self._suspects) >= enough or not self.limit.under_way:
+            self._doubt_server()
+
+    def _doubt_server(self) -> None:
+        """Stop asking until a probe has shown whether the server answers."""
+        self.breaker.trip()
+        self.breaker.probe_now()
+
+    def _wait_out(self, job: Job, reply: TransientError | RateError) -> None:
+        self.queue.wait(job, self._clock() + random.uniform(0, RECOVERY_SECONDS))
+        self._show_outage(reply)
+
+    def _note_outage(self, reply: TransientError) -> None:
+        """Wait for the server, and give back the attempts that its outage used up."""
+        suspects, self._suspects = self._suspects, []
+        for job, last in suspects:
+            if isinstance(last, TransientError):
+                self.queue.wait(job, self._clock() + random.uniform(0, RECOVERY_SECONDS))
+            else:
+                self._suspects.append((job, last))
+        attempts = self.resources.patience.attempts
+        for job in self.queue.tried():
+            # A server that fails again and again must not give attempts back for ever.
+            job.tries = 0 if job.asked < attempts else min(job.tries, attempts - 1)
+        self._show_outage(reply)
+
+    def _show_outage(self, reply: TransientError | RateError) -> None:
+        """Say since when the server has been down, and end the run if that is too long."""
+        before = self.resources.down_for if self._answered_at is None else 0.0
+        down_for = self._clock() - (self.breaker.opened_at or self._clock()) + before
+        self.trouble = f"endpoint down since {_format_time_ago(down_for)}: {reply.message}"
+        answered = self.resources.proven or self._answered_at is not None
+        # A server that this process starts takes minutes, but is known to exist.
+        proven = answered or reply.state == STARTING
+        patience = self.resources.patience
+        if down_for >= (patience.outage if proven else patience.unproven):
+            self.resources.end("fatal", self.trouble, False)
+
+    def _give_up(self, job: Job, reply: CallReply) -> None:
+        """Give up a job: it failed if another was answered meanwhile, else it is a suspect."""
+        if isinstance(reply, TransientError) and reply.unreachable:
+            self._doubt_server()
+            job.tries = self.resources.patience.attempts - 1
+            self._wait_out(job, reply)
+        elif self._is_proven(job, reply):
+            self._settle(job, job.failed(reason_for(reply)))
+        else:
+            self._suspect(job, reply)
+
+    def _is_proven(self, job: Job, reply: CallReply) -> bool:
+        """Return whether answers to others show that a job's last failure is its own fault."""
+        if self.breaker.is_open:
+            return False
+        if isinstance(reply, TransientError) and not job.confirmed:
+            return (self._answered_at or 0.0) > job.begun
+        return self._others_answered(job)
+
+
+def _is_of_server(reply: CallReply) -> bool:
+    """Return whether a reply may be about the server or its key instead of one request."""
+    return isinstance(reply, TransientError | RateError | FatalError)
+
+
+def _is_refusal(reply: CallReply) -> bool:
+    """Return whether the server, or the backend, does not take the request."""
+    is_other = isinstance(reply, Answer | FinalError | TransientError | RateError)
+    return not is_other
+
+
+def _format_time_ago(seconds: float) -> str:
+    """Format the time a number of seconds ago, for people."""
+    return f"{datetime.now(UTC) - timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S} UTC"
