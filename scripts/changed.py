@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TOUCHED: dict[str, tuple[str, ...]] = {
     "README.md": ("docs",),
     "analysis/": ("analysis",),
-    "tandem/scores/": ("measures",),
+    "tandem/scores/": ("scores",),
     "tandem/statistics/": ("statistics",),
     "annotation/": ("annotation",),
     "annotation/adjudication/": ("annotation/adjudication",),
@@ -37,6 +37,13 @@ TOUCHED: dict[str, tuple[str, ...]] = {
     "judging/preparation/": ("annotation/preparation",),
     "scripts/": ("scripts",),
     "tandem/": ("program",),
+    "tandem/crosscheck/": ("analysis/crosscheck",),
+    "tandem/figures/": ("analysis/figures",),
+    "tandem/files/": ("datasets",),
+    "tandem/formats/": ("analysis/formats",),
+    "tandem/labels/": ("analysis", "annotation/imports"),
+    "tandem/protocols/": ("annotation/protocols", "annotation/answers"),
+    "tandem/sections/": ("analysis/report",),
     "static/": ("docs", "security/test_proxies_and_sessions.py"),
     "templates/": ("annotation", "docs"),
 }

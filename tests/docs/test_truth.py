@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import sys
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -133,7 +134,12 @@ def example_of(page: str, opening: str) -> dict[str, Any]:
 
 
 def test_the_example_protocol_makes_items() -> None:
-    protocol = example_of("how-to/add-a-protocol.md", '"""Clarity')["PROTOCOL"]
+    page = "how-to/add-a-protocol.md"
+    with pytest.MonkeyPatch.context() as patch:
+        declared = types.ModuleType("clarity")
+        vars(declared).update(example_of(page, '"""Clarity'))
+        patch.setitem(sys.modules, "tandem.protocols.clarity", declared)
+        protocol = example_of(page, '"""The items of clarity')["PROTOCOL"]
     items = list(protocol.make_items(QUERY, protocol.variables))
     assert [item.key for item in items] == [report.id for report in QUERY.reports]
     assert [unit.key for unit in items[0].units] == ["r#1", "r#2"]

@@ -54,7 +54,7 @@ class Environment:
         (self.packages,) = (folder / "lib").glob("python*/site-packages")
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(self.packages)
-        here = Path(distribution("numpy").locate_file(""))
+        here = Path(str(distribution("numpy").locate_file("")))
         if packages is None:
             (self.packages / "all.pth").write_text(f"{here}\n", "utf-8")
         for name in packages or ():

@@ -14,8 +14,8 @@ import pytest
 code: Any = importlib.import_module("re._constants")
 parser: Any = importlib.import_module("re._parser")
 
-APPS = ("audit", "datasets", "annotation", "judging", "analysis", "config")
-NOT_IMPORTED = ("migrations", "management", "__main__", "gunicorn")
+APPS = ("tandem", "audit", "datasets", "annotation", "judging", "analysis", "config")
+NOT_IMPORTED = ("migrations", "management", "__main__", "gunicorn", "crosscheck.libraries")
 SEPARATED = {
     "datasets.text._WORD_BEFORE": "each ends with a full stop, which is not a letter",
     "annotation.views.protocol_pages.grounded_answer._MARKERS": "each starts with a comma",

@@ -35,7 +35,9 @@ TOOLS = {
 
 
 def public_functions():
-    return {name for name in library.__all__ if inspect.isfunction(getattr(library, name))}
+    found = {name: getattr(library, name) for name in library.__all__}
+    # Papers have another name for one of them.
+    return {n for n, each in found.items() if inspect.isfunction(each) and each.__name__ == n}
 
 
 def test_every_public_statistic_is_declared():

@@ -32,7 +32,7 @@ from tandem.formats.nouns import block_in_noun, slotted
 NOUN = ("key point", "key points")
 SLOTS = re.compile("[\ufdd0-\ufdd3]")
 WORD = re.compile(r"\bunits?\b")
-ANALYSIS = Path(__file__).parents[3] / "analysis"
+LIBRARY = Path(__file__).parents[3] / "tandem"
 FORMATS_OF_OURS = [each for name, each in FORMATS.items() if name != "json"]
 
 
@@ -93,9 +93,9 @@ def sentences(path: Path) -> Iterator[str]:
 
 
 def test_every_sentence_of_the_statistics_that_says_unit_has_the_noun() -> None:
-    modules = [*(ANALYSIS / "statistics").glob("*.py")]
-    modules += [ANALYSIS / "report" / f"{name}.py" for name in SOURCES_OF_REASONS]
-    modules.append(ANALYSIS / "robustness" / "sheet.py")
+    modules = [*(LIBRARY / "statistics").glob("*.py")]
+    modules += [LIBRARY / "sections" / f"{name}.py" for name in SOURCES_OF_REASONS]
+    modules.append(LIBRARY.parent / "analysis" / "robustness" / "sheet.py")
     said = [text for path in modules for text in sentences(path) if WORD.search(text)]
     said = [text for text in said if " " in text and text not in NOT_SHOWN]
     assert len(said) > 20
