@@ -15,7 +15,7 @@ code: Any = importlib.import_module("re._constants")
 parser: Any = importlib.import_module("re._parser")
 
 APPS = ("tandem", "audit", "datasets", "annotation", "judging", "analysis", "config")
-NOT_IMPORTED = ("migrations", "management", "__main__", "gunicorn", "crosscheck.libraries")
+NOT_IMPORTED = ("migrations", "management", "__main__", "gunicorn", "asgi", "wsgi", "libraries")
 SEPARATED = {
     "datasets.text._WORD_BEFORE": "each ends with a full stop, which is not a letter",
     "annotation.views.protocol_pages.grounded_answer._MARKERS": "each starts with a comma",
