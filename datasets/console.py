@@ -21,6 +21,7 @@ from datasets.models import Team
 from datasets.teams import TeamError, team_named
 from tandem.files.rows import InputError
 from tandem.similar import did_you_mean
+from tandem.verbs import verb_of
 
 Tick = Callable[[int], None]
 FAULTS_FOUND = 3
@@ -88,7 +89,7 @@ def describe_database_error(error: Exception) -> str:
         return f"The database cannot be reached ({error}); check DATABASE_URL."
     if not behind:
         raise error
-    return "The database is not up to date; run manage.py migrate."
+    return f"The database is not up to date; run {verb_of('migrate')}."
 
 
 def unknown_name_error(what: str, name: str, known: Iterable[str], remedy: str) -> CommandError:

@@ -1,4 +1,4 @@
-"""What a name may be: of campaigns, batches, judges, juries, teams, pseudonyms and raters in files.
+"""What a name may be: of campaigns, batches, judges, juries, teams and pseudonyms.
 
 A name is one line that people can read and type. So it has no line end, tab or other control
 character, nothing that reorders the text around it, and something that can be seen. The names of

@@ -69,7 +69,7 @@ def test_a_development_start_creates_a_private_key_once_and_asks_for_migrations(
     tmp_path: Path,
 ) -> None:
     first = start(tmp_path, DEBUG="1")
-    assert first.stderr == "The database is not up to date; run manage.py migrate.\n"
+    assert first.stderr == "The database is not up to date; run tandem migrate.\n"
     path = tmp_path / "secret_key"
     key = path.read_text("utf-8")
     assert len(key) >= 50

@@ -75,6 +75,7 @@ STRATA: dict[str, tuple[str, ...]] = {
         "judging/answers/cache.py",
         "judging/costs.py",
         "judging/engine/dispatch.py",
+        "judging/engine/outcomes.py",
         "judging/estimate.py",
         "judging/list_prices.py",
         "judging/runs/ledger.py",

@@ -55,7 +55,7 @@ def test_each_stored_digest_of_a_text_beside_it_is_compared() -> None:
     compared = {(each.model, each.column) for each in STORED if "__" not in each.column}
     apart = {
         "batch", "query digest", "lineage", "labels read", "look", "invitation", "job", "upload",
-        "judge run", "login count",
+        "judge run", "login count", "rendering",
     }  # fmt: skip
     found = {
         (model, field.name)

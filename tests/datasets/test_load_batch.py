@@ -304,4 +304,4 @@ class TestCommand:
         path = write_lines(tmp_path / "b.jsonl", BATCH)
         done = manage(tmp_path / "empty", "load_batch", path, "--name", "b")
         assert done.returncode == 1
-        assert done.stderr == "The database is not up to date; run manage.py migrate.\n"
+        assert done.stderr == "The database is not up to date; run tandem migrate.\n"

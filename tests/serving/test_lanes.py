@@ -116,7 +116,7 @@ def started(exchange: Exchange, *living: Any) -> Any:
 @pytest.mark.parametrize("body", [b"", b"a=b", LARGE], ids=["none", "small", "large"])
 def test_a_request_reaches_the_other_process_unchanged(body: bytes, tmp_path: Path) -> None:
     limits = Limits(len(LARGE), lambda _: 0, DiskBudget(len(LARGE)), str(tmp_path))
-    head = f"POST /batches/ HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    head = f"POST /batches/ HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     sent, line = Incoming(limits, head + body + NEXT), Line()
     client, real = socket.socketpair()
     with client, real:

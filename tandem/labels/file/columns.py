@@ -47,7 +47,6 @@ from tandem.labels.file.arrow import (
 from tandem.labels.file.reader import KINDS, MAX_COUNT, MAX_RATER, read_labels, rows_in
 from tandem.labels.file.rows import KNOWN, REASONS, LabelRow
 from tandem.labels.file.wide import Wide
-from tandem.names import why_no_name
 
 BLOCK = 4 * 1024 * 1024
 _MARK = b"\xef\xbb\xbf"
@@ -419,7 +418,7 @@ def _is_moment(text: str) -> bool:
 
 CHECKS: dict[str, Callable[[str], bool]] = {
     **dict.fromkeys(("item", "unit", "variable", "value"), lambda text: not is_blank(text)),
-    "rater": lambda text: not why_no_name(text, MAX_RATER),
+    "rater": lambda text: not is_blank(text) and len(text) <= MAX_RATER,
     "assisted_by": lambda text: 0 < len(text) <= MAX_RATER,
     "missing": lambda text: text in REASONS,
     "rater_kind": lambda text: text in KINDS,

@@ -25,7 +25,6 @@ from tandem.files.tables import Form, Table, open_table
 from tandem.files.workbook import Moment
 from tandem.labels.file.rows import KNOWN, REASONS, LabelRow, SpanRow
 from tandem.labels.file.wide import Wide, is_wide, long_rows
-from tandem.names import why_no_name
 from tandem.protocols.points import is_storable
 from tandem.protocols.validation import coerce
 from tandem.similar import did_you_mean
@@ -319,8 +318,9 @@ def rater_of(fields: Fields, rater: StandIn) -> str:
     own = read_text(fields, "rater", MAX_RATER)
     name = own or rater.name or fields.filled("rater")
     rater.used = rater.used or not own
-    if wrong := why_no_name(name, MAX_RATER):
-        raise InputError(fields.place, f"the rater {wrong}", "give a name")
+    if is_blank(name) or len(name) > MAX_RATER:
+        wrong = f"the rater is blank or longer than {MAX_RATER} characters"
+        raise InputError(fields.place, wrong, "give a name")
     return name
 
 

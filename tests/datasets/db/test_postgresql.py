@@ -240,7 +240,7 @@ class TestPrepared:
 class TestAuditTrail:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
-        ("vendor", "on", "off"), [("postgresql", 3, 2), ("sqlite", 4, 4), ("mysql", 0, 0)]
+        ("vendor", "on", "off"), [("postgresql", 4, 3), ("sqlite", 6, 6), ("mysql", 0, 0)]
     )
     def test_each_database_has_triggers_of_its_own(self, vendor: str, on: int, off: int) -> None:
         put, taken = (
@@ -256,7 +256,7 @@ class TestAuditTrail:
         if vendor == "sqlite":
             triggers = [f"BEFORE {what} ON {table}" for table in append_only.TABLES
                     for what in ("UPDATE", "DELETE")]  # fmt: skip
-            assert [any(each in sql for sql in put) for each in triggers] == [True] * 4
+            assert [any(each in sql for sql in put) for each in triggers] == [True] * 6
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("way", ["migrate", "migrate_back"])
@@ -269,7 +269,7 @@ class TestAuditTrail:
         statements = (
             append_only.create_statements if way == "migrate" else append_only.drop_statements
         )
-        assert said == list(statements("postgresql"))
+        assert said == list(statements("postgresql", append_only.FIRST))
 
     def test_writers_share_an_advisory_lock_on_postgresql(self, server: StandIn) -> None:
         seals.hold_off_sealing()

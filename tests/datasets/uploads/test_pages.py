@@ -89,7 +89,7 @@ def test_files_are_streamed_to_disk_and_no_temporary_file_remains(
         ({}, "The upload: has no file; choose one or more"),
         ({"files": [posted(b"PK\x03\x04")]}, "study.jsonl: is packed"),
         ({"files": [posted()], "format": "pdf"}, "there is no format"),
-        ({"files": [posted()], "name": "a\0b"}, "has a NUL character; remove it"),
+        ({"files": [posted()], "name": "a\0b"}, "has a NUL character; choose another"),
     ],
 )
 @pytest.mark.parametrize("accept", ["text/html", "application/json"])

@@ -49,7 +49,7 @@ APART = f'worked_on("-m", "datasets.uploads", str(key), "{TURN}")'
 GREEDY = """
 import os, sys
 import datasets.uploads.__main__ as program
-program.MEMORY, program.SECONDS = {memory}, {seconds}
+program.MEMORY_MB, program.SECONDS = {memory}, {seconds}
 import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
@@ -92,8 +92,8 @@ def test_the_process_inspects_an_upload_and_later_loads_it(sender: Sender) -> No
 @pytest.mark.parametrize(
     ("limits", "greed"),
     [
-        ({"memory": "400 * 1024**2", "seconds": "60"}, "bytearray(500 * 1024**2)"),
-        ({"memory": "2 * 1024**3", "seconds": "1"}, "while True: pass"),
+        ({"memory": "400", "seconds": "60"}, "bytearray(500 * 1024**2)"),
+        ({"memory": "2048", "seconds": "1"}, "while True: pass"),
     ],
     ids=["memory", "time"],
 )

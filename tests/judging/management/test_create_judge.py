@@ -225,8 +225,8 @@ def test_a_value_too_long_for_the_database_is_refused(option: str) -> None:
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        (("a\nb", *OPENAI), "the name contains a line break"),
-        (("j\u2028k", *OPENAI), "the name contains a line break"),
+        (("a\nb", *OPENAI), "name has a line end; choose another"),
+        (("j\u2028k", *OPENAI), "name has a line end; choose another"),
         (("j", "--backend", "openai", "--model", "m\x1b[31m"), "the model contains a line break"),
         (
             ("j", *OPENAI, "--base-url", "https://a.example\n/v1"),
