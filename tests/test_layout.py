@@ -204,6 +204,63 @@ def test_the_configuration_is_imported_by_entry_points_only() -> None:
     assert wrong == set()
 
 
+# Python's modules and functions that exist only on POSIX, so the library has to do without.
+POSIX_MODULES = {
+    *("fcntl", "grp", "posix", "pty", "pwd", "resource", "spwd", "syslog", "termios", "tty"),
+}
+POSIX_NAMES = {
+    "os": {
+        *("chown", "fork", "forkpty", "getegid", "geteuid", "getgid", "getloadavg", "getpgid"),
+        *("getuid", "killpg", "mkfifo", "nice", "register_at_fork", "sched_getaffinity"),
+        *("setgid", "setpgid", "setsid", "setuid", "statvfs", "sysconf", "uname"),
+        *("wait3", "wait4"),
+    },
+    "signal": {
+        *("SIGALRM", "SIGCHLD", "SIGHUP", "SIGKILL", "SIGQUIT", "SIGUSR1", "SIGUSR2"),
+        *("alarm", "pause", "pthread_sigmask", "setitimer", "sigwait"),
+    },
+}
+
+
+def posix_only(module: ast.Module) -> set[str]:
+    """Return what a module imports or names that exists only on POSIX, at any level."""
+    found: set[str] = set()
+    for node in ast.walk(module):
+        match node:
+            case ast.Import(names=names):
+                found |= {name.name for name in names} & POSIX_MODULES
+            case ast.ImportFrom(module=home, names=names):
+                named = {name.name for name in names} & POSIX_NAMES.get(home or "", set())
+                found |= {f"{home}.{name}" for name in named} | ({home or ""} & POSIX_MODULES)
+            case ast.Attribute(value=ast.Name(id=home), attr=name) if name in POSIX_NAMES.get(
+                home, set()
+            ):
+                found.add(f"{home}.{name}")
+    return found
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("source", "named"),
+    [
+        ("def lock():\n    import fcntl", "fcntl"),
+        ("from resource import getrusage", "resource"),
+        ("import os\nif os.fork() == 0: pass", "os.fork"),
+        ("from os import fork as split", "os.fork"),
+        ("import signal\nsignal.signal(signal.SIGHUP, None)", "signal.SIGHUP"),
+    ],
+)
+def test_what_exists_only_on_posix_is_found(source: str, named: str) -> None:
+    assert posix_only(ast.parse(source)) == {named}
+
+
+def test_the_library_uses_nothing_that_exists_only_on_posix() -> None:
+    library = [path for path in within("tandem") if path.parts[1] != "program"]
+    assert len(library) > 100
+    wrong = {str(path): found for path in library if (found := posix_only(tree(path)))}
+    assert wrong == {}
+
+
 def test_no_function_is_longer_than_a_page() -> None:
     lengths = {
         f"{path}: {each.name}": each.lines for path in modules() for each in noted(path).functions

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from tandem.place import set_umask
-from tandem.program.processes import become, prepare, take_data_folder
+from tandem.program.processes import PlatformError, become, prepare, take_data_folder
 from tandem.similar import most_similar
 from tandem.verbs import (
     BY_COMMAND,
@@ -46,6 +46,9 @@ def main(words: Sequence[str] | None = None) -> int:
         return complete()
     try:
         return _run(list(sys.argv[1:] if words is None else words))
+    except PlatformError as error:
+        print(error, file=sys.stderr)
+        return REFUSED
     except BrokenPipeError:
         # The reader of our output, such as `head`, closed it. Stored data are committed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -16,6 +16,10 @@ from typing import NoReturn
 from tandem.place import IS_INSTALLED, SITE, data_folder
 from tandem.verbs import PROCESSES
 
+ON_WINDOWS = (
+    "The site does not run on Windows itself. Use WSL (wsl --install) or a container: see Install "
+    "in the documentation. The library and the verbs over files run here."
+)
 DATA = "TANDEM_DATA_DIR"
 # The settings of a server, but for TLS, which nobody has on his own machine.
 OWN_MACHINE = {"TANDEM_PLAIN_HTTP": "1", "TANDEM_LOG_FORMAT": "text"}
@@ -27,6 +31,10 @@ DEFAULTS = {
 }
 INSTALLED = ("demo", "serve", "worker", "migrate", "work")
 """Verbs that say at their start where the data are, if Tandem is installed."""
+
+
+class PlatformError(Exception):
+    """Why the site cannot run on this system, in one line."""
 
 
 def take_data_folder(words: Sequence[str]) -> list[str]:
@@ -56,7 +64,10 @@ def prepare(verb: str) -> None:
     """Set what a verb needs in the environment unless it is set, and say where the data are.
 
     An installed Tandem is on somebody's own machine unless the settings of a server are given.
+    Raises PlatformError on Windows, which has no processes to fork.
     """
+    if sys.platform == "win32":
+        raise PlatformError(ON_WINDOWS)
     is_own = IS_INSTALLED and not os.environ.keys() & SERVER
     for name, value in DEFAULTS.get(verb, OWN_MACHINE if is_own else {}).items():
         os.environ.setdefault(name, value)
