@@ -1,4 +1,4 @@
-"""`python -m docs._reference.screenshots`: take the pictures of the item page again.
+"""`python -m docs._reference.screenshots`: take the pictures of the first page and the item page.
 
 Starts the demonstration in a temporary folder, and needs Chromium.
 """
@@ -17,6 +17,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
@@ -25,6 +26,7 @@ ASSETS = ROOT / "docs" / "assets"
 PORT = 8790
 SITE = f"http://127.0.0.1:{PORT}"
 DESK: ViewportSize = {"width": 1010, "height": 500}
+FIRST: ViewportSize = {"width": 1200, "height": 757}
 PHONE: ViewportSize = {"width": 390, "height": 680}
 PATIENCE = 180
 QUOTES = (
@@ -34,8 +36,8 @@ QUOTES = (
 
 
 @contextmanager
-def demonstration() -> Iterator[str]:
-    """Run the demonstration's site; yield the annotator's password."""
+def demonstration() -> Iterator[dict[str, str]]:
+    """Run the demonstration's site; yield the passwords by role."""
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {"DEBUG": "1", "TANDEM_DATA_DIR": folder}
         demo = [sys.executable, "manage.py", "demo", "--port", str(PORT)]
@@ -44,8 +46,7 @@ def demonstration() -> Iterator[str]:
         )
         try:
             wait(server)
-            passwords = json.loads(Path(folder, "demonstration.json").read_text("utf-8"))
-            yield passwords["annotator"]
+            yield json.loads(Path(folder, "demonstration.json").read_text("utf-8"))
         finally:
             server.terminate()
             server.wait()
@@ -63,15 +64,22 @@ def wait(server: subprocess.Popen[bytes]) -> None:
     raise SystemExit(f"The demonstration did not start at port {PORT}; is the port in use?")
 
 
-def log_in(browser: Browser, password: str, size: ViewportSize, touch: bool = False) -> Page:
-    context = browser.new_context(
-        base_url=SITE, viewport=size, color_scheme="light", has_touch=touch, is_mobile=touch
-    )
+def log_in(browser: Browser, role: str, password: str, size: ViewportSize, **options: Any) -> Page:
+    """Return the page on which a demonstration's account begins."""
+    context = browser.new_context(base_url=SITE, viewport=size, color_scheme="light", **options)
     page = context.new_page()
     page.goto("/")
-    page.get_by_label("Name").fill("demo-annotator")
+    page.get_by_label("Name").fill(f"demo-{role}")
     page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Log in").click()
+    page.wait_for_load_state("networkidle")
+    return page
+
+
+def item(browser: Browser, password: str, size: ViewportSize, touch: bool = False) -> Page:
+    """Return an annotator's item page."""
+    page = log_in(browser, "annotator", password, size, has_touch=touch, is_mobile=touch)
+    page.locator("details.others summary").click()
     page.get_by_role("button", name=re.compile(r"(Start|Continue) demo-coverage")).click()
     page.wait_for_selector(".unit.now")
     return page
@@ -106,24 +114,24 @@ def answer(page: Page, key: str, words: str = "") -> None:
 
 def picture(page: Page, name: str) -> None:
     page.wait_for_timeout(2000)  # until the page says that the draft is saved
-    page.screenshot(path=ASSETS / f"annotator-{name}.png", animations="disabled")
+    page.screenshot(path=ASSETS / f"{name}.png", animations="disabled")
 
 
 def desk(page: Page) -> None:
     """Take the picture with two questions answered and the third as the current one."""
     answer(page, "1", QUOTES[0])
     answer(page, "1", QUOTES[1])
-    picture(page, "item")
+    picture(page, "annotator-item")
 
 
 def main() -> None:
-    with demonstration() as password, sync_playwright() as playwright:
-        names = ("chromium", "chromium-browser", "google-chrome")
+    with demonstration() as passwords, sync_playwright() as playwright:
+        names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
         path = next(filter(None, map(shutil.which, names)), None)
         browser = playwright.chromium.launch(executable_path=path, args=["--disable-lcd-text"])
-        page = log_in(browser, password, DESK)
-        desk(page)
-        picture(log_in(browser, password, PHONE, touch=True), "phone")
+        picture(log_in(browser, "researcher", passwords["researcher"], FIRST), "first-page")
+        desk(item(browser, passwords["annotator"], DESK))
+        picture(item(browser, passwords["annotator"], PHONE, touch=True), "annotator-phone")
         browser.close()
 
 
