@@ -36,7 +36,10 @@ VARIABLES = {
     "CELERY_BROKER_URL": ("the file system", "redis://host:port/0 for Redis or Valkey."),
     "CELERY_RESULT_BACKEND": ("none", "Not needed, since results are in the database."),
     "TIME_ZONE": ("UTC", "The time zone that pages show times in, such as Europe/Paris."),
-    "TANDEM_DATA_DIR": ("var/", "The folder for everything that Tandem writes."),
+    "TANDEM_DATA_DIR": (
+        "var/ in a checkout, else the folder for data of the user",
+        "The folder for everything that Tandem writes.",
+    ),
     "TANDEM_STATIC_DIR": (
         "static/ in the data folder",
         "The folder for the files of collectstatic.",

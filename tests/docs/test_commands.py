@@ -18,8 +18,10 @@ DJANGO = "manage.py"
 PROGRAM = ("--json", "--quiet")  # options that every verb of the program also has
 MAKE = re.compile(r"(?:^|-- |&& )make (?P<target>[a-z-]+)")
 MODULE = re.compile(r"-m (?P<module>scripts\.[a-z.]+)")
-PLACE = re.compile(r"(?:analysis|annotation|config|datasets|docs|judging|scripts|tests)/[\w./-]*")
-MADE_UP = "annotation/protocols/clarity"
+PLACE = re.compile(
+    r"(?:analysis|annotation|audit|config|datasets|docs|judging|scripts|tandem|tests)/[\w./-]*"
+)
+MADE_UP = ("annotation/protocols/clarity", "tandem/protocols/clarity")
 PAGES = sorted(written())
 
 
