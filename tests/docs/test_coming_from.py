@@ -105,7 +105,7 @@ def test_doccanos_files_are_one_persons_each(folder: Path) -> None:
 
 @pytest.mark.parametrize("machine", [True, False])
 def test_potatos_machine_annotators_are_judges(folder: Path, machine: bool) -> None:
-    rows = [
+    rows: list[dict[str, str | None]] = [
         {"instance_id": f"i{n}", "user_id": person, "relevant": answer, "annotator_origin": "human"}
         for person in PEOPLE
         for n, answer in enumerate(answers(person))
