@@ -4,6 +4,8 @@ One person saves answers about short texts, first alone, then while seven others
 seven long Markdown texts again and again: before a job has rendered them, and afterwards.
 
 `python -m benchmarks.texts …` is the client, in a process of its own; it prints one JSON object.
+With `--read` it is the others, in another process: whoever reads pages of megabytes would be late
+to notice that a save is answered.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from typing import Any
 from benchmarks.material import write_tasks
 from benchmarks.person import Person, address_of
 from benchmarks.processes import manage, python
+from benchmarks.promise import READY, come_in
 from benchmarks.site import production, site
 from benchmarks.suite import server_of, temporary_folder
 
@@ -102,26 +105,45 @@ async def _measured(
     address: str, saves: int, texts: int, seconds: float, keys: list[str]
 ) -> Figures:
     async with AsyncExitStack() as stack:
-        people = []
-        for number, key in enumerate(keys):
-            person = Person(address, saves if number == 0 else texts, number)
-            stack.push_async_callback(person.session.close)
-            await person.come_in(key)
-            people.append(person)
-        writer, readers = people[0], people[1:]
+        writer = await come_in(stack, address, saves, keys[0])
         page = await writer.first_page()
         found: Figures = {}
         for name in PARTS:
-            if name == "rendered":
-                await _wait_until_rendered(readers[0])
-            until, opened = time.monotonic() + seconds, [0]
-            reading = [_read(person, until, opened) for person in readers]
-            waiting = asyncio.gather(*(reading if name != "quiet" else []))
-            waited, page = await _save(writer, page, until)
-            await waiting
-            found[name] = {"median": 1000 * median(waited), "pages": opened[0]}
+            reading = None
+            if name != "quiet":
+                reading = await _readers(address, texts, seconds, keys[1:], name)
+            waited, page = await _save(writer, page, time.monotonic() + seconds)
+            pages = json.loads(await reading.read()) if reading else 0
+            found[name] = {"median": 1000 * median(waited), "pages": pages}
         quiet = found["quiet"]["median"]
         return {name: of | {"times": of["median"] / quiet} for name, of in found.items()}
+
+
+async def _readers(
+    address: str, texts: int, seconds: float, keys: list[str], part: str
+) -> asyncio.StreamReader:
+    """Start everybody who opens texts; return their output once they are there."""
+    given = map(str, (address, texts, texts, seconds, json.dumps(keys), "--read", part))
+    beside = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "benchmarks.texts", *given, stdout=asyncio.subprocess.PIPE
+    )
+    assert beside.stdout is not None
+    if await beside.stdout.readline() != READY:
+        raise RuntimeError("the texts could not be opened")
+    return beside.stdout
+
+
+async def _opened(address: str, texts: int, seconds: float, keys: list[str], part: str) -> int:
+    """Open texts for some seconds; return how many pages were read."""
+    async with AsyncExitStack() as stack:
+        readers = [await come_in(stack, address, texts, key) for key in keys]
+        if part == "rendered":
+            await _wait_until_rendered(readers[0])
+        items = [address_of(await person.first_page()) for person in readers]
+        print(READY.decode(), end="", flush=True)
+        until, opened = time.monotonic() + seconds, [0]
+        await asyncio.gather(*(_read(*each, until, opened) for each in zip(readers, items, strict=True)))
+        return opened[0]
 
 
 async def _save(person: Person, page: str, until: float) -> tuple[list[float], str]:
@@ -134,11 +156,10 @@ async def _save(person: Person, page: str, until: float) -> tuple[list[float], s
     return waited, page
 
 
-async def _read(person: Person, until: float, opened: list[int]) -> None:
+async def _read(person: Person, item: str, until: float, opened: list[int]) -> None:
     """Open one's own item until the time has passed."""
-    address = address_of(await person.first_page())
     while time.monotonic() < until:
-        await person.text("GET", address)
+        await person.text("GET", item)
         opened[0] += 1
 
 
@@ -159,12 +180,16 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("texts", nargs="?", type=int)
     parser.add_argument("seconds", nargs="?", type=float)
     parser.add_argument("keys", nargs="?", type=json.loads)
+    parser.add_argument("--read", choices=PARTS, help="be everybody who does not save")
     given = parser.parse_args(arguments)
     if given.campaigns:
         print(json.dumps(_keys()))
         return
-    parts = (given.address, given.saves, given.texts, given.seconds, given.keys)
-    print(json.dumps(asyncio.run(_measured(*parts))))
+    site, rest = given.address, (given.texts, given.seconds, given.keys)
+    if given.read:
+        print(json.dumps(asyncio.run(_opened(site, *rest, given.read))))
+    else:
+        print(json.dumps(asyncio.run(_measured(site, given.saves, *rest))))
 
 
 def _keys() -> dict[str, int]:

@@ -40,6 +40,7 @@ from annotation.presentation import ForgottenItemError
 from audit.recording import Actor, address_class, current_actor, on_behalf
 from config.context import NotCollectedError
 from datasets.access import client_address, wants_data
+from datasets.elsewhere import LeftResponse
 from datasets.jobs.guard import answering_request
 from tandem.messages import Message
 from tandem.protocols.base import ForgottenUnitError
@@ -307,7 +308,8 @@ def request_ids(handle: Handler) -> Handler:
             started = time.perf_counter()
             response = handle(request)
             response["X-Request-ID"] = request.id  # type: ignore[attr-defined]
-            _log(request, response, time.perf_counter() - started)
+            if not isinstance(response, LeftResponse):
+                _log(request, response, time.perf_counter() - started)
         return response
 
     return handled

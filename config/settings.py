@@ -78,6 +78,7 @@ MIDDLEWARE = [
     "config.middleware.ledger_of_looks",
     "config.middleware.DatabaseAway",
     "config.middleware.ItemsChanged",
+    "datasets.elsewhere.LeavesToOthers",
 ]
 
 ROOT_URLCONF = "config.urls"

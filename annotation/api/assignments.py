@@ -33,6 +33,7 @@ from annotation.assignments.context import judge_answers_for
 from annotation.assignments.queue import next_assignment
 from annotation.gold.scoring import GoldComparison, compare_with_gold, passes, score, shows_feedback
 from annotation.item_context import AskedVariable, Row, sheet_of
+from annotation.long_items import leave_if_long
 from annotation.models import Assignment, Draft, Item, rater_of
 from annotation.models import Response as Answer
 from annotation.presentation import (
@@ -122,7 +123,9 @@ class OneAssignment(Resource):
         operation_id="assignments_read",
     )
     def get(self, request: Request, uid: uuid.UUID) -> Response:
-        return Response(describe_assignment(my_assignment(request, uid)))
+        assignment = my_assignment(request, uid)
+        leave_if_long(request, assignment)
+        return Response(describe_assignment(assignment))
 
 
 class Guideline(Resource):

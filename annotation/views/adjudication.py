@@ -45,6 +45,7 @@ from annotation.answers.payloads import from_form, unit_names
 from annotation.answers.submission import Circumstances, ConflictError, Outcome
 from annotation.campaigns.text_views import TextViews
 from annotation.item_context import AskedVariable, Row, sheet_of, word_of
+from annotation.long_items import leave_if_long
 from annotation.models import Campaign, User
 from annotation.presentation import schema
 from annotation.registry import get_protocol
@@ -379,6 +380,7 @@ def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
     campaign = campaign_for(user, pk)
     part = read_part(request, campaign)
     case = case_for(user, campaign, unit)
+    leave_if_long(request, case.assignment)
     current = case.current
     payload = current.payload if current else None
     sheet = sheet_of(

@@ -19,6 +19,7 @@ from annotation.assignments.context import Editable, correct_nugget, editable, j
 from annotation.campaigns.rendering import render as render_guideline
 from annotation.campaigns.text_views import TextViews
 from annotation.item_context import sheet_of, with_button_words
+from annotation.long_items import leave_if_long
 from annotation.models import Assignment, Campaign, User
 from annotation.people.consent import owed_step
 from annotation.prerequisites.grounded_answer import shown_beside
@@ -67,6 +68,7 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     campaign = assignment.item.campaign
     if campaign.takes_answers and owed_step(campaign, assignment.rater):
         return redirect("before", campaign.pk)
+    leave_if_long(request, assignment)
     context = {
         **item_context(assignment, user),
         "progress": progress_here(user, campaign),
@@ -148,7 +150,10 @@ def nugget(request: HttpRequest, uid: uuid.UUID, place: int) -> HttpResponse:
 
 
 def _find_editable(request: HttpRequest, uid: uuid.UUID, place: int) -> Editable:
-    found = editable(my_assignment(get_account(request), uid), place)
+    assignment = my_assignment(get_account(request), uid)
+    if request.method != "POST":
+        leave_if_long(request, assignment)
+    found = editable(assignment, place)
     if found is None:
         raise Http404
     return found

@@ -29,6 +29,7 @@ from annotation.assignments.declining import REASONS, decline, take_up_again
 from annotation.exposure.ledger import saw_figures
 from annotation.gold.scoring import GoldComparison, compare_with_gold, passes, score, shows_feedback
 from annotation.item_context import with_headings, word_of
+from annotation.long_items import leave_if_long
 from annotation.models import Assignment, Campaign, Draft, Item, Response, Unit, User, rater_of
 from annotation.people.consent import asked_for_consent
 from annotation.people.languages import translated
@@ -246,6 +247,7 @@ def feedback(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     if not shows_feedback(assignment) or assignment.status != Assignment.Status.DONE:
         raise Http404
     campaign, rater = assignment.item.campaign, assignment.rater
+    leave_if_long(request, assignment)
     spec = present(assignment.item)
     total = score(campaign, rater, Item.Use.PRACTICE)
     context = {

@@ -43,18 +43,28 @@ class Handover:
     # Handover on.
 
     def pass_on(self, connection: Connection) -> bool:
-        """Pass a whole request on; return False if it is to be answered here."""
+        """Pass a whole request on by its path; return False if it is to be answered here."""
+        path = connection.incoming.path
+        return lane_of(path) == OTHER and self.may_leave(connection) and self._send(connection)
+
+    def may_leave(self, connection: Connection) -> bool:
+        """Return whether another process could answer a whole request."""
         incoming, worker = connection.incoming, self.worker
         return (
             worker.alive
             and not worker.is_other
-            and lane_of(incoming.path) == OTHER
             # A request that was not read to its end is refused here, and its connection closed.
             and not incoming.is_last
+            and not incoming.was_left
             and not connection.outgoing.waiting
             and self.exchange.has_takers
-            and self._send(connection)
         )
+
+    def leave(self, connection: Connection) -> None:
+        """Pass a request on after its view has left it to others."""
+        connection.incoming.was_left = True
+        if not (self.worker.alive and self._send(connection)):
+            self.worker.answer(connection)
 
     def bring_back(self, connection: Connection) -> bool:
         """Return a connection whose request is answered; return False if it stays here."""

@@ -73,6 +73,7 @@ class Incoming:
         self.read: Head | None = None
         self.rest = b""  # what was sent after this request
         self.is_last = self.is_whole = False
+        self.was_left = False  # whether a view here has left it to another process
         self.answers: list[bytes] = []  # interim responses that are still to be sent
         self._body: IO[bytes] | None = None
         self._missing = self._taken = self._place = self._empty = 0
@@ -173,6 +174,12 @@ class Incoming:
             self.is_whole = True
             if self._body is not None:
                 self._body.seek(0)
+
+    def rewind(self) -> None:
+        """Have the parser read a whole request from its beginning."""
+        self._place = 0
+        if self._body is not None:
+            self._body.seek(0)
 
     def recv(self, size: int) -> bytes:
         """Return the next bytes of the request, and none at its end."""

@@ -17,6 +17,7 @@ import os
 import selectors
 import socket
 import sys
+import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future
@@ -35,6 +36,7 @@ from config.front.incoming import Incoming, Limits, NoRoomError
 from config.front.lanes import Lanes, threads_of_lanes
 from config.front.outgoing import Outgoing
 from config.sqlite.durability import pause_for_writer
+from datasets.elsewhere import MAY_LEAVE, LeftResponse
 
 _ThreadWorker: Any = gthread.ThreadWorker
 _Connection: Any = gthread.TConn
@@ -103,6 +105,7 @@ class Connection(_Connection):
         self.incoming = Incoming(worker.limits)
         self.state = State.IDLE
         self.keeps_open = True
+        self.is_leaving = False
         self.events = 0
         self.until = 0.0
         self.checked, self.moved = time.monotonic(), 0
@@ -160,6 +163,8 @@ class Worker(_ThreadWorker):
         from config.front.sizes import body_limits
         from datasets.priority import NICENESS_OF_PAGES, give_way
 
+        self.wsgi = partial(self.answer_or_leave, self.wsgi)
+        self.answering = threading.local()
         self.limits = body_limits()
         self.addresses: Addresses[Connection] = Addresses(env.most_connections_of_address())
         if self.is_other:
@@ -322,6 +327,7 @@ class Worker(_ThreadWorker):
         self.settle(connection)
 
     def answer(self, connection: Connection) -> None:
+        connection.incoming.rewind()
         connection.parser = Parser(self.cfg, connection.incoming, connection.client)
         self.enqueue_req(connection)
 
@@ -333,14 +339,31 @@ class Worker(_ThreadWorker):
 
     def handle(self, connection: Connection) -> bool:
         pause_for_writer()
+        self.answering.connection = connection
         keeps_open: bool = super().handle(connection)
         return keeps_open
+
+    def answer_or_leave(self, application: Any, environ: dict[str, Any], start: Any) -> Any:
+        """Call the application. Nothing is sent if its view leaves the request to others."""
+        connection: Connection = self.answering.connection
+        environ[MAY_LEAVE] = self.handover is not None and self.handover.may_leave(connection)
+        response = application(environ, start)
+        if isinstance(response, LeftResponse):
+            response.close()
+            connection.is_leaving = True
+            # With this error gunicorn gives up the response without a word.
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+        return response
 
     def finish_request(self, connection: Connection, done: Future[bool]) -> None:
         """Continue after the thread has finished: send the rest, then wait for the next request."""
         if self.handover is not None:
             self.handover.is_through(connection)
         if connection.state is State.CLOSED:
+            return
+        if connection.is_leaving and self.handover is not None:
+            connection.is_leaving = False
+            self.handover.leave(connection)
             return
         failed = done.cancelled() or done.exception() is not None
         connection.keeps_open = not failed and done.result() is True
