@@ -142,7 +142,8 @@ async def _opened(address: str, texts: int, seconds: float, keys: list[str], par
         items = [address_of(await person.first_page()) for person in readers]
         print(READY.decode(), end="", flush=True)
         until, opened = time.monotonic() + seconds, [0]
-        await asyncio.gather(*(_read(*each, until, opened) for each in zip(readers, items, strict=True)))
+        both = zip(readers, items, strict=True)
+        await asyncio.gather(*(_read(person, item, until, opened) for person, item in both))
         return opened[0]
 
 
