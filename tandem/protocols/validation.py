@@ -110,8 +110,10 @@ def check(
     if channel not in LENIENT:
         none = Message("has no answer")
         problems += [Problem(n, "", none) for n in units if n not in answer]
+    named = {entry.name: entry for entry in entries}
+    first_of_kind = {entry.unit.kind: entry for entry in reversed(entries)}
     for c in checks:
-        c.check_matches(entries)
+        c.check_matches(named.get(c.name), first_of_kind)
     problems = [p for c in checks for p in c.problems] + problems
     if problems:
         raise RefusedError(problems)
@@ -271,12 +273,11 @@ class _UnitCheck:
             return None
         return self.written(rule, value)
 
-    def check_matches(self, entries: list[Entry]) -> None:
+    def check_matches(self, own: Entry | None, first_of_kind: Mapping[str, Entry]) -> None:
         """Check the unit's matches against the list in the same answer, if it has one."""
         rule = self.schema.matching(self.unit.kind)
-        lists = [e for e in entries if rule and e.unit.kind == rule.kind]
-        own = next((e for e in entries if e.name == self.name), None)
-        if rule is None or own is None or not lists or self.problems:
+        listed = first_of_kind.get(rule.kind) if rule else None
+        if rule is None or own is None or listed is None or self.problems:
             return
         kind = self.unit.kind
         named = (
@@ -284,7 +285,7 @@ class _UnitCheck:
             self.schema.coded(rule.match, rule.match_code, kind),
         )
         matched = own.values.get(rule.match)
-        if wrong := match_problem(named, matched, own.matches, len(lists[0].points)):
+        if wrong := match_problem(named, matched, own.matches, len(listed.points)):
             found = Problem(self.name, rule.matches, wrong)
             (self.warnings if self.lenient else self.problems).append(found)
 
