@@ -448,6 +448,7 @@ def ledger_of_looks(handle: Handler) -> Handler:
         with ledger.collect_looks() as looks:
             response = handle(request)
         shows = response.status_code < 500 and response.status_code not in HIDING_STATUSES
+        shows = shows and not isinstance(response, LeftResponse)
         if looks and shows and request.method != "HEAD":
             user = current_actor().who()
             ledger.record(user, looks)

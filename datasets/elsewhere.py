@@ -24,9 +24,7 @@ class LeftToOthersError(Exception):
 
 
 class LeftResponse(HttpResponse):
-    """Stands for the response of another process. It is never sent, and shows nothing."""
-
-    status_code = 503
+    """Stands for the response of another process, and is never sent."""
 
 
 class LeavesToOthers:

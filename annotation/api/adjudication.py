@@ -45,6 +45,7 @@ from annotation.api.assignment_serializers import (
 )
 from annotation.api.assignments import describe_text, describe_variable
 from annotation.item_context import sheet_of
+from annotation.long_items import leave_if_long
 from annotation.models import Campaign, User
 from annotation.models import Response as Answer
 from annotation.presentation import schema
@@ -255,6 +256,7 @@ class OneDispute(Resource):
     )
     def get(self, request: Request, pk: int, unit: int) -> Response:
         user, case = self._case(request, pk, unit)
+        leave_if_long(request, case.assignment)
         return Response(CaseSerializer(describe_case(case, user)).data)
 
     @describe_endpoint(

@@ -110,7 +110,7 @@ def escaped(text: str) -> str:
     becomes a character reference.
     """
     # Django's own function handles lazy texts, which takes several times as long.
-    return html.escape(text).replace("\r", "&#13;")
+    return html.escape(str(text)).replace("\r", "&#13;")
 
 
 class _State(StateInline):

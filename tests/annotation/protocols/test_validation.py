@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -253,3 +254,18 @@ def test_only_ambiguous_unit_names_get_a_prefix():
         "sentence:r#1",
         "s",
     ]
+
+
+def seconds_of_check(count: int) -> float:
+    support = schema_of(PROTOCOLS["answer-rating"], ["support"])
+    units = {f"s{n}": UnitSpec("sentence", f"r#{n}", f"Sentence {n}.") for n in range(count)}
+    answer = {name: {"support": "supported"} for name in units}
+    began = time.process_time()
+    entries, _ = check(support, units, answer, "page")
+    assert len(entries) == count
+    return time.process_time() - began
+
+
+def test_the_time_of_a_check_grows_with_the_number_of_units_and_no_faster():
+    few, many = (min(seconds_of_check(count) for _ in range(3)) for count in (500, 4000))
+    assert many < 24 * few
