@@ -18,6 +18,7 @@ from tests.page_cast import Study, client_of, study_of
 
 pytestmark = pytest.mark.django_db
 
+ELSEWHERE: dict[str, Any] = {MAY_LEAVE: True}
 WORDS = "It opened again. "
 LONG = WORDS * (MOST_CHARACTERS // len(WORDS) + 1)
 KINDS: dict[str, tuple[str, int, bool]] = {
@@ -52,12 +53,12 @@ def test_a_long_item_is_left_to_others(
         Item.objects.update(words=None)
     uid = study.assignment(study.ada).uid
     page, client = reverse("item", args=[uid]), client_of(study.ada)
-    assert is_left(client.get(page, **{MAY_LEAVE: True})) is long
+    assert is_left(client.get(page, **ELSEWHERE)) is long
     assert client.get(page).status_code == 200
     script = script_of(study.ada)
     client, headers = script.client, {"Authorization": f"Token {script.token}"}
     address = f"/api/v1/assignments/{uid}/"
-    assert is_left(client.get(address, headers=headers, **{MAY_LEAVE: True})) is long
+    assert is_left(client.get(address, headers=headers, **ELSEWHERE)) is long
     assert client.get(address, headers=headers).status_code == 200
 
 
@@ -66,13 +67,13 @@ def test_a_save_of_a_long_item_and_its_small_parts_are_not_left(tmp_path: Path, 
     study = study_with(tmp_path, LONG, 1)
     address, client = reverse(part, args=[study.assignment(study.ada).uid]), client_of(study.ada)
     send = client.post if part in ("draft", "submit") else client.get
-    assert not is_left(send(address, **{MAY_LEAVE: True}))
+    assert not is_left(send(address, **ELSEWHERE))
 
 
 def test_somebody_elses_long_item_is_refused_and_not_left(tmp_path: Path) -> None:
     study = study_with(tmp_path, LONG, 1)
     address = reverse("item", args=[study.assignment(study.ada).uid])
-    assert client_of(study.ben).get(address, **{MAY_LEAVE: True}).status_code == 404
+    assert client_of(study.ben).get(address, **ELSEWHERE).status_code == 404
 
 
 def test_a_left_request_is_logged_only_where_it_is_answered(
@@ -81,7 +82,7 @@ def test_a_left_request_is_logged_only_where_it_is_answered(
     study = study_with(tmp_path, LONG, 1)
     address, client = reverse("item", args=[study.assignment(study.ada).uid]), client_of(study.ada)
     with caplog.at_level("INFO"):
-        client.get(address, **{MAY_LEAVE: True})
+        client.get(address, **ELSEWHERE)
         assert not caplog.records
         client.get(address)
     assert "request" in [record.getMessage() for record in caplog.records]
@@ -94,7 +95,7 @@ def test_a_look_is_recorded_only_where_the_page_is_answered(
     there = make_dispute()
     client = client_of(there.dora)
     address = reverse("adjudication-unit", args=[there.study.campaign.pk, there.units[0].pk])
-    assert is_left(client.get(address, **{MAY_LEAVE: True}))
+    assert is_left(client.get(address, **ELSEWHERE))
     assert not Look.objects.exists()
     assert client.get(address).status_code == 200
     assert Look.objects.exists()
