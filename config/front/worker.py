@@ -137,6 +137,7 @@ class Worker(_ThreadWorker):
     exchange: Exchange | None = None
     is_other = False
     alive: bool
+    wsgi: Any
 
     def init_process(self) -> None:
         # Those that have waited longest come first.

@@ -81,11 +81,11 @@ def test_a_left_request_is_logged_only_where_it_is_answered(
 ) -> None:
     study = study_with(tmp_path, LONG, 1)
     address, client = reverse("item", args=[study.assignment(study.ada).uid]), client_of(study.ada)
-    with caplog.at_level("INFO"):
+    with caplog.at_level("INFO", "tandem.requests"):
         client.get(address, **ELSEWHERE)
         assert not caplog.records
         client.get(address)
-    assert "request" in [record.getMessage() for record in caplog.records]
+    assert [record.getMessage() for record in caplog.records] == ["request"]
 
 
 def test_a_look_is_recorded_only_where_the_page_is_answered(
