@@ -34,8 +34,8 @@ class Job:
 
     Times are of the engine's clock. If an `answer` could not be read, `repair` is asked instead.
     `asked` counts the calls, and `seconds` is the latest one's duration. A probe has an `owner`,
-    the job that made it necessary. A `deferred` job was refused before any was answered. A
-    `confirmed` one gets its last attempt after the server answered a probe or another job.
+    the job that made it necessary. A `deferred` job was refused before any was answered.
+    `proof` says how surely its failures are its own (`probing.Evidence`).
     """
 
     prepared: Prepared
@@ -52,7 +52,7 @@ class Job:
     seconds: float | None = None
     closed: bool = False
     deferred: bool = False
-    confirmed: bool = False
+    proof: int = 0
     owner: Job | None = None
 
     @property
