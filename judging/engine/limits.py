@@ -247,8 +247,8 @@ class Breaker:
     """Opens when more than half of the last calls failed in transport. Then only probes pass.
 
     Probes are sent one at a time, about `probe_seconds` apart: at random times, so that they do not
-    keep step with a server that goes up and down regularly. Any answer to a probe closes the breaker.
-    The first one can be sent at once.
+    keep step with a server that goes up and down regularly. Any answer to a probe closes the
+    breaker. The first one can be sent at once.
     """
 
     def __init__(

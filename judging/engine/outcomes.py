@@ -1,9 +1,9 @@
 """Outcomes: what each reply means for its job, for the server, and for the run.
 
 A job fails only if the server answers others at that time. Where no other answer shows that, a
-probe does (`probing`). Until then the job is a suspect. While a server fails or refuses everything, the engine
-waits and no job loses an attempt. A refusal that is repeated to a probe is the lane's: it ends the
-run and pauses the lane.
+probe does (`probing`). Until then the job is a suspect. While a server fails or refuses everything,
+the engine waits and no job loses an attempt. A refusal that is repeated to a probe is the lane's:
+it ends the run and pauses the lane.
 """
 
 from __future__ import annotations

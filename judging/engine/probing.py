@@ -51,8 +51,8 @@ class Evidence:
 
     A failure between two answers, at most `GAP` seconds from each, or during a call that was
     answered, is strong evidence against its job: only an outage shorter than both gaps could
-    explain it. A failure that is only followed, at once, by an answer is weak evidence, since it may have
-    met the end of an outage.
+    explain it. A failure that is only followed, at once, by an answer is weak evidence, since it
+    may have met the end of an outage.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
