@@ -38,6 +38,7 @@ from judging.engine.queue import (
     Job,
     Queue,
     as_repair,
+    format_time_ago,
     reason_for,
 )
 from judging.prompts.request import Prepared
@@ -45,7 +46,6 @@ from judging.retries import Patience
 
 DEAD_AFTER = 5
 MOST_CALLS = 20
-"""How many times its attempts a job is asked before a server that flaps ends the run."""
 BUSY_SHOWN_AFTER = 10.0
 QUICK_RETRY, RECENTLY, SPREAD_SECONDS = 2.0, 10.0, 2.0
 FailureKind = Literal["fatal", "budget", "rest"]
@@ -346,7 +346,7 @@ class Outcomes:
         busy_for = now - self._busy_since
         shown_after = min(BUSY_SHOWN_AFTER, self.resources.patience.rate_patience)
         if busy_for >= shown_after and not self.limit.under_way:
-            self.trouble = f"endpoint busy since {_format_time_ago(busy_for)}: {reply.message}"
+            self.trouble = f"endpoint busy since {format_time_ago(busy_for)}: {reply.message}"
         return busy_for
 
     def _probe_was_limited(self, reply: RateError, wait: float) -> None:
@@ -463,7 +463,7 @@ class Outcomes:
         """Say since when the server has been down, and end the run if that is too long."""
         before = self.resources.down_for if self._answered_at is None else 0.0
         down_for = self._clock() - (self.breaker.opened_at or self._clock()) + before
-        self.trouble = f"endpoint down since {_format_time_ago(down_for)}: {reply.message}"
+        self.trouble = f"endpoint down since {format_time_ago(down_for)}: {reply.message}"
         answered = self.resources.proven or self._answered_at is not None
         # A server that this process starts takes minutes, but is known to exist.
         proven = answered or reply.state == STARTING
@@ -500,8 +500,3 @@ def _is_refusal(reply: CallReply) -> bool:
     """Return whether the server, or the backend, does not take the request."""
     is_other = isinstance(reply, Answer | FinalError | TransientError | RateError)
     return not is_other
-
-
-def _format_time_ago(seconds: float) -> str:
-    """Format the time a number of seconds ago, for people."""
-    return f"{datetime.now(UTC) - timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S} UTC"

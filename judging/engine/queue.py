@@ -13,7 +13,7 @@ import random
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from judging.answers.calls import Call
 from judging.answers.results import ANSWERED, Failure, Result
@@ -269,3 +269,8 @@ class Queue:
     def tried(self) -> list[Job]:
         """Return the jobs that have been asked before."""
         return [job for *_, job in (*self._due, *self._later)] + list(self._next)
+
+
+def format_time_ago(seconds: float) -> str:
+    """Format the time a number of seconds ago, for people."""
+    return f"{datetime.now(UTC) - timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S} UTC"
