@@ -266,10 +266,7 @@ class Outcomes:
             self.resources.writer.add(Result(probe.prepared, (kept,)))
 
     def _rest_if_flapping(self) -> None:
-        """Go on at once or at a random time after each outage but the first.
-
-        Right after a probe may always be too late for a server that goes up and down regularly.
-        """
+        """Go on at a random time, since right after a probe may always be too late."""
         if self._is_down:
             self._outages, self._is_down = self._outages + 1, False
         if self._outages > 1:
