@@ -76,7 +76,7 @@ def record(
     they have been paid for. Assignments that another worker has leased meanwhile stay with it.
     """
     readings = Readings()
-    attempts = [attempt for result in results for attempt in _attempts(result, readings)]
+    attempts = _attempts(results, readings)
     closings: list[_Closing] = []
     wrong: Exception | None = None
     try:
@@ -122,14 +122,17 @@ class Readings:
         return self._found[id(answer)][1]
 
 
-def _attempts(result: Result, readings: Readings) -> list[Attempt]:
-    row = result.prepared.assignment
-    numbered = enumerate(result.calls, start=row.attempts + 1)
-    own = result.prepared.request_hash
-    return [
-        (row.pk, n, call.request_hash or own, _with_reading(call, result.prepared, readings))
-        for n, call in numbered
-    ]
+def _attempts(results: Sequence[Result], readings: Readings) -> list[Attempt]:
+    """Number the calls. An assignment may have several results, such as one with a probe."""
+    found: list[Attempt] = []
+    asked: Counter[int] = Counter()
+    for result in results:
+        row, own = result.prepared.assignment, result.prepared.request_hash
+        for call in result.calls:
+            asked[row.pk] += 1
+            read = _with_reading(call, result.prepared, readings)
+            found.append((row.pk, row.attempts + asked[row.pk], call.request_hash or own, read))
+    return found
 
 
 def _with_reading(call: Call, prepared: Prepared, readings: Readings) -> Call:

@@ -2,7 +2,8 @@
 
 Lines are matched with assignments by their custom id alone, in any order, and are treated like
 replies of a server. A line with an error leaves its assignment open, unless the error is final,
-such as a text that is too long. The whole file is checked before anything is stored.
+such as a text that is too long, or is the assignment's own (`judging.batch_api.errors`). The whole
+file is checked before anything is stored.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from judging.answers.results import ANSWERED, FINAL, Failure, Result, find_store
 from judging.backends.base import Answer, BackendError, FinalError, Request
 from judging.backends.completeness import with_whole_prompt
 from judging.batch_api import requests
+from judging.batch_api.errors import Errors, is_answered_before
 from judging.batch_api.format import (
     DIGEST,
     Index,
@@ -210,11 +212,15 @@ def _wait_for_rest(run: JudgeRun, lease: uuid.UUID) -> None:
 def _store_all(loaded: LoadedResults, lease: uuid.UUID, index: Index, tick: Tick) -> None:
     run, done = loaded.run, 0
     preparer = build_preparer(run.campaign, run.judge, build_backend(run.judge))
+    read_reply = check_writable(preparer.backend).read_reply
     with open_file(index.path) as file:
+        read = (_read_line(index.line(file, uid), read_reply) for uid in index.lines)
+        others = any(isinstance(outcome, Answer) for _, outcome, _ in read)
+        errors = Errors(others, is_answered_before(run))
         for uids in _in_ledger_order(index):
             if lifecycle.renew(run, lease) is None:
                 raise LostLeaseError
-            _Group(loaded, lease, preparer, uids).store(index, file)
+            _Group(loaded, lease, preparer, errors, uids).store(index, file)
             done += len(uids)
             tick(done)
 
@@ -231,9 +237,14 @@ class _Group:
     """Assignments whose results are stored together. The open ones are leased until then."""
 
     def __init__(
-        self, loaded: LoadedResults, lease: uuid.UUID, preparer: Preparer, uids: list[uuid.UUID]
+        self,
+        loaded: LoadedResults,
+        lease: uuid.UUID,
+        preparer: Preparer,
+        errors: Errors,
+        uids: list[uuid.UUID],
     ) -> None:
-        self.loaded, self.lease, self.preparer = loaded, lease, preparer
+        self.loaded, self.lease, self.preparer, self.errors = loaded, lease, preparer, errors
         self.read_reply = check_writable(preparer.backend).read_reply
         self.settled, self.returned = _returned_uids(loaded.run, uids)
         rows = Assignment.objects.filter(uid__in=uids)
@@ -257,12 +268,14 @@ class _Group:
         """Return the result to store for a line. None if it changes nothing."""
         row, loaded = prepared.assignment, self.loaded
         is_ours = row.lease == self.lease
-        call, outcome = _read_line(line, self.read_reply, prepared.request)
+        call, outcome, error = _read_line(line, self.read_reply, prepared.request)
         if row.uid in self.settled or (row.uid in self.returned and outcome is None):
             loaded.before += 1
             # If a process died before it stored the labels, only the call exists.
             paid = find_stored_results([prepared]) if is_ours and row.uid in self.settled else []
             return paid[0] if paid else None
+        if error and is_ours and self.errors.is_own(row, error, call):
+            outcome = Failure("error")
         if outcome is None:
             loaded.errors[call.state] += 1
         loaded.late += outcome is not None and not is_ours
@@ -271,8 +284,8 @@ class _Group:
 
 def _read_line(
     line: Line, read_reply: ReadReply, request: Request | None = None
-) -> tuple[Call, Outcome]:
-    """Read a line as a call, and as the outcome of its assignment if it has one.
+) -> tuple[Call, Outcome, BackendError | None]:
+    """Read a line as a call, and as the outcome of its assignment if it has one, or an error.
 
     With its request, an answer to a part of the prompt is a failure.
     """
@@ -283,8 +296,10 @@ def _read_line(
     except BackendError as error:
         own = getattr(error, "answer", None)
         call = Call(error.state, now, 0.0, error.message, error.status, error.body, own)
-        return call, Failure(error.reason) if isinstance(error, FinalError) else None
-    return Call(ANSWERED, now, 0.0, status=answer.status, answer=answer), answer
+        if isinstance(error, FinalError):
+            return call, Failure(error.reason), None
+        return call, None, error
+    return Call(ANSWERED, now, 0.0, status=answer.status, answer=answer), answer, None
 
 
 def _chunks(uids: list[uuid.UUID], size: int) -> Iterator[list[uuid.UUID]]:

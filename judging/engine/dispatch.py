@@ -14,6 +14,7 @@ from judging.answers.results import Result
 from judging.engine.limits import deadline
 from judging.engine.outcomes import Outcomes, Resources
 from judging.engine.persistence import GROUP
+from judging.engine.probing import STRONG
 from judging.engine.queue import CallReply, Job, attempt
 from judging.prompts.request import Prepared
 
@@ -43,7 +44,7 @@ class Dispatcher:
         """Add claimed requests. Each gets at least one attempt, even if it has timed out before."""
         for prepared in rows:
             tries = min(prepared.late, self.resources.patience.attempts - 1)
-            self.queue.fresh.add(Job(prepared, tries=tries))
+            self.queue.fresh.add(Job(prepared, tries=tries, proof=STRONG if tries else 0))
             self.outcomes.unfinished += 1
         self.wake()
 

@@ -9,6 +9,7 @@ deadlines spare a failing server. Everything is arithmetic with a clock.
 
 from __future__ import annotations
 
+import random
 import statistics
 import time
 from collections import Counter, deque
@@ -31,6 +32,7 @@ BURST, SHORTEST_LOOK, LONGEST_LOOK = 3, 0.005, 0.25
 HISTORY = 1000
 WINDOW, MIN_KNOWN, SHARE = 50, 20, 0.5
 RECOVERY_SECONDS = 5.0
+JITTER = 1.0, 1.5
 RETRY_SHARE, RETRY_FLOOR, MINUTE = 0.1, 20, 60
 SHORTEST_DEADLINE, LONGEST_DEADLINE, DEADLINE_OF_P95 = 30.0, 600.0, 6.0
 UNKNOWN_DEADLINE = 120.0
@@ -147,12 +149,13 @@ class Limit:
         self.refusals_in_a_row += 1
         if self._cut(begun, handled) or (self._burst and begun < self._cut_at):
             self._burst += 1
-            self._rest(min(LONGEST_LOOK, 2 * (now - begun) + SHORTEST_LOOK))
+            self.rest(min(LONGEST_LOOK, 2 * (now - begun) + SHORTEST_LOOK))
         if not self.under_way and self.refusals_in_a_row >= REFUSES_ALL:
             self.refuses_all = True
-            self._rest(wait)
+            self.rest(wait)
 
-    def _rest(self, seconds: float) -> None:
+    def rest(self, seconds: float) -> None:
+        """Start no calls for this long."""
         self.rests_until = max(self.rests_until, self._clock() + seconds)
 
     def _apply_burst(self) -> None:
@@ -243,8 +246,9 @@ class _Throughput:
 class Breaker:
     """Opens when more than half of the last calls failed in transport. Then only probes pass.
 
-    Probes are sent one at a time, `probe_seconds` apart. Any answer to a probe closes the breaker.
-    The first one can be sent at once.
+    Probes are sent one at a time, about `probe_seconds` apart: at random times, so that they do not
+    keep step with a server that goes up and down regularly. Any answer to a probe closes the
+    breaker. The first one can be sent at once.
     """
 
     def __init__(
@@ -295,7 +299,7 @@ class Breaker:
 
     def _probed(self, failed: bool) -> bool:
         if failed:
-            self.probes_at = self._clock() + self.probe_seconds
+            self.probes_at = self._clock() + self.probe_seconds * random.uniform(*JITTER)
             return False
         self.opened_at = None
         return True

@@ -1,9 +1,9 @@
 """Outcomes: what each reply means for its job, for the server, and for the run.
 
-A job fails only if the server answers others. Where no other answer shows that, a probe does
-(`probing`). Until then the job is a suspect. While a server fails or refuses everything, the engine
-waits and no job loses an attempt. A refusal that is repeated to a probe is the lane's: it ends the
-run and pauses the lane.
+A job fails only if the server answers others at that time. Where no other answer shows that, a
+probe does (`probing`). Until then the job is a suspect. While a server fails or refuses everything,
+the engine waits and no job loses an attempt. A refusal that is repeated to a probe is the lane's:
+it ends the run and pauses the lane.
 """
 
 from __future__ import annotations
@@ -31,21 +31,23 @@ from judging.backends.base import (
 from judging.costs import Budget
 from judging.engine.limits import PATIENT_STATES, Breaker, Limit, Refusals, RetryBudget
 from judging.engine.persistence import Writer
-from judging.engine.probing import as_probe, short_request, shorter
+from judging.engine.probing import Evidence, as_probe, short_request, shorter
 from judging.engine.queue import (
     RECOVERY_SECONDS,
     CallReply,
     Job,
     Queue,
     as_repair,
+    format_time_ago,
     reason_for,
 )
 from judging.prompts.request import Prepared
 from judging.retries import Patience
 
 DEAD_AFTER = 5
+MOST_CALLS = 20
 BUSY_SHOWN_AFTER = 10.0
-QUICK_RETRY, RECENTLY = 2.0, 10.0
+QUICK_RETRY, RECENTLY, SPREAD_SECONDS = 2.0, 10.0, 2.0
 FailureKind = Literal["fatal", "budget", "rest"]
 Repair = Callable[[Prepared, Answer], Request | None]
 
@@ -95,6 +97,8 @@ class Outcomes:
         self._suspects: list[tuple[Job, CallReply]] = []
         self._given_up: list[Job] = []
         self._answered_at: float | None = None
+        self._evidence = Evidence(self._clock)
+        self._outages, self._is_down = 0, False
         self._busy_since = self._clock() - resources.busy_for if resources.busy_for else None
         self._repairing = self.unfinished = self.put_aside = 0
         self._worked = resources.worked
@@ -132,9 +136,9 @@ class Outcomes:
                 self._suspects.append((job, reply))
             elif isinstance(reply, RateError):
                 self._put_aside(job, reply)
-            elif since is not None and self._has_last_attempt(job, reply):
+            elif since is not None and self._is_unproven(job, reply):
                 # It may have been asked only while the server was down.
-                job.confirmed = True
+                job.tries = min(job.tries, self.resources.patience.attempts - 1)
                 self.queue.wait(job, self._clock())
             elif since is not None and self._is_first_of_its_kind(job, reply):
                 # It may be the only kind of request that works, so ask others first.
@@ -241,6 +245,7 @@ class Outcomes:
         self.breaker.ended(failed, probe=True)
         if answered:
             self._recover()
+            self._rest_if_flapping()
             self._note_answer(probe.begun)
         elif isinstance(reply, TransientError):
             self._note_outage(reply)
@@ -260,6 +265,13 @@ class Outcomes:
         else:
             self.resources.writer.add(Result(probe.prepared, (kept,)))
 
+    def _rest_if_flapping(self) -> None:
+        """Go on at a random time, since right after a probe may always be too late."""
+        if self._is_down:
+            self._outages, self._is_down = self._outages + 1, False
+        if self._outages > 1:
+            self.limit.rest(random.choice((0.0, random.uniform(0, SPREAD_SECONDS))))
+
     def _recover(self) -> None:
         self.trouble = ""
         self.queue.hurry(self._clock())
@@ -267,6 +279,7 @@ class Outcomes:
     def _note_answer(self, begun: float) -> None:
         """Note that the server answers, so earlier failures were caused by the jobs."""
         self._answered_at, self._busy_since = self._clock(), None
+        self._evidence.answered(begun)
         self._refusals.answered()
         if not self.breaker.is_open:
             self.trouble = ""
@@ -330,7 +343,7 @@ class Outcomes:
         busy_for = now - self._busy_since
         shown_after = min(BUSY_SHOWN_AFTER, self.resources.patience.rate_patience)
         if busy_for >= shown_after and not self.limit.under_way:
-            self.trouble = f"endpoint busy since {_format_time_ago(busy_for)}: {reply.message}"
+            self.trouble = f"endpoint busy since {format_time_ago(busy_for)}: {reply.message}"
         return busy_for
 
     def _probe_was_limited(self, reply: RateError, wait: float) -> None:
@@ -357,13 +370,17 @@ class Outcomes:
     def _retry_later(self, job: Job, reply: TransientError | RateError) -> None:
         """Retry the job unless this was its last attempt. An outage gives its attempts back."""
         job.tries += 1
+        if isinstance(reply, TransientError):
+            self._evidence.failed(job)
+            if self._is_asked_too_often(job, reply):
+                return
         if job.tries >= self.resources.patience.attempts:
             self._give_up(job, reply)
             return
         if self.breaker.is_open:
             self._wait_out(job, reply)
             return
-        if self._has_last_attempt(job, reply) and not self._is_proven(job, reply):
+        if job.tries == self.resources.patience.attempts - 1 and self._is_unproven(job, reply):
             self._suspect(job, reply)
             return
         wait = self.resources.patience.before_retry(job.tries)
@@ -385,10 +402,20 @@ class Outcomes:
         if is_final:
             self._doubt_server()
 
-    def _has_last_attempt(self, job: Job, reply: CallReply) -> bool:
-        """Return whether one attempt is left, which is made once the server is known to answer."""
-        is_last = job.tries == self.resources.patience.attempts - 1
-        return is_last and isinstance(reply, TransientError) and not job.confirmed
+    def _is_unproven(self, job: Job, reply: CallReply) -> bool:
+        """Return whether the failures of a job may be due to a server that goes up and down."""
+        enough = job.tries >= self.resources.patience.attempts
+        proven = self._evidence.proves(job, self.resources.patience.attempts)
+        return isinstance(reply, TransientError) and not (enough and proven)
+
+    def _is_asked_too_often(self, job: Job, reply: TransientError) -> bool:
+        """End the run if a server that goes up and down does not let this job be decided."""
+        if job.asked < MOST_CALLS * self.resources.patience.attempts:
+            return False
+        self._given_up.append(job)
+        why = f"the endpoint goes up and down, and answers too rarely: {reply.message}"
+        self.resources.end("fatal", why, False)
+        return True
 
     def _suspect(self, job: Job, reply: CallReply) -> None:
         self._suspects.append((job, reply))
@@ -415,6 +442,8 @@ class Outcomes:
 
     def _note_outage(self, reply: TransientError) -> None:
         """Wait for the server, and give back the attempts that its outage used up."""
+        self._evidence.was_down()
+        self._is_down = True
         suspects, self._suspects = self._suspects, []
         for job, last in suspects:
             if isinstance(last, TransientError):
@@ -431,7 +460,7 @@ class Outcomes:
         """Say since when the server has been down, and end the run if that is too long."""
         before = self.resources.down_for if self._answered_at is None else 0.0
         down_for = self._clock() - (self.breaker.opened_at or self._clock()) + before
-        self.trouble = f"endpoint down since {_format_time_ago(down_for)}: {reply.message}"
+        self.trouble = f"endpoint down since {format_time_ago(down_for)}: {reply.message}"
         answered = self.resources.proven or self._answered_at is not None
         # A server that this process starts takes minutes, but is known to exist.
         proven = answered or reply.state == STARTING
@@ -454,8 +483,8 @@ class Outcomes:
         """Return whether answers to others show that a job's last failure is its own fault."""
         if self.breaker.is_open:
             return False
-        if isinstance(reply, TransientError) and not job.confirmed:
-            return (self._answered_at or 0.0) > job.begun
+        if isinstance(reply, TransientError):
+            return not self._is_unproven(job, reply)
         return self._others_answered(job)
 
 
@@ -468,8 +497,3 @@ def _is_refusal(reply: CallReply) -> bool:
     """Return whether the server, or the backend, does not take the request."""
     is_other = isinstance(reply, Answer | FinalError | TransientError | RateError)
     return not is_other
-
-
-def _format_time_ago(seconds: float) -> str:
-    """Format the time a number of seconds ago, for people."""
-    return f"{datetime.now(UTC) - timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S} UTC"

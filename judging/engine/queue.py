@@ -13,7 +13,7 @@ import random
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from judging.answers.calls import Call
 from judging.answers.results import ANSWERED, Failure, Result
@@ -34,8 +34,8 @@ class Job:
 
     Times are of the engine's clock. If an `answer` could not be read, `repair` is asked instead.
     `asked` counts the calls, and `seconds` is the latest one's duration. A probe has an `owner`,
-    the job that made it necessary. A `deferred` job was refused before any was answered. A
-    `confirmed` one gets its last attempt after the server answered a probe or another job.
+    the job that made it necessary. A `deferred` job was refused before any was answered.
+    `proof` says how surely its failures are its own (`probing.Evidence`).
     """
 
     prepared: Prepared
@@ -52,7 +52,7 @@ class Job:
     seconds: float | None = None
     closed: bool = False
     deferred: bool = False
-    confirmed: bool = False
+    proof: int = 0
     owner: Job | None = None
 
     @property
@@ -269,3 +269,8 @@ class Queue:
     def tried(self) -> list[Job]:
         """Return the jobs that have been asked before."""
         return [job for *_, job in (*self._due, *self._later)] + list(self._next)
+
+
+def format_time_ago(seconds: float) -> str:
+    """Format the time a number of seconds ago, for people."""
+    return f"{datetime.now(UTC) - timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S} UTC"

@@ -281,6 +281,13 @@ class TestRuns:
         assert estimate["sentence"]
         assert not JudgeRun.objects.exists()
 
+    def test_a_run_may_go_on_without_an_early_end(
+        self, rita: Script, study: Study, rung: list[int]
+    ) -> None:
+        made = started(rita, study, judge(), go_on=True).json()
+        assert (made["go_on"], JudgeRun.objects.get(pk=made["id"]).go_on) == (True, True)
+        assert started(rita, study, judge("other"), go_on="perhaps").status_code == 400
+
     def test_a_run_is_queued_and_a_worker_is_woken(
         self, rita: Script, study: Study, rung: list[int], django_capture_on_commit_callbacks: Any
     ) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign, Label
@@ -140,6 +142,74 @@ def test_an_error_counts_as_returned_until_an_answer_replaces_it(out: Out) -> No
     assert counts(out.take(out.answer(11))) == NOTHING | {"done": 1}
     assert (out.run.state, out.run.done, JudgeCall.objects.count()) == ("done", 12, 13)
     assert out.run.ended_at is not None
+
+
+def next_batch(out: Out) -> Out:
+    """Write the open requests to a new file."""
+    path = out.folder / "next.jsonl"
+    path.unlink(missing_ok=True)
+    requests.write(out.campaign, out.judge, path)
+    asked = [json.loads(line)["custom_id"] for line in path.read_text("utf-8").splitlines()]
+    return replace(out, asked=asked)
+
+
+def failing(out: Out, number: int, status: int = 500) -> Line:
+    return out.answer(number, status=status, error={"message": f"no {number}"})
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 422])
+def test_a_refused_line_is_its_assignments_failure_if_others_are_answered(
+    out: Out, status: int
+) -> None:
+    taken = out.take(*map(out.answer, range(11)), failing(out, 11, status))
+    assert counts(taken) == NOTHING | {"done": 11, "failures": {"error": 1}}
+    assert (out.rows()[11].status, out.rows()[11].reason) == ("failed", "error")
+    assert JudgeCall.objects.get(state=f"status-{status}").detail.endswith("no 11")
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 429, 500, 503])
+def test_a_service_that_answers_none_fails_no_assignment(out: Out, status: int) -> None:
+    for _ in range(4):
+        out.take(*(failing(out, n, status) for n in range(12)))
+        assert {row.status for row in out.rows()} == {"open"}
+        out = next_batch(out)
+
+
+@pytest.mark.parametrize("status", [401, 402, 429])
+def test_a_line_without_credit_or_room_stays_open(out: Out, status: int) -> None:
+    for _ in range(4):
+        rest = [out.error(n) for n in range(2, len(out.asked))]
+        out.take(failing(out, 0, status), out.answer(1), *rest)
+        assert out.rows()[0].status == "open"
+        out = next_batch(out)
+
+
+def test_lines_of_expired_batches_stay_open(out: Out) -> None:
+    for _ in range(4):
+        out.take(out.error(0), out.answer(1), *map(out.error, range(2, len(out.asked))))
+        assert out.rows()[0].status == "open"
+        out = next_batch(out)
+
+
+def test_a_line_that_fails_in_three_files_while_others_are_answered_is_a_failure(out: Out) -> None:
+    for last in (False, False, True):
+        rest = [out.error(n) for n in range(2, len(out.asked))]
+        out.take(failing(out, 0), out.answer(1), *rest)
+        assert (out.rows()[0].status, out.rows()[0].reason) == (
+            ("failed", "error") if last else ("open", "")
+        )
+        out = out if last else next_batch(out)
+
+
+def test_a_line_that_fails_alone_is_a_failure_once_no_outage_can_explain_it(out: Out) -> None:
+    out.take(*map(out.answer, range(11)), failing(out, 11))
+    for last in (False, False, True):
+        out = next_batch(out)
+        if last:
+            earlier = JudgeCall.objects.filter(state="status-500")
+            earlier.update(sent_at=timezone.now() - timedelta(minutes=16))
+        taken = out.take(failing(out, 0))
+        assert dict(taken.failures) == ({"error": 1} if last else {})
 
 
 def test_a_repeated_error_line_changes_nothing_while_the_run_is_out(out: Out) -> None:

@@ -51,7 +51,9 @@ def test_an_open_breaker_allows_one_probe_every_5_seconds() -> None:
     assert not breaker.allows()
     assert not breaker.ended(failed=True, probe=True)
     assert not breaker.allows()
-    clock.now = 25.0
+    clock.now = 24.9
+    assert not breaker.allows()
+    clock.now = 27.5
     assert breaker.allows()
 
 

@@ -27,6 +27,7 @@ from judging.backends.base import (
 )
 from judging.costs import Budget, Estimate, Rates
 from judging.engine.dispatch import Outcomes, Resources
+from judging.engine.probing import STRONG
 from judging.engine.queue import CallReply, Job
 from judging.retries import Patience
 from tests.judging.clock import Clock
@@ -252,10 +253,12 @@ class TestFailures:
         desk.others()
         desk.comes(DOWN, sent=1.0)
         assert desk.due == 1004.0
-        desk.clock.now = 1003.0
         desk.others()
+        desk.clock.now = 1003.0
         row = desk.comes(LATE, sent=1.0)
-        assert (row.tries, desk.verdicts, desk.outcomes.unfinished) == (3, [(0, "timeout")], 6)
+        assert (row.tries, desk.verdicts, desk.outcomes.unfinished) == (3, [], 7)
+        desk.comes(ANSWER, row=18)
+        assert (desk.verdicts, desk.outcomes.unfinished) == ([(0, "timeout"), (18, ANSWER)], 5)
 
     def test_the_last_attempt_waits_for_a_sign_that_the_server_answers(self) -> None:
         desk = Desk()
@@ -268,7 +271,30 @@ class TestFailures:
         desk.others()
         assert (desk.due, desk.outcomes.has_suspects, desk.verdicts) == (1001.0, False, [])
         desk.comes(DOWN)
-        assert desk.verdicts == [(0, "error")]
+        assert desk.verdicts == []
+        desk.others()
+        desk.comes(DOWN)
+        desk.comes(ANSWER, row=18)
+        assert desk.verdicts == [(0, "error"), (18, ANSWER)]
+
+    def test_an_answer_long_after_a_failure_does_not_prove_it(self) -> None:
+        desk = Desk()
+        for _ in range(9):
+            desk.others()
+            desk.comes(DOWN)
+            desk.clock.now += 1.0
+        desk.comes(ANSWER, row=18)
+        assert desk.verdicts == [(18, ANSWER)]
+
+    def test_a_job_that_a_flapping_server_never_decides_ends_the_run(self) -> None:
+        desk = Desk()
+        desk.rows[0].asked = 20 * PATIENCE.attempts - 2
+        desk.comes(DOWN)
+        assert desk.ended == []
+        desk.comes(DOWN)
+        assert desk.ended[0][::2] == ("fatal", False)
+        assert "goes up and down" in desk.ended[0][1]
+        assert desk.verdicts == []
 
     def test_the_second_wait_is_twice_the_first(self) -> None:
         desk = Desk()
@@ -305,7 +331,7 @@ class TestFailures:
         desk = Desk(held=3)
         desk.limit.under_way = 2
         desk.comes(REJECTED, row=1)
-        desk.rows[2].tries = 2
+        desk.rows[2].tries, desk.rows[2].proof = 2, STRONG
         assert not desk.outcomes.only_suspects
         desk.comes(LATE, row=2)
         assert (desk.verdicts, desk.changes) == ([], 2)

@@ -6,9 +6,11 @@ The servers here fail for single requests, go down, or both. A request is poison
 from __future__ import annotations
 
 import random
+from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from itertools import accumulate
 
 import pytest
 
@@ -149,13 +151,45 @@ def test_an_outage_at_the_end_of_a_run_fails_none_of_the_last_requests(count: in
     assert verdicts(gone(server, count, proven=True)) == {"answered": count}
 
 
-@pytest.mark.parametrize("period", [10.0, 40.0])
-def test_a_flapping_server_fails_no_request_that_it_would_answer(period: float) -> None:
-    server = Poisoned(EVERY_FIFTH, DOWN, lambda moment: DOWN if int(moment / period) % 2 else None)
-    took = gone(server)
+def changes(seed: int) -> list[float]:
+    """Random times at which a server goes down and up again, after 0.6 to 12 seconds each."""
+    chance = random.Random(seed)
+    return list(accumulate(chance.uniform(0.6, 12.0) for _ in range(5000)))
+
+
+@pytest.mark.parametrize("name", ["500", "403", "400"])
+@pytest.mark.parametrize("maximum", [4, 16, 64])
+@pytest.mark.parametrize("period", [1.0, 2.0, 3.0, 5.0, 10.0, 40.0, "random"])
+@pytest.mark.parametrize("poisoned", [EVERY_FIFTH, frozenset()], ids=["poisoned", "healthy"])
+def test_a_flapping_server_fails_no_request_that_it_would_answer(
+    poisoned: frozenset[int], period: float | str, maximum: int, name: str
+) -> None:
+    times = changes(7) if isinstance(period, str) else [n * period for n in range(1, 20_000)]
+    server = Poisoned(
+        poisoned, FAILURES[name], lambda moment: DOWN if bisect(times, moment) % 2 else None
+    )
+    took = gone(server, maximum=maximum)
     assert took.ended == []
-    assert failed(took) == EVERY_FIFTH
+    assert failed(took) == poisoned
+    assert verdicts(took)["answered"] == 200 - len(poisoned)
+    assert len(server.asked) <= 200 * 40
+
+
+@pytest.mark.parametrize("period", [2.0, 3.0, 5.0])
+def test_one_call_at_a_time_is_enough_to_tell_poison_from_flapping(period: float) -> None:
+    server = Poisoned(EVERY_FIFTH, DOWN, lambda moment: DOWN if int(moment / period) % 2 else None)
+    took = gone(server, maximum=1)
+    assert (took.ended, failed(took)) == ([], EVERY_FIFTH)
     assert verdicts(took)["answered"] == 160
+
+
+def test_a_server_that_flaps_faster_than_it_answers_ends_the_run() -> None:
+    server = Poisoned(outage=lambda moment: DOWN if int(moment / 0.45) % 2 else None)
+    took = gone(server, 40, 4)
+    assert took.ended[0][0] == "fatal"
+    assert took.ended[0][2] is False
+    assert failed(took) == set()
+    assert len(server.asked) <= 40 * 130
 
 
 @pytest.mark.parametrize("error", [KEY, FatalError("status-402", "402"), FORBIDDEN, NOWHERE])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import uuid
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from annotation.models import Campaign
+from judging import __main__ as launched
 from judging import tasks
 from judging.backends.base import (
     Answer,
@@ -25,10 +28,10 @@ from judging.backends.base import (
 from judging.backends.scripted import Scripted
 from judging.backends.transport import can_never_pass, read_reply
 from judging.display import describe_status, progress_of, with_clock
-from judging.engine import early_end
+from judging.engine import Control, early_end
 from judging.engine.early_end import describe_no_yield
 from judging.engine.probing import SHORT_QUESTION
-from judging.engine.worker import work
+from judging.engine.worker import await_rest, work
 from judging.models import JudgeCall, JudgeRun
 from judging.runs import ledger, lifecycle
 from judging.runs.rests import describe_rest
@@ -122,6 +125,56 @@ def test_the_time_of_a_rest_is_said_to_the_minute(until: str, said: str) -> None
         assert describe_rest(moment + timedelta(days=1), now).startswith(
             "resting until 2026-11-21 "
         )
+
+
+def resting(campaign: Campaign) -> JudgeRun:
+    run = lifecycle.start(campaign, judge(granularity="unit", params={"concurrency": 1}))
+    assert worked(run, lambda request: LONG)[0].how == "rest"
+    return run
+
+
+def test_a_process_waits_for_the_end_of_a_rest_and_leases_the_run_again(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, waits = resting(campaign), list[float]()
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            JudgeRun.objects.update(rests_until=timezone.now() - timedelta(seconds=1))
+
+    monkeypatch.setattr("judging.engine.worker.time.sleep", sleep)
+    lease = await_rest(run, Control())
+    assert len(waits) == 3
+    assert lease == JudgeRun.objects.get().lease is not None
+
+
+def test_a_process_does_not_wait_for_a_run_that_was_stopped(campaign: Campaign) -> None:
+    run = resting(campaign)
+    lifecycle.ask_to_stop(run)
+    assert await_rest(run, Control()) is None
+
+
+def test_the_launched_process_waits_for_a_resting_run_and_finishes_it(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = lifecycle.start(campaign, judge(granularity="unit"))
+    first, second = uuid.uuid4(), uuid.uuid4()
+    endings = {first: "rest", second: "finished"}
+    asked: list[uuid.UUID] = []
+
+    def pretend(run: JudgeRun, lease: uuid.UUID, control: Control) -> Any:
+        asked.append(lease)
+        return SimpleNamespace(how=endings[lease])
+
+    monkeypatch.setattr("judging.engine.worker.work", pretend)
+    monkeypatch.setattr("judging.engine.worker.await_rest", lambda run, control: second)
+    monkeypatch.setattr("judging.runs.lifecycle.next_run", lambda run: None)
+    monkeypatch.setattr("datasets.priority.give_way", lambda: None)
+    monkeypatch.setattr("signal.signal", lambda *given: None)
+    monkeypatch.setattr("sys.argv", ["judging", str(run.pk), str(first)])
+    launched.main()
+    assert asked == [first, second]
 
 
 def early(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, script: Any, **terms: Any) -> Any:

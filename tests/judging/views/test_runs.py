@@ -237,6 +237,21 @@ def test_orders_of_the_page_reach_the_run(rita: Client, campaign: Campaign) -> N
     assert wrong.status_code == 422
 
 
+def test_a_run_that_ended_early_goes_on_from_its_page_as_a_new_run(
+    rita: Client, campaign: Campaign
+) -> None:
+    run = lifecycle.start(campaign, judge(), queued=True)
+    post(rita, "judge-run-order", run.pk, order="go-on")
+    assert JudgeRun.objects.count() == 1
+    JudgeRun.objects.filter(pk=run.pk).update(
+        state="stopped", ended_early="truncated", ended_at=timezone.now()
+    )
+    answer = post(rita, "judge-run-order", run.pk, order="go-on")
+    again = JudgeRun.objects.latest("id")
+    assert answer["Location"] == reverse("judge-run", args=[again.pk])
+    assert (again.pk != run.pk, again.go_on) == (True, True)
+
+
 def test_a_run_without_a_lease_is_cancelled_at_once(rita: Client, campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
     assert order(rita, run, "cancel").state == "cancelled"
