@@ -35,8 +35,8 @@ REST_KNOX: dict[str, Any] = {
 DESCRIPTION = """
 People and LLM judges label the same items, side by side.
 
-Every request sends a token in a header: `Authorization: Token tandem_…`. The page of tokens and
-`tandem token create NAME` create one for an account. A token may do what its account may do on
+Every request sends a token in a header: `Authorization: Bearer tandem_…`, or `Token` instead of
+`Bearer`. The page of tokens and `tandem token create NAME` create one for an account. A token may do what its account may do on
 the pages, restricted to the token's scopes, which each operation names. Cookies are ignored. An
 account may send 600 requests a minute; further ones are answered by 429 with `Retry-After`.
 

@@ -16,6 +16,7 @@ from annotation.assignments.queue import next_assignment
 from annotation.models import Campaign, Response, rater_of
 from config.api import LISTS
 from datasets.access import EVERYBODY
+from datasets.api.authentication import WORDS
 from datasets.api.base import (
     Resource,
 )
@@ -336,7 +337,11 @@ def test_a_disabled_account_has_no_access(study: Study, ada: Script) -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize(
     "value",
-    ["Token", "Token x", "Token a b", "Token é", "Basic YTpi", "Bearer x", f"Token {'a' * 9999}"],
+    [
+        *(f"{word}{rest}" for word in WORDS for rest in ("", " x", " a b", " é", f" {'a' * 9999}")),
+        "Basic YTpi",
+        "Tokens x",
+    ],
 )
 def test_an_invalid_token_is_refused(study: Study, value: str) -> None:
     assert_error(stranger().get("campaigns/", Authorization=value), 401)

@@ -48,7 +48,7 @@ def test_a_call_from_the_page_needs_a_token(errors: list[str], page: Page, study
     operation.get_by_role("button", name="Execute", exact=True).click()
     expect(operation.locator("tr.response .response-col_status").first).to_contain_text("401")
     desk.page.get_by_role("button", name="Authorize").first.click()
-    desk.page.locator(".modal-ux input").fill(f"Token {token}")
+    desk.page.locator(".modal-ux").get_by_label("auth-bearer-value").fill(token)
     desk.page.get_by_role("button", name="Apply credentials").click()
     desk.page.locator(".modal-ux").get_by_role("button", name="Close").first.click()
     operation.get_by_role("button", name="Execute", exact=True).click()
