@@ -57,7 +57,7 @@ def report(
     frame, protocol = frame_of(table, Reading.of(levels, scales, wide), options)
     head = {"campaign": None, "protocol": protocol, "batch": None}
     made = frame_report(head, frame, options, list(frame.variables), None, check)
-    return Report({**made, "hints": []}, frame, options)
+    return Report({**made, "hints": []}, lambda: frame, options)
 
 
 def agreement(
@@ -84,7 +84,7 @@ def agreement(
         "agreement": agreement_of(Sample(labels, resamples, seed), False),
         "judges": {},
     }
-    return Variable(labels.name, block, labels, options)
+    return Variable(labels.name, block, lambda: labels, options)
 
 
 def alternative_test(

@@ -1,11 +1,12 @@
 """The results of the functions of `tandem`: the report's JSON under short names.
 
-Every number is an `Estimate`. `json` is always the complete block, as `report` writes it.
+Every number is an `Estimate`. `json` is always the complete block, as `report` writes it. A
+notebook shows each result as a table, and `to_frame` gives its numbers as a data frame.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -13,7 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from tandem import statistics
-from tandem.document import count
+from tandem.display import Figure, Result, figures_of
+from tandem.document import Cell, Number, RaterName, Table, count
+from tandem.figures.files import Look
+from tandem.formats.html import cell_html
 from tandem.labels.frame import Frame, VariableFrame
 from tandem.labels.resampling import Sample
 from tandem.labels.selection import ReportOptions
@@ -24,6 +28,13 @@ from tandem.types import JSON
 
 DIGITS = 3
 FIELDS = ("value", "low", "high", "n", "method")
+PEOPLE = {
+    "krippendorff_alpha": "Krippendorff's alpha",
+    "fleiss_kappa": "Fleiss' kappa",
+    "gwet_ac": "Gwet's AC",
+    "percent": "Share of agreeing pairs",
+}
+LabelSource = Callable[[], VariableFrame]
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,6 +57,9 @@ class Estimate(statistics.Estimate):
         value = f"{self.value:.{DIGITS}f}"
         return f"Estimate({value}, low={low}, high={high}, n={self.n}, method={self.method!r})"
 
+    def _repr_html_(self) -> str:
+        return cell_html(Number.from_estimate(vars(self)))
+
     def __float__(self) -> float:
         """Return the value. Raises ValueError, with the reason, if there is none."""
         if self.value is None:
@@ -54,7 +68,7 @@ class Estimate(statistics.Estimate):
 
 
 @dataclass(frozen=True)
-class AltTest:
+class AltTest(Result):
     """The alternative annotator test of a judge.
 
     `passes` is None if the test cannot tell at this epsilon, because there are too few queries or a
@@ -87,6 +101,15 @@ class AltTest:
         rate, advantage = block["winning_rate"], block["advantage_probability"]
         return cls(block["epsilon"], block["passed"], str(block["verdict"]), rate, advantage, block)
 
+    def _report(self) -> JSON:
+        return {"alt_test": self.json}
+
+    def _table(self) -> Table:
+        winning, advantage = Number(self.winning_rate), Number(self.advantage_probability)
+        row = (f"{self.epsilon:g}", str(self.answer), winning, advantage, self.verdict)
+        head = ("Epsilon", "Answer", "Winning rate", "Advantage", "Verdict")
+        return Table("Alternative annotator test", head, (row,))
+
     def __repr__(self) -> str:
         rate = "None" if self.winning_rate is None else f"{self.winning_rate:.{DIGITS}f}"
         return (
@@ -107,7 +130,7 @@ def alt_test_of(
     return AltTest.from_json(alternative(sample, labels.codes[:, column], (epsilon,), forms))
 
 
-class Comparison:
+class Comparison(Result):
     """A judge compared with people or one person:
 
     `kappa`, `percent`, and `alpha` over all raters.
@@ -132,17 +155,36 @@ class Comparison:
         found = self.json.get("krippendorff_alpha")
         return None if found is None else Estimate.from_json(found)
 
+    def _report(self) -> JSON:
+        return {"judges": {self.judge: {"pairs": {self.whom: self.json}}}}
+
+    def _table(self) -> Table:
+        caption = f"{self.judge} compared with {self.whom}"
+        return _comparisons(caption, "Compared with", {RaterName(self.whom): self})
+
     def __repr__(self) -> str:
         return f"Comparison({self.judge!r} against {self.whom!r}, kappa={self.kappa!r})"
 
 
-class Judge:
+def _comparisons(caption: str, head: str, found: Mapping[RaterName, Comparison]) -> Table:
+    rows = tuple(
+        (name, *(_cell(each) for each in (of.kappa, of.percent, of.alpha)))
+        for name, of in found.items()
+    )
+    return Table(caption, (head, "Cohen's kappa", "Share equal", "Krippendorff's alpha"), rows)
+
+
+def _cell(estimate: Estimate | None) -> Cell:
+    return "" if estimate is None else Number.from_estimate(vars(estimate))
+
+
+class Judge(Result):
     """A judge of one variable, compared with people."""
 
     def __init__(
-        self, name: str, json: JSON, labels: VariableFrame, options: ReportOptions
+        self, name: str, variable: str, json: JSON, labels: LabelSource, options: ReportOptions
     ) -> None:
-        self.name, self.json = name, json
+        self.name, self.variable, self.json = name, variable, json
         self._labels, self._options = labels, options
 
     def against(self, whom: str = "") -> Comparison:
@@ -151,13 +193,16 @@ class Judge:
         People together are `majority`, or `mean` at the interval level; each name is valid only if
         it applies. Raises KeyError for other names.
         """
-        together = str(self.json["reference"])
-        blocks = {together: self.json["agreement"], **self.json.get("pairs", {})}
+        blocks = self._blocks()
+        name = _check_known("reference", whom or str(self.json["reference"]), blocks)
+        return Comparison(self.name, name, blocks[name])
+
+    def _blocks(self) -> dict[str, JSON]:
+        blocks = {str(self.json["reference"]): self.json["agreement"], **self.json.get("pairs", {})}
         if isinstance(self.json.get("adjudicated"), dict):
             decided = self.json["adjudicated"]
             blocks["adjudicated"] = decided.get("agreement", decided)
-        name = _check_known("reference", whom or together, blocks)
-        return Comparison(self.name, name, blocks[name])
+        return blocks
 
     def alt_test(self, epsilon: float | None = None) -> AltTest:
         """Run the alternative annotator test at an epsilon, by default the report's."""
@@ -166,17 +211,28 @@ class Judge:
             return AltTest.from_json(self.json["alt_test"])
         if not 0 <= epsilon <= 1:
             raise ValueError("epsilon is a number from 0 to 1")
-        return alt_test_of(self._labels, self.name, epsilon, self._options)
+        return alt_test_of(self._labels(), self.name, epsilon, self._options)
+
+    def _report(self) -> JSON:
+        return _within(self.variable, {"judges": {self.name: self.json}})
+
+    def _table(self) -> Table:
+        found = {RaterName(whom): self.against(whom) for whom in self._blocks()}
+        return _comparisons(f"{self.name} on {self.variable}", "Compared with", found)
 
     def __repr__(self) -> str:
-        return f"Judge({self.name!r} on {self._labels.name!r}, kappa={self.against().kappa!r})"
+        return f"Judge({self.name!r} on {self.variable!r}, kappa={self.against().kappa!r})"
 
 
-class Variable:
+def _within(variable: str, block: JSON) -> JSON:
+    return {"variables": {variable: block}}
+
+
+class Variable(Result):
     """One variable: the agreement of people on it, and each judge."""
 
     def __init__(
-        self, name: str, json: JSON, labels: VariableFrame, options: ReportOptions
+        self, name: str, json: JSON, labels: LabelSource, options: ReportOptions
     ) -> None:
         self.name, self.json = name, json
         self._labels, self._options = labels, options
@@ -232,14 +288,27 @@ class Variable:
     def judge(self, name: str = "") -> Judge:
         """Return a judge; the only one needs no name. Raises KeyError for others."""
         name = chosen_name("judge", name, self.json["judges"])
-        return Judge(name, self.json["judges"][name], self._labels, self._options)
+        block = self.json["judges"][name]
+        return Judge(name, self.name, block, self._labels, self._options)
+
+    def _report(self) -> JSON:
+        return _within(self.name, self.json)
+
+    def _table(self) -> Table:
+        rows: list[tuple[Cell, ...]] = [
+            (f"People: {words}", _cell(self._of_people(name))) for name, words in PEOPLE.items()
+        ]
+        for name in self.judges:
+            found = self.judge(name).against()
+            rows.append((f"{name} with {found.whom}: Cohen's kappa", _cell(found.kappa)))
+        return Table(self.name, ("Agreement", "Estimate"), tuple(rows))
 
     def __repr__(self) -> str:
         who = f"{count(self.people, 'person', 'people')}, {count(len(self.judges), 'judge')}"
         return f"Variable({self.name!r}, {self.measurement}, {who}, alpha={self.alpha!r})"
 
 
-class Score(Mapping[str, dict[str, Estimate]]):
+class Score(Result, Mapping[str, dict[str, Estimate]]):
     """A score such as `coverage`: each rater's estimate by system, and people's `mean`."""
 
     def __init__(self, name: str, json: JSON) -> None:
@@ -255,23 +324,37 @@ class Score(Mapping[str, dict[str, Estimate]]):
     def __len__(self) -> int:
         return len(self.json["systems"])
 
+    def _report(self) -> JSON:
+        return {"scores": {self.name: self.json}}
+
+    def _table(self) -> Table:
+        raters = list(dict.fromkeys(rater for system in self for rater in self[system]))
+        rows = tuple(
+            (system, *(_cell(of.get(rater)) for rater in raters)) for system, of in self.items()
+        )
+        return Table(self.name, ("System", *raters), rows)
+
     def __repr__(self) -> str:
         return f"Score({self.name!r}, {count(len(self), 'system')}: {', '.join(self)})"
 
 
-class Report(Mapping[str, Variable]):
+class Report(Result, Mapping[str, Variable]):
     """A report: its variables by name, `scores`, `warnings`, and the whole as `json`.
 
-    A notebook shows it like the site's page.
+    A notebook shows it like the site's page. `frame` returns its labels, which only tests with
+    other options than the report's need.
     """
 
-    def __init__(self, json: JSON, frame: Frame, options: ReportOptions) -> None:
+    def __init__(self, json: JSON, frame: Callable[[], Frame], options: ReportOptions) -> None:
         self.json = json
         self._frame, self._options = frame, options
 
     def __getitem__(self, variable: str) -> Variable:
         name = _check_known("variable", variable, self.json["variables"])
-        labels = self._frame.variables[name]
+
+        def labels() -> VariableFrame:
+            return self._frame().variables[name]
+
         return Variable(name, self.json["variables"][name], labels, self._options)
 
     def __iter__(self) -> Iterator[str]:
@@ -324,6 +407,25 @@ class Report(Mapping[str, Variable]):
         suffix = _check_known("ending", Path(path).suffix.removeprefix("."), formats)
         Path(path).write_text(formats[suffix].render(self.json), "utf-8")
         return Path(path)
+
+    @property
+    def figures(self) -> dict[str, list[str]]:
+        """The figures that the report has data for, each with what it can show."""
+        return dict(figures_of(self.json))
+
+    def figure(self, name: str, of: str = "", *, look: Look | None = None) -> Figure:
+        """Return a figure by its name in `figures`, as a drawing that a notebook shows.
+
+        `of` is the variable or score that it shows, by default the first. `look` chooses black and
+        white, or the width of a paper's column. Raises FigureError if there is no such figure.
+        """
+        return Figure(self.json, name, of, look or Look())
+
+    def _report(self) -> JSON:
+        return self.json
+
+    def _latex(self) -> str:
+        return self.text("latex")
 
     def _repr_html_(self) -> str:
         # In an iframe, since the style sheet is for whole pages.

@@ -117,6 +117,7 @@ def _paths(table: Table) -> list[Path]:
 
 def _write(path: Path, table: Table) -> int:
     """Write a table as JSON Lines. Return the number of lines before its rows."""
+    table = _as_arrow(table)
     orders = {ORDERS: found} if (found := _orders(table)) else {}
     with path.open("w", encoding="utf-8") as file:
         if orders:
@@ -125,6 +126,15 @@ def _write(path: Path, table: Table) -> int:
             there = {name: _member(name, of) for name, of in row.items() if not _is_absent(of)}
             file.write(json.dumps(there, default=_plain) + "\n")
     return len(orders)
+
+
+def _as_arrow(table: Table) -> Table:
+    """Convert frames of polars and others to Arrow, where ordered categories keep their order."""
+    if hasattr(table, "__arrow_c_stream__") and not hasattr(table, "itertuples"):
+        import pyarrow as pa
+
+        return pa.table(table)
+    return table
 
 
 def _orders(table: Table) -> dict[str, list[str]]:
@@ -144,6 +154,7 @@ def _orders(table: Table) -> dict[str, list[str]]:
 
 def rows_of(table: Table) -> Iterator[Mapping[str, Any]]:
     """Yield the rows of a table as mappings. Raises TypeError if it is not a table."""
+    table = _as_arrow(table)
     if hasattr(table, "itertuples"):
         names = [str(name) for name in table.columns]
         if len(set(names)) < len(names):
@@ -151,12 +162,8 @@ def rows_of(table: Table) -> Iterator[Mapping[str, Any]]:
             raise TableError(f"the table: two columns are called {twice!r}; keep one of them")
         columns = [table.iloc[:, n].tolist() for n in range(len(names))]
         yield from (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
-    elif hasattr(table, "iter_rows"):
-        yield from table.iter_rows(named=True)
-    elif hasattr(table, "to_batches") or hasattr(table, "__arrow_c_stream__"):
-        import pyarrow as pa
-
-        for batch in pa.table(table).to_batches():
+    elif hasattr(table, "to_batches"):
+        for batch in table.to_batches():
             yield from batch.to_pylist()
     elif isinstance(table, Iterable) and not isinstance(table, Mapping | bytes):
         for row in table:
