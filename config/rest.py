@@ -36,9 +36,10 @@ DESCRIPTION = """
 People and LLM judges label the same items, side by side.
 
 Every request sends a token in a header: `Authorization: Bearer tandem_…`, or `Token` instead of
-`Bearer`. The page of tokens and `tandem token create NAME` create one for an account. A token may do what its account may do on
-the pages, restricted to the token's scopes, which each operation names. Cookies are ignored. An
-account may send 600 requests a minute; further ones are answered by 429 with `Retry-After`.
+`Bearer`. The page of tokens and `tandem token create NAME` create one for an account. A token may
+do what its account may do on the pages, restricted to the token's scopes, which each operation
+names. Cookies are ignored. An account may send 600 requests a minute; further ones are answered by
+429 with `Retry-After`.
 
 Where the description of a POST lists an `Idempotency-Key`, the same request under the same key is
 carried out once. Objects that may be changed have an `ETag`: with `If-Match`, a change is refused

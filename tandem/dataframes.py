@@ -44,7 +44,7 @@ def frame_of_rows(
 
 
 def check_kind(kind: str | None) -> Kind:
-    """Return the kind, or the default one. Raises ValueError, and ImportError without its package."""
+    """Return the kind, or the default one. Raises ValueError, and ImportError if it is missing."""
     if kind is None:
         return default_kind()
     for each in KINDS:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from tandem.labels.resampling import Sample
 from tandem.labels.selection import ReportOptions
 from tandem.labels.tables import Reading, Table, frame_of
-from tandem.results import AltTest, Report, Score, Variable, alt_test_of, chosen_name
+from tandem.results import AltTest, Report, Scores, Variable, alt_test_of, chosen_name
 from tandem.sections.agreement import agreement as agreement_of
 from tandem.sections.build import frame_report
 from tandem.sections.systems import scores
@@ -117,7 +117,7 @@ def measures(
     resamples: int | None = None,
     seed: int = 0,
     exposed: bool = False,
-) -> dict[str, Score]:
+) -> Scores:
     """Return by name the scores of systems that need only labels, such as `coverage`.
 
     Measures that need texts or rankings need a batch: `tandem measures` has them. Raises as
@@ -126,7 +126,7 @@ def measures(
     options = _options(resamples, seed, exposed=exposed)
     frame, _ = frame_of(table, Reading.of(scales=scales, wide=wide), options)
     found = scores(frame, options.resamples, options.seed, None)
-    return {name: Score(name, block) for name, block in found.items()}
+    return Scores.from_json(found)
 
 
 def _options(

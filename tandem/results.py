@@ -231,9 +231,7 @@ def _within(variable: str, block: JSON) -> JSON:
 class Variable(Result):
     """One variable: the agreement of people on it, and each judge."""
 
-    def __init__(
-        self, name: str, json: JSON, labels: LabelSource, options: ReportOptions
-    ) -> None:
+    def __init__(self, name: str, json: JSON, labels: LabelSource, options: ReportOptions) -> None:
         self.name, self.json = name, json
         self._labels, self._options = labels, options
 
@@ -324,6 +322,9 @@ class Score(Result, Mapping[str, dict[str, Estimate]]):
     def __len__(self) -> int:
         return len(self.json["systems"])
 
+    def _mean(self, system: str) -> Cell:
+        return _cell(self[system].get("mean")) if system in self else ""
+
     def _report(self) -> JSON:
         return {"scores": {self.name: self.json}}
 
@@ -338,6 +339,22 @@ class Score(Result, Mapping[str, dict[str, Estimate]]):
         return f"Score({self.name!r}, {count(len(self), 'system')}: {', '.join(self)})"
 
 
+class Scores(Result, dict[str, Score]):
+    """Scores by name, such as `coverage`. A notebook shows people's mean of each system."""
+
+    @classmethod
+    def from_json(cls, blocks: Mapping[str, JSON]) -> Scores:
+        return cls({name: Score(name, block) for name, block in blocks.items()})
+
+    def _report(self) -> JSON:
+        return {"scores": {name: score.json for name, score in self.items()}}
+
+    def _table(self) -> Table:
+        systems = list(dict.fromkeys(system for score in self.values() for system in score))
+        rows = tuple((system, *(of._mean(system) for of in self.values())) for system in systems)
+        return Table("People's mean scores", ("System", *self), rows)
+
+
 class Report(Result, Mapping[str, Variable]):
     """A report: its variables by name, `scores`, `warnings`, and the whole as `json`.
 
@@ -346,8 +363,8 @@ class Report(Result, Mapping[str, Variable]):
     """
 
     def __init__(self, json: JSON, frame: Callable[[], Frame], options: ReportOptions) -> None:
-        self.json = json
-        self._frame, self._options = frame, options
+        self.json, self.options = json, options
+        self._frame = frame
 
     def __getitem__(self, variable: str) -> Variable:
         name = _check_known("variable", variable, self.json["variables"])
@@ -355,7 +372,7 @@ class Report(Result, Mapping[str, Variable]):
         def labels() -> VariableFrame:
             return self._frame().variables[name]
 
-        return Variable(name, self.json["variables"][name], labels, self._options)
+        return Variable(name, self.json["variables"][name], labels, self.options)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.json["variables"])
@@ -380,8 +397,8 @@ class Report(Result, Mapping[str, Variable]):
         return list(self.json["warnings"])
 
     @cached_property
-    def scores(self) -> dict[str, Score]:
-        return {name: Score(name, block) for name, block in self.json["scores"].items()}
+    def scores(self) -> Scores:
+        return Scores.from_json(self.json["scores"])
 
     def judge(self, name: str = "", variable: str = "") -> Judge:
         """Return a judge of a variable, which need not be named if it is the only one.

@@ -11,7 +11,6 @@ from rest_framework.exceptions import AuthenticationFailed
 
 from tandem.verbs import verb_of
 
-
 WORDS = ("Token", "Bearer")
 """The words before a token. They mean the same: many HTTP libraries only know the second."""
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ..options import options_of
 from ..statistics.interval_tests import MARGIN
 from ..statistics.resampling import RESAMPLES_OF_FEW
 from ..types import JSON
@@ -228,6 +229,32 @@ class ReportOptions:
             "bootstrap": self.bootstrap,
             "background": self.background,
         }
+
+    @classmethod
+    def of_report(cls, report: JSON) -> ReportOptions:
+        """Return the options with which a report was computed."""
+        strata = report["choices"]["strata"].items()
+        given: JSON = {
+            **report["choices"],
+            "seed": report["seed"],
+            "resamples": report["resamples"],
+            "assisted": report["assisted"]["included"],
+            "exposed": report["exposed"]["included"],
+            "strata": [(name, value) for name, values in strata for value in values],
+        }
+        return cls(
+            **{name: tuple(of) if isinstance(of, list) else of for name, of in given.items()}
+        )
+
+    def as_parameters(self) -> JSON:
+        """Return the options that differ from the defaults, as the API takes them."""
+        strata = [f"{name}:{value}" for name, value in self.strata]
+        found = {
+            option.name: strata if option.field == "strata" else getattr(self, option.field)
+            for option in options_of(ReportOptions)
+            if "api" in option.faces and getattr(self, option.field) != option.default
+        }
+        return {name: list(of) if isinstance(of, tuple) else of for name, of in found.items()}
 
     def select(self, facts: Iterable[LabelFact], strata: Strata) -> Iterator[LabelFact]:
         """Yield the labels that the options select."""

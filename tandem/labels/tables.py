@@ -122,10 +122,16 @@ def _write(path: Path, table: Table) -> int:
     with path.open("w", encoding="utf-8") as file:
         if orders:
             file.write(json.dumps(orders, default=_plain) + "\n")
-        for row in rows_of(table):
-            there = {name: _member(name, of) for name, of in row.items() if not _is_absent(of)}
-            file.write(json.dumps(there, default=_plain) + "\n")
+        for line in lines_of(table):
+            file.write(line + "\n")
     return len(orders)
+
+
+def lines_of(table: Table) -> Iterator[str]:
+    """Yield the rows of a table as lines of a labels file, without their empty cells."""
+    for row in rows_of(table):
+        there = {name: _member(name, of) for name, of in row.items() if not _is_absent(of)}
+        yield json.dumps(there, default=_plain)
 
 
 def _as_arrow(table: Table) -> Table:
