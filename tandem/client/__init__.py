@@ -1,18 +1,18 @@
 """What a notebook does with a site: `Client`, over the site's API.
 
 `transport` sends requests so that a repetition doubles nothing, `progress` shows what the site is
-doing, and `site` holds the client and the objects of a site. It needs no package besides those of
-the library.
+doing, `connection` waits for jobs and saves files, `resources` are a site's objects, and `site` is
+the client. It needs no package besides those of the library.
 """
 
 from __future__ import annotations
 
 from .progress import Progress as Progress
-from .site import Batch as Batch
-from .site import Campaign as Campaign
+from .resources import Batch as Batch
+from .resources import Campaign as Campaign
+from .resources import Invitation as Invitation
+from .resources import Judge as Judge
+from .resources import Run as Run
+from .resources import Snapshot as Snapshot
 from .site import Client as Client
-from .site import Invitation as Invitation
-from .site import Judge as Judge
-from .site import Run as Run
-from .site import Snapshot as Snapshot
 from .transport import SiteError as SiteError

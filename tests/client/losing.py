@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 HOP = ("connection", "transfer-encoding", "keep-alive", "date", "server")
 Fault = str
 """`before`: the request never reaches the site. `after`: its answer is lost. `middle`: half of the
-answer arrives. A number with a header is an answer of the proxy's own, such as `503 Retry-After: 0`.
+answer arrives. A number and a header are an answer of the proxy's own: `503 Retry-After: 0`.
 """
 
 
@@ -43,7 +43,7 @@ class Losing(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: Losing
 
-    def _forward(self) -> None:
+    def do_GET(self) -> None:
         path = self.path.partition("?")[0]
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         self.server.headers.append({"method": self.command, "path": path, **self.headers})
@@ -65,7 +65,8 @@ class _Handler(BaseHTTPRequestHandler):
         kept = [(k, v) for k, v in answer.getheaders() if k.lower() not in (*HOP, "content-length")]
         return self._send(answer.status, kept, content, half=fault == "middle")
 
-    do_GET = do_POST = _forward
+    def do_POST(self) -> None:
+        self.do_GET()
 
     def _send(self, status: int, headers: list[Any], content: bytes, half: bool = False) -> None:
         self.send_response(status)
