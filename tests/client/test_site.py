@@ -106,12 +106,13 @@ class TestRuns:
         assert "0 tokens" in told[-1].note
         assert str(told[-1]).startswith("overlap ████████████████████████ 3 of 3")
 
-    def test_a_budget_of_tokens_and_money_reaches_the_site(
-        self, client: Client, fresh: Campaign
+    def test_a_budget_of_tokens_and_money_reaches_the_site_and_its_end_is_explained(
+        self, fresh: Campaign
     ) -> None:
         run = fresh.run("overlap", limit=1, most_tokens=5000, most_cost=0.25)
         assert (run.json["most_tokens"], float(run.json["most_cost"])) == (5000, 0.25)
-        assert run.wait(120).state == "done"
+        assert run.wait(120).state == "stopped"
+        assert "its model has no price" in repr(run)
 
     def test_a_run_is_awaited_in_an_async_cell(self, fresh: Campaign) -> None:
         async def cell() -> tuple[str, int]:
@@ -148,12 +149,16 @@ class TestRuns:
 
 
 class TestResults:
-    def test_labels_are_a_frame_that_gives_the_report_of_the_site(self, campaign: Campaign) -> None:
+    def test_labels_are_a_frame_that_gives_the_report_of_the_site(
+        self, campaign: Campaign, tmp_path: Path
+    ) -> None:
         frame = campaign.labels()
         assert set(frame["rater"]) == {*PEOPLE, "overlap"}
         own, there = tandem.report(frame), campaign.report()
-        assert own["answerable"].json == there["answerable"].json
-        assert own.json["inputs"]["labels"] == there.json["inputs"]["labels"]
+        assert own["answerable"].json["agreement"] == there["answerable"].json["agreement"]
+        assert own.judge("overlap").against().kappa == there.judge("overlap").against().kappa
+        file = tandem.report(campaign.export("labels", tmp_path / "labels.jsonl"))
+        assert own["answerable"].json == file["answerable"].json
 
     def test_labels_come_in_the_kind_of_frame_that_is_asked_for(self, campaign: Campaign) -> None:
         import pyarrow as pa
@@ -181,7 +186,7 @@ class TestResults:
         assert (asked.epsilon, asked.json["annotators"]) == (0.3, there.json["annotators"])
 
     def test_an_option_that_names_nothing_is_refused_in_words(self, campaign: Campaign) -> None:
-        with pytest.raises(SiteError, match="judge: .*nobody") as refused:
+        with pytest.raises(SiteError, match=r"judge: .*nobody") as refused:
             campaign.report(judge=["nobody"])
         assert refused.value.status == 400
 

@@ -159,9 +159,9 @@ class TestReading:
     ) -> None:
         with losing(site.url, lambda *_: "") as elsewhere:
             target = f"302 Location: {elsewhere.url}/api/v1/"
-            with losing(site.url, lambda *_: target) as proxy:
-                with pytest.raises(SiteError, match=f"leads to {elsewhere.url}"):
-                    through(proxy, token).whoami()
+            refused = pytest.raises(SiteError, match=f"leads to {elsewhere.url}")
+            with losing(site.url, lambda *_: target) as proxy, refused:
+                through(proxy, token).whoami()
             assert not elsewhere.seen
 
     def test_a_link_of_an_answer_stays_on_the_site(self, client: Client) -> None:
