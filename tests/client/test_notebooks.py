@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,12 +13,30 @@ from typing import Any
 import pytest
 
 from tandem.client import Client
-from tests.cast import ROOT
+from tests.cast import ROOT, write_lines
+from tests.client.study import BATCH
 from tests.patience import PATIENCE
 from tests.serving.site import Site
 
 pytestmark = [pytest.mark.processes, pytest.mark.once]
 NOTEBOOKS = ROOT / "docs" / "notebooks"
+
+
+def test_the_code_on_the_page_of_the_client_runs_unchanged(
+    site: Site, token: str, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs" / "how-to" / "client.md").read_text("utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TANDEM_SITE", site.url)
+    monkeypatch.setenv("TANDEM_TOKEN", token)
+    write_lines(tmp_path / "pilot.jsonl", BATCH)
+    names: dict[str, Any] = {}
+    exec(block, names)
+    assert names["run"].json["done"] == len(BATCH)
+    assert len(names["labels"]) == 2 * len(BATCH)
+    assert names["snapshot"].key
+    assert (tmp_path / "pilot.zip").exists()
 
 
 def run(name: str, folder: Path, **settings: str) -> list[dict[str, str]]:

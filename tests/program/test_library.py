@@ -299,7 +299,9 @@ def test_the_code_on_the_documentation_page_runs_unchanged(
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "how-to" / "python.md").read_text("utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for block in blocks:
         exec(block, {})
+    assert (tmp_path / "raters.svg").exists()
+    assert (tmp_path / "agreement.tex").exists()
     assert (tmp_path / "report.html").read_text("utf-8").startswith("<!doctype html>")
