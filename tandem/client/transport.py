@@ -15,7 +15,7 @@ import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -40,17 +40,23 @@ class SiteError(Exception):
     """What a site refused, in its own words, or that there was no answer.
 
     `status` is the HTTP status, or None without an answer. `problems` names each field or unit with
-    what is wrong, and `body` is the whole answer.
+    what is wrong, and `body` is the whole answer. `wait` is the seconds after which the site would
+    take the request, if it named them.
     """
 
-    def __init__(self, asked: str, status: int | None, error: str, body: JSON) -> None:
+    def __init__(
+        self, asked: str, status: int | None, error: str, body: JSON, wait: float | None = None
+    ) -> None:
         self.asked, self.status, self.error, self.body = asked, status, error, body
+        self.wait = wait
         self.problems: list[JSON] = list(body.get("problems") or ())
         super().__init__(str(self))
 
     def __str__(self) -> str:
         parts = [self.error, *map(_problem, self.problems)]
         status = "" if self.status is None else f" ({self.status})"
+        if self.wait is not None:
+            status = f" ({self.status}, try again in {self.wait:.0f} s)"
         return f"{self.asked}: {'; '.join(parts)}{status}"
 
 
@@ -100,7 +106,7 @@ class Transport:
         self.url, self._secret = site_address(url), Secret(token)
         self.timeout, self.patience = timeout, patience
         self._opener = urllib.request.build_opener(_NoRedirect)
-        self.sleep = time.sleep
+        self.sleep: Callable[[float], None] = time.sleep
 
     def get(self, path: str, **query: Any) -> Answer:
         return self._json("GET", path, query)
@@ -187,7 +193,7 @@ class Transport:
                     return receive(response)
             except urllib.error.HTTPError as error:
                 refusal = self._refusal(asked, error)
-                wait = self._pause_after(error, pause)
+                wait = self._pause_after(refusal, pause)
             except LOST as error:
                 why = self._secret.hide(str(getattr(error, "reason", "") or error or "it was lost"))
                 remedy = "check the address, and that the site runs"
@@ -198,11 +204,11 @@ class Transport:
             self.sleep(wait)
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    def _pause_after(self, error: urllib.error.HTTPError, pause: float) -> float | None:
+    def _pause_after(self, refusal: SiteError, pause: float) -> float | None:
         """Return the seconds until a refused request may be sent again; None if it may not."""
-        if error.code in WAIT and (named := _seconds(error.headers.get("Retry-After"))) is not None:
-            return named
-        return pause if error.code in (*WAIT, *GATEWAY) else None
+        if refusal.wait is not None:
+            return refusal.wait
+        return pause if refusal.status in (*WAIT, *GATEWAY) else None
 
     def _refusal(self, asked: str, error: urllib.error.HTTPError) -> SiteError:
         body: Any = None
@@ -217,7 +223,8 @@ class Transport:
                 said += f" and leads to {where}; give the address that it leads to"
         else:
             said = str(body["error"])
-        return SiteError(asked, error.code, self._secret.hide(said), body)
+        wait = _seconds(error.headers.get("Retry-After")) if error.code in WAIT else None
+        return SiteError(asked, error.code, self._secret.hide(said), body, wait)
 
     def path_of(self, address: str) -> str:
         """Return the path of an address of the API, which stays on this site whatever its host."""

@@ -234,7 +234,7 @@ class ReportOptions:
     def of_report(cls, report: JSON) -> ReportOptions:
         """Return the options with which a report was computed."""
         strata = report["choices"]["strata"].items()
-        given: JSON = {
+        given = {
             **report["choices"],
             "seed": report["seed"],
             "resamples": report["resamples"],
@@ -242,9 +242,10 @@ class ReportOptions:
             "exposed": report["exposed"]["included"],
             "strata": [(name, value) for name, values in strata for value in values],
         }
-        return cls(
-            **{name: tuple(of) if isinstance(of, list) else of for name, of in given.items()}
-        )
+        taken: JSON = {
+            name: tuple(of) if isinstance(of, list) else of for name, of in given.items()
+        }
+        return cls(**taken)
 
     def as_parameters(self) -> JSON:
         """Return the options that differ from the defaults, as the API takes them."""

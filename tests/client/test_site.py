@@ -40,7 +40,7 @@ class TestBatches:
 
     def test_an_object_that_is_no_query_is_refused_at_once(self, client: Client) -> None:
         with pytest.raises(TypeError, match="a query is int"):
-            client.load_batch("numbers", [1, 2])  # type: ignore[list-item]
+            client.load_batch("numbers", [1, 2])  # type: ignore[arg-type]
 
 
 class TestCampaigns:

@@ -12,7 +12,7 @@ import pytest
 from tandem.client import Campaign, Client, SiteError
 from tandem.client.transport import site_address
 from tests.client.losing import Losing, losing
-from tests.client.study import BATCH
+from tests.client.study import BATCH, labels
 from tests.serving.site import Site
 
 pytestmark = [pytest.mark.processes, pytest.mark.once]
@@ -108,16 +108,18 @@ def _any(client: Client) -> int:
 
 class TestReading:
     def test_a_file_that_breaks_off_is_read_again_from_its_beginning(
-        self, site: Site, token: str, campaign: Campaign
+        self, site: Site, token: str, client: Client, campaign: Campaign
     ) -> None:
         def fault(method: str, path: str, sent: int) -> str:
             return "middle" if "/exports/" in path and sent <= 2 else ""
 
+        own = client.create_campaign("files", "report-coverage", "ferries")
+        own.import_labels(labels())
         with losing(site.url, fault) as proxy:
-            client = through(proxy, token)
-            found = client.campaign(campaign.name).labels("arrow")
-            assert proxy.seen["GET", f"/api/v1/{campaign.path}exports/labels/parquet/"] == 3
-        assert found.equals(campaign.labels("arrow"))
+            found = through(proxy, token).campaign(own.name).labels("arrow")
+            assert proxy.seen["GET", f"/api/v1/{own.path}exports/labels/parquet/"] == 3
+        assert found.equals(own.labels("arrow"))
+        assert found.num_rows == len(labels())
 
     @pytest.mark.parametrize("status", [429, 503])
     def test_a_refusal_for_now_is_repeated_after_the_time_that_it_names(
@@ -136,7 +138,7 @@ class TestReading:
     ) -> None:
         with losing(site.url, lambda *_: "429 Retry-After: 3600") as proxy:
             client = through(proxy, token, patience=60)
-            with pytest.raises(SiteError, match="429"):
+            with pytest.raises(SiteError, match=r"\(429, try again in 3600 s\)"):
                 client.whoami()
             assert client.pauses == []  # type: ignore[attr-defined]
 
