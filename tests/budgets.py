@@ -21,6 +21,7 @@ BUDGETS = {
     "audit": 5,
     "benchmarks": 5,
     "browser": 340,
+    "client": 100,
     "containers": 10,
     "contract": 8,
     "datasets": 25,

@@ -16,7 +16,7 @@ from tests.client.study import BATCH, labels
 from tests.serving.site import Site
 
 pytestmark = [pytest.mark.processes, pytest.mark.once]
-FAULTS = ("before", "after", "middle")
+FAULTS = ("after", "middle", "before")
 
 
 def through(proxy: Losing, token: str, **more: Any) -> Client:
@@ -54,6 +54,7 @@ def lossy(request: Any, site: Site, other: str) -> Iterator[tuple[str, Losing, C
 
 
 class TestLostConnections:
+    @pytest.mark.first_case
     def test_a_whole_study_is_set_up_once(self, lossy: tuple[str, Losing, Client]) -> None:
         name, proxy, client = lossy
         queries = [{**query, "meta": {"fault": name}} for query in BATCH]
@@ -76,6 +77,7 @@ class TestLostConnections:
         writes = [path for (method, path), n in proxy.seen.items() if method == "POST" and n > 1]
         assert len(writes) >= 6
 
+    @pytest.mark.first_case
     def test_the_attempts_of_a_write_have_one_key_and_each_write_its_own(
         self, lossy: tuple[str, Losing, Client], site: Site
     ) -> None:

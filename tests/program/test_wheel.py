@@ -116,6 +116,7 @@ def test_the_wheel_has_one_package_and_the_site_within_it(wheel: Path) -> None:
         "tandem/_site/annotation/protocols/report_coverage/guideline.md",
         "tandem/protocols/question_categories.txt",
         "tandem/statistics/estimate.toml",
+        "tandem/py.typed",
     ):
         assert wanted in names
 
