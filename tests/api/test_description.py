@@ -58,7 +58,7 @@ def test_every_operation_says_what_it_does_with_an_example(
     assert operation["summary"]
     assert len(operation["description"]) > 20
     assert operation["tags"]
-    assert operation["security"] == [{"token": []}]
+    assert operation["security"] == [{"token": []}, {"bearer": []}]
     responses = operation["responses"]
     assert {"401", "403", "404", "429", "503"} <= set(responses)
     media = [m for r in responses.values() for m in r.get("content", {}).values()]
