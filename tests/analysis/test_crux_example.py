@@ -15,7 +15,7 @@ from tests.scores.cast import PASSAGES, QUESTIONS, RATED, WORDS
 pytestmark = pytest.mark.django_db
 
 JSON = dict[str, Any]
-FILES = Path(__file__).resolve().parents[1] / "measures" / "example"
+FILES = Path(__file__).resolve().parents[1] / "scores" / "example"
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.once]
 NOTEBOOKS = ROOT / "docs" / "notebooks"
 
 
+@pytest.mark.long
 def test_the_code_on_the_page_of_the_client_runs_unchanged(
     site: Site, token: str, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

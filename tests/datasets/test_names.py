@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design, DesignError
@@ -22,9 +19,7 @@ from judging.jury import JuryError
 from judging.jury import check_name as check_jury_name
 from tandem.files.rows import InputError
 from tandem.names import why_no_name
-from tests import cast
 from tests.api.cast import script_of
-from tests.cast import load
 from tests.page_cast import make_study
 
 WRONG = {
@@ -88,25 +83,6 @@ def test_teams_and_pseudonyms_follow_the_same_rule(db: None, name: str) -> None:
         rename_team(Team.objects.get(), name)
     with pytest.raises(PeopleError, match="one line"):
         rename_rater(Rater.objects.create(name="somebody"), name)
-
-
-@pytest.mark.parametrize("name", ["a\nb", "a\u202eb", "\u3164"])
-@pytest.mark.parametrize("form", ["jsonl", "csv"])
-def test_a_rater_in_a_file_of_labels_is_named_with_the_line(
-    db: None, tmp_path: Path, name: str, form: str
-) -> None:
-    load(tmp_path, cast.BATCH)
-    create_campaign("c", "report-coverage", Batch.objects.get(name="b"), Design())
-    line = {"item": "r1", "unit": "q1", "variable": "answerable", "value": "yes", "rater": name}
-    path = tmp_path / f"labels.{form}"
-    rows = [json.dumps(line)]
-    if form == "csv":
-        quoted = (f'"{value}"' for value in line.values())
-        rows = [",".join(line), ",".join(quoted)]
-    path.write_text("\n".join(rows) + "\n", "utf-8")
-    with pytest.raises(CommandError, match=r"line [123]: the rater (has|is blank)"):
-        call_command("import_labels", str(path), campaign="c")
-    assert not Rater.objects.exists()
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a\u2028b", "a\u202eb", "\u3164"])

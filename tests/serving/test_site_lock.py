@@ -123,6 +123,7 @@ def test_several_servers_on_one_server_database_share_a_folder(
         assert "in use by another web server" in said("serve", tmp_path, sqlite(tmp_path))
 
 
+@pytest.mark.long
 def test_the_web_server_keeps_others_out_also_when_it_starts_again_with_new_code(
     django_db_setup: None, static: dict[str, str], tmp_path: Path
 ) -> None:

@@ -14,8 +14,9 @@ from annotation.progress.person import progress, progress_in
 from tests.page_cast import Study, answers, client_of, make_study, page, payload
 
 pytestmark = pytest.mark.django_db
-# PostgreSQL locks the rater, too, since it allows concurrent writers.
-SAVE, OPEN = 23 + (connection.vendor == "postgresql"), 12
+# PostgreSQL locks the rater, too, since it allows concurrent writers. The first opening of an item
+# in a process also finds out whether it is long.
+SAVE, OPEN = 23 + (connection.vendor == "postgresql"), 13
 
 
 def count(study: Study, *, save: bool) -> int:

@@ -350,6 +350,7 @@ def test_a_backup_that_is_told_to_end_leaves_nothing(place: Place, tmp_path: Pat
 
 
 @pytest.mark.processes
+@pytest.mark.long
 @both
 def test_a_rehearsal_checks_the_data_and_leaves_the_site_as_it_is(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
