@@ -22,8 +22,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections
-from psycopg import sql
-from psycopg.conninfo import make_conninfo
 
 from datasets.backup.archive import Archive, BackupError
 
@@ -138,6 +136,8 @@ def program(called: str) -> str:
 
 
 def _dump(to: Path) -> Copy:
+    from psycopg import sql
+
     pg_dump = program("pg_dump")
     with closing(_separate_connection()) as reader, reader.cursor() as cursor:
         cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -177,6 +177,8 @@ def _is_table(info: Any) -> bool:
 
 def _run(*command: str) -> None:
     """Run one of PostgreSQL's programs on the site's database. Raises BackupError."""
+    from psycopg.conninfo import make_conninfo
+
     settings: dict[str, Any] = connection.get_connection_params()
     shown = {key: settings[key] for key in LIBPQ if settings.get(key) not in (None, "")}
     env = {key: value for key, value in os.environ.items() if key != "PGOPTIONS"}
@@ -251,6 +253,8 @@ def _examine(path: Path, archive: Archive) -> None:
 @contextmanager
 def scratch_database(folder: Path) -> Iterator[str]:
     """Yield the URL of an empty database of its own, which is removed again. Raises BackupError."""
+    from psycopg import sql
+
     if connection.vendor == "sqlite":
         yield f"sqlite:///{folder / 'tandem.sqlite3'}"
         return

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import psycopg
 from django.db import Error, connection
-from psycopg.conninfo import make_conninfo
 
 from datasets.backup.databases import LIBPQ
 from datasets.backup.databases import name as database_name
@@ -69,6 +67,9 @@ def database_away() -> Finding | None:
         return _sqlite_away(database_name())
     given = connection.get_connection_params()
     parts = {key: given[key] for key in (*LIBPQ, "password") if given.get(key) not in (None, "")}
+    import psycopg
+    from psycopg.conninfo import make_conninfo
+
     try:
         # Not by the pool, whose error does not say why.
         psycopg.connect(make_conninfo(**parts | {"connect_timeout": CONNECT_SECONDS})).close()
