@@ -8,30 +8,12 @@ is asked. Nothing here imports Django or another app.
 
 from __future__ import annotations
 
-from annotation.protocols.answer_preference import PROTOCOL as ANSWER_PREFERENCE
-from annotation.protocols.answer_rating import PROTOCOL as ANSWER_RATING
+from importlib import import_module
+
 from annotation.protocols.base import Protocol
-from annotation.protocols.grounded_answer import PROTOCOL as GROUNDED_ANSWER
-from annotation.protocols.grounding_relevance import PROTOCOL as GROUNDING_RELEVANCE
-from annotation.protocols.key_point_recall import PROTOCOL as KEY_POINT_RECALL
-from annotation.protocols.key_point_verification import PROTOCOL as KEY_POINT_VERIFICATION
-from annotation.protocols.key_point_writing import PROTOCOL as KEY_POINT_WRITING
-from annotation.protocols.question_typing import PROTOCOL as QUESTION_TYPING
-from annotation.protocols.report_coverage import PROTOCOL as REPORT_COVERAGE
-from annotation.protocols.rubric_passage import PROTOCOL as RUBRIC_PASSAGE
+from tandem.protocols import DECLARATIONS
 
 PROTOCOLS: dict[str, Protocol] = {
-    protocol.name: protocol
-    for protocol in (
-        REPORT_COVERAGE,
-        RUBRIC_PASSAGE,
-        KEY_POINT_VERIFICATION,
-        KEY_POINT_RECALL,
-        GROUNDING_RELEVANCE,
-        QUESTION_TYPING,
-        GROUNDED_ANSWER,
-        ANSWER_RATING,
-        ANSWER_PREFERENCE,
-        KEY_POINT_WRITING,
-    )
+    name: import_module(f"annotation.protocols.{name.replace('-', '_')}").PROTOCOL
+    for name in DECLARATIONS
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import stat
 import zipfile
 from collections.abc import Callable
@@ -43,7 +44,7 @@ def test_another_compression_is_refused(
     with zipfile.ZipFile(path, "w") as made:
         for info, data in members:
             made.writestr(info.filename, data, kind)
-    refused(path, place, "is packed in another way")
+    assert "is packed in another way" in refusal(path, place)
 
 
 def written(members: Members, to: Path) -> Path:
@@ -77,14 +78,16 @@ def with_member(members: Members, name: str, mode: int = stat.S_IFREG | 0o600) -
     return [*known, (info, data)]
 
 
-def refused(path: Path, place: Place, why: str) -> None:
+def refusal(path: Path, place: Place) -> str:
+    """Return why an archive is refused, after which nothing of it may lie in the place."""
     with place("new") as folder:
         before = {each.name for each in folder.iterdir()}
-        with pytest.raises(BackupError, match=why):
+        with pytest.raises(BackupError) as caught:
             restore(path)
         assert databases.is_empty()
         after = {each.name for each in folder.iterdir()}
         assert {name for name in after - before if not name.startswith(FILE)} == set()
+    return str(caught.value)
 
 
 def test_the_unchanged_members_are_restored(members: Members, place: Place, tmp_path: Path) -> None:
@@ -106,41 +109,49 @@ def test_a_name_that_no_backup_has_is_refused(
     name: str, members: Members, place: Place, tmp_path: Path
 ) -> None:
     crafted = written(with_member(members, name), tmp_path / "crafted.zip")
-    refused(crafted, place, "is no file of a backup|is no regular file|not both")
+    assert re.search("is no file of a backup|is no regular file|not both", refusal(crafted, place))
 
 
 def test_a_link_is_refused(members: Members, place: Place, tmp_path: Path) -> None:
     linked = with_member(members, "data/uploads/link", stat.S_IFLNK | 0o777)
-    refused(written(linked, tmp_path / "link.zip"), place, "'data/uploads/link' is no regular file")
+    assert "'data/uploads/link' is no regular file" in refusal(
+        written(linked, tmp_path / "link.zip"), place
+    )
 
 
 def test_an_unlisted_member_is_refused(members: Members, place: Place, tmp_path: Path) -> None:
     extra = [*members, (zipfile.ZipInfo("data/uploads/KEY/9.jsonl"), b"{}")]
-    refused(written(extra, tmp_path / "extra.zip"), place, "not both in the archive and in its")
+    assert "not both in the archive and in its" in refusal(
+        written(extra, tmp_path / "extra.zip"), place
+    )
 
 
 def test_a_missing_member_is_refused(members: Members, place: Place, tmp_path: Path) -> None:
     fewer = [each for each in members if each[0].filename != "data/uploads/KEY/0.jsonl"]
-    refused(written(fewer, tmp_path / "fewer.zip"), place, "not both in the archive and in its")
+    assert "not both in the archive and in its" in refusal(
+        written(fewer, tmp_path / "fewer.zip"), place
+    )
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_name_that_occurs_twice_is_refused(
     members: Members, place: Place, tmp_path: Path
 ) -> None:
-    refused(written([*members, members[0]], tmp_path / "twice.zip"), place, "occurs twice")
+    assert "occurs twice" in refusal(written([*members, members[0]], tmp_path / "twice.zip"), place)
 
 
 def test_changed_bytes_are_refused(members: Members, place: Place, tmp_path: Path) -> None:
     other = replaced(members, "data/uploads/KEY/0.jsonl", b"[]\n" * 100)
-    refused(written(other, tmp_path / "changed.zip"), place, "differs from its checksum")
+    assert "differs from its checksum" in refusal(written(other, tmp_path / "changed.zip"), place)
 
 
 def test_a_file_that_is_larger_than_listed_is_refused(
     members: Members, place: Place, tmp_path: Path
 ) -> None:
     other = replaced(members, "data/uploads/KEY/0.jsonl", b"0" * 10_000_000)
-    refused(written(other, tmp_path / "bomb.zip"), place, "has another size than its manifest")
+    assert "has another size than its manifest" in refusal(
+        written(other, tmp_path / "bomb.zip"), place
+    )
 
 
 def test_a_listed_size_beyond_the_disk_is_refused(
@@ -148,14 +159,14 @@ def test_a_listed_size_beyond_the_disk_is_refused(
 ) -> None:
     path = written(members, tmp_path / "large.zip")
     monkeypatch.setattr("datasets.backup.restoring.ROOM", 1 << 60)
-    refused(path, place, "MB free, and the restore needs")
+    assert "MB free, and the restore needs" in refusal(path, place)
 
 
 def test_members_that_share_their_bytes_are_refused(
     members: Members, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("datasets.backup.archive.MOST_RATIO", 1)
-    refused(written(members, tmp_path / "overlap.zip"), place, "larger than they can be")
+    assert "larger than they can be" in refusal(written(members, tmp_path / "overlap.zip"), place)
 
 
 @pytest.mark.every_case
@@ -177,7 +188,7 @@ def test_an_unusable_manifest_is_refused(
     key: str, value: object, why: str, members: Members, place: Place, tmp_path: Path
 ) -> None:
     changed = with_manifest(members, lambda manifest: manifest.update({key: value}))
-    refused(written(changed, tmp_path / "manifest.zip"), place, why)
+    assert re.search(why, refusal(written(changed, tmp_path / "manifest.zip"), place))
 
 
 @pytest.mark.every_case
@@ -185,13 +196,13 @@ def test_an_unusable_manifest_is_refused(
 def test_a_file_that_is_no_archive_is_refused(data: bytes, place: Place, tmp_path: Path) -> None:
     path = tmp_path / "odd.zip"
     path.write_bytes(data)
-    refused(path, place, "is no backup of Tandem, or damaged")
+    assert "is no backup of Tandem, or damaged" in refusal(path, place)
 
 
 def test_a_cut_archive_is_refused(members: Members, place: Place, tmp_path: Path) -> None:
     path = written(members, tmp_path / "cut.zip")
     path.write_bytes(path.read_bytes()[:-200])
-    refused(path, place, "is no backup of Tandem, or damaged")
+    assert "is no backup of Tandem, or damaged" in refusal(path, place)
 
 
 def test_a_flipped_bit_is_refused(members: Members, place: Place, tmp_path: Path) -> None:
@@ -199,7 +210,7 @@ def test_a_flipped_bit_is_refused(members: Members, place: Place, tmp_path: Path
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
-    refused(path, place, "damaged")
+    assert "damaged" in refusal(path, place)
 
 
 def test_a_missing_archive_is_named(place: Place, tmp_path: Path) -> None:
