@@ -126,10 +126,10 @@ def laid_out_in_pieces(pieces: Sequence[Piece], views: TextViews) -> SafeString:
 
 @register.filter
 def view_note(text: str | Sequence[Piece], views: TextViews) -> SafeString:
-    """Return a line below a text in Markdown that is shown as it was written; usually nothing."""
+    """Return a line above a text in Markdown that is shown as it was written; usually nothing."""
     whole = text if isinstance(text, str) else "".join(piece.text for piece in text)
     note = views.note(whole)
-    return format_html('<p class="help" role="note">{}</p>', note) if note else mark_safe("")
+    return format_html('<p class="view-note" role="note">{}</p>', note) if note else mark_safe("")
 
 
 def _piece(piece: Piece) -> str:
