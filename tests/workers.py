@@ -26,7 +26,14 @@ from typing import Any
 import pytest
 
 # Folders with the slowest tests come first, so that no worker is left with them at the end.
-FIRST = ("tests/browser", "tests/serving", "tests/judging", "tests/security")
+FIRST = (
+    "tests/browser",
+    "tests/serving",
+    "tests/program",
+    "tests/client",
+    "tests/judging",
+    "tests/security",
+)
 CHUNK = 40  # tests of one module; a larger module is split, and each part creates its fixtures
 BRIEF = 0.005  # seconds of a passed set-up or tear-down that are not reported: most are as short
 GARBAGE = (

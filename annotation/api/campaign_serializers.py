@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from annotation.campaign_setup.dry_run import Assumptions
+from annotation.campaign_setup.expected_widths import Assumptions
 from annotation.campaigns.design import LISTS, LONGEST_KEY, Design, DesignError
 from annotation.campaigns.settings import GUIDELINES_SHOWN, CampaignSettings, read_deadline
 from annotation.models import Campaign

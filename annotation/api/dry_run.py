@@ -19,7 +19,8 @@ from annotation.api.campaign_serializers import (
     design_problem,
     settings_from,
 )
-from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions
+from annotation.campaign_setup.dry_run import MOST_PEOPLE
+from annotation.campaign_setup.expected_widths import Assumptions
 from annotation.campaign_setup.jobs import MOST_ITEMS, PREVIEW, dry_run_of, question
 from annotation.campaigns.design import DesignError
 from datasets.access import READERS

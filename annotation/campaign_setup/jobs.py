@@ -9,7 +9,8 @@ from django.conf import settings as site
 from django.db.models import Count, Max, Q
 from django.utils.dateparse import parse_datetime
 
-from annotation.campaign_setup.dry_run import Assumptions, DryRun, Expected, Share, simulate
+from annotation.campaign_setup.dry_run import DryRun, Share, simulate
+from annotation.campaign_setup.expected_widths import Assumptions, Expected
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Campaign, Response, User

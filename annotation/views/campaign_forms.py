@@ -11,7 +11,8 @@ from typing import Any
 
 from django import forms
 
-from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions
+from annotation.campaign_setup.dry_run import MOST_PEOPLE
+from annotation.campaign_setup.expected_widths import Assumptions
 from annotation.campaigns.design import LONGEST_KEY, MOST_CHOSEN, Design, read_pairs
 from annotation.models import User
 from annotation.people.membership import readable, readable_judges

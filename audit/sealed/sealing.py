@@ -6,13 +6,16 @@ stored in a short one, so that people's saves do not wait.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet
@@ -34,7 +37,7 @@ from audit.sealed.fingerprints import (
 )
 from audit.sealed.kinds import CAMPAIGN, KINDS, Kind
 
-LOCK = 0x7A6E_0A0E
+LOCK, FILE = 0x7A6E_0A0E, "seal.lock"
 MIGRATION = "0002_fingerprints"
 
 
@@ -42,10 +45,17 @@ MIGRATION = "0002_fingerprints"
 def only_sealer() -> Iterator[bool]:
     """Keep other processes from sealing at the same time; yield whether this one may.
 
-    On SQLite there is one writer at a time, so that fingerprints become visible in their order.
+    A seal covers a range of fingerprints, which are stored in several transactions: those of
+    another sealer in between would look like tampering.
     """
     if connection.vendor != "postgresql":
-        yield True
+        with (Path(settings.DATA_DIR) / FILE).open("ab") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
         return
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])

@@ -17,7 +17,8 @@ KEPT = {
 """The entries of the data folder that a backup contains, and what they are."""
 LEFT_OUT = {
     "broker", "beat", "beat.db", "demonstration.json", "doctor.json", "floors", "jobs",
-    "last_backup.json", "reports", "services", "site.lock", "static", "worker.log", "demo-crux",
+    "last_backup.json", "reports", "seal.lock", "services", "site.lock", "static", "worker.log",
+    "demo-crux",
 }  # fmt: skip
 """The entries that can be computed again, or that only this machine needs."""
 PASSING = {"uploads": {"incoming"}}

@@ -85,6 +85,7 @@ STRATA: dict[str, tuple[str, ...]] = {
         "annotation/assignments/queue.py",
         "annotation/audit_log.py",
         "annotation/campaign_setup/dry_run.py",
+        "annotation/campaign_setup/expected_widths.py",
         "annotation/campaign_setup/replay.py",
         "annotation/campaigns/sampling.py",
         "annotation/counters.py",

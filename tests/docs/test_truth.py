@@ -20,7 +20,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from analysis.campaigns.reports import campaign_report
 from analysis.management.commands import demo
-from annotation.campaign_setup.dry_run import FEWEST_QUERIES, Assumptions
+from annotation.campaign_setup.expected_widths import FEWEST_QUERIES, Assumptions
 from annotation.imports.gold import EVERY
 from annotation.models import Campaign, LogInCount, Response, User, rater_of
 from annotation.people.login_limits import digest_of

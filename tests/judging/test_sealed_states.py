@@ -324,6 +324,18 @@ def test_a_text_that_differs_from_its_stored_digest_is_found_without_a_seal(cast
     assert line.endswith("its prompt has another digest than prompt_sha256 says")
 
 
+@pytest.mark.once
+def test_a_second_sealer_stores_nothing_in_the_range_of_the_first(cast: Cast) -> None:
+    change_role(cast.there.dora, User.Role.ADMIN)
+    there = Fingerprint.objects.count()
+    with sealing.only_sealer() as first, sealing.only_sealer() as second:
+        assert (first, second) == (True, False)
+        assert seal() == []
+        assert Fingerprint.objects.count() == there
+    assert seal()
+    assert found() == []
+
+
 def test_a_site_that_is_older_than_the_seals_of_states_is_sealed_as_found(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:

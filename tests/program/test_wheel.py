@@ -182,8 +182,6 @@ class TestTheSite:
         assert f"The data are in {mine / 'd'}." in done.stderr
         assert (mine / "d" / "tandem.sqlite3").exists()
         assert server.files() == before
-        asked = server.run("-m", "tandem", "progress", "demo-coverage", "--data", "d", cwd=mine)
-        assert asked.returncode == 0, asked.stderr
 
     def test_its_pages_load_without_other_extras_and_each_module_under_one_name(
         self, server: Environment, mine: Path

@@ -50,6 +50,7 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("program", [["manage.py"], ["-m", "tandem"]], ids=["manage", "tandem"])
 def test_a_new_site_is_private_whatever_the_umask(
     django_db_setup: None, folder: Path, tmp_path: Path, program: list[str]

@@ -10,7 +10,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.campaign_setup.creation import create_campaign
-from annotation.campaign_setup.dry_run import AssumptionError, Assumptions, sentences, simulate
+from annotation.campaign_setup.dry_run import sentences, simulate
+from annotation.campaign_setup.expected_widths import AssumptionError, Assumptions
 from annotation.campaigns.design import Design, DesignError, design_of
 from annotation.campaigns.settings import CampaignSettings
 from annotation.management.base import add_settings_arguments, batch_called, read_settings

@@ -367,6 +367,7 @@ def test_of_many_pairs_a_table_shows_those_on_which_people_and_judge_differ() ->
 
 
 @pytest.mark.django_db
+@pytest.mark.first_case
 @pytest.mark.parametrize("judge", [order_cast.reverses, order_cast.is_as_good_as_people])
 def test_a_campaign_says_the_same_in_every_format_and_on_its_page(
     tmp_path: Path, judge: Callable[..., Any]

@@ -8,7 +8,8 @@ import pytest
 from django.core.management.base import CommandError
 
 from annotation.campaign_setup.creation import create_campaign
-from annotation.campaign_setup.dry_run import Assumptions, simulate
+from annotation.campaign_setup.dry_run import simulate
+from annotation.campaign_setup.expected_widths import Assumptions
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Campaign, Item, QuerySampling, UnitSampling, User

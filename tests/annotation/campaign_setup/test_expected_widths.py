@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from annotation.campaign_setup.dry_run import (
+from annotation.campaign_setup.expected_widths import (
     AssumptionError,
     Assumptions,
     design_effect,

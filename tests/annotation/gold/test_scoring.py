@@ -13,9 +13,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.campaign_setup.dry_run import (
-    Assumptions,
     DryRun,
-    Expected,
     Share,
     _assign_people,
     _common,
@@ -27,6 +25,7 @@ from annotation.campaign_setup.dry_run import (
     describe_interval,
     sentences,
 )
+from annotation.campaign_setup.expected_widths import Assumptions, Expected
 from annotation.campaigns.design import Design
 from annotation.campaigns.sampling import EVALUATION, SampledQuery, Split
 from annotation.gold import scoring

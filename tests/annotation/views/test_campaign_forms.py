@@ -9,7 +9,7 @@ import pytest
 from django import forms
 from django.utils import timezone
 
-from annotation.campaign_setup.dry_run import Assumptions
+from annotation.campaign_setup.expected_widths import Assumptions
 from annotation.campaigns.design import Design
 from annotation.campaigns.settings import CampaignSettings, change
 from annotation.models import Assignment, Campaign, Rater, User

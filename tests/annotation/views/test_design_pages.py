@@ -19,7 +19,7 @@ from pytest_django.fixtures import Settings
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
-from annotation.campaign_setup.dry_run import Assumptions
+from annotation.campaign_setup.expected_widths import Assumptions
 from annotation.campaigns.design import Design
 from annotation.campaigns.settings import CampaignSettings, change
 from annotation.models import (

@@ -329,8 +329,8 @@ def test_the_page_shows_what_the_command_last_found_beside_what_is_found_now(
     stored.store([Line("broker", "Broker", MEND, "the broker is away", "Start it")])
     (folder / "last_backup.json").unlink()
     text = client_of(User.objects.create(username="root", role="admin")).get(reverse("doctor")).text
-    assert "the broker is away." in text
-    assert "no backup was ever taken." in text
+    assert "The broker is away." in text
+    assert "No backup was ever taken." in text
 
 
 def test_the_page_is_for_admins(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
