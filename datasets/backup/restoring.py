@@ -19,6 +19,7 @@ from datasets.atomic_files import abandoned, scratch_folder, sync_folder
 from datasets.backup import contents, databases
 from datasets.backup.archive import Archive, BackupError, Manifest, opened
 from datasets.backup.writing import ROOM, fingerprint
+from datasets.db.versions import unknown_migrations
 
 KEY = "secret_key"
 
@@ -58,22 +59,14 @@ def _mark(folder: Path) -> Path:
     return folder / "restore"
 
 
-def unknown_migrations(applied: list[str]) -> list[str]:
-    """Return the migrations of a database that this code does not have, sorted."""
-    loader = MigrationLoader(None)
-    known = {f"{app}.{name}" for app, name in loader.disk_migrations}
-    for migration in loader.disk_migrations.values():
-        known |= {f"{app}.{name}" for app, name in migration.replaces}
-    return sorted(set(applied) - known)
-
-
 def _check_version(manifest: Manifest) -> None:
     if manifest.engine != connection.vendor:
         raise BackupError(
             f"The backup is of a {manifest.engine} database, and DATABASE_URL names a "
             f"{connection.vendor} one; set it to an empty {manifest.engine} database"
         )
-    unknown = unknown_migrations(manifest.migrations)
+    applied = [(app, name) for app, _, name in (m.partition(".") for m in manifest.migrations)]
+    unknown = unknown_migrations(applied)
     if unknown or _numbers(manifest.version) > _numbers(settings.TANDEM_VERSION):
         why = f" (its migration {unknown[-1]} is unknown here)" if unknown else ""
         commit = f", commit {manifest.commit}" if manifest.commit else ""

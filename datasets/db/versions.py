@@ -5,7 +5,7 @@ It would not know some columns and tables, and so would drop what is in them wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -38,11 +38,16 @@ def known_migrations() -> frozenset[tuple[str, str]]:
     )
 
 
-def unknown_migrations() -> list[tuple[str, str]]:
-    """Return the applied migrations of our apps that this version does not have."""
+def unknown_migrations(applied: Iterable[tuple[str, str]] | None = None) -> list[str]:
+    """Return the migrations of our apps that this version does not have, as `app.name`.
+
+    They are those `applied` to this database, unless those of another are given.
+    """
     ours = {label for label, _ in known_migrations()}
-    applied = MigrationRecorder(connection).applied_migrations()
-    return sorted(each for each in applied if each[0] in ours and each not in known_migrations())
+    if applied is None:
+        applied = MigrationRecorder(connection).applied_migrations()
+    unknown = {each for each in applied if each[0] in ours} - known_migrations()
+    return sorted(".".join(each) for each in unknown)
 
 
 def newer_database() -> str:
@@ -50,8 +55,7 @@ def newer_database() -> str:
     unknown = unknown_migrations()
     if not unknown:
         return ""
-    names = [f"{app} {name}" for app, name in unknown[:LONGEST_LIST]]
-    names += ["…"] if len(unknown) > LONGEST_LIST else []
+    names = unknown[:LONGEST_LIST] + ["…"] * (len(unknown) > LONGEST_LIST)
     return (
         f"The database was migrated by {_migrated_by()}, and this is {settings.TANDEM_VERSION}, "
         f"which does not know {', '.join(names)}. Start the newer version again, or restore a "

@@ -18,7 +18,7 @@ from django.db.migrations.loader import MigrationLoader
 from datasets.backup.contents import KEPT, data_folder
 from datasets.backup.databases import name as database_name
 from datasets.backup.databases import size as database_size
-from datasets.backup.restoring import unknown_migrations
+from datasets.db.versions import unknown_migrations
 from judging.doctor.base import Finding, must_mend, warning, well
 
 MEGABYTE = 2**20
@@ -64,7 +64,7 @@ def check_database() -> Finding:
 def check_migrations() -> Iterator[Finding]:
     """Yield migrations that were not applied, and those that this code does not have."""
     loader = MigrationLoader(connection)
-    unknown = unknown_migrations([f"{app}.{name}" for app, name in loader.applied_migrations])
+    unknown = unknown_migrations(loader.applied_migrations)
     missing = sorted(set(loader.graph.nodes) - set(loader.applied_migrations))
     if unknown:
         yield must_mend(

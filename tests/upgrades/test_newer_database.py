@@ -27,7 +27,7 @@ from tests.patience import PATIENCE
 NAME = "9999_teams_of_teams"
 TELLS = (
     "The database was migrated by Tandem 9.9.9 (commit 0123456789), and this is "
-    f"{settings.TANDEM_VERSION}, which does not know annotation {NAME}. Start the newer version "
+    f"{settings.TANDEM_VERSION}, which does not know annotation.{NAME}. Start the newer version "
     "again, or restore a backup from before the upgrade (tandem restore)."
 )
 PLANT = f"""
@@ -69,7 +69,7 @@ class TestRefusals:
     def test_many_unknown_migrations_are_not_all_listed(self) -> None:
         for number in range(9):
             MigrationRecorder(connection).record_applied("judging", f"900{number}_x")
-        listed = f"know annotation {NAME}, judging 9000_x, judging 9001_x, …. Start"
+        listed = f"know annotation.{NAME}, judging.9000_x, judging.9001_x, …. Start"
         assert listed in versions.newer_database()
 
 

@@ -15,6 +15,8 @@ from judging.doctor.registry import examine
 
 
 class Command(BaseCommand):
+    # It names the cause among its findings.
+    accepts_newer_database = True
     help = (
         "Examine settings, database, migrations, clock, disk, modes, broker, workers, queue, judge "
         "servers, the last seal and the last backup: each is well, or its line says what mends it. "

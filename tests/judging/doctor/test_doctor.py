@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from collections.abc import Iterator
@@ -92,6 +93,11 @@ def test_an_unknown_migration_is_named_with_the_way_back() -> None:
     said = found("migrations", MEND)
     assert "does not know annotation.9999_tomorrow" in said
     assert "see Rolling back" in said
+    out = io.StringIO()
+    # Other commands refuse such a database, and the doctor says why.
+    with pytest.raises(SystemExit):
+        call_command("doctor", stdout=out)
+    assert said in out.getvalue()
 
 
 def test_a_full_disk_is_named(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
