@@ -1,7 +1,7 @@
 # Targets: `runtime` (the default) is the site, its worker and its beat; `vllm` is a judge server for
 # hosts with an NVIDIA GPU, and holds nothing of Tandem.
 # `make images` takes the images that these tags have now.
-ARG PYTHON_IMAGE=python:3.11-slim-bookworm@sha256:0bee7276f83efd4a1ee05bbbf4281d95ed28e079220a9457f25a93e3f1e3c31b
+ARG PYTHON_IMAGE=python:3.11-slim-trixie@sha256:9534e5a8e315485d4061ed659af0fd78a284c015f9b73661b41d6bab25604534
 ARG VLLM_PYTHON_IMAGE=python:3.12-slim-bookworm@sha256:0f5b26b9518d002b6173fd61daad821fa340635ebfec5bba471013f9ca114579
 
 FROM ${PYTHON_IMAGE} AS builder
@@ -65,8 +65,13 @@ FROM ${PYTHON_IMAGE} AS runtime
 LABEL org.opencontainers.image.title="Tandem" \
       org.opencontainers.image.description="People and LLM judges label the same items, side by side" \
       org.opencontainers.image.licenses="Apache-2.0"
+# `tandem backup` needs a pg_dump that is not older than compose.yaml's server; this release has 17.
 # A fixed id, so that a volume's files keep their owner from one image to the next.
-RUN groupadd --gid 10001 tandem \
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends postgresql-client \
+    && rm -rf /var/lib/apt/lists/* \
+    && groupadd --gid 10001 tandem \
     && useradd --uid 10001 --gid tandem --no-create-home --home-dir /tmp tandem \
     && install -d -m 0700 -o tandem -g tandem /data
 # Root owns what is copied: the process can read its code and cannot change it.

@@ -17,6 +17,8 @@ from scripts.containers.dockerfile import (
 )
 from tests.cast import ROOT
 
+DEBIANS_POSTGRESQL = {"bookworm": 15, "trixie": 17}
+"""The version of the package `postgresql-client` by release."""
 SMALL = r"""
 # A comment, and a blank line after it
 
@@ -122,7 +124,18 @@ def test_the_site_is_built_if_no_target_is_named() -> None:
 
 @pytest.mark.parametrize("name", ["builder", "vllm", "runtime"])
 def test_base_images_name_their_release_and_their_digest(name: str) -> None:
-    assert re.fullmatch(r"python:3\.\d+-slim-bookworm@sha256:[0-9a-f]{64}", ours()[name].base)
+    pinned = r"python:3\.\d+-slim-(bookworm|trixie)@sha256:[0-9a-f]{64}"
+    assert re.fullmatch(pinned, ours()[name].base)
+
+
+def test_the_site_image_can_dump_the_database_of_compose() -> None:
+    """pg_dump refuses a server that is newer than itself."""
+    release = re.search(r"slim-(\w+)@", ours()["runtime"].base)
+    server = re.search(r"image: postgres:(\d+)", (ROOT / "compose.yaml").read_text("utf-8"))
+    assert release is not None and server is not None
+    assert DEBIANS_POSTGRESQL[release[1]] >= int(server[1])
+    (run,) = ours()["runtime"].all("RUN")
+    assert "postgresql-client" in run.rest
 
 
 @pytest.mark.parametrize("name", ["vllm", "runtime"])
@@ -143,10 +156,12 @@ def test_an_images_health_check_needs_no_other_program(name: str) -> None:
 
 def test_the_site_image_contains_no_build_tools() -> None:
     runtime = ours()["runtime"]
-    assert {part.split()[0] for each in runtime.all("RUN") for part in each.rest.split("&&")} == {
-        "groupadd",
-        "useradd",
-        "install",
+    (run,) = runtime.all("RUN")
+    installed = re.search(r"apt-get install -y --no-install-recommends ([^&]+)", run.rest)
+    assert installed is not None
+    assert installed[1].split() == ["postgresql-client"]
+    assert {part.split()[0] for part in run.rest.split("&&")} == {
+        *("apt-get", "rm", "groupadd", "useradd", "install"),
     }
     assert all(each.flags.get("from") == "builder" for each in runtime.all("COPY"))
 
