@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass
+from http import HTTPStatus
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -43,8 +44,10 @@ PARTS = ("alone", "busy", "busy", "alone")
 machine's speed counts for both."""
 PROBE_SECONDS = 0.1
 READY = b"ready\n"
-ANSWERED = (200, 202)
-"""The page or file, and the page that waits for the file."""
+SCRIPT = {"Accept": "application/json"}
+"""Makes the site answer with the job's address where a person would see the page that waits."""
+EXPORTS_PER_HOUR = 12
+"""The site's limit for a person and a campaign."""
 SHARE = 0.99
 
 
@@ -74,7 +77,8 @@ def measure_promise(database: str, size: Size, static: Path) -> Figures:
         manage("load_batch", tasks, "--name", STUDY, env=env)
         made = python("-m", "benchmarks.inside", "campaign", STUDY, STUDY, 2, env=env).answer()
         python("-m", "benchmarks.inside", "people", STUDY, size.people, env=env)
-        researchers = size.reports + size.exports
+        # Others export in each part, since the limit of exports is by the hour.
+        researchers = size.reports + len(PARTS) * size.exports
         keys = {
             "people": _sessions(0, size.people, "annotator", env),
             "researchers": _sessions(1000, researchers, "admin", env),
@@ -203,13 +207,12 @@ def _compared(quiet: list[float], busy: list[float]) -> dict[str, float]:
 def compare_answers(alone: Counter[str], busy: Counter[str]) -> Figures:
     """Return, for reports and exports, how many were answered alone and beside people who save.
 
-    An answer with an error does not count. `share` is null if none was answered alone.
+    A file counts when it is there, and not the page that waits for it. `share` is null if none was
+    answered alone.
     """
     figures: Figures = {}
     for what in ("reports", "exports"):
-        found = [
-            sum(answered[f"{what} ({status})"] for status in ANSWERED) for answered in (alone, busy)
-        ]
+        found = [answered[f"{what} (200)"] for answered in (alone, busy)]
         share = found[1] / found[0] if found[0] else None
         figures[what] = {"alone": found[0], "busy": found[1], "share": share}
     return figures
@@ -224,7 +227,9 @@ class Load:
 
     async def run(self, researchers: list[str]) -> Figures:
         async with AsyncExitStack() as stack:
-            others = [await come_in(stack, self.address, self.campaign, key) for key in researchers]
+            first = self.size.reports + self.part * self.size.exports
+            here = [*researchers[: self.size.reports], *researchers[first:][: self.size.exports]]
+            others = [await come_in(stack, self.address, self.campaign, key) for key in here]
             print(READY.decode(), end="", flush=True)
             reports, exports = others[: self.size.reports], others[self.size.reports :]
             asking = [
@@ -242,21 +247,29 @@ class Load:
         """Reload the report with new options each time, so that it has to be computed."""
         for turn in range(10_000):
             seed = 1 + number + (turn * len(PARTS) + self.part) * self.size.reports
-            await self._ask("report", person, f"results/?seed={seed}")
+            await self._ask("report", person, f"/campaigns/{self.campaign}/results/?seed={seed}")
 
     async def _ask_for_exports(self, person: Person) -> None:
-        """Ask again after a second: without new labels, the file would be sent without end."""
-        while True:
-            await self._ask("export", person, "exports/labels/jsonl/")
-            await asyncio.sleep(1)
+        """Ask for the labels as often as the limit allows, and wait for each file."""
+        pause = part_seconds(self.size) / EXPORTS_PER_HOUR
+        for _ in range(EXPORTS_PER_HOUR):
+            due = time.monotonic() + pause
+            path = f"/campaigns/{self.campaign}/exports/labels/jsonl/"
+            while path:
+                path = await self._ask("export", person, path)
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
 
-    async def _ask(self, what: str, person: Person, path: str) -> None:
-        address = f"{self.address}/campaigns/{self.campaign}/{path}"
-        async with person.session.get(address) as answer:
-            await answer.read()
+    async def _ask(self, what: str, person: Person, path: str) -> str:
+        """Count the answer. Return the address of the job's result, after a wait, if it has none."""
+        async with person.session.get(self.address + path, headers=SCRIPT) as answer:
+            body = await answer.read()
             self.answered[f"{what}s ({answer.status})"] += 1
-            if answer.status not in ANSWERED:
+            if answer.status == HTTPStatus.ACCEPTED:
+                await asyncio.sleep(float(answer.headers["Retry-After"]))
+                return str(json.loads(body)["result"])
+            if answer.status != HTTPStatus.OK:
                 await asyncio.sleep(1)
+            return ""
 
     async def _be_slow(self) -> None:
         """Send a request by one letter a second."""
