@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -60,6 +60,8 @@ COLUMNS = (COV.name, ALPHA_NDCG.name, REPORT_COVERAGE.name, DEN.name, REPORT_DEN
 HEADS = ("Cov(Z)", "α-nDCG", "Cov(y)", "Den(Z)", "Den(y)")
 OF_REPORTS = (REPORT_COVERAGE.name, REPORT_DENSITY.name)
 PARTNERS = {COV.name: OF_REPORTS[0], ALPHA_NDCG.name: OF_REPORTS[0], DEN.name: OF_REPORTS[1]}
+NOBODY = ""
+"""In place of a judge's name, where no judge says which questions count."""
 MATRIX = ("Cov", "Recall", "MAP", "nDCG", "alpha_nDCG", "Cov(y)")
 MATRIX_HEADS = ("Cov(Z)", "Recall", "MAP", "nDCG", "α-nDCG", "Cov(y)")
 NO_SAMPLED = (
@@ -135,24 +137,39 @@ def figure_4(material: Material) -> list[Grid]:
 
 
 def _coverage_grids(data: DataSet) -> Iterator[Grid]:
+    """Yield each judge's and each person's coverage, over the questions that the judge counts.
+
+    People's coverage has the judge's denominator (appendix A.2), so each judge has its own grid.
+    """
     assert data.reports is not None
     frame = data.material.frame(data.reports)
-    people, machines = persons(frame), judges(frame)
-    by_rater = _coverage_of_reports(data)
+    people, machines = persons(frame), _judges_of_reports(data)
+    by_judge = {by: _coverage_of_reports(data, by) for by in machines}
     nobody = np.full(len(_reports(data)), np.nan)
-    mean = _mean_of([by_rater.get(name, nobody) for name in people], nobody)
-    columns = [*machines, *people]
-    rows = []
-    for n, (query, system) in enumerate(_reports(data)):
-        values = [*(by_rater.get(name, nobody)[n] for name in columns), mean[n]]
-        cells = tuple(_coverage_cell(float(value), data) for value in values)
-        rows.append((f"{query} · {system}", cells))
-    heads = tuple(map(percent, [*columns, "Mean of people"]))
-    yield Grid(
-        f"{data.name}: coverage per query and setting", heads, tuple(rows), stub="Query · setting"
-    )
-    yield _spearman_grid(data, by_rater, people, machines)
+    for by, coverage in (by_judge or {NOBODY: _coverage_of_reports(data, NOBODY)}).items():
+        mean = _mean_of([coverage.get(name, nobody) for name in people], nobody)
+        columns = [*filter(None, [by]), *people]
+        rows = []
+        for n, (query, system) in enumerate(_reports(data)):
+            values = [*(coverage.get(name, nobody)[n] for name in columns), mean[n]]
+            cells = tuple(_coverage_cell(float(value), data) for value in values)
+            rows.append((f"{query} · {system}", cells))
+        caption = f"{data.name}: coverage per query and setting, over {_denominator(data, by)}"
+        heads = tuple(map(percent, [*columns, "Mean of people"]))
+        yield Grid(caption, heads, tuple(rows), stub="Query · setting")
+    yield _spearman_grid(data, by_judge, people)
     yield _kappa_grid(data)
+
+
+def _judges_of_reports(data: DataSet) -> list[str]:
+    found = (by for by in data.evaluators if by != PEOPLE)
+    return [by for by in found if data.report_part(by, OPTIONS) is not None]
+
+
+def _denominator(data: DataSet, by: str) -> str:
+    if data.counted(by, OPTIONS) is None:
+        return "all sub-questions"
+    return f"the sub-questions that are answerable by {by}"
 
 
 def _coverage_cell(value: float, data: DataSet) -> JSON:
@@ -171,21 +188,27 @@ def _reports(data: DataSet) -> list[tuple[str, str]]:
     return [(query.id, system_of(r)) for query in data.queries for r in query.reports]
 
 
-def _coverage_of_reports(data: DataSet) -> dict[str, Floats]:
-    """Return each rater's coverage of reports over all sub-questions, (N,)."""
+def _coverage_of_reports(data: DataSet, by: str) -> dict[str, Floats]:
+    """Return the coverage of reports by a judge and by each person, (N,).
+
+    Only questions that the judge counts are asked; without its ratings of passages, all are.
+    """
     assert data.reports is not None
     frame = data.material.frame(data.reports)
+    parts = report_parts(data.queries, frame, OPTIONS, data.counted(by, OPTIONS))
     found: dict[str, Floats] = {}
-    for part in report_parts(data.queries, frame, OPTIONS):
-        values = values_of(part.compute(REPORT_COVERAGE, OPTIONS))
-        is_rating = part.suffix == RATED
-        if part.rater not in found or (part.kind == "judge" and is_rating):
-            found[part.rater] = values
+    for part in parts:
+        # Yes and no come first, and ratings count where a person gave only these.
+        if part.kind == "human" and part.rater not in found:
+            found[part.rater] = values_of(part.compute(REPORT_COVERAGE, OPTIONS))
+    judged = data.report_part(by, OPTIONS)
+    if judged is not None:
+        found[by] = values_of(judged.compute(REPORT_COVERAGE, OPTIONS))
     return found
 
 
 def _spearman_grid(
-    data: DataSet, by_rater: dict[str, Floats], people: list[str], machines: list[str]
+    data: DataSet, by_judge: Mapping[str, Mapping[str, Floats]], people: list[str]
 ) -> Grid:
     """Return the rank correlation of each judge with each person, per setting and over all."""
     rows_of = _reports(data)
@@ -193,7 +216,8 @@ def _spearman_grid(
     queries = {query: n for n, query in enumerate(dict.fromkeys(q for q, _ in rows_of))}
     number = np.array([queries[query] for query, _ in rows_of], np.int64)
     options = data.material.options
-    columns = tuple(Column(f"{judge} with {person}") for judge in machines for person in people)
+    pairs = [(judge, person) for judge in by_judge for person in people]
+    columns = tuple(Column(f"{judge} with {person}") for judge, person in pairs)
     if not columns:
         which = "no judge" if people else "no person"
         reason = f"{which} labelled reports in campaign {data.campaign.name}"
@@ -204,8 +228,8 @@ def _spearman_grid(
         cells = tuple(
             as_cell(
                 correlation_estimates(
-                    by_rater[judge][kept],
-                    by_rater[person][kept],
+                    by_judge[judge][judge][kept],
+                    by_judge[judge][person][kept],
                     number[kept],
                     ("spearman",),
                     " of coverage",
@@ -213,8 +237,7 @@ def _spearman_grid(
                     seed=options.seed,
                 )["spearman"]
             )
-            for judge in machines
-            for person in people
+            for judge, person in pairs
         )
         rows.append((setting, cells))
     caption = (
@@ -482,8 +505,8 @@ PAPER = Paper(
         PaperTable(
             "figure-4",
             "Figure 4 and section 4.3",
-            "Coverage of each report over all its sub-questions, and agreement of people and "
-            "judges.",
+            "Coverage of each report by a judge and by each person, over the sub-questions that are "
+            "answerable by the judge, and their agreement.",
             figure_4,
             (Printed("Fleiss' κ", "Value", 0.52),),
         ),

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from analysis.evaluation.passages import CountedQuestions, report_parts
 from analysis.papers import crux
 from analysis.papers.base import Cell
 from analysis.papers.coverage import Values
 from tandem.files.rows import Passage, Query, Question, Report
 from tandem.scores.coverage import COV
+from tandem.scores.options import Options
 from tandem.statistics import Floats
-from tests.analysis.cast import frame_of, table
+from tests.analysis.cast import JUDGE, frame_of, table
 from tests.analysis.papers.test_cells import campaign, cell, material, reason, values
 
 NAN = float("nan")
@@ -131,6 +133,30 @@ class TestMeansOverSettings:
         assert found == pytest.approx([0.75, 0.5, NAN], nan_ok=True)
 
 
+def test_figure_4_counts_for_people_the_questions_that_count_for_the_judge() -> None:
+    """Of two questions about each report, the second has no answer in the oracle's passages."""
+    queries = tuple(
+        Query(f"t{n}", "?", reports=(Report(f"r{n}", "So.", system="a"),)) for n in range(2)
+    )
+    frame = frame_of(table({"ada": "ynny", JUDGE: "ynny"}))
+    counted = CountedQuestions(frozenset({"q0", "q2"}))
+
+    def judged(by: str, options: Options) -> Any:
+        parts = report_parts(queries, frame, options, counted)
+        return next((part for part in parts if part.rater == by), None)
+
+    data = data_set(queries=queries, reports=campaign("c"), report_part=judged)
+    data.counted = lambda by, options: counted if by == JUDGE else None
+    data.material = material(frame={"c": frame})
+    coverage = crux._coverage_of_reports(data, JUDGE)
+    assert {rater: found.tolist() for rater, found in coverage.items()} == {
+        "ada": [1, 0], JUDGE: [1, 0],
+    }  # fmt: skip
+    assert crux._denominator(data, JUDGE) == f"the sub-questions that are answerable by {JUDGE}"
+    # Without a judge, every question counts.
+    assert crux._coverage_of_reports(data, crux.NOBODY)["ada"].tolist() == [0.5, 0.5]
+
+
 def test_figure_4_correlates_a_judge_with_each_person_in_each_setting() -> None:
     queries = tuple(
         Query(name, "?", reports=tuple(Report(f"{name}{s}", "So.", system=s) for s in ("a", "b")))
@@ -144,7 +170,7 @@ def test_figure_4_correlates_a_judge_with_each_person_in_each_setting() -> None:
         "ada": np.array([0.1, 0.5, 0.2, 0.4, 0.3, 0.6]),
         "ben": np.array([0.3, 0.5, 0.2, 0.4, 0.1, 0.6]),
     }
-    grid = crux._spearman_grid(data, coverage, ["ada", "ben"], ["model"])
+    grid = crux._spearman_grid(data, {"model": coverage}, ["ada", "ben"])
     assert grid.caption == (
         "news: Spearman's correlation of coverage over all answers, query difficulty included"
     )
@@ -160,8 +186,8 @@ def test_figure_4_correlates_a_judge_with_each_person_in_each_setting() -> None:
 
 def test_figure_4_says_whether_the_judge_or_the_person_is_missing() -> None:
     data = data_set(queries=(), campaign=campaign("c"))
-    for people, machines, who in ((["ada"], [], "judge"), ([], ["model"], "person")):
-        grid = crux._spearman_grid(data, {}, people, machines)
+    for people, judged, who in ((["ada"], {}, "judge"), ([], {"model": {}}, "person")):
+        grid = crux._spearman_grid(data, judged, people)
         assert reason(grid.rows[0][1][0]) == f"no {who} labelled reports in campaign c"
         assert grid.stub == "Setting"
 
