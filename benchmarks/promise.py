@@ -260,7 +260,7 @@ class Load:
             await asyncio.sleep(max(0.0, due - time.monotonic()))
 
     async def _ask(self, what: str, person: Person, path: str) -> str:
-        """Count the answer. Return the address of the job's result, after a wait, if it has none."""
+        """Count the answer. If it says to wait, wait, and return the address of the result."""
         async with person.session.get(self.address + path, headers=SCRIPT) as answer:
             body = await answer.read()
             self.answered[f"{what}s ({answer.status})"] += 1

@@ -18,6 +18,7 @@ from typing import Any
 
 from benchmarks.processes import Cost, manage, python
 from benchmarks.site import production
+
 DIGEST = """
 from datasets.digests import recompute_digest
 from datasets.models import Batch

@@ -86,7 +86,7 @@ def _texts(pairs: Pairs) -> Texts:
     return Texts(
         [report.text for _, report in pairs],
         [_answers(query) for query, _ in pairs],
-        [" ".join(p.text for p in query.passages) or None for query, _ in pairs],
+        [" ".join(p.titled for p in query.passages) or None for query, _ in pairs],
         np.array([bool(_answers(query)) for query, _ in pairs], dtype=bool),
         [system_of(report) for _, report in pairs],
     )

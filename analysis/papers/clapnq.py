@@ -245,6 +245,7 @@ def tables_5_6_8(material: Material) -> list[Grid]:
         percent("R"),
         percent("RougeLp"),
         Column("Len", digits=0),
+        percent("RougeL of the answered"),
         percent("Unanswerable"),
     )
     found = []
@@ -424,7 +425,8 @@ PAPER = Paper(
             "tables-5-6-8",
             "Tables 5, 6 and 8",
             "Systems per split, with the setting, such as the retriever, in brackets. "
-            "Word overlap is measured on answerable questions, with the closest reference.",
+            "Word overlap is measured on answerable questions: Rouge-L with the closest reference, "
+            "recall with the first, and RougeLp with the passage under its title.",
             tables_5_6_8,
             (
                 Printed("Full Passage, dev", "RougeL", 49.5),

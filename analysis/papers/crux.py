@@ -505,8 +505,8 @@ PAPER = Paper(
         PaperTable(
             "figure-4",
             "Figure 4 and section 4.3",
-            "Coverage of each report by a judge and by each person, over the sub-questions that are "
-            "answerable by the judge, and their agreement.",
+            "Coverage of each report by a judge and by each person, over the sub-questions that "
+            "are answerable by the judge, and their agreement.",
             figure_4,
             (Printed("Fleiss' κ", "Value", 0.52),),
         ),

@@ -58,6 +58,11 @@ class Passage:
     use: str | None = None
     meta: Meta | None = None
 
+    @property
+    def titled(self) -> str:
+        """The text under its title, as a model or a person reads it."""
+        return f"{self.title} {self.text}" if self.title else self.text
+
 
 @dataclass(frozen=True, slots=True)
 class KeyPoint:

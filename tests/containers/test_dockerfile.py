@@ -132,7 +132,8 @@ def test_the_site_image_can_dump_the_database_of_compose() -> None:
     """pg_dump refuses a server that is newer than itself."""
     release = re.search(r"slim-(\w+)@", ours()["runtime"].base)
     server = re.search(r"image: postgres:(\d+)", (ROOT / "compose.yaml").read_text("utf-8"))
-    assert release is not None and server is not None
+    assert release is not None
+    assert server is not None
     assert DEBIANS_POSTGRESQL[release[1]] >= int(server[1])
     (run,) = ours()["runtime"].all("RUN")
     assert "postgresql-client" in run.rest

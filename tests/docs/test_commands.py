@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, get_commands, load_command_class
 from django.core.management.base import CommandParser
 
-from tandem.verbs import BY_WORDS, COMPLETION
+from tandem.verbs import BY_WORDS, WITHOUT_COMMAND
 from tests.cast import ROOT
 from tests.docs.markdown import inline, shell_lines, written
 
@@ -58,7 +58,7 @@ def command_and_arguments(line: str) -> tuple[str, list[str]]:
 def misunderstood(line: str) -> Exception | None:
     """The reason why a command line of ours would be refused."""
     name, arguments = command_and_arguments(line)
-    if name == COMPLETION:
+    if name in WITHOUT_COMMAND:
         return None
     try:
         parser_of(name).parse_args(arguments)
@@ -90,7 +90,7 @@ def test_every_documented_command_line_is_accepted_by_its_command(page: str, lin
 @pytest.mark.parametrize(("page", "code"), in_sentences())
 def test_a_command_named_in_a_sentence_has_the_options_named_with_it(page: str, code: str) -> None:
     name, arguments = command_and_arguments(code)
-    if name == COMPLETION:
+    if name in WITHOUT_COMMAND:
         return
     known = {*PROGRAM} | {o for action in parser_of(name)._actions for o in action.option_strings}
     assert not [a for a in arguments if a.startswith("--") and a.partition("=")[0] not in known]

@@ -17,13 +17,14 @@ from tandem.scores.answers import (
     recall_of,
     rouge_1_recall,
     rouge_l_of,
+    rouge_l_of_answered,
     rouge_l_to_passage,
     unanswerable_accuracy,
     win_rate,
 )
 from tandem.scores.answers.refusals import refusal_list
 from tandem.scores.base import estimate
-from tandem.scores.options import Options
+from tandem.scores.options import PRESETS, Options
 
 FIRST = 0
 MISSING = -1
@@ -47,6 +48,18 @@ class TestTexts:
         of = texts("the cat sat", "a cat", "the cat sat")
         assert rouge_l_of(of, DEFAULT) == pytest.approx([1.0])
         assert rouge_l_of(of, Options(references="mean")) == pytest.approx([(2 / 5 + 1) / 2])
+        assert rouge_l_of(of, Options(references="first")) == pytest.approx([2 / 5])
+
+    def test_clapnqs_recall_is_that_of_the_first_reference(self) -> None:
+        of = texts("the cat sat", "a cat", "the cat sat")
+        assert recall_of(of, DEFAULT) == pytest.approx([1])
+        assert recall_of(of, PRESETS["clapnq"]) == pytest.approx([1 / 2])
+
+    def test_answers_that_refuse_are_left_out_of_the_rouge_of_the_answered(self) -> None:
+        answers = ["the cat", "I do not know", "the cat"]
+        of = Texts(answers, [["the cat sat"]] * 3, [None] * 3, np.array([True, True, False]))
+        found = rouge_l_of_answered(of, DEFAULT)
+        assert found == pytest.approx([4 / 5, np.nan, np.nan], nan_ok=True)
 
     def test_recall_counts_repeated_words_each_time(self) -> None:
         assert rouge_1_recall("the the cat", "the cat the dog the") == pytest.approx(3 / 5)

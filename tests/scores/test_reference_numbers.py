@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tandem.files.rows import Passage
 from tandem.scores.agreement import settings
 from tandem.scores.answers import Texts, length, recall_of, rouge_l_of, rouge_l_to_passage
 from tandem.scores.coverage import ReportQuestions, report_coverage
-from tandem.scores.options import Options
+from tandem.scores.options import PRESETS, Options
 from tandem.statistics import Floats, kendall, rouge_l, spearman
 from tests.analysis.conftest import ABSENT, PEOPLE, SHARED
 
@@ -124,10 +125,23 @@ class TestClapnq:
         passages = [question["passages"][0]["text"] for question in every]
         answers = [[each["answer"] for each in self.usable(question)] for question in every]
         of = Texts(passages, answers, passages, np.ones(len(every), bool))
-        options = Options(references=references)
+        options = Options(references=references, recall_references=references)
         scores = {"rougeL_f1": rouge_l_of, "rouge1_recall": recall_of}
         found = {key: np.nanmean(measure(of, options)) for key, measure in scores.items()}
         expect(f"clapnq.full_passage_baseline.{name}_over_references.nostem", found)
+
+    def test_the_whole_passage_under_its_title_scores_as_the_paper_prints(self) -> None:
+        """Table 5 has 49.5, 97.4, 100 and 912."""
+        every = self.questions()
+        passages = [
+            Passage("p", each["passages"][0]["text"], each["passages"][0]["title"]).titled
+            for each in every
+        ]
+        answers = [[each["answer"] for each in self.usable(question)] for question in every]
+        of = Texts(passages, answers, passages, np.ones(len(every), bool))
+        measures = (rouge_l_of, recall_of, rouge_l_to_passage, length)
+        found = [float(np.nanmean(measure(of, PRESETS["clapnq"]))) for measure in measures]
+        assert found == pytest.approx([0.495, 0.974, 1, 912], abs=5e-4, rel=1e-4)
 
     def test_overlap_of_answers_with_their_passage_and_their_length_are_as_published(self) -> None:
         pairs = [

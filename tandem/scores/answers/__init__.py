@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,12 @@ WORDS = {
 }
 NO_REFERENCE = "no answerable question has a reference"
 FIRST, SECOND, TIE_GOOD, TIE_BAD, MISSING = 0, 1, 2, 3, -1
+TOGETHER: Mapping[str, Callable[[Sequence[float]], Any]] = {
+    "best": max,
+    "mean": np.mean,
+    "first": lambda scores: scores[0],
+}
+"""How the scores of an answer with several references become one."""
 #: By rule for ties: the wins of the first and of the second answer for each verdict.
 WINS = {
     "half": ((1, 0), (0, 1), (0.5, 0.5), (0.5, 0.5)),
@@ -107,27 +114,34 @@ def rouge_1_recall(answer: str, reference: str) -> float:
     return (expected & given).total() / max(1, expected.total())
 
 
-def _against_references(
-    data: Texts, options: Options, score: Callable[[str, str], float]
-) -> Floats:
+def _against_references(data: Texts, how: str, score: Callable[[str, str], float]) -> Floats:
+    """Return each answer's score, (N,), by all of its references or by the first."""
     made = np.full(len(data.answers), np.nan)
-    together = max if options.references == "best" else np.mean
     for row, (answer, references) in enumerate(zip(data.answers, data.references, strict=True)):
         if data.answerable[row] and references:
-            made[row] = together([score(answer, reference) for reference in references])
+            made[row] = TOGETHER[how]([score(answer, reference) for reference in references])
     return made
 
 
 def rouge_l_of(data: Texts, options: Options) -> Floats:
-    """Return ROUGE-L F1 against the references, the best or the mean of them, (N,) (Lin 2004)."""
+    """Return ROUGE-L F1 against the references, by the option `references`, (N,) (Lin 2004)."""
     return _against_references(
-        data, options, lambda answer, reference: rouge_l(answer, reference).f1
+        data, options.references, lambda answer, reference: rouge_l(answer, reference).f1
     )
 
 
+def rouge_l_of_answered(data: Texts, options: Options) -> Floats:
+    """Return ROUGE-L F1 of the answers that do not refuse, (N,); NaN for the others.
+
+    Rosenthal and others 2025 (section 4.3) give it beside that of all answers, in which a refusal
+    counts as it reads.
+    """
+    return np.where(_refused(data, options), np.nan, rouge_l_of(data, options))
+
+
 def recall_of(data: Texts, options: Options) -> Floats:
-    """Return ROUGE-1 recall against the references, the best or their mean, (N,) (Lin 2004)."""
-    return _against_references(data, options, rouge_1_recall)
+    """Return ROUGE-1 recall, by the option `recall_references`, (N,) (Lin 2004)."""
+    return _against_references(data, options.recall_references, rouge_1_recall)
 
 
 def rouge_l_to_passage(data: Texts, options: Options) -> Floats:
@@ -147,11 +161,14 @@ TEXT_MEASURES = (
     Measure("RougeL", "texts", "Longest common subsequence of words with the reference, F1.",
             CITATION, rouge_l_of, NO_REFERENCE, ("references",)),
     Measure("Recall-R1", "texts", "Share of the reference's words that the answer has.",
-            CITATION, recall_of, NO_REFERENCE, ("references",)),
+            CITATION, recall_of, NO_REFERENCE, ("recall_references",)),
     Measure("RougeLp", "texts", "Rouge-L with the passage: how much the answer copies.",
             CITATION, rouge_l_to_passage, "no answerable question has a passage"),
     Measure("Length", "texts", "Characters of the answer.",
             CITATION, length, "no question is answerable", bounds=AMOUNT),
+    Measure("RougeL-answered", "texts", "Rouge-L of the answers that do not refuse.",
+            CITATION, rouge_l_of_answered, "no answer to an answerable question has a reference",
+            ("references", "refusals")),
 )  # fmt: skip
 
 
@@ -204,11 +221,14 @@ def unanswerable_accuracy(data: Texts, options: Options) -> Floats:
     keep a list for each model. The list is therefore an option, has a version, and may contain
     phrases for individual systems.
     """
+    return np.where(data.answerable, np.nan, _refused(data, options).astype(float))
+
+
+def _refused(data: Texts, options: Options) -> Bools:
+    """Return whether each answer refuses, (N,)."""
     refuses = refusal_list(options.refusals).refuses
     systems = data.systems or [""] * len(data.answers)
-    rows = zip(data.answers, systems, data.answerable, strict=True)
-    values = [np.nan if ok else float(refuses(answer, system)) for answer, system, ok in rows]
-    return np.array(values, float)
+    return np.array([refuses(*row) for row in zip(data.answers, systems, strict=True)], bool)
 
 
 UNANSWERABLE = Measure(
