@@ -40,8 +40,11 @@ PARTS = ("P", "R", "F1")
 ATTRIBUTION = {
     "Deflection:TP": "Deflection TP",
     "Deflection:FP": "Deflection FP",
-    **{f"Attribution:{part}": f"Attribution {part}" for part in PARTS},
+    "Attribution:P": "Attribution P",
+    "Attribution:R": "Attribution R",
+    "Attribution:F1-of-means": "Attribution F1",
     **{f"Attribution:{part}-micro": f"Attribution {part}, micro" for part in PARTS},
+    "Attribution:F1": "Attribution F1, mean of the responses'",
 }
 """The measures of tables 3 and 4 with their headings."""
 NO_TYPING = "the study has no campaign of question-typing"
@@ -301,8 +304,8 @@ PAPER = Paper(
             "tables-3-4",
             "Tables 3 and 4",
             "Deflection where people deflected (TP) and where they answered (FP), and cited "
-            "passages against people's. The paper does not say whether attribution is micro or "
-            "macro.",
+            "passages against people's. Attribution F1 is the harmonic mean of P and R, as in 10 "
+            "of the 11 printed rows. The paper does not say whether they are micro or macro.",
             tables_3_4,
             data_released=False,
         ),

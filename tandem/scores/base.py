@@ -31,7 +31,7 @@ from .options import BOUNDS, CHOOSE, CONDENSED, LEAVE_OUT, ZERO, Options
 
 T = TypeVar("T")
 QUALITY = ("low", "medium", "high")
-QUALITY_CUTS = (1 / 3, 2 / 3)
+QUALITY_CUTS = (0.33, 0.66)
 AMOUNT: Bounds = (0.0, inf)
 OF_BOUNDS = "the bounds assume that all of them are no, and that all are yes"
 ROUNDING = 1e-12
@@ -45,10 +45,10 @@ def apply_by_name(names: Sequence[str | None], of: Callable[[Bools], T]) -> dict
 
 
 def grounding_quality(relevant: Floats) -> list[str | None]:
-    """Bin shares of relevant passages (N,): low is below 1/3, medium up to 2/3, high above 2/3.
+    """Bin shares of relevant passages (N,): low is below .33, medium up to .66, high above .66.
 
-    The bins are those of Sorodoc and others 2025, who print 33 and 66 %. None if the share is
-    unknown (NaN).
+    The bins are those of Sorodoc and others 2025, in whose Figure 6 exactly 66 % is in no bin. None
+    if the share is unknown (NaN).
     """
     low, high = QUALITY_CUTS
     return [

@@ -12,6 +12,7 @@ from tandem.scores.grounding import (
     Deflections,
     Responses,
     eligibility,
+    f1_of_means,
     factuality,
     macro,
     unadjusted_factuality,
@@ -144,8 +145,16 @@ class TestAttribution:
         assert np.isnan(np.concatenate(found)).all()
 
 
-def test_quality_is_binned_at_thirds() -> None:
-    shares = np.array([0.0, 0.3, 1 / 3, 0.5, 2 / 3, 0.7, np.nan])
+def test_the_f1_of_table_4_is_that_of_the_mean_precision_and_recall() -> None:
+    # P is 1 and 1/2, R is 1/2 and 1: 3/4 each, where the mean of the responses' F1 is 2/3.
+    of = Citations([cites("a"), cites("a", "b")], [[cites("a", "b")], [cites("a")]])
+    pooled = f1_of_means(of, DEFAULT)
+    assert pooled.of(pooled.sums.sum(axis=0)) == pytest.approx(3 / 4)
+    assert macro(of, DEFAULT, "F1").mean() == pytest.approx(2 / 3)
+
+
+def test_quality_is_binned_at_33_and_66_percent() -> None:
+    shares = np.array([0.0, 0.32, 0.33, 0.5, 0.66, 10 / 15, np.nan])
     assert grounding_quality(shares) == ["low", "low", "medium", "medium", "medium", "high", None]
 
 
