@@ -48,7 +48,7 @@ VARIABLES = {
         "200",
         "The maximum size of an upload, all files together.",
     ),
-    "TANDEM_JOB_PLACES": ("2", "Reports and exports that one worker computes at a time."),
+    "TANDEM_JOB_PLACES": ("2", "Reports that one worker computes at a time, beside short jobs."),
     "TANDEM_JOB_MEMORY_MB": ("2048", "The memory that computing one of them may take."),
     "TANDEM_JOB_RESULTS_MB": ("4096", "Room for their results, which are kept to be shown again."),
     "TANDEM_JUDGE_HOSTS": ("none", "host:port of private judges that the browser may define."),

@@ -45,4 +45,4 @@ def _carry_out(options: Options, progress: Progress) -> Result:
     return Result.of(found)
 
 
-BENCH_KIND = Kind(BENCH, "Bench", _state, _carry_out, may_see)
+BENCH_KIND = Kind(BENCH, "Bench", _state, _carry_out, may_see, heavy=True)

@@ -89,6 +89,6 @@ def _figure(options: Options, progress: Progress) -> Result:
     return Result([made.content], name, made.kind.media_type)
 
 
-REPORTS = Kind(REPORT, "Results", _state, _carry_out, may_see)
+REPORTS = Kind(REPORT, "Results", _state, _carry_out, may_see, heavy=True)
 # A finished report does not change.
 FIGURE_FILES = Kind(FIGURE, "Figure", lambda options: None, _figure, may_see)

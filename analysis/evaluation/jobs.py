@@ -97,8 +97,13 @@ def _may_see_batch(user: User, options: Options) -> bool:
     return visible_batches(user).filter(pk=options["batch"]).exists()
 
 
-MEASURES_KIND = Kind(MEASURES, "Measures", _state, _measures, _may_see)
+MEASURES_KIND = Kind(MEASURES, "Measures", _state, _measures, _may_see, heavy=True)
 BATCH_KIND = Kind(
-    BATCH_MEASURES, "Measures of the texts", _batch_state, _batch_measures, _may_see_batch
+    BATCH_MEASURES,
+    "Measures of the texts",
+    _batch_state,
+    _batch_measures,
+    _may_see_batch,
+    heavy=True,
 )
-TREC_KIND = Kind(TREC, "TREC runs and qrels", _state, _trec, _may_see)
+TREC_KIND = Kind(TREC, "TREC runs and qrels", _state, _trec, _may_see, heavy=True)

@@ -56,4 +56,4 @@ def _may_see(user: User, options: Options) -> bool:
     return user.pk == options["user"] and manages and may_see(user, options)
 
 
-SNAPSHOT_KIND = Kind(SNAPSHOT, "Snapshot", _state, _carry_out, _may_see)
+SNAPSHOT_KIND = Kind(SNAPSHOT, "Snapshot", _state, _carry_out, _may_see, heavy=True)

@@ -29,4 +29,4 @@ def _carry_out(options: Options, progress: Progress) -> Result:
     return Result.of(sheet(campaign_of(options), judge, progress=progress))
 
 
-ROBUSTNESS_KIND = Kind(ROBUSTNESS, "Robustness sheet", _state, _carry_out, may_see)
+ROBUSTNESS_KIND = Kind(ROBUSTNESS, "Robustness sheet", _state, _carry_out, may_see, heavy=True)

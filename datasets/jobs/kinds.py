@@ -46,8 +46,8 @@ class Kind:
     separate process, and may raise JobError. `may_see` says whether a person may still see results
     for these options. `title` names the result in a sentence. A kind that is not `listed` is a part
     that pages ask for by themselves: the list of a person's reports and exports leaves it out. Jobs
-    of `heavy` kinds take minutes. A person has only one of them running at a time, so that a page
-    which needs a short job finds a worker.
+    of `heavy` kinds resample the labels of a whole campaign, which takes up to minutes. Workers
+    keep a place for the others, which never wait for them.
     """
 
     name: str
@@ -80,7 +80,7 @@ def subject_names(options: Options) -> list[str]:
 
 
 def heavy_kinds() -> list[str]:
-    """Return the names of the kinds whose jobs take minutes."""
+    """Return the names of the kinds that light jobs do not wait for."""
     autodiscover_modules("jobs")
     return [kind.name for kind in _kinds.values() if kind.heavy]
 

@@ -3,7 +3,8 @@
 A question that is waiting or being computed is not computed twice: other people who ask the same
 are added to its askers. A waiting job is computed from the data at the time of its turn, so a later
 label needs no second job. People take turns: the person served longest ago is next, with their
-oldest job; each has at most two jobs running, of which one may be of a heavy kind.
+oldest job, and has at most two jobs running. Heavy jobs and light ones, such as reports and lists
+of disagreements, have turns of their own: neither waits for the other.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from datasets.models import Job, JobAsker, Worker
 State = Job.State
 ACTIVE = (State.WAITING, State.RUNNING)
 AT_ONCE = 2
-"""How many jobs of one person run at a time."""
+"""How many heavy jobs, and how many light ones, of one person run at a time."""
 MOST_WAITING = 50
 LEASE = timedelta(seconds=20)
 WORKER_TIMEOUT = timedelta(seconds=15)
@@ -217,17 +218,28 @@ def turns(
     return list(order.items())
 
 
-def _turns() -> tuple[list[tuple[int, int]], Counter[int]]:
+def _of_lane(jobs: QuerySet[Job], heavy: bool) -> QuerySet[Job]:
+    """Return those jobs that are heavy, or those that are light."""
+    kinds = heavy_kinds()
+    return jobs.filter(kind__in=kinds) if heavy else jobs.exclude(kind__in=kinds)
+
+
+def _turns(heavy: bool) -> tuple[list[tuple[int, int]], Counter[int]]:
+    waiting = _of_lane(Job.objects.filter(state=State.WAITING), heavy)
     asked = list(
-        JobAsker.objects.filter(job__state=State.WAITING, withdrawn=False)
+        JobAsker.objects.filter(job__in=waiting, withdrawn=False)
         .order_by("pk")
         .values_list("job", "user")
     )
     people = {person for _, person in asked}
-    of = Job.objects.filter(user__in=people).order_by().values_list("user")
+    of = _of_lane(Job.objects.filter(user__in=people), heavy).order_by().values_list("user")
     served = dict(of.annotate(last=Max("started_at")))
-    running = Counter(_live().values_list("user", flat=True))
+    running = Counter(_of_lane(_live(), heavy).values_list("user", flat=True))
     return turns(asked, served, running), running
+
+
+def is_heavy(job: Job) -> bool:
+    return job.kind in heavy_kinds()
 
 
 def _running() -> QuerySet[Job]:
@@ -247,69 +259,54 @@ def _orphaned_jobs() -> QuerySet[Job]:
 
 def position(job: Job) -> int:
     """Return the place of a waiting job in the order of turns: 1 for the next."""
-    order = [each for each, _ in _turns()[0]]
+    order = [each for each, _ in _turns(is_heavy(job))[0]]
     return order.index(job.pk) + 1 if job.pk in order else 1
 
 
-def take() -> Job | None:
-    """Lease the job whose turn it is, or one whose worker has died; None if there is none.
+def take(heavy: bool = False) -> Job | None:
+    """Lease the light or heavy job whose turn it is, or one whose worker has died; None if none is.
 
     In a long queue it takes a while to find out whose turn it is. A transaction would keep people
     from saving on SQLite in the meantime, so it only leases what is still due.
     """
     for _ in range(3):
-        chosen = _next()
+        chosen = _next(heavy)
         with transaction.atomic():
             _lock()
-            if lost := _take_orphaned():
+            if lost := _take_orphaned(heavy):
                 return lost
             if chosen is None:
                 _cancel_those_of_nobody()
                 return None
             job, person = chosen
-            if _may_begin(job, person):
+            if _may_begin(job, person, heavy):
                 return _lease(job, {"user": person, "started_at": Now(), "attempts": 0})
     return None
 
 
-def _take_orphaned() -> Job | None:
+def _take_orphaned(heavy: bool) -> Job | None:
     """Lease a job whose lease has expired. After three attempts it fails instead."""
     _orphaned_jobs().filter(attempts__gte=MOST_ATTEMPTS).update(
         state=State.FAILED, error=WORKER_ENDED, turn=None, lease_until=None, ended_at=Now()
     )
-    job = _orphaned_jobs().first()
+    job = _of_lane(_orphaned_jobs(), heavy).first()
     return _lease(job.pk, {}) if job else None
 
 
-def _next() -> tuple[int, int] | None:
+def _next(heavy: bool) -> tuple[int, int] | None:
     """Return the job whose turn it is, and the person."""
-    order, running = _turns()
+    order, running = _turns(heavy)
     free = [(job, person) for job, person in order if running[person] < AT_ONCE]
     at_work = Job.objects.filter(question__in=_running().values("question"))
     busy = set(at_work.values_list("pk", flat=True))
-    kinds = heavy_kinds()
-    laden = set(_live().filter(kind__in=kinds).values_list("user", flat=True))
-    heavy = set(
-        Job.objects.filter(state=State.WAITING, kind__in=kinds).values_list("pk", flat=True)
-    )
-    return next(
-        (
-            (job, person)
-            for job, person in free
-            if job not in busy and not (job in heavy and person in laden)
-        ),
-        None,
-    )
+    return next(((job, person) for job, person in free if job not in busy), None)
 
 
-def _may_begin(job: int, person: int) -> bool:
+def _may_begin(job: int, person: int, heavy: bool) -> bool:
     """Return whether a chosen job still waits, and may run beside those of its person."""
     waiting = Job.objects.filter(pk=job, state=State.WAITING)
     waiting = waiting.exclude(question__in=_running().values("question"))
-    own = _live().filter(user=person)
-    if own.filter(kind__in=heavy_kinds()).exists():
-        waiting = waiting.exclude(kind__in=heavy_kinds())
-    return waiting.exists() and own.count() < AT_ONCE
+    return waiting.exists() and _of_lane(_live(), heavy).filter(user=person).count() < AT_ONCE
 
 
 def _cancel_those_of_nobody() -> None:
@@ -376,9 +373,10 @@ def release(job: Job) -> None:
     _note(job, lease_until=Now() - LEASE, attempts=F("attempts") - 1)
 
 
-def is_due() -> bool:
-    """Return whether a worker might find a job to take."""
-    return (Job.objects.filter(state=State.WAITING) | _orphaned_jobs()).exists()
+def is_due(heavy: bool | None = None) -> bool:
+    """Return whether a worker might find a job to take: a heavy one, a light one, or any."""
+    due = Job.objects.filter(state=State.WAITING) | _orphaned_jobs()
+    return (due if heavy is None else _of_lane(due, heavy)).exists()
 
 
 def is_stuck(job: Job) -> bool:
@@ -391,8 +389,8 @@ PATIENCE = timedelta(seconds=10)
 
 
 def has_worker() -> bool:
-    """Return whether a process of `manage.py work` has reported within the last seconds."""
-    return Worker.objects.filter(seen_at__gte=Now() - WORKER_TIMEOUT).exists()
+    """Return whether a process of `manage.py work` for all jobs reported within some seconds."""
+    return Worker.objects.filter(seen_at__gte=Now() - WORKER_TIMEOUT, places__gt=0).exists()
 
 
 def note_worker(name: str, places: int) -> None:

@@ -23,7 +23,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import NoReturn
 
 from django.apps import apps
@@ -40,6 +40,8 @@ from datasets.priority import give_way
 logger = logging.getLogger("tandem.jobs")
 BEAT_SECONDS = 2.0
 POLL_SECONDS = 1.0
+LIGHT_PLACES = 2
+"""How many light jobs a worker carries out beside its heavy ones. They may take free places."""
 SWEEP_SECONDS = 600.0
 MOST_SECONDS = 3600.0
 GRACE_SECONDS = 10.0
@@ -64,15 +66,20 @@ class Child:
         done, total = struct.unpack("qq", self.shared[:16])
         return int(done), int(total)
 
+    @cached_property
+    def is_heavy(self) -> bool:
+        return queue.is_heavy(self.job)
+
     def kill(self, reason: str) -> None:
         self.verdict = reason
         os.kill(self.pid, signal.SIGKILL)
 
 
 class JobWorker:
-    """Carries out due jobs at `places` places until it is stopped.
+    """Carries out due jobs until it is stopped: heavy ones at `places` places, light ones beside.
 
-    With `idle` it also ends after that many seconds without a job.
+    Without places it carries out light jobs only. With `idle` it also ends after that many seconds
+    without a job.
     """
 
     def __init__(self, places: int, idle: float | None = None) -> None:
@@ -91,9 +98,10 @@ class JobWorker:
     def run(self) -> None:
         """Work until stopped: by `stop`, or after `idle` seconds without a job."""
         _import_everything()
-        self._bell = Bell()
+        # One byte wakes one worker, so those that take only light jobs do not listen.
+        self._bell = Bell() if self.places else None
         self.last_work = time.monotonic()
-        if self._bell.descriptor is not None:
+        if self._bell is not None and self._bell.descriptor is not None:
             self._selector.register(self._bell.descriptor, selectors.EVENT_READ)
         try:
             while not self._is_over():
@@ -102,10 +110,16 @@ class JobWorker:
             self._leave()
 
     def run_one(self) -> bool:
-        """Carry out one due job, and return whether there was one. Celery's tasks call this."""
-        self._fill(1)
+        """Carry out one due job, and return whether there was one. Celery's tasks call this.
+
+        Beside a heavy job it carries out light ones.
+        """
+        if not self._take(heavy=False):
+            self._take(heavy=True)
         began = bool(self.children)
         while self.children:
+            if any(child.is_heavy for child in self.children.values()):
+                self._fill_light()
             self._beat()
             self._wait(POLL_SECONDS)
             self._reap()
@@ -121,7 +135,7 @@ class JobWorker:
         try:
             self._beat()
             if not self.is_stopping:
-                self._fill(self.places)
+                self._fill()
                 self._start_periodic()
         except OperationalError as error:
             # The database is away, or locked for long. Leases end by themselves.
@@ -138,12 +152,22 @@ class JobWorker:
         idle = self.idle is not None and time.monotonic() - self.last_work > self.idle
         return self.is_stopping or idle
 
-    def _fill(self, places: int) -> None:
-        while len(self.children) < places and queue.is_due():
-            job = queue.take()
-            if job is None:
-                return
+    def _fill(self) -> None:
+        while sum(child.is_heavy for child in self.children.values()) < self.places:
+            if not self._take(heavy=True):
+                break
+        self._fill_light()
+
+    def _fill_light(self) -> None:
+        while len(self.children) < self.places + LIGHT_PLACES:
+            if not self._take(heavy=False):
+                break
+
+    def _take(self, heavy: bool) -> bool:
+        job = queue.take(heavy) if queue.is_due(heavy) else None
+        if job is not None:
             self._fork(job)
+        return job is not None
 
     def _fork(self, job: Job) -> None:
         shared = mmap.mmap(-1, 16)

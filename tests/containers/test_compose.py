@@ -19,7 +19,7 @@ from tests.cast import ROOT
 TEXT = (ROOT / "compose.yaml").read_text("utf-8")
 COMPOSE: dict[str, Any] = yaml.safe_load(TEXT)
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
-OURS = ("web", "worker", "beat", "migrate")
+OURS = ("web", "worker", "light", "beat", "migrate")
 VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
 SECRET = re.compile(r"SECRET|PASSWORD|TOKEN|_KEY$")
 
@@ -78,6 +78,10 @@ def test_a_worker_has_room_for_two_processes_at_their_limit() -> None:
     assert int(limit.removesuffix("g")) * 1024 >= 2 * int(VARIABLES["TANDEM_JOB_MEMORY_MB"][0])
 
 
+def test_short_jobs_have_a_worker_that_takes_no_reports() -> None:
+    assert SERVICES["light"]["command"][-3:] == ["work", "--places", "0"]
+
+
 def test_only_the_site_is_published_and_only_on_this_machine() -> None:
     assert {name: each["ports"] for name, each in SERVICES.items() if "ports" in each} == {
         "proxy": ["${WEB_ADDRESS:-127.0.0.1}:${WEB_PORT:-8000}:8080"]
@@ -92,7 +96,7 @@ def test_the_database_network_is_internal_and_each_network_has_only_its_services
     assert on == {
         "front": {"proxy", "web"},
         "store": {*OURS, "postgres", "valkey"},
-        "judges": {"web", "worker", "vllm"},
+        "judges": {"web", "worker", "light", "vllm"},
     }
 
 

@@ -24,9 +24,12 @@ class Command(Base):
         parser.add_argument(
             "--places",
             type=int,
-            default=settings.TANDEM_JOB_PLACES,
+            default=max(1, settings.TANDEM_JOB_PLACES),
             metavar="N",
-            help="how many jobs at a time; TANDEM_JOB_PLACES by default",
+            help=(
+                "how many long jobs, such as reports, at a time, beside short ones; "
+                "TANDEM_JOB_PLACES by default, and with 0 only short ones"
+            ),
         )
         parser.add_argument(
             "--idle",
@@ -49,10 +52,12 @@ class Command(Base):
             lock = site_lock.join(settings.DATA_DIR, settings.DATABASES["default"])
         except site_lock.SiteInUseError as error:
             raise CommandError(f"Not started: {error}.") from error
-        worker = JobWorker(max(1, options["places"]), options["idle"])
+        worker = JobWorker(max(0, options["places"]), options["idle"])
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: worker.stop())
-        self.say(f"Worker {worker.name} carries out jobs, {worker.places} at a time.")
+        reports = f"reports, {worker.places} at a time, and short jobs beside them"
+        what = reports if worker.places else "short jobs only"
+        self.say(f"Worker {worker.name} carries out {what}.")
         try:
             worker.run()
         finally:

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from datasets.models import Job
 from tests import queue_cast
 from tests.page_cast import _user
 
-SUM = "test-sum"
+SUM, HEAVY = "test-sum", "test-heavy"
 Asking = Callable[..., Job]
 
 
@@ -47,7 +47,7 @@ def _no_periodic_work(settings: Settings) -> None:
 
 @pytest.fixture
 def labels(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Labels]:
-    """Register the kind; its jobs do what the option `do` says."""
+    """Register the kind and a heavy one like it; their jobs do what the option `do` says."""
     queue_cast.set_up(settings, tmp_path / "data", monkeypatch)
     found = Labels(tmp_path / "computed")
 
@@ -58,17 +58,17 @@ def labels(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) 
         DEEDS[options.get("do", "")](options)
         return Result.of({"name": options["name"], "newest": found.newest})
 
-    register(
-        Kind(
-            SUM,
-            "Sum",
-            lambda options: found.newest,
-            carry_out,
-            lambda user, options: user.username not in found.hidden_from,
-        )
+    light = Kind(
+        SUM,
+        "Sum",
+        lambda options: found.newest,
+        carry_out,
+        lambda user, options: user.username not in found.hidden_from,
     )
+    register(light)
+    register(replace(light, name=HEAVY, heavy=True))
     yield found
-    del kinds._kinds[SUM]
+    del kinds._kinds[SUM], kinds._kinds[HEAVY]
 
 
 def _allocate(options: Options) -> None:

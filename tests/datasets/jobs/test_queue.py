@@ -6,7 +6,6 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -17,10 +16,9 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from annotation.models import User
-from datasets.jobs import TooManyError, ask, queue, register, results
-from datasets.jobs.kinds import kind_named
+from datasets.jobs import TooManyError, ask, queue, results
 from datasets.models import Job, Worker
-from tests.datasets.jobs.conftest import SUM, Asking, Labels
+from tests.datasets.jobs.conftest import HEAVY, SUM, Asking, Labels
 from tests.queue_cast import reload_job, run_due_jobs
 
 pytestmark = pytest.mark.django_db
@@ -240,23 +238,19 @@ def test_a_person_has_at_most_two_running_jobs_while_others_wait(
     assert following.options["name"] == "a3"
 
 
-def test_a_second_heavy_job_of_a_person_leaves_a_worker_to_their_light_ones(
-    asked: Asking, ada: User, ben: User
-) -> None:
-    tables = register(replace(kind_named(SUM), name="test-tables", heavy=True))
-    for name in ("one", "two"):
-        ask(tables.name, {"name": name}, ada)
-    first = queue.take()
-    assert first is not None
-    assert queue.take() is None, "the place is kept for a light job"
-    asked("light", ada)
-    ask(tables.name, {"name": "of ben"}, ben)
-    taken = [job.options["name"] for job in (queue.take(), queue.take()) if job]
-    assert sorted(taken) == ["light", "of ben"]
-    queue.finish(first, {})
-    following = queue.take()
-    assert following is not None
-    assert following.options["name"] == "two"
+def test_heavy_and_light_jobs_have_turns_of_their_own(asked: Asking, ada: User, ben: User) -> None:
+    for name in ("one", "two", "three"):
+        ask(HEAVY, {"name": name}, ada)
+    assert (queue.take(), queue.is_due(heavy=False)) == (None, False)
+    running = [queue.take(heavy=True), queue.take(heavy=True)]
+    assert [job.options["name"] for job in running if job] == ["one", "two"]
+    assert queue.take(heavy=True) is None, "a person has two running"
+    light, of_ben = asked("light", ada), asked("of ben", ben)
+    assert [queue.position(light), queue.position(of_ben)] == [1, 2], "none of them waits for three"
+    assert [queue.take(), queue.take()] == [light, of_ben]
+    Job.objects.filter(pk=light.pk).update(lease_until="2020-01-01T00:00:00Z")
+    assert queue.take(heavy=True) is None, "a lost job is taken up at its own places"
+    assert queue.take() == light
 
 
 @on_both
@@ -287,15 +281,16 @@ def test_a_chosen_job_does_not_start_if_its_question_or_person_became_busy(
     assert queue.set_digest(first)
     labels.newest = 3
     newer = asked("kappa", ada)
-    monkeypatch.setattr(queue, "_next", lambda: (newer.pk, ada.pk))
+    monkeypatch.setattr(queue, "_next", lambda heavy: (newer.pk, ada.pk))
     assert queue.take() is None, "its question is being computed"
     assert queue.finish(first, {})
     monkeypatch.undo()
     others = [asked(name, ada) for name in ("alpha", "beta")]
     Job.objects.filter(pk__in=[job.pk for job in others]).update(state="running", user=ada)
-    assert queue._may_begin(newer.pk, ada.pk), "nobody works on the two"
+    assert queue._may_begin(newer.pk, ada.pk, heavy=False), "nobody works on the two"
     Job.objects.filter(state="running").update(lease_until=timezone.now() + timedelta(hours=1))
-    assert not queue._may_begin(newer.pk, ada.pk)
+    assert not queue._may_begin(newer.pk, ada.pk, heavy=False)
+    assert queue._may_begin(newer.pk, ada.pk, heavy=True), "the two are light"
 
 
 def test_joining_a_job_as_it_is_cancelled_adds_a_new_job(
@@ -318,10 +313,10 @@ def test_a_job_cancelled_after_it_was_chosen_does_not_start(
     asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job, other = asked("kappa", ada), asked("alpha", ada)
-    chosen = queue._next()
+    chosen = queue._next(heavy=False)
     queue.cancel(job, ada)
     looks = iter([chosen, chosen, chosen])
-    monkeypatch.setattr(queue, "_next", lambda: next(looks))
+    monkeypatch.setattr(queue, "_next", lambda heavy: next(looks))
     assert queue.take() is None
     assert [reload_job(each).state for each in (job, other)] == ["cancelled", "waiting"]
     looks = iter([chosen, (other.pk, ada.pk)])
@@ -590,6 +585,10 @@ def test_a_worker_counts_as_running_for_fifteen_seconds_after_its_last_sign() ->
     queue.note_worker("three", 1)
     assert dict(Worker.objects.values_list("name", "places")) == {"one": 3, "three": 1}
     queue.forget_worker("three")
+    queue.note_worker("two", 0)
+    seen("one", minutes=1)
+    assert not queue.has_worker(), "one for light jobs only is not enough"
+    queue.forget_worker("two")
     assert list(Worker.objects.values_list("name", flat=True)) == ["one"]
 
 
@@ -665,9 +664,9 @@ def test_a_job_whose_worker_died_no_longer_counts_against_its_person(
         asked(name, ada)
         assert queue.take()
     third = asked("a3", ada)
-    assert queue._next() is None
+    assert queue._next(heavy=False) is None
     Job.objects.filter(options__name="a2").update(lease_until="2020-01-01T00:00:00Z")
-    assert queue._next() == (third.pk, ada.pk)
+    assert queue._next(heavy=False) == (third.pk, ada.pk)
 
 
 def test_the_limits_for_lost_workers_and_stuck_jobs_are_exact(

@@ -17,12 +17,12 @@ from django.db import connection
 from pytest_django.fixtures import Settings
 
 from annotation.models import User
-from datasets.jobs import queue, results
+from datasets.jobs import ask, queue, results
 from datasets.jobs.worker import JobWorker
 from datasets.models import Job
 from tests.cast import manage
 from tests.databases import disconnect
-from tests.datasets.jobs.conftest import Asking, Labels
+from tests.datasets.jobs.conftest import HEAVY, Asking, Labels
 from tests.queue_cast import reload_job
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
@@ -52,7 +52,7 @@ def test_cancelling_ends_the_process_of_a_running_job(
 ) -> None:
     job = asked("kappa", ada, do="wait", flag=str(tmp_path / "never"))
     worker = JobWorker(places=1)
-    worker._fill(1)
+    worker._fill()
     (child,) = worker.children.values()
     queue.cancel(job, ada)
     worker._beat()
@@ -134,6 +134,30 @@ def test_a_worker_wakes_for_a_new_job_and_ends_on_a_signal(
     assert not queue.has_worker()
 
 
+def test_a_light_job_does_not_wait_for_the_reports_that_fill_a_worker(
+    asked: Asking, ada: User, ben: User, tmp_path: Path
+) -> None:
+    flag = tmp_path / "ready"
+    reports = [
+        ask(HEAVY, {"name": name, "do": "wait", "flag": str(flag)}, ada).job
+        for name in ("one", "two")
+    ]
+    export = asked("export", ben)
+    worker = JobWorker(places=1, idle=0.1)
+    beat, seen = worker._beat, list[list[str]]()
+
+    def beat_and_look() -> None:
+        beat()
+        if reload_job(export).state == "done" and not flag.exists():
+            seen.append([reload_job(job).state for job in reports])
+            flag.touch()
+
+    worker._beat = beat_and_look  # type: ignore[method-assign]
+    worker.run()
+    assert seen == [["running", "waiting"]]
+    assert [reload_job(job).state for job in reports] == ["done", "done"]
+
+
 def wait_for(condition: Callable[[], Any], seconds: float = 60) -> None:
     until = time.monotonic() + seconds
     while not condition():
@@ -144,4 +168,4 @@ def wait_for(condition: Callable[[], Any], seconds: float = 60) -> None:
 def test_the_command_ends_after_the_idle_time(house: Path) -> None:
     done = manage(house, "work", "--idle", "0.1", "--places", "1")
     assert done.returncode == 0, done.stderr
-    assert "carries out jobs, 1 at a time" in done.stdout
+    assert "carries out reports, 1 at a time, and short jobs beside" in done.stdout

@@ -18,7 +18,7 @@ from django.db import OperationalError
 from pytest_django.fixtures import Settings
 
 from annotation.models import User
-from datasets.jobs import launcher, queue, results
+from datasets.jobs import ask, launcher, queue, results
 from datasets.jobs import worker as worker_module
 from datasets.jobs.worker import (
     GRACE_SECONDS,
@@ -30,7 +30,7 @@ from datasets.jobs.worker import (
     _writer,
 )
 from datasets.models import Job, Worker
-from tests.datasets.jobs.conftest import Asking, Labels
+from tests.datasets.jobs.conftest import HEAVY, Asking, Labels
 from tests.queue_cast import reload_job
 
 pytestmark = pytest.mark.django_db
@@ -116,19 +116,31 @@ class TestWorker:
     def test_a_worker_takes_as_many_jobs_as_it_has_slots(
         self, asked: Asking, ada: User, ben: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for name in ("a1", "b1", "b2"):
-            asked(name, ada if name == "a1" else ben)
+        for name in ("a1", "a2", "b1", "b2"):
+            ask(HEAVY, {"name": name}, ada if name.startswith("a") else ben)
+        for name in ("light", "other", "third"):
+            asked(name, ada if name == "light" else ben)
         worker = JobWorker(places=2)
 
         def fork(job: Job) -> None:
             worker.children[job.pk] = Child(job, job.pk, 0, mmap.mmap(-1, 16))
 
         monkeypatch.setattr(worker, "_fork", fork)
-        worker._fill(2)
-        assert [child.job.options["name"] for child in worker.children.values()] == ["a1", "b1"]
-        monkeypatch.setattr(queue, "take", lambda: None)
-        worker._fill(3)
-        assert len(worker.children) == 2, "another worker took it"
+
+        def taken() -> list[str]:
+            names = [child.job.options["name"] for child in worker.children.values()]
+            worker.children.clear()
+            return names
+
+        worker._fill()
+        assert taken() == ["a1", "b1", "light", "other"]
+        worker.places = 0
+        worker._fill()
+        assert taken() == ["third"], "one without places takes no reports"
+        worker.places = 1
+        monkeypatch.setattr(queue, "take", lambda heavy: None)
+        worker._fill()
+        assert taken() == [], "another worker took it"
 
     def test_leases_are_renewed_every_two_seconds_and_lost_jobs_are_killed(
         self, worker: JobWorker, monkeypatch: pytest.MonkeyPatch
@@ -174,7 +186,7 @@ class TestWorker:
 
         done: list[Any] = []
         monkeypatch.setattr(worker, "_beat", away)
-        monkeypatch.setattr(worker, "_fill", done.append)
+        monkeypatch.setattr(worker, "_fill", lambda: done.append("filled"))
         monkeypatch.setattr(worker, "_wait", done.append)
         monkeypatch.setattr(worker, "_reap", lambda: done.append("reaped"))
         monkeypatch.setattr(worker_module.connections, "close_all", lambda: done.append("closed"))
@@ -184,7 +196,7 @@ class TestWorker:
         worker._step()
         worker.stop()
         worker._step()
-        assert done[3:6] == ["beat", 1, 1.0]
+        assert done[3:6] == ["beat", "filled", 1.0]
         assert done[7:] == ["beat", 1.0, "reaped"], "one that stops takes no more"
 
     def test_a_worker_registers_while_it_runs_and_cleans_up_at_the_end(
