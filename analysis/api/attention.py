@@ -19,7 +19,7 @@ A_MATTER: dict[str, Any] = {
     "code": "disputes",
     "topic": "labels",
     "severity": "warning",
-    "text": "228 questions are in dispute, none decided.",
+    "text": "224 disagreements. To adjudicate: 228 questions, none decided.",
     "actions": [
         {"name": "Look", "address": "https://tandem.example/campaigns/1/disagreements/"},
     ],

@@ -1,4 +1,4 @@
-"""The job of a campaign's checks: disputes, flags on people's work, answers by guideline.
+"""The job of a campaign's checks: disagreements, disputes, people's flags, answers by guideline.
 
 They read all labels, so a worker computes them, and pages show the last results.
 """
@@ -9,6 +9,7 @@ from typing import Any
 
 from analysis.campaigns.cache import state_of
 from analysis.campaigns.jobs import campaign_of, may_see
+from analysis.disagreements.counts import count_disagreements
 from analysis.monitoring.flags import quality
 from annotation.adjudication.disputes import counted_labels, decided_units, disputes
 from annotation.models import Campaign, Decision
@@ -20,7 +21,7 @@ from datasets.models import Job
 from tandem.types import JSON
 
 CHECKS = "checks"
-FORM = 2
+FORM = 3
 """The version of a result's parts: raised if these change, so that older results are replaced.
 """
 
@@ -33,21 +34,17 @@ def question(campaign: Campaign | int) -> dict[str, Any]:
 def check_campaign(campaign: Campaign) -> JSON:
     """Check a campaign.
 
-    `units` are those that people labelled. `disputes` counts open and decided units, and the open
-    ones on which people differ among themselves; on the others only a judge differs from most
-    people. `flags` are quality flags by person, without labels; excluded people have none.
+    `units` are those that people labelled. `disagreements` counts those of each variable, and
+    `disputes` the units that an adjudicator has to decide or has decided. `flags` are quality flags by person, without labels; excluded people have none.
     `guidelines` counts people's answers by guideline version; None is the protocol's own guideline.
     `places` are the answers that the design asks people for, imported ones included.
     """
     done, found = decided_units(campaign), disputes(counted_labels(campaign))
-    open_ones, people = [each for each in found if each.unit not in done], quality(campaign)
+    open_ones, people = sum(each.unit not in done for each in found), quality(campaign)
     return {
         "units": people.units,
-        "disputes": {
-            "open": len(open_ones),
-            "among_people": sum(each.among_people for each in open_ones),
-            "decided": len(found) - len(open_ones),
-        },
+        "disagreements": {name: of.as_json() for name, of in count_disagreements(campaign).items()},
+        "disputes": {"open": open_ones, "decided": len(found) - open_ones},
         "flags": [
             {"code": flag.code, "rater": flag.rater, "name": flag.name, "variable": flag.variable}
             for flag in people.hints

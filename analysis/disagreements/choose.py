@@ -8,14 +8,16 @@ from typing import Literal
 
 import numpy as np
 
+from analysis.disagreements.counts import is_disagreement, judge_differs
 from analysis.disagreements.votes import VoteTable
 from tandem.statistics import Bools, Floats, Ints
 
 Show = Literal[
-    "judge", "above", "below", "people", "ties", "judges", "agree", "adjudicated", "several",
+    "differ", "judge", "above", "below", "people", "ties", "judges", "agree", "adjudicated", "several",
     "decided", "settled", "labelled", "all",
 ]  # fmt: skip
 SHOWS: Mapping[Show, str] = {
+    "differ": "All disagreements",
     "judge": "People and the judge differ",
     "above": "The judge is above people",
     "below": "The judge is below people",
@@ -39,10 +41,10 @@ SORTS: Mapping[Sort, str] = {
 }
 ORDERED = ("above", "below")
 """The lists of variables whose codes have an order."""
-WITH_CELL = ("judge", *ORDERED, "adjudicated", "several", "decided", "settled", "labelled", "all")
-"""The lists that a cell of people's code and the judge's can restrict."""
 WHOLE = ("adjudicated", "several", "decided", "settled", "labelled", "all")
 """The lists of units on which nobody needs to differ."""
+WITH_CELL = ("differ", "judge", *ORDERED, *WHOLE)
+"""The lists that a cell of people's code and the judge's can restrict."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Choice:
     only units with a score from the judge within it. `codes` are the variable's, in order of rank.
     """
 
-    show: Show = "judge"
+    show: Show = "differ"
     judge: str = ""
     system: str = ""
     query: int | None = None
@@ -142,11 +144,6 @@ def _pair(table: VoteTable, choice: Choice) -> Bools:
     return np.asarray(both if choice.show in WHOLE else both & (one != other), bool)
 
 
-def _judge_differs(table: VoteTable, choice: Choice) -> Bools:
-    people, judge = table.majority, table.codes_by(choice.judge)
-    return np.asarray((people >= 0) & (judge >= 0) & (people != judge), bool)
-
-
 def _rank_differs(table: VoteTable, choice: Choice, sign: int) -> Bools:
     """Return where the judge's code ranks above or below people's majority, if both rank."""
     ranks = {code: rank for rank, code in enumerate(choice.codes)}
@@ -157,7 +154,8 @@ def _rank_differs(table: VoteTable, choice: Choice, sign: int) -> Bools:
 
 
 _SHOWS: Mapping[Show, Callable[[VoteTable, Choice], Bools]] = {
-    "judge": _judge_differs,
+    "differ": lambda table, choice: is_disagreement(table),
+    "judge": lambda table, choice: judge_differs(table, choice.judge),
     "above": lambda table, choice: _rank_differs(table, choice, 1),
     "below": lambda table, choice: _rank_differs(table, choice, -1),
     # Escapes are not categories, here as in the report.

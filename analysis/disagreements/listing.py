@@ -32,7 +32,7 @@ from tandem.labels.splits import STRATUM
 from tandem.statistics import Bools
 
 FILTER_HELP: Mapping[str, str] = {
-    "show": "which units: judge, people, judges, all, or another list of the page",
+    "show": "which units: differ, judge, people, judges, all, or another list of the page",
     "variable": "the variable whose labels differ",
     "judge": "the judge that people are compared with",
     "system": "only units of this system",
@@ -88,7 +88,9 @@ class UnitList:
     def _choice(self) -> Choice:
         given, table = self.given, self.table
         judge = given["judge"] if given["judge"] in self.judges else next(iter(self.judges), "")
-        show = given["show"] if given["show"] in self.shows else "judge" if judge else "people"
+        # Whoever names a judge only asks about its own disagreements.
+        show = "judge" if given["judge"] in self.judges else "differ"
+        show = given["show"] if given["show"] in self.shows else show
         stratum = read_stratum(given["slice"]) if given["slice"] else None
         pair = (given["one"], given["other"])
         return Choice(

@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django import template
-from django.http import HttpRequest
 from django.template import Context
 from django.urls import reverse
 from django.utils.html import format_html
@@ -14,6 +13,7 @@ from django.utils.safestring import SafeString
 
 from analysis.attention import matters_for
 from analysis.attention.checks import CHECKS, last_checks, question
+from analysis.disagreements.counts import Disagreements, add_up, counts_in
 from annotation.access import is_blind
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import Campaign
@@ -42,8 +42,7 @@ TABS = {
 def campaign_head(context: Context, here: str) -> dict[str, Any]:
     """Return the numbers of a campaign's tabs, and the tab that the page belongs to.
 
-    The numbers are people, judges, and units in dispute, with those among people. The last two are
-    None if they may not be shown, or cover too few units to be shown everywhere.
+    The numbers are people, judges, and disagreements (see `_disagreements`).
     """
     campaign, user = context["campaign"], context["request"].user
     row: Any = with_counts(Campaign.objects.filter(pk=campaign.pk)).get()
@@ -53,21 +52,37 @@ def campaign_head(context: Context, here: str) -> dict[str, Any]:
         "tab_url": reverse(route, args=[campaign.pk]) if route else "",
         "people": row.people,
         "judges": row.judges,
-        **_disputes(context["request"], None if is_blind(user, campaign) else campaign),
+        **({} if is_blind(user, campaign) else _disagreements(context, campaign)),
         "manages": may_manage(user, campaign.pk),
     }
 
 
-def _disputes(request: HttpRequest, campaign: Campaign | None) -> dict[str, int | None]:
-    checks = campaign and last_checks(campaign)
-    if not campaign or not checks or checks["units"] < FEWEST_UNITS:
-        return {"disputes": None, "among_people": None}
+def _disagreements(context: Context, campaign: Campaign) -> dict[str, Any]:
+    """Return the `disagreements`, over all variables and `by_variable`, and units `to_adjudicate`.
+
+    They are those of the last checks, and absent if these cover too few units to be shown
+    everywhere. A page that lists a variable's units has newer ones, which take their place, so that
+    the tab and the list under it say the same.
+    """
+    checks = last_checks(campaign)
+    found = counts_in(checks)
+    listed = context.get("listed")
+    if listed is not None:
+        found = {**(found or {}), listed.variable: Disagreements.of_table(listed.table)}
+    if not checks or checks["units"] < FEWEST_UNITS:
+        return {}
     saw_figures("overview", campaign, checks["units"])
-    found = checks["disputes"]
-    if "among_people" not in found:
-        # Checks from earlier releases do not distinguish the two. A worker repeats the check.
-        jobs.follow(request, CHECKS, question(campaign), reverse("campaign", args=[campaign.pk]))
-    return {"disputes": found["open"], "among_people": found.get("among_people")}
+    if found is None:
+        # Checks from earlier releases do not count them. A worker repeats the check.
+        page = reverse("campaign", args=[campaign.pk])
+        jobs.follow(context["request"], CHECKS, question(campaign), page)
+        return {}
+    numbers = [(name, of.total) for name, of in found.items()]
+    return {
+        "disagreements": add_up(found.values()),
+        "by_variable": numbers if len(numbers) > 1 else [],
+        "to_adjudicate": checks["disputes"]["open"],
+    }
 
 
 @register.inclusion_tag("attention/_matters.html", takes_context=True)

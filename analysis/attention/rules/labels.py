@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from analysis.attention.base import Action, Finding, count, join_words
 from analysis.attention.facts import Facts
+from analysis.disagreements.counts import add_up, counts_in
 from annotation.exposure.ledger import FEWEST_UNITS
 from annotation.presentation import schema
 from tandem.document import rounded
@@ -31,30 +32,24 @@ def low_agreement(facts: Facts) -> Iterator[Finding]:
 
 
 def disputes(facts: Facts) -> Iterator[Finding]:
-    """Find units in dispute that nobody has decided."""
+    """Find disagreements, and the units that an adjudicator has to decide.
+
+    The two are different numbers: a disagreement stays one after a decision, and an escape differs
+    from a category only for an adjudicator.
+    """
     checks = facts.checks
     if checks is None or checks["units"] < FEWEST_UNITS or not checks["disputes"]["open"]:
         return
-    found = checks["disputes"]
-    pk = facts.campaign.pk
+    found, pk = checks["disputes"], facts.campaign.pk
     decided = f"{found['decided']:,} decided" if found["decided"] else "none decided"
-    number = found["open"] + found["decided"]
-    noun = count(number, *schema(facts.campaign).noun)
-    verb, of_people = "is" if number == 1 else "are", _describe_people_disputes(found)
-    text = f"{noun} {verb} in dispute, {decided}.{of_people}"
+    units = count(found["open"], *schema(facts.campaign).noun)
+    text = f"To adjudicate: {units}, {decided}."
+    if (counts := counts_in(checks)) and (total := add_up(counts.values()).total):
+        text = f"{count(total, 'disagreement')}. {text}"
     whom = {"add": 1, "role": "adjudicator"}
     ask = Action("Ask an adjudicator", "campaign-people", (pk,), whom, changes=True)
     look = Action("Look", "disagreements", (pk,))
     yield Finding("hint" if facts.places.open else "warning", text, (look, ask))
-
-
-def _describe_people_disputes(found: JSON) -> str:
-    """Describe how many open disputes are among people, if a judge causes some of the others."""
-    people = found.get("among_people", found["open"])
-    if people == found["open"]:
-        return ""
-    which = "the open ones" if found["decided"] else "them"
-    return f" People differ on {people:,} of {which}, on the others only a judge differs from them."
 
 
 def guideline_changed(facts: Facts) -> Iterator[Finding]:

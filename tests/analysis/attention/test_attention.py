@@ -105,13 +105,11 @@ def test_a_sentence_names_the_problem_with_its_counts(study: Study) -> None:
     )
     checks = disputes(228)
     assert text_of(facts(study, checks=checks), "disputes") == (
-        "228 questions are in dispute, none decided."
+        "To adjudicate: 228 questions, none decided."
     )
-    both = {"open": 1224, "among_people": 1158, "decided": 0}
-    assert text_of(facts(study, checks={"units": 90, "disputes": both}), "disputes") == (
-        "1,224 questions are in dispute, none decided. People differ on 1,158 of them, on the "
-        "others only a judge differs from them."
-    )
+    named = {"answerable": {"total": 1158, "people": 900, "judges": {"j": 400}}}
+    text = text_of(facts(study, checks={**checks, "disagreements": named}), "disputes")
+    assert text == "1,158 disagreements. To adjudicate: 228 questions, none decided."
     text = text_of(facts(study, report=report(tone="poor")), "low-agreement")
     assert text == "People agree only fairly (κ 0.31)."
     chance = report(tone="poor")
@@ -203,7 +201,7 @@ def test_the_checks_count_disputes_flags_and_answers_by_guideline(study: Study) 
     plant(study)
     GuidelineVersion.objects.create(campaign=study.campaign, version=1, text="", digest="")
     found = check_campaign(study.campaign)
-    assert found["disputes"] == {"open": 0, "among_people": 0, "decided": 0}
+    assert found["disputes"] == {"open": 0, "decided": 0}
     assert (found["flags"], found["guidelines"]) == ([], [])
     assert found["places"] == {"items": 2, "asked": 4, "answered": 1}
 
@@ -246,40 +244,39 @@ def test_an_excluded_person_raises_no_alert(study: Study, monkeypatch: pytest.Mo
     assert check_campaign(study.campaign)["flags"] == []
 
 
-def test_a_disagreement_with_a_judge_only_is_no_dispute_among_people(study: Study) -> None:
+def test_a_judges_escape_is_for_an_adjudicator_and_no_disagreement(study: Study) -> None:
     submit(study.assignment(study.ada), payload("no"), "page")
     submit(study.assignment(study.ben), payload("no"), "page")
     judge = Rater.objects.create(name="j", kind=Rater.Kind.JUDGE)
     item = study.campaign.items.get(position=0)
     asked = Assignment.objects.create(item=item, rater=judge, asked=["q:0", "q:1", "q:2"])
     submit(asked, payload("invalid"), "api")
-    assert check_campaign(study.campaign)["disputes"] == {
-        "open": 3,
-        "among_people": 0,
-        "decided": 0,
-    }
+    found = check_campaign(study.campaign)
+    assert found["disputes"] == {"open": 3, "decided": 0}
+    assert found["disagreements"] == {"answerable": {"total": 0, "people": 0, "judges": {"j": 0}}}
 
 
 def test_checks_stored_by_an_earlier_release_are_repeated(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They lack disputes among people, and new labels, which would renew them, may never come."""
+    """They count no disagreements, and new labels, which would renew them, may never come."""
     submit(study.assignment(study.ada), payload("no"), "page")
-    submit(study.assignment(study.ben), payload("invalid"), "page")
+    submit(study.assignment(study.ben), payload("no"), "page")
     monkeypatch.setattr(cockpit_tags, "FEWEST_UNITS", 1)
     rita, pk = client_of(study.rita), study.campaign.pk
     with monkeypatch.context() as earlier:
-        old = {**check_campaign(study.campaign), "disputes": {"open": 3, "decided": 0}}
+        old = check_campaign(study.campaign)
+        del old["disagreements"]
         earlier.setattr(checks, "FORM", 1)
         earlier.setattr(checks, "check_campaign", lambda campaign: old)
         rita.get(f"/campaigns/{pk}/?now=1")
     assert last_checks(study.campaign) == old
-    rita.get(f"/campaigns/{pk}/disagreements/")
+    rita.get(f"/campaigns/{pk}/data/")
     found = last_checks(study.campaign)
     assert found is not None
-    assert found["disputes"] == {"open": 3, "among_people": 3, "decided": 0}
+    assert found["disagreements"] == {"answerable": {"total": 0, "people": 0, "judges": {}}}
     jobs = Job.objects.filter(kind=CHECKS).count()
-    rita.get(f"/campaigns/{pk}/disagreements/")
+    rita.get(f"/campaigns/{pk}/data/")
     assert Job.objects.filter(kind=CHECKS).count() == jobs == 2
 
 

@@ -7,6 +7,7 @@ import re
 import pytest
 from django.urls import reverse
 
+from analysis.disagreements.counts import Disagreements
 from analysis.templatetags import cockpit_tags
 from annotation.answers.submission import submit
 from annotation.models import rater_of
@@ -79,18 +80,25 @@ def test_pages_about_a_person_mark_the_people_tab(study: Study) -> None:
         assert '<span class="tab-count">1</span>' in nav
 
 
-def test_the_number_of_disputes_is_explained_on_the_page_that_it_leads_to(
+def test_the_number_of_disagreements_is_explained_on_the_page_that_it_leads_to(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    number = {"disputes": 1067, "among_people": 958}
-    monkeypatch.setattr(cockpit_tags, "_disputes", lambda request, campaign: number)
-    sentence = "1,067 questions are in dispute in at least one variable"
+    number = Disagreements(1067, 958, {"j": 300})
+    head = {
+        "disagreements": number,
+        "by_variable": [("use", 953), ("relevant", 114)],
+        "to_adjudicate": 1224,
+    }
+    monkeypatch.setattr(cockpit_tags, "_disagreements", lambda context, campaign: head)
+    sentence = "1,067 disagreements over 2 variables (use 953, relevant 114): people differ on 958"
     client, here = client_of(study.rita), [study.campaign.pk]
     for name in ("disagreements", "results"):
         page = client.get(reverse(name, args=here)).content.decode()
-        assert (sentence in page) == (name == "disagreements")
-        assert ("People differ on 958 of them" in page) == (name == "disagreements")
-        assert '>1,067<span class="sr"> in dispute</span>' in page
+        text = re.sub(r"<[^>]+>", "", page)
+        assert (sentence in text) == (name == "disagreements")
+        of_judge = "only a judge differs from most people on 109. To adjudicate: 1,224 questions."
+        assert (of_judge in text) == (name == "disagreements")
+        assert 'title="use 953, relevant 114">1,067</span>' in page
 
 
 def test_every_page_of_a_campaign_is_headed_by_its_name_and_the_part(study: Study) -> None:
