@@ -15,7 +15,7 @@ from itertools import count, product
 from string import ascii_uppercase
 
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from annotation.adjudication.disputes import (
     Disagreement,
@@ -217,8 +217,8 @@ def _history(unit: Unit) -> list[Response]:
 class DecidedUnit:
     """A current decision as adjudicators read it: its values, and the raters' answers.
 
-    `answers` counts raters by value for each variable, people and judges together, the most
-    frequent value first. Codes of a pair are those of the decision's page.
+    `answers` counts people by value for each variable, the most frequent value first; a value that
+    only judges gave counts 0. Codes of a pair are those of the decision's page.
     """
 
     response: Response
@@ -262,10 +262,12 @@ def _decided_unit(row: Decision, counts: Mapping[str, Counter[str]]) -> DecidedU
 def _answers_by_value(
     campaign: Campaign, units: Iterable[int]
 ) -> Mapping[int, Mapping[str, Counter[str]]]:
-    """Count the raters by unit, variable and value."""
+    """Count people by unit, variable and value; a value that only judges gave counts 0."""
     found: dict[int, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     labels = counted_labels(campaign).filter(unit__in=list(units))
-    rows = labels.values_list("unit", "variable", "value").annotate(number=Count("pk"))
+    of_people = Q(response__assignment__rater__kind=Rater.Kind.HUMAN)
+    number = Count("pk", filter=of_people)
+    rows = labels.values_list("unit", "variable", "value").annotate(number=number)
     for unit, variable, value, number in rows.order_by("value"):
         found[unit][variable][value] = number
     return found

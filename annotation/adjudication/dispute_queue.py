@@ -47,7 +47,7 @@ STATES: dict[State, str] = {
 }
 MOST_ITEMS = 500
 """With more items that got answers, all disputes are found again."""
-FORM = 2
+FORM = 3
 """The version of the stored tables' form. A new number invalidates stored tables."""
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

@@ -37,14 +37,12 @@ UnitKey = tuple[int, int, int, int]
 class Disagreement:
     """How the labels of one variable of a unit differ.
 
-    `people` has the number of people behind each value, largest first, and `raters` the same for
-    people and judges together. Only `raters` may be shown, since both together would reveal who is
-    a judge. `judges` says whether a judge gave another value than most people.
+    `people` has the number of people behind each value, largest first: a judge is nobody's vote.
+    `judges` says whether a judge gave another value than most people.
     """
 
     variable: str
     people: tuple[int, ...]
-    raters: tuple[int, ...]
     judges: bool
 
     @property
@@ -170,23 +168,17 @@ def _tally(labels: QuerySet[Label]) -> Iterable[_Tally]:
 
 def _disagreement(variable: str, found: Iterable[_Tally]) -> Disagreement | None:
     """Return the disagreement of a variable, or None if no person gave it a value."""
-    people, raters = Counter[str](), Counter[str]()
+    people, judges = Counter[str](), set[str]()
     for tally in found:
-        raters[tally.value] += tally.number
         if tally.kind == Rater.Kind.HUMAN:
             people[tally.value] += tally.number
+        else:
+            judges.add(tally.value)
     if not people:
         return None
-    most, numbers = people.most_common(1)[0][0], _numbers(people)
+    most, numbers = people.most_common(1)[0][0], tuple(n for _, n in people.most_common())
     decided = len(numbers) == 1 or numbers[0] > numbers[1]
-    judges = raters - people
-    return Disagreement(
-        variable, numbers, _numbers(raters), decided and bool(judges.keys() - {most})
-    )
-
-
-def _numbers(counts: Counter[str]) -> tuple[int, ...]:
-    return tuple(number for _, number in counts.most_common())
+    return Disagreement(variable, numbers, decided and bool(judges - {most}))
 
 
 def unit_disagreements(labels: QuerySet[Label], unit: int) -> list[Disagreement]:

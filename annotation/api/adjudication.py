@@ -130,7 +130,8 @@ class SplitSerializer(serializers.Serializer[Any]):
     variable = serializers.CharField()
     raters = serializers.ListField(
         child=serializers.IntegerField(),
-        help_text="number of raters by value, the most frequent first",
+        help_text="number of people by value, the most frequent first; a judge is not counted, so "
+        "one number means that only a judge differs",
     )
 
 
@@ -351,7 +352,7 @@ def _lines(campaign: Campaign, found: list[Dispute]) -> Any:
 
 
 def _disagreement(each: Disagreement) -> dict[str, Any]:
-    return {"variable": each.variable, "raters": each.raters}
+    return {"variable": each.variable, "raters": each.people}
 
 
 def _conflict(case: Case, user: User) -> StateConflictError:

@@ -203,15 +203,18 @@ class PartLink:
 
 @dataclass(frozen=True)
 class Split:
-    """A question in dispute, with the number of raters behind each answer, largest first."""
+    """A question in dispute, with the number of people behind each answer, largest first.
+
+    One number means that people agree, and only a judge differs from them.
+    """
 
     question: str
-    raters: tuple[int, ...]
+    people: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class DecidedValue:
-    """The word decided for a question, and the number of raters behind each answer."""
+    """The word decided for a question, and the number of people behind each answer."""
 
     question: str
     word: str
@@ -301,7 +304,7 @@ def _decided(asked: Schema, done: DecidedUnit, user: User) -> Decided:
         code, answers = done.values.get(variable.name), done.answers.get(variable.name, ())
         # A question on which all raters and the adjudicator agree was not in dispute.
         if code and [given for given, _ in answers] != [code]:
-            between = tuple((word_of(variable, given), number) for given, number in answers)
+            between = tuple((word_of(variable, given), n) for given, n in answers if n)
             word = word_of(variable, code)
             values.append(DecidedValue(gettext(variable.question), word, between))
     by, response = DECIDED_BY[is_by(done.response, user)], done.response
@@ -311,7 +314,7 @@ def _decided(asked: Schema, done: DecidedUnit, user: User) -> Decided:
 def _split(asked: Schema, found: Disagreement) -> Split:
     variable = asked.variable(found.variable)
     question = gettext(variable.question) if variable else found.variable
-    return Split(question, found.raters)
+    return Split(question, found.people)
 
 
 def part_links(campaign: Campaign, part: QueuePart) -> Iterator[tuple[str, list[PartLink]]]:

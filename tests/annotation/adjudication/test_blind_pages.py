@@ -98,6 +98,6 @@ class TestBlindAnswers:
         # The list of decisions shows each unit as its page did.
         decided = reverse("adjudication", args=[study.campaign.pk]) + "?state=decided"
         shown = re.sub(r"<[^>]+>", "", client.get(decided).content.decode())
-        lines = re.findall(r"Decided: (.+?) raters: (.+?) ×1, (.+?) ×1by you", shown)
+        lines = re.findall(r"Decided: (.+?) people: (.+?) ×1, (.+?) ×1by you", shown)
         assert [word for word, *_ in lines] == ["The first"] * len(units)
         assert all(len({one, other} & {"The first", "The second"}) == 1 for _, one, other in lines)

@@ -67,10 +67,12 @@ class TestTheQueue:
         assert places == sorted(places)
         assert "<strong>3 questions</strong> in 1 item." in page
 
-    def test_a_judges_dispute_looks_like_one_of_people(self, there: Dispute) -> None:
-        """Both look like three to one: people split two to one, and a judge who alone differs."""
+    def test_numbers_count_people_and_no_judge_has_a_vote(self, there: Dispute) -> None:
+        """With the judge the second would read 3 : 1, and a judge beside one person a tie."""
         page = client_of(there.dora).get(queue_of(there)).content.decode()
-        assert re.findall(r"</i> ([\d :]+)</span>", page) == ["2 : 1 : 1", "3 : 1", "3 : 1"]
+        found = re.findall(r"</i> ([^<]+)</span>", page)
+        assert found == ["1 : 1 : 1", "2 : 1", "people agree, a judge differs"]
+        assert "Numbers count people." in page
 
     def test_an_item_whose_texts_were_changed_is_a_row_that_says_so(self, there: Dispute) -> None:
         decided(there, there.units[1], "no")
@@ -108,26 +110,24 @@ class TestDecidedUnits:
     def test_the_list_shows_value_answers_adjudicator_time_and_reason(self, there: Dispute) -> None:
         decided(there, there.units[1], "no", reason="Only the year is there.")
         shown = listed(there, "?state=decided")
-        assert "Decided: No raters: Yes ×3 , No ×1 by you," in shown
+        assert "Decided: No people: Yes ×2 , No ×1 by you," in shown
         assert "Only the year is there." in shown
         made = Decision.objects.get().response.created_at
         assert f"{timezone.localtime(made):%-d %b %Y, %H:%M}" in shown
         page = client_of(there.dora).get(queue_of(there) + "?state=decided").content.decode()
         assert f'href="{address(there, there.units[1])}?state=decided"' in page
 
-    def test_people_and_judges_are_counted_together_and_nobody_is_named(
-        self, there: Dispute
-    ) -> None:
+    def test_only_people_are_counted_and_nobody_is_named(self, there: Dispute) -> None:
         """On the third question all people say no, and the judge alone yes."""
         decided(there, there.units[2], "invalid", by=there.dirk)
         shown = listed(there, "?state=decided")
         assert "Decided: The question is not valid" not in shown
-        assert "raters: No ×3 , Yes ×1 by another adjudicator," in shown
+        assert "people: No ×3 by another adjudicator," in shown
         assert not [name for name in (*HIDDEN, "dirk") if name in shown]
 
     def test_an_open_dispute_shows_no_answers(self, there: Dispute) -> None:
         shown = listed(there)
-        assert "2 : 1 : 1" in shown
+        assert "1 : 1 : 1" in shown
         assert not re.search(r"\b(Yes|No)\b", shown)
 
     def test_a_list_takes_the_same_queries_however_many_units_are_decided(
@@ -194,8 +194,11 @@ class TestADispute:
         words, start = quote["quote"], quote["start"]
         assert TEXT[start : start + len(words)] == words == BOAT[0]
 
-    def test_raters_go_by_letters(self, there: Dispute) -> None:
+    def test_raters_go_by_letters_whose_meaning_is_on_the_page(self, there: Dispute) -> None:
         assert sorted(opinions_on(shown(there))) == ["Rater A", "Rater B", "Rater C", "Rater D"]
+        assert "Letters stand for people and judges, in an order drawn anew for each unit." in shown(
+            there
+        )
 
     def test_rater_letters_are_stable_within_a_unit_and_differ_between_units(
         self, there: Dispute
