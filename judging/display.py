@@ -128,7 +128,7 @@ def _describe_idle(run: Any) -> RunStatus:
         )
         return RunStatus("Out", "warn", words)
     if not run.queued:
-        words = "The command that worked on it has ended. Start the run again to continue."
+        words = "The command that worked on it has ended. Continue: what is answered stays."
         return RunStatus("Interrupted", "warn", words)
     since = run.lease_until or run.started_at
     if run.now - since < timedelta(seconds=UNTAKEN_SECONDS):
@@ -148,17 +148,20 @@ def first_batch_file(run: JudgeRun) -> tuple[str, str] | None:
     return lifecycle.batch_place(batch) if batch else None
 
 
+REST = "What is answered stays; continuing asks only for the rest."
+
+
 def _ended(run: JudgeRun) -> RunStatus:
     if run.state == JudgeRun.State.DONE:
         return RunStatus("Done", "yes")
     if run.state == JudgeRun.State.CANCELLED:
-        return RunStatus("Cancelled", "", "Open requests were closed. A new run reopens them.")
+        return RunStatus(
+            "Cancelled", "", f"Open requests were closed, and continuing reopens them. {REST}"
+        )
     if run.ended_early:
         return RunStatus("Ended early", "no", as_sentence(run.error), barren=True)
     word = "Stopped" if run.state == JudgeRun.State.STOPPED else "Interrupted"
-    return RunStatus(
-        word, "no" if run.error else "warn", run.error or "A new run continues from here."
-    )
+    return RunStatus(word, "no" if run.error else "warn", run.error or REST)
 
 
 def progress_of(run: Any) -> Progress:

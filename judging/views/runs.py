@@ -67,6 +67,7 @@ from judging.prompts.request import Preparer
 from judging.prompts.template import PromptError
 from judging.robustness.effects import mass_warning
 from judging.run_forms import CampaignForm, ConcurrencyForm, StartForm
+from judging.runs import ledger
 from judging.runs import lifecycle as runs
 from judging.runs.lifecycle import checked_prompt
 from judging.servers import missing_key
@@ -228,12 +229,25 @@ def _start_page(
         "shown": shown,
         "estimate": shown.value,
         "active": active,
+        "answered": 0 if active else _answered_before(judge, campaign),
         "missing_key": missing_key(judge),
         "out": first_batch_file(active) if active else None,
     }
     part = request.htmx and request.method == "GET"  # type: ignore[attr-defined]
     name = "judges/_estimate.html" if part else "judges/start.html"
     return render(request, name, context, status=status)
+
+
+def _answered_before(judge: Judge, campaign: Campaign) -> int:
+    """Count the requests with a result of a judge whose last run here ended early.
+
+    0 if there was no run, or if it asked everything.
+    """
+    last = runs_of(campaign).filter(judge=judge).first()
+    if last is None or last.state in (*ACTIVE, JudgeRun.State.DONE):
+        return 0
+    counts = ledger.count_by_status(campaign, judge)
+    return counts.get("done", 0) + counts.get("failed", 0)
 
 
 @require_safe

@@ -251,5 +251,5 @@ def test_a_run_is_watched_and_controlled(page: Page, campaign: Campaign) -> None
     run.refresh_from_db()
     assert (run.concurrency, run.wish) == (5, "stop")
     JudgeRun.objects.filter(pk=run.pk).update(state="interrupted", lease=None, lease_until=None)
-    expect(page.get_by_role("link", name="Continue with a new run")).to_be_visible()
+    expect(page.get_by_role("link", name="Continue")).to_be_visible()
     expect(page.get_by_role("button", name="Stop")).to_have_count(0)

@@ -255,7 +255,27 @@ def test_a_run_that_ended_early_goes_on_from_its_page_as_a_new_run(
 def test_a_run_without_a_lease_is_cancelled_at_once(rita: Client, campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
     assert order(rita, run, "cancel").state == "cancelled"
-    assert "Continue with a new run" in get(rita, "judge-run", run.pk)
+    page = get(rita, "judge-run", run.pk)
+    assert ">Continue</a>" in page
+    assert "new run" not in page
+
+
+def test_after_a_stop_the_run_is_continued_and_says_that_answers_stay(
+    rita: Client, campaign: Campaign
+) -> None:
+    run, _, _ = run_scripted(campaign, judge(), limit=1)
+    fresh = get(rita, "campaign-judge-start", campaign.pk, judge=judge(name="other").pk)
+    assert "Start the run" in fresh
+    JudgeRun.objects.filter(pk=run.pk).update(state="stopped")
+    assert "1 of" in get(rita, "judge-run", run.pk)
+    for name, keys, query in (
+        ("judge-start", [run.judge_id], {"campaign": campaign.pk}),
+        ("campaign-judge-start", [campaign.pk], {"judge": run.judge_id}),
+    ):
+        page = get(rita, name, *keys, **query)
+        assert "1 request has a result and stays: only the rest is asked." in page
+        assert "Continue the run</button>" in page
+        assert "Start" not in page.partition("<main")[2].partition("</main>")[0]
 
 
 def test_an_order_needs_a_csrf_token(campaign: Campaign) -> None:
