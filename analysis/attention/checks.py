@@ -35,9 +35,10 @@ def check_campaign(campaign: Campaign) -> JSON:
     """Check a campaign.
 
     `units` are those that people labelled. `disagreements` counts those of each variable, and
-    `disputes` the units that an adjudicator has to decide or has decided. `flags` are quality flags by person, without labels; excluded people have none.
-    `guidelines` counts people's answers by guideline version; None is the protocol's own guideline.
-    `places` are the answers that the design asks people for, imported ones included.
+    `disputes` the units that an adjudicator has to decide or has decided. `flags` are quality flags
+    by person, without labels; excluded people have none. `guidelines` counts people's answers by
+    guideline version; None is the protocol's own guideline. `places` are the answers that the
+    design asks people for, imported ones included.
     """
     done, found = decided_units(campaign), disputes(counted_labels(campaign))
     open_ones, people = sum(each.unit not in done for each in found), quality(campaign)

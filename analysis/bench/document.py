@@ -26,15 +26,17 @@ from tandem.document import (
 )
 from tandem.formats.markdown import sections_as_markdown
 from tandem.formats.nouns import Noun, document_in_noun, slotted
+from tandem.sections.coefficient import EQUAL, KAPPA
 from tandem.types import JSON
 
 NOT_TIMED = "no call was timed"
 Column = Callable[[JSON, str, JSON], Cell]
 """Returns a cell from a judge, a variable, and the judge's figures for that variable."""
 ABOUT = (
-    "Kappa and equal labels compare the judge with people's joint label. The difference to people "
+    "Kappa, with quadratic weights where categories have an order, and equal labels compare the "
+    "judge with people's joint label. The difference to people "
     "is the judge's agreement with each person minus people's with each other, so 0 is as good as "
-    "a person. The baseline is word overlap. Seconds are per request."
+    "a person. The baseline is word overlap, compared without weights. Seconds are per request."
 )
 ABOUT_TRIALS = "Flips and attack are from the worst trial of each judge with trials."
 ABOUT_ERRORS = (
@@ -103,6 +105,16 @@ def _number(*path: str) -> Column:
     return cell
 
 
+def _kappa(part: str) -> Column:
+    """Return the cell of a variable's own coefficient; where it is a share, of Cohen's kappa."""
+
+    def cell(judge: JSON, variable: str, of: JSON) -> Cell:
+        key = of.get("coefficient", KAPPA.key)
+        return Number.from_estimate(of[part][KAPPA.key if key == EQUAL.key else key])
+
+    return cell
+
+
 def _trial(purpose: str) -> Column:
     def cell(judge: JSON, variable: str, of: JSON) -> Cell:
         found = (judge["robustness"] or {}).get(variable, {}).get(purpose)
@@ -129,9 +141,9 @@ def _seconds(judge: JSON, variable: str, of: JSON) -> Cell:
 COLUMNS: Mapping[str, Column] = {
     "Variable": lambda judge, variable, of: variable,
     UNITS_HEAD: lambda judge, variable, of: of["units"],
-    "Kappa": _number("agreement", "cohen_kappa"),
+    "Kappa": _kappa("agreement"),
     "Equal labels": _number("agreement", "percent"),
-    "Difference": _number("gap", "cohen_kappa"),
+    "Difference": _kappa("gap"),
     "Over baseline": _number("floor", "judge_minus_floor"),
     "Missing": _missing,
     "Flips": _trial("repeat"),

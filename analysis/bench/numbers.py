@@ -106,16 +106,18 @@ def _variables(
         there = [name for name in names if name in block["judges"]]
         found[variable] = {
             "measurement": block["measurement"],
-            "judges": {name: _of_report(block["judges"][name]) for name in there},
+            "coefficient": block["coefficient"],
+            "judges": {name: _of_report(block, name) for name in there},
             "errors": errors_alike(sample, there),
         }
     return found
 
 
-def _of_report(block: JSON) -> JSON:
-    return {name: block[name] for name in REPORT_KEYS} | {
-        name: block[name] for name in ("own_family",) if name in block
-    }
+def _of_report(variable: JSON, judge: str) -> JSON:
+    block = variable["judges"][judge]
+    found = {name: block[name] for name in REPORT_KEYS}
+    found |= {name: block[name] for name in ("own_family",) if name in block}
+    return {**found, "coefficient": variable["coefficient"]}
 
 
 def _facts(

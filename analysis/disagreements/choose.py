@@ -13,8 +13,8 @@ from analysis.disagreements.votes import VoteTable
 from tandem.statistics import Bools, Floats, Ints
 
 Show = Literal[
-    "differ", "judge", "above", "below", "people", "ties", "judges", "agree", "adjudicated", "several",
-    "decided", "settled", "labelled", "all",
+    "differ", "judge", "above", "below", "people", "ties", "judges", "agree", "adjudicated",
+    "several", "decided", "settled", "labelled", "all",
 ]  # fmt: skip
 SHOWS: Mapping[Show, str] = {
     "differ": "All disagreements",

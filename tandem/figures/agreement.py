@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ..document import UNITS_HEAD, Number, RaterName, Table, count
+from ..sections.coefficient import coefficient_of
 from ..types import JSON
 from ..unit_counts import shared_units
 from . import base, svg, vega
@@ -25,7 +24,7 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     many = len(columns) > MOST_NAMED
     rows = list(dict.fromkeys([*(columns if many else ()), *(a for a, _ in found)]))
     notes = base.Notes()
-    cells = [[_cell(found.get((a, b)), (a, b), notes, subject.noun) for b in columns] for a in rows]
+    cells = [[_cell(subject, found.get((a, b)), (a, b), notes) for b in columns] for a in rows]
     at = {name: f"{n + 1}" for n, name in enumerate(columns)}
     css = ["judge-cell" if subject.kinds.get(a) == "judge" else "people-cell" for a in rows]
     named = [f"{at[a]}  {a}" if many and a in at else a for a in rows]
@@ -37,7 +36,8 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     width = max(left + grid.width + 8, 320)
     end = notes.draw(8, TOP + grid.height, width - 16)
     drawn = grid.draw(left, TOP, names)
-    title = f"Agreement of raters on {subject.name}: Cohen's kappa"
+    of = coefficient_of(subject.block).words(lower=True)
+    title = f"Agreement of raters on {subject.name}: {of}"
     return Drawing(title, width, end.bottom + 8, (drawn, end.markup))
 
 
@@ -64,17 +64,18 @@ def data(subject: Subject) -> Table:
         counted = tuple((f"{bar['from']:g} to {bar['to']:g}", bar["people"]) for bar in bars)
         caption = f"People by Cohen's kappa with the others on {subject.name}"
         return Table(caption, ("Cohen's kappa", "People"), counted)
+    shown = coefficient_of(subject.block)
     rows = tuple(
         (
             RaterName(a, subject.kinds.get(a, "")),
             RaterName(b, subject.kinds.get(b, "")),
             shared_units(of["percent"]["n"], a, b),
-            Number.from_estimate(of["cohen_kappa"]),
+            Number.from_estimate(of[shown.key]),
             Number.from_estimate(of["percent"]),
         )
         for (a, b), of in _pairs(subject).items()
     )
-    header = ("Rater", "With", UNITS_HEAD, "Cohen's kappa", "Percent")
+    header = ("Rater", "With", UNITS_HEAD, shown.name, "Percent")
     return Table(f"Agreement of every pair of raters on {subject.name}", header, rows)
 
 
@@ -100,11 +101,12 @@ def _in_pairs(subject: Subject) -> bool:
 
 
 def _cell(
-    of: JSON | None, pair: tuple[str, str], notes: base.Notes, noun: Sequence[str]
+    subject: Subject, of: JSON | None, pair: tuple[str, str], notes: base.Notes
 ) -> Cell | None:
     if of is None:
         return None
-    kappa, percent = Number.from_estimate(of["cohen_kappa"]), Number.from_estimate(of["percent"])
+    shown = of[coefficient_of(subject.block).key]
+    kappa, percent = Number.from_estimate(shown), Number.from_estimate(of["percent"])
     who = " – ".join(pair)
     if kappa.value is None:
         why = f"{who}: kappa not defined, {kappa.reason}; percent {percent}"
@@ -112,7 +114,7 @@ def _cell(
     # Two digits are enough in a cell.
     known = kappa.low is not None and kappa.high is not None
     ends = f"{kappa.low:.2f}–{kappa.high:.2f}" if known else ""
-    units = count(of["percent"]["n"], *noun)
+    units = count(of["percent"]["n"], *subject.noun)
     title = f"{who}: kappa {kappa}, percent {percent}, {units}"
     return Cell(f"{kappa.value:.2f}", ends, kappa.value, title)
 
@@ -127,8 +129,10 @@ def chart(subject: Subject) -> JSON:
                 "y": vega.number("people", "People"),
             },
         }
-    shade = vega.shade("cohens_kappa", "Cohen's kappa", "blues")
-    words = {**vega.number("cohens_kappa", "Cohen's kappa"), "format": ".2f"}
+    shown = coefficient_of(subject.block)
+    field = vega.column(shown.name)
+    shade = vega.shade(field, shown.name, "blues")
+    words = {**vega.number(field, shown.name), "format": ".2f"}
     return {
         "width": {"step": 60},
         "height": {"step": 40},
@@ -141,9 +145,9 @@ FIGURE = Figure(
     "Agreement of every pair of raters",
     "variables",
     "Cohen's kappa of every pair of people, in blue, and of each judge with each person, in "
-    "orange, "
-    "with its interval. A stronger colour is a higher value; at zero and below there is none. "
-    "With more than 30 people: how many of them have each kappa with all the others.",
+    "orange, with quadratic weights where categories have an order, and with its interval. A "
+    "stronger colour is a higher value; at zero and below there is none. With more than 30 people: "
+    "how many of them have each kappa with all the others.",
     lambda subject: bool(_bars(subject) or _in_pairs(subject)),
     data,
     draw,

@@ -32,6 +32,8 @@ CELL, CELL_GAP = 40, 2
 NARROWEST_CELL, WIDEST, LEAST_CELL = 48, 104, 33
 NUMBER_ROOM, SIGN_ROOM = 8, 14
 """The free space in a cell beside its words."""
+COLOURS, DASHES = 3, 4
+"""After this many judges, colours and dashes begin again; a dozen still differ in one of them."""
 DARKEST = 0.45
 """The share of colour in the darkest cell, chosen to keep letters readable in light and dark mode.
 """
@@ -55,6 +57,11 @@ class Subject:
     def judges(self) -> JSON:
         """The variable's block of each judge."""
         return dict(self.block["judges"])
+
+    def judge_number(self, name: str) -> int:
+        """Return a judge's number in the report, so that it looks alike in all figures."""
+        judges = [each for each, kind in self.kinds.items() if kind == "judge"]
+        return judges.index(name) if name in judges else 0
 
 
 @dataclass(frozen=True)
@@ -397,6 +404,30 @@ class Grid:
                     shown = cell if is_whole else cell.short()
                     parts.append(_cell(shown, left + wide * m, y, wide, self.css[n]))
         return "".join(parts)
+
+
+def judge_css(number: int) -> str:
+    """Return the style of a judge's squares: its colour; every other judge's are hollow."""
+    colour = ("", "-2", "-3")[number % COLOURS]
+    return f"judge hollow{colour}" if number % 2 else f"judge{colour and f' judge{colour}'}"
+
+
+def judge_line(number: int) -> str:
+    """Return the style of a judge's lines: its colour and its dashes."""
+    colour = ("", " judge-2", " judge-3")[number % COLOURS]
+    return f"judge{colour} dash{number % DASHES}"
+
+
+def judge_mark(number: int) -> Mark:
+    """Return a judge's mark for a key: all are squares, which differ in more than colour."""
+    css, square = judge_line(number), judge_css(number)
+    return lambda x, y: svg.line(css, (x - 20, y), (x + 16, y)) + svg.square(square, x, y)
+
+
+def under(key: Key, parts: Iterable[str]) -> str:
+    """Return what was drawn from the top on, moved down to the lower edge of a key."""
+    moved = "".join(parts)
+    return f'{key.markup}<g transform="translate(0 {svg.number(key.bottom)})">{moved}</g>'
 
 
 def sign(kind: str, x: float, y: float) -> str:

@@ -13,7 +13,7 @@ from .base import Figure, Subject
 from .svg import Drawing
 
 ROW, GROUP, TOP, WIDTH, RIGHT = 26, 34, 40, 430, 24
-NAMES, BAR, DASHES = 200, 12, 4
+NAMES, BAR = 200, 12
 ABOVE, UNDER = 3, 7
 MEAN_NAME = "mean of people"
 NO_SCORE = "the judge has no score for this report"
@@ -62,13 +62,18 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     left = 24 + names
     wide = room.plot(left + RIGHT, WIDTH)
     placed = _place(rows, base.Scale(0, 1, left, left + wide), names)
-    key = base.key(_entries(rows, judges), left, placed.bottom + 8, wide)
+    # A long figure would end far below what its marks mean.
+    key = base.key(_entries(subject, rows, judges), left, 4, wide)
     parts = [_axis(placed), *_groups(placed), *(_row(row, y, placed) for row, y in placed.rows)]
-    parts += [_line(placed, judge, n, len(judges)) for n, judge in enumerate(judges)]
+    parts += [
+        _line(placed, judge, n, len(judges), subject.judge_number(judge))
+        for n, judge in enumerate(judges)
+    ]
     parts += [_people(row, y, placed) for row, y in placed.rows]
     parts += [_missing_scores(row, y, judges, placed) for row, y in placed.rows]
     title = f"{subject.name.capitalize()} of {len(rows)} reports by people and judges"
-    return Drawing(title, left + wide + RIGHT, key.bottom + 8, (*parts, key.markup))
+    height = key.bottom + placed.bottom + 4
+    return Drawing(title, left + wide + RIGHT, height, (base.under(key, parts),))
 
 
 def data(subject: Subject) -> Table:
@@ -145,14 +150,14 @@ def _missing_scores(row: Row, y: float, judges: list[str], placed: _PlacedRows) 
     return svg.cross(placed.scale.end + 12, y, title) if without else ""
 
 
-def _line(placed: _PlacedRows, judge: str, number: int, judges: int) -> str:
+def _line(placed: _PlacedRows, judge: str, place: int, judges: int, number: int) -> str:
     """Draw a judge's scores, each joined with the mean of people on the same report.
 
     Judges are drawn below people, who would cover them, with a horizontal offset. With several
     judges the lines are faint.
     """
-    aside = UNDER + (number - (judges - 1) / 2) * min(3.0, 6.0 / judges)
-    css = f"judge dash{number % DASHES}{' faint' if judges > 1 else ''}"
+    aside = UNDER + (place - (judges - 1) / 2) * min(3.0, 6.0 / judges)
+    css = f"{base.judge_line(number)}{' faint' if judges > 1 else ''}"
     lines, squares = [], []
     for row, y in placed.rows:
         if (value := row.judges.get(judge)) is None:
@@ -163,31 +168,19 @@ def _line(placed: _PlacedRows, judge: str, number: int, judges: int) -> str:
         title = f"{judge}: {value:.3f}"
         if row.mean is not None:
             title += f", {value - row.mean:+.3f} from the {MEAN_NAME}"
-        squares.append(svg.square(judge_css(number), *at, title))
+        squares.append(svg.square(base.judge_css(number), *at, title))
     return "".join(lines + squares)
 
 
-def _entries(rows: list[Row], judges: list[str]) -> list[tuple[base.Mark, str]]:
+def _entries(subject: Subject, rows: list[Row], judges: list[str]) -> list[tuple[base.Mark, str]]:
     entries: list[tuple[base.Mark, str]] = []
     if any(row.people for row in rows):
         entries.append((lambda x, y: svg.circle("person", x, y), "each person"))
         entries.append((lambda x, y: svg.rectangle("mean", x - 11, y - 6, 22, 12), MEAN_NAME))
-    entries += [(judge_mark(n), judge) for n, judge in enumerate(judges)]
+    entries += [(base.judge_mark(subject.judge_number(judge)), judge) for judge in judges]
     if any(name not in row.judges for row in rows for name in judges):
         entries.append((lambda x, y: svg.cross(x, y), "a judge has no score"))
     return entries
-
-
-def judge_mark(number: int) -> base.Mark:
-    """Return a judge's mark: all are orange squares, which differ in dashes and filling."""
-    css = f"judge dash{number % DASHES}"
-    square = judge_css(number)
-    return lambda x, y: svg.line(css, (x - 20, y), (x + 16, y)) + svg.square(square, x, y)
-
-
-def judge_css(number: int) -> str:
-    """Return the style of a judge's squares; every other judge's are hollow."""
-    return "judge hollow" if number % 2 else "judge"
 
 
 def chart(subject: Subject) -> JSON:
@@ -197,6 +190,10 @@ def chart(subject: Subject) -> JSON:
         "x": vega.number("score", subject.name.capitalize(), (0, 1)),
     }
     channels = vega.kinds("kind")
+    judges = _judges(figure_rows(subject))
+    kind_of = {**subject.kinds, MEAN_NAME: "human"}
+    channels["color"] = vega.colours_of("rater", kind_of, subject.judge_number)
+    channels["color"]["legend"] = {"values": [MEAN_NAME, *judges]}
     together = f"datum.kind == 'judge' || datum.rater == '{MEAN_NAME}'"
     single = f"datum.kind == 'human' && datum.rater != '{MEAN_NAME}'"
     view = {

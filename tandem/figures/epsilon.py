@@ -9,7 +9,6 @@ from ..sections.alt_test import describe_answer, describe_verdict
 from ..types import JSON
 from . import base, svg, vega
 from .base import Figure, Subject
-from .coverage import DASHES, judge_css, judge_mark
 from .svg import Drawing
 
 LEFT, TOP, WIDTH, HEIGHT, RIGHT = 52, 46, 400, 200, 60
@@ -30,8 +29,10 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
         # Judges are drawn with an offset, since equal rates would overlap.
         aside = (n - (len(drawn) - 1) / 2) * min(BESIDE, 2.5 * BESIDE / len(drawn))
         place = replace(x, start=x.start + aside, end=x.end + aside)
-        parts.append(_line(judge, test, n, place, y))
-    entries = [(judge_mark(n), _named(j, test)) for n, (j, test) in enumerate(drawn.items())]
+        parts.append(_line(judge, test, subject.judge_number(judge), place, y))
+    entries = [
+        (base.judge_mark(subject.judge_number(j)), _named(j, test)) for j, test in drawn.items()
+    ]
     key = base.key(entries, LEFT, TOP + HEIGHT + 40, wide)
     notes = base.Notes(
         [
@@ -106,17 +107,18 @@ def _frame(x: base.Scale, y: base.Scale, chosen: float, right: float) -> str:
 
 def _line(judge: str, test: JSON, number: int, x: base.Scale, y: base.Scale) -> str:
     points = [(point, (x.at(point["epsilon"]), y.at(rate(test, point)))) for point in test["curve"]]
-    parts = [svg.path(f"judge dash{number % DASHES}", [at for _, at in points])]
+    parts = [svg.path(base.judge_line(number), [at for _, at in points])]
     for point, at in points:
         verdict = describe_verdict(point)
         epsilon = base.format_tick(point["epsilon"])
         title = f"{judge}, epsilon {epsilon}: {rate(test, point):.3f}, {verdict}"
-        parts.append(svg.square(judge_css(number), *at, title))
+        parts.append(svg.square(base.judge_css(number), *at, title))
     return "".join(parts)
 
 
 def chart(subject: Subject) -> JSON:
     judge = {"field": "judge", "type": "nominal", "title": None}
+    colour = vega.colours_of("judge", dict.fromkeys(_tests(subject), "judge"), subject.judge_number)
     rate = "datum.which_decides == 'items' ? datum.people_within_epsilon_by_items : "
     return {
         "width": 2 * vega.COLUMN,
@@ -129,7 +131,7 @@ def chart(subject: Subject) -> JSON:
                 "encoding": {
                     "x": vega.number("epsilon", "Epsilon"),
                     "y": vega.number("within", "People within epsilon", (0, 1)),
-                    "color": judge,
+                    "color": colour,
                     "strokeDash": judge,
                     "tooltip": {"field": "verdict"},
                 },

@@ -35,6 +35,7 @@ def panels_of(subject: Subject) -> list[Panel]:
                 ),
                 key=lambda row: order.index(row.name) if row.name in order else len(order),
             ),
+            is_whole=True,
         )
         for stratum, groups in subject.block["slices"].items()
         for group, systems in groups.items()
@@ -74,7 +75,7 @@ def _numbers(of: JSON, subject: Subject) -> dict[str, Number]:
 def _series(subject: Subject) -> list[Series]:
     rows = [row for panel in panels_of(subject) for row in panel.rows]
     names = dict.fromkeys(name for row in rows for name in row.numbers)
-    return [Series(name, name, _kind(name)) for name in names]
+    return [Series(name, name, _kind(name), subject.judge_number(name)) for name in names]
 
 
 def _kind(name: str) -> str:

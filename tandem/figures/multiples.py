@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from ..document import Number
 from . import base, svg
 from .base import Room
-from .coverage import DASHES, judge_css, judge_mark
 from .svg import Drawing
 
 STEP, BETWEEN = 13, 9
@@ -31,15 +30,19 @@ class Row:
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel under its title. `left_out` counts the rows in the middle that are not drawn."""
+    """A panel under its title. `left_out` counts the rows in the middle that are not drawn.
+
+    Of a panel that `is_whole`, none is left out: a system that is missing would mislead.
+    """
 
     title: str
     rows: Sequence[Row]
     left_out: int = 0
+    is_whole: bool = False
 
     def cut(self) -> Panel:
         """Return the panel with the first and the last rows only, if it has too many."""
-        if len(self.rows) <= MOST_ROWS:
+        if self.is_whole or len(self.rows) <= MOST_ROWS:
             return self
         half = MOST_ROWS // 2
         kept = (*self.rows[:half], *self.rows[-half:])
@@ -48,11 +51,12 @@ class Panel:
 
 @dataclass(frozen=True)
 class Series:
-    """A rater in all panels: its key in rows, its words in the key, and its kind."""
+    """A rater in all panels: its key in rows, its words in the key, its kind, a judge's number."""
 
     name: str
     label: str
     kind: str
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,9 @@ def draw(
     wide = room.plot(8 + GAP * (columns - 1), NATURAL * columns) / columns
     cut = [panel.cut() for panel in panels]
     frame = _frame(cut, series, wide, room)
+    width = 8 + columns * wide + GAP * (columns - 1)
+    # Many panels would end far below what their marks mean.
+    key = base.key(list(_entries(series)), 8, 4, width - 16)
     parts, y, drawn = [], 4.0, 0
     for start in range(0, len(cut), columns):
         row = cut[start : start + columns]
@@ -131,19 +138,17 @@ def draw(
         for n, panel in enumerate(row):
             parts.append(_panel(panel, frame, 4 + n * (wide + GAP), y, units))
         y, drawn = y + height, drawn + len(row)
-    width = 8 + columns * wide + GAP * (columns - 1)
     middle = 4 + (frame.scale.start + frame.scale.end) / 2
     parts.append(svg.text("label", middle, y + 6, label, "middle"))
-    key = base.key(list(_entries(series)), 8, y + 22, width - 16)
-    under = frame.notes.draw(8, key.bottom, width - 16)
+    under = frame.notes.draw(8, y + 8, width - 16)
     rest = [panel.title for panel in cut[drawn:]]
     words = f"Not drawn, but in the data: {', '.join(rest)}" if rest else ""
     left_out = _lines([*missing, words], under.bottom, width - 16)
     return Drawing(
         title,
         width,
-        left_out.bottom + 8,
-        (*parts, key.markup, under.markup, left_out.markup),
+        key.bottom + left_out.bottom + 8,
+        (base.under(key, (*parts, under.markup, left_out.markup)),),
     )
 
 
@@ -203,18 +208,15 @@ def _row(row: Row, frame: _Frame, scale: base.Scale, left: float, top: float) ->
     ]
     if row.units is not None:
         parts.append(svg.text("tick", left + frame.width, at, f"{row.units:,}", "end"))
-    place = 0
     for n, series in enumerate(frame.series):
         y = top + BETWEEN / 2 + STEP * (n + 0.5)
-        place += series.kind == "judge"
         if number := row.numbers.get(series.name):
-            parts.append(_mark(series, place - 1, number, row.name, scale, y, frame.notes))
+            parts.append(_mark(series, number, row.name, scale, y, frame.notes))
     return "".join(parts)
 
 
 def _mark(
     series: Series,
-    judge: int,
     number: Number,
     row: str,
     scale: base.Scale,
@@ -226,14 +228,15 @@ def _mark(
         letter = notes.letter(number.reason)
         cross = svg.cross(scale.start + 8, y, f"{title}, {number.reason}")
         return cross + svg.text("note", scale.start + 15, y + 4, letter)
-    css = f"judge dash{judge % DASHES}" if series.kind == "judge" else _OTHERS[series.kind]
+    is_judge = series.kind == "judge"
+    css = base.judge_line(series.number) if is_judge else _OTHERS[series.kind]
     parts = [f"<title>{svg.clean(title)}</title>"]
     if number.low is not None and number.high is not None:
         low, high = max(scale.low, number.low), min(scale.high, number.high)
         parts.append(base.whisker(css, scale, y, low, high))
     x = scale.at(number.value)
     if series.kind == "judge":
-        parts.append(svg.square(judge_css(judge), x, y, "", 8))
+        parts.append(svg.square(base.judge_css(series.number), x, y, "", 8))
     elif series.kind == "human":
         parts.append(svg.circle("person", x, y, "", 4.5))
     else:
@@ -242,11 +245,9 @@ def _mark(
 
 
 def _entries(series: Sequence[Series]) -> Iterator[tuple[base.Mark, str]]:
-    judge = 0
     for each in series:
         if each.kind == "judge":
-            yield judge_mark(judge), each.label
-            judge += 1
+            yield base.judge_mark(each.number), each.label
         elif each.kind == "human":
             yield _of_people, each.label
         else:

@@ -1,4 +1,4 @@
-"""Figure: all raters on one axis, by their mean kappa with each person."""
+"""Figure: all raters on one axis, by their mean coefficient with each person."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..document import UNITS, Number, RaterName, Table
+from ..sections.coefficient import coefficient_of
 from ..types import JSON
 from ..unit_counts import of_several, pairs_of_labels
 from . import base, svg, vega
@@ -19,7 +20,7 @@ OF_PEOPLE, PEOPLE = "people with each other", "people"
 
 @dataclass(frozen=True)
 class Place:
-    """A rater's mean kappa with each person other than the rater."""
+    """A rater's mean coefficient with each person other than the rater."""
 
     name: str
     kind: str
@@ -44,14 +45,18 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
         parts.append(
             svg.rectangle("people-cell", left, TOP, right - left, bottom - TOP, more=faint)
         )
-    parts.append(base.x_axis(x, TOP, bottom, "Cohen's kappa with each person, mean"))
-    parts += [_row(each, x, TOP + ROW * (n + 0.5), names) for n, each in enumerate(rows)]
-    title = f"All raters of {subject.name} on one axis: mean Cohen's kappa with each person"
+    parts.append(base.x_axis(x, TOP, bottom, f"{_axis(subject)} with each person, mean"))
+    parts += [_row(subject, each, x, TOP + ROW * (n + 0.5), names) for n, each in enumerate(rows)]
+    what = f"mean {_axis(subject, lower=True)} with each person"
+    title = f"All raters of {subject.name} on one axis: {what}"
     return Drawing(title, start + wide + 24, bottom + 44, tuple(parts))
 
 
-def _row(place: Place, x: base.Scale, y: float, names: float) -> str:
-    css = "judge" if place.kind == "judge" else "person"
+def _row(subject: Subject, place: Place, x: base.Scale, y: float, names: float) -> str:
+    line, css = "person", "person"
+    if place.kind == "judge":
+        number = subject.judge_number(place.name)
+        line, css = base.judge_line(number), base.judge_css(number)
     parts = [svg.name("label", LEFT + names, y + base.TEXT_DROP, place.name, names, "end")]
     kappa = place.kappa
     title = f"{place.name}: kappa {kappa}, {place.pairs} pairs of labels"
@@ -59,7 +64,7 @@ def _row(place: Place, x: base.Scale, y: float, names: float) -> str:
         parts.append(svg.cross(x.start, y, f"{place.name}: {kappa.reason}"))
         return "".join(parts)
     if kappa.low is not None and kappa.high is not None:
-        parts.append(base.whisker(css, x, y, kappa.low, kappa.high))
+        parts.append(base.whisker(line, x, y, kappa.low, kappa.high))
     mark = svg.square if place.kind == "judge" else svg.circle
     parts.append(mark(css, x.at(kappa.value), y, title))
     return "".join(parts)
@@ -70,8 +75,14 @@ def data(subject: Subject) -> Table:
         (RaterName(each.name, each.kind), each.kappa, each.pairs)
         for each in (*filter(None, [_band(subject)]), *places(subject))
     )
-    caption = f"Mean Cohen's kappa with each person on {subject.name}"
-    return Table(caption, ("Rater", "Cohen's kappa", "Pairs of labels"), rows)
+    name = coefficient_of(subject.block).name
+    caption = f"Mean {_axis(subject, lower=True)} with each person on {subject.name}"
+    return Table(caption, ("Rater", name, "Pairs of labels"), rows)
+
+
+def _axis(subject: Subject, lower: bool = False) -> str:
+    """Return the words for the coefficient, short enough for an axis."""
+    return coefficient_of(subject.block).words(lower)
 
 
 def places(subject: Subject) -> list[Place]:
@@ -79,7 +90,7 @@ def places(subject: Subject) -> list[Place]:
     found = [] if "pairs_distribution" in subject.block["agreement"] else _people(subject)
     for name, block in subject.judges.items():
         if with_people := block.get("with_people"):
-            kappa = with_people["cohen_kappa"]
+            kappa = with_people[coefficient_of(subject.block).key]
             units = of_several(kappa["n"], name)
             found.append(Place(name, "judge", Number.from_estimate(kappa), units))
     return found
@@ -87,9 +98,9 @@ def places(subject: Subject) -> list[Place]:
 
 def _people(subject: Subject) -> list[Place]:
     """Return each person's kappa with the others, weighted by the units that two share."""
-    sums: dict[str, tuple[float, int]] = {}
+    key, sums = coefficient_of(subject.block).key, dict[str, tuple[float, int]]()
     for pair in subject.block["agreement"].get("pairs", ()):
-        kappa = pair["cohen_kappa"]["value"]
+        kappa = pair[key]["value"]
         for who in (pair["a"], pair["b"]) if kappa is not None else ():
             total, shared = sums.get(who, (0.0, 0))
             sums[who] = total + kappa * pair["units"], shared + pair["units"]
@@ -104,7 +115,7 @@ def _people(subject: Subject) -> list[Place]:
 def _band(subject: Subject, name: str = OF_PEOPLE) -> Place | None:
     """Return people's agreement on the units of the first judge, if there is one."""
     for judge, block in subject.judges.items():
-        kappa: JSON = block["human_ceiling"]["cohen_kappa"]
+        kappa: JSON = block["human_ceiling"][coefficient_of(subject.block).key]
         if kappa["value"] is not None:
             units = of_several(kappa["n"], judge)
             return Place(name, "human", Number.from_estimate(kappa), units)
@@ -123,11 +134,15 @@ def _numbers(found: Iterable[Place], band: Place | None) -> list[float]:
 def chart(subject: Subject) -> JSON:
     bounds = base.bounds_of(_numbers(places(subject), _band(subject)))
     place = {"y": vega.name("rater", None)}
-    title = "Cohen's kappa with each person, mean"
+    title = f"{_axis(subject)} with each person, mean"
+    field = vega.column(coefficient_of(subject.block).name)
     channels = vega.kinds("rater_kind")
+    kind_of = {each.name: each.kind for each in places(subject)} | {OF_PEOPLE: "human"}
+    number_of = subject.judge_number
+    channels["color"] = vega.colours_of("rater", kind_of, number_of, legend=False)
     return {
         "width": 2 * vega.COLUMN,
-        "layer": vega.whiskers("x", "cohens_kappa", title, channels, place, bounds),
+        "layer": vega.whiskers("x", field, title, channels, place, bounds),
     }
 
 
@@ -135,8 +150,8 @@ FIGURE = Figure(
     "raters",
     "All raters on one axis",
     "variables",
-    "Mean Cohen's kappa with each person, with its interval: people round and blue, judges square "
-    "and orange. The band is people with each other.",
+    "Mean Cohen's kappa with each person, with quadratic weights where categories have an order, "
+    "and its interval: people round and blue, judges square. The band is people with each other.",
     lambda subject: any(each.kappa.value is not None for each in places(subject)),
     data,
     draw,

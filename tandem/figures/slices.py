@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..document import UNITS, UNITS_HEAD, Number, RaterName, Table
+from ..labels.selection import OWN_STRATA
+from ..sections.coefficient import FLEISS, MEAN_OF_PAIRS, coefficient_of
 from ..types import JSON
 from ..unit_counts import units_of_slice
 from . import base, multiples, vega
@@ -23,14 +25,20 @@ IN_A_ROW, ROW, MARK = 3, 20, 9
 def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     series = _series(subject)
     panels = _in_order(subject, series)
-    title = f"Agreement on {subject.name} by slice: kappa"
+    what = coefficient_of(subject.block).words(lower=True)
+    title = f"Agreement on {subject.name} by slice: {what}"
     missing = multiples.reasons(panels, series)
-    return multiples.draw(title, panels, series, "Kappa", room, missing, subject.noun[1])
+    label = coefficient_of(subject.block).words()
+    return multiples.draw(title, panels, series, label, room, missing, subject.noun[1])
 
 
 def panels_of(subject: Subject) -> list[Panel]:
     """Return a panel for each division of the units; equal divisions share one."""
-    return [Panel(name, list(_rows(name, of))) for name, of in divisions(subject.block["strata"])]
+    found = divisions(subject.block["strata"])
+    return [
+        Panel(name, _rows(name, of, subject.block), is_whole=OWN_STRATA[0] in name.split(", "))
+        for name, of in found
+    ]
 
 
 def divisions(strata: JSON) -> list[tuple[str, JSON]]:
@@ -45,8 +53,32 @@ def divisions(strata: JSON) -> list[tuple[str, JSON]]:
     return found
 
 
-def _rows(name: str, groups: JSON) -> list[Row]:
-    rows = [_row(name, group, block) for group, block in groups.items()]
+def numbers_of(part: JSON, whole: JSON) -> tuple[Number, dict[str, Number]]:
+    """Return the agreement of people and of each judge with them in one part of a variable.
+
+    Both are the variable's own coefficient: of pairs of people, and of the judge with each of them;
+    or of the judge with people together, if no two people labelled the same units.
+    """
+    key, in_pairs = coefficient_of(whole).key, is_in_pairs(whole)
+    people = part["agreement"].get(MEAN_OF_PAIRS, {}).get(key) or part["agreement"][FLEISS.key]
+    judges = {
+        judge: Number.from_estimate(of["with_people" if in_pairs else "agreement"][key])
+        for judge, of in part["judges"].items()
+    }
+    return Number.from_estimate(people), judges
+
+
+def is_in_pairs(whole: JSON) -> bool:
+    """Return whether a judge of a variable can be compared with each person.
+
+    In snapshots of older reports, parts compare judges with people together.
+    """
+    found: JSON = whole["agreement"].get(MEAN_OF_PAIRS, {}).get(coefficient_of(whole).key, {})
+    return found.get("value") is not None
+
+
+def _rows(name: str, groups: JSON, whole: JSON) -> list[Row]:
+    rows = [_row(name, group, block, whole) for group, block in groups.items()]
     if name in ORDERED:
         return rows
     known = any(row.numbers[PEOPLE].value is not None for row in rows)
@@ -54,10 +86,9 @@ def _rows(name: str, groups: JSON) -> list[Row]:
     return multiples.sorted_rows(rows, PEOPLE if known or not judges else judges[0])
 
 
-def _row(name: str, group: str, block: JSON) -> Row:
-    numbers = {PEOPLE: Number.from_estimate(block["agreement"]["fleiss_kappa"])}
-    for judge, of in block["judges"].items():
-        numbers[judge] = Number.from_estimate(of["agreement"]["cohen_kappa"])
+def _row(name: str, group: str, block: JSON, whole: JSON) -> Row:
+    people, judges = numbers_of(block, whole)
+    numbers = {PEOPLE: people, **judges}
     # If people labelled as many units as any judge, the count links to people's units.
     units = [units_of_slice(block["agreement"]["units"], name, group)]
     units += [of["units"] for of in block["judges"].values()]
@@ -65,8 +96,12 @@ def _row(name: str, group: str, block: JSON) -> Row:
 
 
 def _in_order(subject: Subject, series: Sequence[Series]) -> list[Panel]:
-    """Return the panels, those with the largest differences between parts first."""
-    return sorted(panels_of(subject), key=lambda panel: -multiples.spread(panel.rows, series))
+    """Return the panels: of systems, and then those with the largest differences between parts."""
+
+    def rank(panel: Panel) -> tuple[bool, float]:
+        return not panel.is_whole, -multiples.spread(panel.rows, series)
+
+    return sorted(panels_of(subject), key=rank)
 
 
 def _series(subject: Subject) -> list[Series]:
@@ -74,8 +109,11 @@ def _series(subject: Subject) -> list[Series]:
     rows = [row for panel in panels_of(subject) for row in panel.rows]
     known = {name for row in rows for name, of in row.numbers.items() if of.value is not None}
     judges = dict.fromkeys(name for row in rows for name in row.numbers if name != PEOPLE)
-    found = [Series(PEOPLE, "people with each other (Fleiss' kappa)", "human")]
-    found += [Series(name, f"{name} with people (Cohen's kappa)", "judge") for name in judges]
+    whom = "each person" if is_in_pairs(subject.block) else "people together"
+    found = [Series(PEOPLE, "people with each other", "human")]
+    found += [
+        Series(name, f"{name} with {whom}", "judge", subject.judge_number(name)) for name in judges
+    ]
     return [each for each in found if each.name in known]
 
 
@@ -92,13 +130,14 @@ def data(subject: Subject) -> Table:
         for row in panel.rows
         for name, number in row.numbers.items()
     )
-    header = ("Division", "Part", "Rater", UNITS_HEAD, "Kappa")
+    header = ("Division", "Part", "Rater", UNITS_HEAD, coefficient_of(subject.block).name)
     return Table(f"Agreement on {subject.name} by slice", header, rows)
 
 
 def chart(subject: Subject) -> JSON:
     series = _series(subject)
-    panels, value = _in_order(subject, series), ("kappa", "Kappa")
+    panels, name = _in_order(subject, series), coefficient_of(subject.block).name
+    value = vega.column(name), name
     numbers = [each for panel in panels for row in panel.rows for each in row.numbers.values()]
     ends = [n for each in numbers for n in (each.value, each.low, each.high) if n is not None]
     bounds = base.bounds_of(ends)
@@ -116,7 +155,8 @@ def multiples_chart(
 
     `facet` is the column of the panels and their names, `value` that of the numbers and its title.
     """
-    channels = vega.raters("rater", {each.name: each.kind for each in series})
+    numbers = {each.name: each.number for each in series}
+    channels = vega.raters("rater", {each.name: each.kind for each in series}, numbers.__getitem__)
     more = {"y": vega.name(row, None), "yOffset": {"field": "rater", "sort": None}}
     view = {
         "width": vega.COLUMN,
@@ -136,7 +176,8 @@ FIGURE = Figure(
     "slices",
     "Agreement by slice",
     "variables",
-    f"A panel for each division of the {UNITS}, the one whose parts differ most first, and the "
+    f"A panel for each division of the {UNITS}, systems first, then those whose parts differ most, "
+    "and the "
     "parts from the highest to the lowest, with 95 % intervals, which need ten queries. Lengths "
     "are in their own order. Intervals of parts are each by itself: parts whose intervals overlap "
     "may still differ.",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..document import Cell, Number, RaterName, Table, in_noun
@@ -17,7 +17,10 @@ from ..types import JSON
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 PEOPLE, JUDGE, REFERENCE, INK = "#1f5fa8", "#b4540a", "#17643f", "#1d1f23"
+JUDGES = (JUDGE, "#93348f", "#0b7a75")
+"""The colours of several judges, in the report's order, again and again."""
 KINDS = ["human", "judge"]
+COLOURS = {"human": PEOPLE, "judge": JUDGE}
 SHAPES = {
     "human": ("circle", "diamond", "triangle-up"),
     "judge": ("square", "cross", "triangle-down"),
@@ -87,6 +90,19 @@ def rows(field: str) -> JSON:
     return {"row": {**name(field, None), "header": header}}
 
 
+def colours_of(
+    field: str, kind_of: Mapping[str, str], number_of: Callable[[str], int], legend: bool = True
+) -> JSON:
+    """Return the colour channel of raters by kind; judges have the colours of their numbers."""
+    drawn = [
+        JUDGES[number_of(name) % len(JUDGES)] if kind == "judge" else COLOURS.get(kind, INK)
+        for name, kind in kind_of.items()
+    ]
+    scale = {"domain": list(kind_of), "range": drawn}
+    found = {"field": field, "type": "nominal", "title": None, "scale": scale}
+    return found if legend else {**found, "legend": None}
+
+
 def kinds(field: str) -> JSON:
     """Return the channels that distinguish people (round, blue) from judges (square, orange)."""
     colours = {"domain": KINDS, "range": [PEOPLE, JUDGE]}
@@ -95,19 +111,17 @@ def kinds(field: str) -> JSON:
     return {"color": {**encoding, "scale": colours}, "shape": {**encoding, "scale": shapes}}
 
 
-def raters(field: str, kind_of: Mapping[str, str]) -> JSON:
-    """Return the channels that identify raters: a colour by kind, and a shape for each rater."""
-    colours = {"human": PEOPLE, "judge": JUDGE}
+def raters(field: str, kind_of: Mapping[str, str], number_of: Callable[[str], int]) -> JSON:
+    """Return the channels that identify raters: a colour, and a shape for each."""
     used: Counter[str] = Counter()
     shapes = []
     for kind in kind_of.values():
         shapes.append(SHAPES[kind][used[kind] % len(SHAPES[kind])])
         used[kind] += 1
-    encoding = {"field": field, "type": "nominal", "title": None}
-    drawn = [colours.get(kind, INK) for kind in kind_of.values()]
+    colours = colours_of(field, kind_of, number_of)
     return {
-        "color": {**encoding, "scale": {"domain": list(kind_of), "range": drawn}},
-        "shape": {**encoding, "scale": {"domain": list(kind_of), "range": shapes}},
+        "color": colours,
+        "shape": {**colours, "scale": {"domain": list(kind_of), "range": shapes}},
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..document import DASH, UNIT_HEAD, UNITS, UNITS_HEAD, Block, Cell, Number, RaterName, Table
+from ..sections.coefficient import Coefficient, coefficient_of
 from ..types import JSON
 
 ABOUT = "Agreement of judges beyond chance says nothing about people: they may share their errors."
@@ -22,7 +23,7 @@ def between_judges_blocks(variable: JSON) -> list[Block]:
     found = variable.get("between_judges")
     if not found:
         return []
-    blocks = [Block("Judges among themselves", (_matrix(found),), ABOUT)]
+    blocks = [Block("Judges among themselves", (_matrix(found, coefficient_of(variable)),), ABOUT)]
     if found["errors"] and "matrix" in found["errors"]:
         blocks.append(Block("How similarly they err", _errors(found["errors"]), ABOUT_ERRORS))
     if found["label_first"]:
@@ -31,10 +32,10 @@ def between_judges_blocks(variable: JSON) -> list[Block]:
     return blocks
 
 
-def _matrix(found: JSON) -> Table:
+def _matrix(found: JSON, shown: Coefficient) -> Table:
     names = found["judges"]
     kappas = {
-        (pair[one], pair[other]): Number.from_estimate(pair["cohen_kappa"])
+        (pair[one], pair[other]): Number.from_estimate(pair[shown.key])
         for pair in found["pairs"]
         for one, other in (("a", "b"), ("b", "a"))
     }
@@ -42,7 +43,7 @@ def _matrix(found: JSON) -> Table:
         (RaterName(a, "judge"), *(kappas.get((a, b), DASH) for b in names)) for a in names
     )
     header: tuple[str | RaterName, ...] = ("Judge", *(RaterName(name, "judge") for name in names))
-    return Table("Cohen's kappa of every pair of judges", header, rows)
+    return Table(f"{shown.words()} of every pair of judges", header, rows)
 
 
 def _errors(errors: JSON) -> tuple[Table, ...]:

@@ -21,6 +21,7 @@ from ..document import (
     count,
     with_counts,
 )
+from ..sections.coefficient import coefficient_of
 from ..sections.words import codes_of
 from ..types import JSON
 from ..unit_counts import compared_units
@@ -207,17 +208,17 @@ def judges_sections(report: JSON) -> Iterator[Section]:
 
 def _side_by_side(variable: JSON) -> list[Block]:
     """Return a table with a row for each judge, if there is a reference."""
-    rows: list[tuple[Cell, ...]] = []
+    shown, rows = coefficient_of(variable), list[tuple[Cell, ...]]()
     for name, of in variable["judges"].items():
         gap, own = of.get("gap", {}), of.get("with_people", {})
         cells = (of["agreement"], own, of["human_ceiling"], gap)
-        kappas = (each.get("cohen_kappa") for each in cells)
+        kappas = (each.get(shown.key) for each in cells)
         numbers = (Number(None) if each is None else Number.from_estimate(each) for each in kappas)
         rows.append((RaterName(name, "judge"), compared_units(of, name, of["units"]), *numbers))
     if not any(isinstance(cell, Number) and cell.value is not None for row in rows for cell in row):
         return []
     header = ("Judge", UNITS_HEAD, "With the majority", "With each person", "People", "Gap")
-    return [Block("Agreement with people", (Table("Cohen's kappa", header, tuple(rows)),))]
+    return [Block("Agreement with people", (Table(shown.name, header, tuple(rows)),))]
 
 
 def _consistency(variable: JSON) -> list[Block]:

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from functools import partial
 
 from ..document import Block, Cell, Number, RaterName, Section, Table, UnitCount, count, with_counts
+from ..sections.coefficient import ALPHA, FLEISS, Coefficient
 from ..sections.sentence import number
-from ..sections.verdict import coefficient_of
 from ..types import JSON
 from .nouns import noun_of
 
 GUIDELINE = "guideline"
-NAMES = {"fleiss_kappa": "Fleiss' kappa", "krippendorff_alpha": "Krippendorff's alpha"}
-ALPHA = "Krippendorff's alpha"
 OF_ALL_RATERS = "labels that all raters gave under this version; the list filters only one person's"
 CAVEAT = (
     "A pair of labels counts under the version that both raters followed. The versions may differ "
@@ -43,13 +41,22 @@ def _of_variable(name: str, units: UnitCount) -> UnitCount:
     return units.within(variable=name)
 
 
+def _coefficient(variable: JSON) -> Coefficient:
+    """Return the coefficient of labels that were given under one version.
+
+    It uses every pair of labels: few people gave enough under one version to be compared in pairs.
+    """
+    return FLEISS if variable["measurement"] == "nominal" else ALPHA
+
+
 def named(version: int | None) -> str:
     return "the protocol's own guideline" if version is None else f"version {version}"
 
 
 def _sentences(variable: JSON) -> Iterator[str]:
     """Describe the agreement before and after each change, or why it is unknown."""
-    key, sign = coefficient_of(variable)
+    shown = _coefficient(variable)
+    key, sign = shown.key, shown.sign
     versions = {each["version"]: each for each in variable["guidelines"]["versions"]}
     for change in variable["guidelines"]["changes"]:
         before, after = (change["before"], change["after"])
@@ -117,7 +124,8 @@ def _units(variable: JSON, units: int) -> str:
 
 
 def _tables(variable: JSON) -> Iterator[Table]:
-    key = coefficient_of(variable)[0]
+    shown = _coefficient(variable)
+    key = shown.key
     noun = noun_of(variable)[1]
     rows: list[tuple[Cell, ...]] = [
         (
@@ -131,7 +139,7 @@ def _tables(variable: JSON) -> Iterator[Table]:
         for each in variable["guidelines"]["versions"]
     ]
     header = ("Guideline", "People", "Labels", f"{noun.capitalize()} of two people")
-    yield Table("Agreement under each version", (*header, NAMES[key], "Percent"), tuple(rows))
+    yield Table("Agreement under each version", (*header, shown.name, "Percent"), tuple(rows))
     changes: list[tuple[Cell, ...]] = [
         (
             f"{_title(each['after'])} less {named(each['before'])}",
@@ -141,7 +149,7 @@ def _tables(variable: JSON) -> Iterator[Table]:
         for each in variable["guidelines"]["changes"]
     ]
     yield Table(
-        "After each change less before it", ("Change", NAMES[key], "Percent"), tuple(changes)
+        "After each change less before it", ("Change", shown.name, "Percent"), tuple(changes)
     )
 
 
@@ -165,26 +173,33 @@ def _judges_tables(variable: JSON) -> Iterator[Table]:
             _title(each["version"]),
             each["labels"],
             _units_under(digests[each["version"]], each["units"], show="labelled", one=name),
-            Number.from_estimate(each["krippendorff_alpha"]),
+            Number.from_estimate(each[ALPHA.key]),
             Number.from_estimate(each["percent"]),
         )
         for name, of in several.items()
         for each in of["versions"]
     ]
-    header = ("Judge", "Guideline", "Labels", f"{noun.capitalize()} with people", ALPHA, "Percent")
+    header = (
+        "Judge",
+        "Guideline",
+        "Labels",
+        f"{noun.capitalize()} with people",
+        ALPHA.name,
+        "Percent",
+    )
     yield Table("Judges with people's majority under each version", header, tuple(rows))
     changes: list[tuple[Cell, ...]] = [
         (
             RaterName(name, "judge"),
             f"{_title(each['after'])} less {named(each['before'])}",
-            Number.from_estimate(each["krippendorff_alpha"]),
+            Number.from_estimate(each[ALPHA.key]),
             Number.from_estimate(each["percent"]),
         )
         for name, of in several.items()
         for each in of["changes"]
     ]
     caption = "Judges with people's majority, after each change less before it"
-    yield Table(caption, ("Judge", "Change", ALPHA, "Percent"), tuple(changes))
+    yield Table(caption, ("Judge", "Change", ALPHA.name, "Percent"), tuple(changes))
 
 
 def _title(version: int | None) -> str:

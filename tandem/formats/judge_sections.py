@@ -27,7 +27,15 @@ from ..types import JSON
 from ..unit_counts import compared_units, of_several, shared_units, units_in_bin, units_of_cell
 from .calibration_tables import calibration_tables
 from .graded_tables import graded_tables
-from .people_sections import ANY, first_rows, gap_tables, judge_with_people_table, no_floor, numbers
+from .people_sections import (
+    ANY,
+    first_rows,
+    gap_tables,
+    judge_with_people_table,
+    no_floor,
+    numbers,
+    pair_columns,
+)
 from .reading_tables import reading_tables
 
 RULES = {
@@ -218,7 +226,7 @@ def _describe_bounds(bounds: JSON | None) -> list[str]:
 
 
 def _agreement_table(block: JSON, judge: str) -> Table:
-    names = {"cohen_kappa": "Cohen's kappa", "percent": "Percent"}
+    names = pair_columns(block)
 
     def row(label: str, of: JSON, units: int) -> tuple[Cell, ...]:
         return (label, units, *numbers(of, names))

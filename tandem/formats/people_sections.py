@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..document import UNIT, UNITS, UNITS_HEAD, Block, Cell, Number, RaterName, Table, UnitCount
+from ..sections.coefficient import KAPPA, WEIGHTED
 from ..types import JSON
 from ..unit_counts import of_several
 from .citations import CITED, cited_statistics
@@ -208,6 +209,12 @@ def first_rows(
     return f"{caption}: of {len(rows)} the {MOST_ROWS} {what}", tuple(rows[n] for n in ranked)
 
 
+def pair_columns(block: JSON) -> dict[str, str]:
+    """Return the coefficients of a judge with single people, with weights on an ordered scale."""
+    weighted = {WEIGHTED.key: "Quadratic weights"} if WEIGHTED.key in block.get("gap", {}) else {}
+    return {KAPPA.key: KAPPA.name, **weighted, "percent": "Percent"}
+
+
 def gap_tables(block: JSON, judge: str) -> list[Table]:
     """Return the tables of a judge's gap and baseline; none in snapshots of older reports."""
     if "gap" not in block:
@@ -218,7 +225,7 @@ def gap_tables(block: JSON, judge: str) -> list[Table]:
         "Value",
         UNITS_HEAD,
     )
-    names = {"cohen_kappa": "Cohen's kappa", "percent": "Percent"}
+    names = pair_columns(block)
     gap: list[tuple[Cell, ...]] = [
         (
             label,
@@ -295,6 +302,11 @@ def floor_methods(blocks: list[JSON]) -> list[str]:
             f"the same {UNITS}, each pair is weighted by the {UNITS} that it shares, and both are "
             "resampled together. Kappa with the majority is not compared with pairs, since a "
             "majority is less noisy than a person."
+        )
+    if any(WEIGHTED.key in block.get("gap", {}) for block in blocks):
+        said.append(
+            "Where categories have an order, the kappa of people and judges that is stated first "
+            f"has quadratic weights {CITED['cohen1968']}."
         )
     if any("gap_tests" in block for block in blocks):
         said += _gap_methods(blocks)

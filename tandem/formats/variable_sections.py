@@ -18,7 +18,8 @@ from ..document import (
     count_units,
     with_counts,
 )
-from ..figures.slices import divisions
+from ..figures.slices import divisions, is_in_pairs, numbers_of
+from ..sections.coefficient import MEAN_OF_PAIRS, Coefficient, coefficient_of, people_of
 from ..sections.words import codes_of
 from ..types import JSON
 from ..unit_counts import pairs_of_labels, shared_units, units_of_slice
@@ -46,6 +47,7 @@ _OF_ORDERED_PAIRS = {
     "cohen_kappa_quadratic": "Quadratic weights",
     "spearman": "Spearman",
 }
+NO_LABELS = Number(None, reason="no labels here")
 OF_OTHERS = f"mean over pairs, weighted by shared {UNITS}"
 FEWEST_COMPARED = 3
 """With only two people, neither can be compared with the others."""
@@ -67,8 +69,13 @@ def people_blocks(report: JSON, name: str) -> list[Block]:
         (label, Number.from_estimate(block[key]), _of_several(block[key]["n"], block["units"]))
         for key, label in COEFFICIENTS.items()
     )
+    shown, headline, path = people_of(variable)
+    if MEAN_OF_PAIRS in path:
+        units = _of_several(headline["n"], block["units"])
+        mean = f"{shown.name}, mean of pairs", Number.from_estimate(headline), units
+        coefficients = (mean, *coefficients)
     tables = [Table("Coefficients", ("Coefficient", "Value", UNITS_HEAD), coefficients)]
-    tables += _with_others(block)
+    tables += _with_others(block, coefficient_of(variable))
     raters, units = count(block["raters"], "rater"), count_units(block["units"])
     about = f"{raters}, {units} with two or more labels; {describe_variable(variable)}"
     several = UnitCount.of(block["units"], show="several")
@@ -87,14 +94,14 @@ def _of_several(units: int, of: int) -> int:
     return UnitCount.of(units, show="several") if units == of else units
 
 
-def with_others(pairs: Iterable[JSON]) -> list[tuple[str, float, int]]:
-    """Return each person's kappa with the others and its number of units, lowest first.
+def with_others(pairs: Iterable[JSON], key: str) -> list[tuple[str, float, int]]:
+    """Return each person's coefficient with the others and its number of units, lowest first.
 
     It is the mean over pairs, weighted by the units that two share.
     """
     sums: dict[str, tuple[float, int]] = {}
     for pair in pairs:
-        kappa = pair["cohen_kappa"]["value"]
+        kappa = pair[key]["value"]
         for who in (pair["a"], pair["b"]) if kappa is not None else ():
             total, units = sums.get(who, (0.0, 0))
             sums[who] = total + kappa * pair["units"], units + pair["units"]
@@ -102,8 +109,8 @@ def with_others(pairs: Iterable[JSON]) -> list[tuple[str, float, int]]:
     return sorted(found, key=lambda each: (each[1], each[0]))
 
 
-def _with_others(block: JSON) -> list[Table]:
-    found = with_others(block.get("pairs", ()))
+def _with_others(block: JSON, shown: Coefficient) -> list[Table]:
+    found = with_others(block.get("pairs", ()), shown.key)
     if len(found) < FEWEST_COMPARED:
         return []
     rows: tuple[tuple[Cell, ...], ...] = tuple(
@@ -111,7 +118,7 @@ def _with_others(block: JSON) -> list[Table]:
         for who, kappa, labels in found[:MOST_ROWS]
     )
     caption = "Each person with all others, lowest agreement first"
-    return [Table(caption, ("Person", "Cohen's kappa, mean", "Pairs of labels"), rows)]
+    return [Table(caption, ("Person", f"{shown.name}, mean", "Pairs of labels"), rows)]
 
 
 def _pairs(block: JSON, ordered: bool) -> list[Block]:
@@ -152,32 +159,27 @@ def _answered(report: JSON, variable: JSON) -> Block:
 
 def slice_blocks(variable: JSON, name: str) -> list[Block]:
     """Return agreement within the parts of each stratum of a variable."""
-    blocks = [_stratum(names, groups) for names, groups in divisions(variable["strata"])]
+    blocks = [_stratum(names, groups, variable) for names, groups in divisions(variable["strata"])]
     return [with_counts(each, lambda count: count.within(variable=name)) for each in blocks]
 
 
-def _stratum(name: str, groups: JSON) -> Block:
+def _stratum(name: str, groups: JSON, variable: JSON) -> Block:
     judges = list(dict.fromkeys(j for g in groups.values() for j in g["judges"]))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             group,
             units_of_slice(block["agreement"]["units"], name, group),
-            Number.from_estimate(block["agreement"]["fleiss_kappa"]),
-            Number.from_estimate(block["agreement"]["krippendorff_alpha"]),
-            *(_kappa_of(block["judges"], judge) for judge in judges),
+            people,
+            *(of_judges.get(judge, NO_LABELS) for judge in judges),
         )
         for group, block in groups.items()
+        for people, of_judges in [numbers_of(block, variable)]
     )
-    header = (name.capitalize(), UNITS_HEAD, "Fleiss' kappa", "Krippendorff's alpha")
-    caption = "Agreement among people" + ("; judges with people together" if judges else "")
-    against = tuple(RaterName(f"{judge}: Cohen's kappa", "judge") for judge in judges)
+    header = (name.capitalize(), UNITS_HEAD, "People with each other")
+    whom = "each person" if is_in_pairs(variable) else "people together"
+    caption = f"{coefficient_of(variable).name}{f'; judges with {whom}' if judges else ''}"
+    against = tuple(RaterName(judge, "judge") for judge in judges)
     numbers = [cell for row in rows for cell in row if isinstance(cell, Number)]
     few = any(number.value is not None and number.ends is None for number in numbers)
     about = "no interval for numbers that rest on fewer than 10 queries" if few else ""
     return Block(f"By {name}", (Table(caption, (*header, *against), rows),), about)
-
-
-def _kappa_of(judges: JSON, judge: str) -> Number:
-    if judge not in judges:
-        return Number(None, reason="no labels here")
-    return Number.from_estimate(judges[judge]["agreement"]["cohen_kappa"])

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypedDict
 
 import numpy as np
 
-from ..statistics import UNBOUNDED, Bools, Bounds, Floats, Interval, Ints, Resamples, resamples_of
+from ..statistics import (
+    UNBOUNDED,
+    Bools,
+    Bounds,
+    Estimate,
+    Floats,
+    Interval,
+    Ints,
+    Resamples,
+    resamples_of,
+)
 from .frame import Frame, VariableFrame
 
 MAX_CATEGORIES = 60
@@ -83,6 +93,11 @@ class Sample:
     @cached_property
     def resampling_arguments(self) -> ResamplingArguments:
         return resampling_arguments(self.clusters, self.resamples, self.seed)
+
+    @cached_property
+    def pair_means(self) -> dict[tuple[bytes, tuple[str, ...]], Mapping[str, Estimate]]:
+        """Means over pairs of people that were computed: judges mostly share one of them."""
+        return {}
 
     def only(self, units: Bools) -> Sample:
         """Return the sample of some of the units; only their queries are resampled."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import TypedDict
 
 import numpy as np
 
@@ -13,19 +14,25 @@ from ..labels.frame import VariableFrame
 from ..labels.reference import category_numbers
 from ..labels.resampling import TOO_MANY, Sample
 from ..statistics import (
+    COEFFICIENT,
+    SHARE,
     Estimate,
     Floats,
     Ints,
     Level,
     agreement_estimates,
+    ceiling_estimates,
     correlation_estimates,
+    crowd_ceiling_estimates,
     mean_by_cluster,
     pair_estimates,
     undefined,
 )
+from ..statistics.ceiling import METHODS as CEILINGS
 from ..statistics.coefficients import PAIR
 from ..statistics.correlation import FUNCTIONS
 from ..types import JSON
+from .coefficient import MEAN_OF_PAIRS
 from .crowd import is_crowd, large_pairs, pairs_distribution
 
 NO_ORDER = "its categories have no order"
@@ -48,6 +55,54 @@ def pair(
         one, other, sample.clusters, k, values, names=others, **sample.resampling_arguments
     )
     return {name: (made | apart)[name] for name in names}
+
+
+def pair_names(sample: Sample) -> tuple[str, ...]:
+    """Return the coefficients of a judge with one person."""
+    return ("cohen_kappa", "percent", *(WEIGHTED[1:] if sample.is_ordered else ()))
+
+
+class PairArguments(TypedDict):
+    """Arguments of means over pairs: the coefficients that a scale has, and its numbers."""
+
+    names: tuple[str, ...]
+    values: Floats | None
+
+
+def pair_arguments(sample: Sample) -> PairArguments:
+    """Return the coefficients of pairs on a sample's scale.
+
+    Kappa needs few categories, and kappa with quadratic weights needs their order.
+    """
+    kappa = () if sample.is_continuous else ("cohen_kappa",)
+    weighted = ("cohen_kappa_quadratic",) if sample.is_ordered else ()
+    scale = sample.frame.scale
+    values = scale.values() if scale.categories and sample.is_ordered else None
+    return {"names": (*kappa, "percent", *weighted), "values": values}
+
+
+def pair_means(sample: Sample, codes: Ints) -> Mapping[str, Estimate]:
+    """Return the means over pairs of people's codes (U, R), weighted by the units that they share.
+
+    Units with a single label are in no pair, so that people alone and a judge who labelled all
+    shared units have the same means, which are computed once.
+    """
+    several = (codes >= 0).sum(axis=1) >= 2
+    held = np.where(several[:, None], codes, -1)
+    arguments = pair_arguments(sample)
+    key = held.tobytes(), arguments["names"]
+    if key not in sample.pair_means:
+        estimates = crowd_ceiling_estimates if is_crowd(sample.frame) else ceiling_estimates
+        made = estimates(
+            held, sample.clusters, sample.k, **arguments, **sample.resampling_arguments
+        )
+        many = undefined(TOO_MANY, int(several.sum()), CEILINGS["cohen_kappa"])
+        bounded = {
+            name: of.within(*(SHARE if name == "percent" else COEFFICIENT))
+            for name, of in made.items()
+        }
+        sample.pair_means[key] = {"cohen_kappa": many, **bounded}
+    return sample.pair_means[key]
 
 
 def numbers(sample: Sample, codes: Ints) -> Floats:
@@ -126,6 +181,7 @@ def agreement(sample: Sample, with_pairs: bool = False) -> JSON:
         "units": int(((codes >= 0).sum(axis=1) >= 2).sum()),
         "raters": int((codes >= 0).any(axis=0).sum()),
         **{name: of.as_json() for name, of in _coefficients(sample, codes).items()},
+        MEAN_OF_PAIRS: {name: of.as_json() for name, of in pair_means(sample, codes).items()},
         **_pairs(sample, with_pairs),
     }
 

@@ -17,10 +17,9 @@ from ..labels.frame import VariableFrame
 from ..labels.resampling import Sample
 from ..statistics import Floats, Ints
 from ..types import JSON
-from .agreement import pair
+from .agreement import pair, pair_names
 from .errors import errors_alike
 
-NAMES = ("percent", "cohen_kappa")
 MOST_UNITS = 50
 MOST_OF_A_QUERY = 0.1
 """The largest share of the units to label first from one query, if other queries have any."""
@@ -54,7 +53,10 @@ def count_differing(codes: Ints) -> int:
 def _pair(sample: Sample, one: int, other: int) -> JSON:
     codes, raters = sample.frame.codes, sample.frame.raters
     a, b = codes[:, one], codes[:, other]
-    made = {name: estimate.as_json() for name, estimate in pair(sample, a, b, NAMES).items()}
+    made = {
+        name: estimate.as_json()
+        for name, estimate in pair(sample, a, b, pair_names(sample)).items()
+    }
     units = int(((a >= 0) & (b >= 0)).sum())
     return {"a": raters[one].name, "b": raters[other].name, "units": units, **made}
 

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 
 from ..labels.resampling import MEAN
 from ..types import JSON
+from .coefficient import Coefficient, coefficient_of, people_of
 from .sentence import SURE
-from .verdict import THIN, coefficient_of
+from .verdict import THIN
 
-BRIEF_VERSION = 2
+BRIEF_VERSION = 3
 """Part of the key under which a brief is cached: raise it when `brief_of` changes."""
 BOUNDS = (0.001, 0.01, SURE)
 
@@ -53,21 +54,20 @@ def brief_of(report: JSON) -> JSON:
 
 def _variable(name: str, block: JSON, sentences: JSON) -> JSON:
     agreement = block["agreement"]
-    key, sign = coefficient_of(block)
+    shown, found, _ = people_of(block)
     people = sentences.get("people", {})
     return {
         "name": name,
         "units": agreement["units"],
         "people": agreement["raters"],
-        "sign": sign,
-        "value": _estimate(agreement[key]),
-        "reason": agreement[key].get("reason", ""),
-        "alpha": _estimate(agreement["krippendorff_alpha"]),
+        "sign": shown.sign,
+        "value": _estimate(found),
+        "reason": found.get("reason", ""),
         "answer": people.get("answer", ""),
         "tone": people.get("tone", "open"),
         "thin": thin_raters(agreement),
         "judges": [
-            _judge(who, of, sentences.get("judges", {}).get(who, {}))
+            _judge(who, of, coefficient_of(block), sentences.get("judges", {}).get(who, {}))
             for who, of in block["judges"].items()
         ],
     }
@@ -86,16 +86,15 @@ def thin_raters(agreement: JSON) -> dict[str, int]:
     return thin if len(thin) < len(most) else {}
 
 
-def _judge(name: str, of: JSON, sentences: JSON) -> JSON:
-    has_kappa = of["gap"]["cohen_kappa"]["value"] is not None
-    key = "cohen_kappa" if has_kappa else "percent"
+def _judge(name: str, of: JSON, shown: Coefficient, sentences: JSON) -> JSON:
+    key = shown.key
     replacement = sentences.get("replacement", {})
     return {
         "name": name,
-        "sign": "κ" if has_kappa else "equal labels",
+        "sign": shown.sign,
         "units": of["units"],
         "value": _estimate(of["with_people"][key]),
-        "majority": _estimate(of["agreement"]["cohen_kappa"]),
+        "majority": _estimate(of["agreement"][key]),
         "people": _estimate(of["human_ceiling"][key]),
         "gap": _estimate(of["gap"][key]),
         "answer": sentences.get("agreement", {}).get("answer", ""),

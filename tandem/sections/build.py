@@ -27,6 +27,7 @@ from .agreement import agreement, distribution, scale_used
 from .alt_test import sensitivity_and_power
 from .backgrounds import backgrounds
 from .between_judges import between_judges
+from .coefficient import choose_coefficient
 from .evidence import spans
 from .extras import soft_labels
 from .families import own_family
@@ -186,8 +187,10 @@ def _variable(
         judge |= bounds(both, column)
         judge |= own_family(both, column, whole.families)
         steps.done()
+    chosen = choose_coefficient({"measurement": frame.scale.level, **compared})
     return {
         "measurement": frame.scale.level,
+        "coefficient": chosen,
         "categories": _own_categories(frame),
         "scale": scale_used(frame),
         "escapes": frame.escapes,

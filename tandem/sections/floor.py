@@ -26,7 +26,7 @@ from ..statistics import (
 from ..statistics.alternative import describe_undecided
 from ..statistics.ceiling import GAP, LESS, NAMES, WITH, method_of
 from ..types import JSON
-from .agreement import pair
+from .agreement import pair, pair_arguments
 from .alt_test import alternative_tests
 
 WORD_OVERLAP = "word overlap"
@@ -102,32 +102,28 @@ def _why(test: AltTest) -> str:
 
 
 def gaps_of(sample: Sample, codes: Ints) -> dict[str, tuple[Estimate, Estimate]]:
-    """Return the gap to people, in kappa and in percent, of the rater with these codes (U,).
+    """Return the gap to people of the rater with these codes (U,), in kappas and in percent.
 
     Each has a 95 % interval, and a 90 % one for the test of equivalence.
     """
-    names = ("percent",) if sample.is_continuous else tuple(NAMES)
     people = sample.frame.codes_of("human")
     made = gap_and_equivalence(
-        codes, people, sample.clusters, sample.k, names=names, **sample.resampling_arguments
-    )
+        codes, people, sample.clusters, sample.k, **pair_arguments(sample),
+        **sample.resampling_arguments,
+    )  # fmt: skip
     many = undefined(TOO_MANY, made["percent"][0].n, method_of("cohen_kappa", GAP))
-    return {name: made.get(name, (many, many)) for name in NAMES}
+    return {"cohen_kappa": (many, many), **made}
 
 
 def with_people(sample: Sample, codes: Ints) -> dict[str, Estimate]:
-    """Return the mean kappa and percent of the rater with these codes (U,) with each person."""
-    names = ("percent",) if sample.is_continuous else tuple(NAMES)
+    """Return the mean kappas and percent of the rater with these codes (U,) with each person."""
+    people = sample.frame.codes_of("human")
     made = with_people_estimates(
-        codes,
-        sample.frame.codes_of("human"),
-        sample.clusters,
-        sample.k,
-        names=names,
+        codes, people, sample.clusters, sample.k, **pair_arguments(sample),
         **sample.resampling_arguments,
-    )
+    )  # fmt: skip
     many = undefined(TOO_MANY, made["percent"].n, method_of("cohen_kappa", WITH))
-    return {name: made.get(name, many) for name in NAMES}
+    return {"cohen_kappa": many, **made}
 
 
 def _less(sample: Sample, codes: Ints, floor: Floor) -> Estimate:

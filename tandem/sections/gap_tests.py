@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..statistics import Estimate, holm, interval_p_value, is_equivalent
-from ..statistics.ceiling import NAMES
 from ..types import JSON
 
 TWO_WAY = "not tested with resampled raters"
@@ -32,7 +31,8 @@ def add_gap_tests(judges: JSON, clusters: int) -> None:
     """
     for block in judges.values():
         block["gap_tests"] = {name: _untested() for name in block["gap"]}
-    for name in NAMES if judges else ():
+    names = dict.fromkeys(name for block in judges.values() for name in block["gap"])
+    for name in names:
         gaps = {judge: block["gap"][name] for judge, block in judges.items()}
         known = {judge: gap for judge, gap in gaps.items() if gap["low"] is not None}
         ends = [(gap["value"], gap["low"], gap["high"]) for gap in known.values()]

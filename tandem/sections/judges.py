@@ -10,8 +10,6 @@ from ..labels.frame import VariableFrame
 from ..labels.reference import Reference, mean_rating, reference
 from ..labels.resampling import TOO_MANY, Sample
 from ..statistics import (
-    COEFFICIENT,
-    SHARE,
     Alignment,
     Bools,
     Estimate,
@@ -21,25 +19,22 @@ from ..statistics import (
     agreement_estimates,
     alignment_estimates,
     alpha_of_two,
-    ceiling_estimates,
     cohen_kappa,
     confusion,
     correlation_estimates,
-    crowd_ceiling_estimates,
     height,
     mean_by_cluster,
     strictness,
     undefined,
 )
 from ..statistics.alternative import EPSILONS
-from ..statistics.ceiling import METHODS as CEILINGS
 from ..statistics.ceiling import ceiling_pairs
 from ..statistics.coefficients import OVERALL
 from ..statistics.correlation import FUNCTIONS
 from ..statistics.interval_tests import MARGIN
 from ..statistics.pairwise import LEAST_SHARED
 from ..types import JSON
-from .agreement import NO_ORDER, numbers, pair
+from .agreement import NO_ORDER, numbers, pair, pair_means, pair_names
 from .alt_test import Forms, alternative, forms_of
 from .calibration import calibration
 from .crowd import is_crowd, judge_distribution
@@ -180,7 +175,7 @@ def _pairs(sample: Sample, codes: Ints) -> JSON:
     frame = sample.frame
     if is_crowd(frame):
         return {"pairs_distribution": judge_distribution(sample, codes)}
-    names = ("cohen_kappa", "percent")
+    names = pair_names(sample)
     return {
         "pairs": {
             frame.raters[n].name: _as_json(pair(sample, frame.codes[:, n], codes, names))
@@ -262,27 +257,13 @@ def _error(sample: Sample, gaps: Floats, method: str) -> Estimate:
 def human_ceiling(sample: Sample, judge: Ints) -> JSON:
     """Return human agreement on the units that a judge (U,) labelled, and the pairs used.
 
-    It holds kappa and the share of equal labels, as means over pairs of people weighted by shared
+    It holds kappas and the share of equal labels, as means over pairs of people weighted by shared
     units. Units on which people tie are included: leaving them out would leave out disagreement.
     """
     people = np.where(judge[:, None] >= 0, sample.frame.codes_of("human"), -1)
     pairs = ceiling_pairs(people)
     counts = {"kept": len(pairs.columns), "left_out": pairs.left_out, "least_shared": LEAST_SHARED}
-    return {"human_ceiling": _ceiling(sample, people), "ceiling_pairs": counts}
-
-
-def _ceiling(sample: Sample, people: Ints) -> JSON:
-    estimates = crowd_ceiling_estimates if is_crowd(sample.frame) else ceiling_estimates
-    if not sample.is_continuous:
-        made = estimates(people, sample.clusters, sample.k, **sample.resampling_arguments)
-    else:
-        n = int(((people >= 0).sum(axis=1) >= 2).sum())
-        of_share = estimates(
-            people, sample.clusters, sample.k, names=("percent",), **sample.resampling_arguments
-        )
-        made = {**of_share, "cohen_kappa": undefined(TOO_MANY, n, CEILINGS["cohen_kappa"])}
-    ranges = {"cohen_kappa": COEFFICIENT, "percent": SHARE}
-    return {name: made[name].within(*limits).as_json() for name, limits in ranges.items()}
+    return {"human_ceiling": _as_json(pair_means(sample, people)), "ceiling_pairs": counts}
 
 
 def _correlation(sample: Sample, ratings: Floats, mean: Floats) -> JSON:

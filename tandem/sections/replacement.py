@@ -12,7 +12,8 @@ from ..document import PLAIN, count
 from ..scores.base import percent
 from ..types import JSON
 from .alt_test import FLOORS, OUTCOMES
-from .sentence import TEST, Part, Path, Sentence, Tone, coefficient_shown, number
+from .coefficient import coefficient_of
+from .sentence import TEST, Part, Path, Sentence, Tone, number
 
 #: Above this chance that a judge ten points worse is shown, too, the answer names its condition.
 MOST_WORSE = 0.5
@@ -28,7 +29,7 @@ def replacement(block: JSON, judge: str, path: Path) -> Sentence:
     if answer["outcome"] is None:
         return Sentence(question, "Not known", "open", (Part(answer["reason"], key),))
     words, tone = _words(of, block)
-    return Sentence(question, words, tone, tuple(_parts(of, path)), TEST)
+    return Sentence(question, words, tone, tuple(_parts(of, path, coefficient_of(block).key)), TEST)
 
 
 def _words(of: JSON, block: JSON) -> tuple[str, Tone]:
@@ -41,7 +42,7 @@ def _words(of: JSON, block: JSON) -> tuple[str, Tone]:
         noun = ("query", "queries") if by_query else block.get("noun", PLAIN)
         most = max(each["n"] for each in answer["annotators"])
         return f"Not shown with {count(most, *noun)}", "open"
-    gap = of["gap"][coefficient_shown(of)]
+    gap = of["gap"][coefficient_of(block).key]
     is_below = gap["high"] is not None and gap["high"] < 0
     if is_below or (power.get("worse") or 0.0) > MOST_WORSE:
         points = f"{100 * answer['epsilon']:g}"
@@ -49,7 +50,7 @@ def _words(of: JSON, block: JSON) -> tuple[str, Tone]:
     return "Shown", "good"
 
 
-def _parts(of: JSON, path: Path) -> Iterator[Part]:
+def _parts(of: JSON, path: Path, name: str) -> Iterator[Part]:
     test, key = of["alt_test"], (*path, "alt_test", "answer")
     answer = test["answer"]
     people = count(len(answer["annotators"]), "person", "people")
@@ -74,7 +75,6 @@ def _parts(of: JSON, path: Path) -> Iterator[Part]:
             else way,
             (*key, "way"),
         )
-    name = coefficient_shown(of)
     if of["gap"][name]["value"] is not None:
         yield Part(f"; gap {number(of['gap'][name])}", (*path, "gap", name))
     if answer["outcome"] == "not-shown":

@@ -166,14 +166,6 @@ def words_between(
     return first if first == last else f"{first} to {last[0].lower()}{last[1:]}", tone
 
 
-def coefficient_shown(judge: JSON) -> str:
-    """Return the coefficient in which a judge's gap is stated.
-
-    A continuous variable has no kappa, so it is the share of equal labels.
-    """
-    return "cohen_kappa" if judge["gap"]["cohen_kappa"]["value"] is not None else "percent"
-
-
 SURE = 0.05
 
 

@@ -11,6 +11,7 @@ from ..statistics import MINIMUM_CLUSTERS, Floats, Ints, percentile_interval
 from ..statistics.pairwise import CROWD
 from ..statistics.two_way import TwoWay, two_way_pairs
 from ..types import JSON
+from .coefficient import MEAN_OF_PAIRS
 from .gap_tests import TWO_WAY
 
 FEWEST_RATERS = 3
@@ -41,6 +42,14 @@ def _among_people(sample: Sample, agreement: JSON) -> None:
     values = scale.values()[own] if own.any() else None
     made = _two_way(sample, renumbered, max(1, int(own.sum())), values).of_people()
     _put(agreement, made, sample, sample.clusters[enter], codes.shape[1])
+    if codes.shape[1] <= CROWD:
+        everyone = np.zeros(len(codes), np.int64)
+        arguments = sample.resampling_arguments
+        means, _, raters = two_way_pairs(
+            everyone, codes, sample.clusters, sample.k, arguments["draws"], arguments["seed"],
+            scale.values() if sample.is_ordered else None,
+        )  # fmt: skip
+        _put(agreement[MEAN_OF_PAIRS], means, sample, sample.clusters[enter], raters)
 
 
 def _judge(sample: Sample, column: int, block: JSON) -> None:
@@ -61,6 +70,7 @@ def _judge(sample: Sample, column: int, block: JSON) -> None:
         sample.k,
         resampling_arguments["draws"],
         resampling_arguments["seed"],
+        values if sample.is_ordered else None,
     )
     both = enter & ((people >= 0).sum(axis=1) >= 2)
     for name, found in (("human_ceiling", ceiling), ("gap", gap)):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ..document import PLAIN, count, rounded
 from ..types import JSON
+from .coefficient import Coefficient, coefficient_of, people_of
 from .replacement import replacement
 from .score_sentences import score_sentences
 from .sentence import (
@@ -28,7 +29,6 @@ from .sentence import (
     Sentence,
     Tone,
     band_of,
-    coefficient_shown,
     number,
     p_value,
     share,
@@ -85,23 +85,11 @@ def _about_chosen_items(items: int) -> Sentence:
     return Sentence("What do the figures hold for?", "These items alone", "open", (Part(text),))
 
 
-def coefficient_of(block: JSON) -> tuple[str, str]:
-    """Return the key and symbol of the coefficient that states people's agreement.
-
-    It is Fleiss' kappa of nominal variables, and Krippendorff's alpha where categories have an
-    order.
-    """
-    if block["measurement"] == "nominal":
-        return "fleiss_kappa", "κ"
-    return "krippendorff_alpha", "α"
-
-
 def _people(block: JSON, name: str, labelled: bool) -> Sentence:
     question = "Can people agree?"
-    key, sign = coefficient_of(block)
     of = block["agreement"]
-    found = of[key]
-    path = ("variables", name, "agreement", key)
+    shown, found, within = people_of(block)
+    path = ("variables", name, *within)
     if found["value"] is None:
         why = found["reason"] if labelled else "nobody has labelled yet"
         return Sentence(question, "Not known", "open", (Part(why, path),))
@@ -110,7 +98,7 @@ def _people(block: JSON, name: str, labelled: bool) -> Sentence:
     aside = f"; {thin} of them with under {THIN} shared {_noun(block)[1]}" if thin else ""
     whole = ("variables", name, "agreement")
     parts = [
-        Part(f"{sign} {number(found)}", path),
+        Part(f"{shown.sign} {number(found)}", path),
         Part(" ("),
         Part(count(of["raters"], "person", "people"), whole),
         Part(", "),
@@ -166,22 +154,24 @@ def _among_judges(block: JSON, name: str, labelled: bool) -> Iterator[tuple[str,
 
 def _between(block: JSON, path: Path) -> Sentence:
     question, found = "Do the judges agree with each other?", block["between_judges"]
-    known = [pair for pair in found["pairs"] if pair["cohen_kappa"]["value"] is not None]
+    shown = coefficient_of(block)
+    key, sign = shown.key, shown.sign
+    known = [pair for pair in found["pairs"] if pair[key]["value"] is not None]
     if not known:
-        why = found["pairs"][0]["cohen_kappa"]["reason"]
+        why = found["pairs"][0][key]["reason"]
         return Sentence(question, "Not known", "open", (Part(why, path),))
-    known.sort(key=lambda pair: pair["cohen_kappa"]["value"])
-    mean = {"value": sum(pair["cohen_kappa"]["value"] for pair in known) / len(known)}
-    words, tone = band_of(known[0]["cohen_kappa"], BANDS, BELOW_CHANCE)
-    parts = [Part(f"κ {short(mean)} on average of {count(len(known), 'pair')}", path)]
+    known.sort(key=lambda pair: pair[key]["value"])
+    mean = {"value": sum(pair[key]["value"] for pair in known) / len(known)}
+    words, tone = band_of(known[0][key], BANDS, BELOW_CHANCE)
+    parts = [Part(f"{sign} {short(mean)} on average of {count(len(known), 'pair')}", path)]
     if len(known) > 1:
         ends = (known[0], known[-1])
-        low, high = (pair["cohen_kappa"]["value"] for pair in ends)
+        low, high = (pair[key]["value"] for pair in ends)
         words, tone = words_between(low, high, BANDS, BELOW_CHANCE)
-        least, most = (f"{p['a']} and {p['b']} {short(p['cohen_kappa'])}" for p in ends)
+        least, most = (f"{p['a']} and {p['b']} {short(p[key])}" for p in ends)
         parts.append(Part(f", from {least} to {most}", path))
     else:
-        parts = [Part(f"κ {number(known[0]['cohen_kappa'])}", path)]
+        parts = [Part(f"{sign} {number(known[0][key])}", path)]
     if differ := found.get("differ"):
         parts += [Part("; they differ on "), Part(_units(block, differ), path, show="judges")]
     return Sentence(question, words, tone, parts, AGREEMENT)
@@ -218,16 +208,15 @@ def _most_alike(errors: JSON) -> str:
 
 def _judge(block: JSON, name: str, judge: str) -> Iterator[tuple[str, Sentence]]:
     of, path = block["judges"][judge], ("variables", name, "judges", judge)
-    yield "agreement", _agreement(of, judge, path)
+    yield "agreement", _agreement(of, coefficient_of(block), judge, path)
     yield "replacement", replacement(block, judge, path)
     yield "errors", _errors(block, of, judge, path)
 
 
-def _agreement(of: JSON, judge: str, path: Path) -> Sentence:
+def _agreement(of: JSON, shown: Coefficient, judge: str, path: Path) -> Sentence:
     """Compare the judge's mean kappa with people to people's mean kappa with each other."""
     question = f"Does {judge} agree with people?"
-    name = coefficient_shown(of)
-    sign = "κ" if name == "cohen_kappa" else "equal labels"
+    name, sign = shown.key, shown.sign
     gap, own, people = of["gap"][name], of["with_people"][name], of["human_ceiling"][name]
     majority = of["agreement"][name]
     if gap["value"] is None:

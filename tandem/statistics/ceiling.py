@@ -7,14 +7,14 @@ like: the judge's kappa with each person, and people's kappa with each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from .agreement import counts_of, paired_counts
-from .arrays import Floats, Ints, unique_integers
+from .arrays import Floats, Ints, Value, unique_integers
 from .estimate import Estimate, defined, undefined
 from .informative import informative_among, informative_of_each
 from .pairwise import LEAST_SHARED, PairMean, kept_pairs, shared_units, with_enough_units
@@ -24,12 +24,16 @@ from .tally import Tally, kinds_of
 #: The level of the interval that contains two one-sided tests at .05.
 NARROW = 0.9
 OF_PAIRS = "mean over pairs of people weighted by shared units"
+WEIGHTED = "cohen_kappa_quadratic"
+"""Computed only if asked for, since categories without an order have none."""
 METHODS = {
     "percent": f"share of equal labels, {OF_PAIRS}",
     "cohen_kappa": f"Cohen's kappa, {OF_PAIRS}",
+    WEIGHTED: f"Cohen's kappa, quadratic weights, {OF_PAIRS}",
 }
 NO_PAIR = "no two people share labels that vary"
 NAMES = {"cohen_kappa": "Cohen's kappa", "percent": "share of equal labels"}
+NAMED = {**NAMES, WEIGHTED: "Cohen's kappa with quadratic weights"}
 GAP = "of the judge with each person less that of people with each other"
 WITH = "of the judge with each person"
 LESS = "of the judge with each person less that of {other}"
@@ -70,7 +74,8 @@ def ceiling_estimates(
     clusters: Ints,
     k: int,
     *,
-    names: Sequence[str] = tuple(METHODS),
+    names: Sequence[str] = tuple(NAMES),
+    values: Floats | None = None,
     draws: Draws = None,
     seed: int = 0,
     interval: Interval = "bca",
@@ -80,7 +85,8 @@ def ceiling_estimates(
     The mean is sum_p n_p kappa_p / sum_p n_p, where n_p is the number of units that pair p shares.
     `ceiling_pairs` selects the pairs. A pair whose kappa is undefined is left out. `codes` (U, R)
     are of k categories, -1 = missing. Whole `clusters` (U,) are resampled. `names` selects the
-    coefficients.
+    coefficients; `cohen_kappa_quadratic` is kappa with quadratic weights, for which `values` (K,)
+    are the categories' numbers.
     """
     pairs = ceiling_pairs(codes)
     who = np.unique(pairs.columns)
@@ -91,11 +97,15 @@ def ceiling_estimates(
     if not n:
         return {name: undefined(NO_PAIR, n, method) for name, method in methods.items()}
     rows, kinds = kinds_of(people)
-    mean = PairMean(rows, np.searchsorted(who, pairs.columns).astype(np.int64), k)
+    mean = PairMean(rows, np.searchsorted(who, pairs.columns).astype(np.int64), k, values)
     tally = Tally.of(kinds, len(rows), clusters)
     informative = informative_among(tally, paired_counts(counts_of(rows, k)))
     bootstrap = Bootstrap(tally, draws, seed, interval, informative)
-    functions = {"percent": mean.percent, "cohen_kappa": mean.kappa}
+    functions = {
+        "percent": mean.percent,
+        "cohen_kappa": mean.kappa,
+        WEIGHTED: mean.weighted_kappa,
+    }
     return {
         name: bootstrap.estimate(functions[name], n, method, NO_PAIR, queries)
         for name, method in methods.items()
@@ -109,14 +119,16 @@ def gap_estimates(
     k: int,
     *,
     names: Sequence[str] = tuple(NAMES),
+    values: Floats | None = None,
     draws: Draws = None,
     seed: int = 0,
     interval: Interval = "bca",
 ) -> dict[str, Estimate]:
     """Return `gap_and_equivalence` without the intervals for the tests of equivalence."""
     both = gap_and_equivalence(
-        judge, people, clusters, k, names=names, draws=draws, seed=seed, interval=interval
-    )
+        judge, people, clusters, k,
+        names=names, values=values, draws=draws, seed=seed, interval=interval,
+    )  # fmt: skip
     return {name: gap for name, (gap, _) in both.items()}
 
 
@@ -127,6 +139,7 @@ def gap_and_equivalence(
     k: int,
     *,
     names: Sequence[str] = tuple(NAMES),
+    values: Floats | None = None,
     draws: Draws = None,
     seed: int = 0,
     interval: Interval = "bca",
@@ -154,7 +167,7 @@ def gap_and_equivalence(
     def methods(left_out: int) -> dict[str, str]:
         return {name: method_of(name, GAP, left_out, "pair", "pairs") for name in names}
 
-    beside = _beside(judge, people, clusters, k)
+    beside = _beside(judge, people, clusters, k, values)
     if isinstance(beside, _Undefined):
         none = {n: undefined(beside.reason, beside.n, m) for n, m in methods(0).items()}
         return {name: (each, each) for name, each in none.items()}
@@ -170,6 +183,7 @@ def with_people_estimates(
     k: int,
     *,
     names: Sequence[str] = tuple(NAMES),
+    values: Floats | None = None,
     draws: Draws = None,
     seed: int = 0,
     interval: Interval = "bca",
@@ -184,16 +198,23 @@ def with_people_estimates(
     def methods(left_out: int) -> dict[str, str]:
         return {name: method_of(name, WITH, left_out, "pair", "pairs") for name in names}
 
-    beside = _beside(judge, people, clusters, k)
+    beside = _beside(judge, people, clusters, k, values)
     if isinstance(beside, _Undefined):
         return {n: undefined(beside.reason, beside.n, m) for n, m in methods(0).items()}
     bootstrap = Bootstrap(beside.tally, draws, seed, interval, beside.informative)
-    functions = {"cohen_kappa": beside.judge.kappa, "percent": beside.judge.percent}
+    functions = {name: partial(function, beside.judge) for name, function in _FUNCTIONS.items()}
     queries = len(unique_integers(beside.clusters)[0])
     return {
         name: bootstrap.estimate(functions[name], beside.n, method, ALIKE, queries)
         for name, method in methods(beside.left_out).items()
     }
+
+
+_FUNCTIONS: Mapping[str, Callable[[PairMean, Floats], Value]] = {
+    "cohen_kappa": PairMean.kappa,
+    "percent": PairMean.percent,
+    WEIGHTED: PairMean.weighted_kappa,
+}
 
 
 @dataclass(frozen=True)
@@ -218,7 +239,9 @@ class _JudgeWithPeople:
     clusters: Ints
 
 
-def _beside(judge: Ints, people: Ints, clusters: Ints, k: int) -> _JudgeWithPeople | _Undefined:
+def _beside(
+    judge: Ints, people: Ints, clusters: Ints, k: int, values: Floats | None = None
+) -> _JudgeWithPeople | _Undefined:
     n = int(((judge >= 0) & ((people >= 0).sum(axis=1) >= 2)).sum())
     if not n:
         return _Undefined(NO_UNIT, n)
@@ -234,8 +257,8 @@ def _beside(judge: Ints, people: Ints, clusters: Ints, k: int) -> _JudgeWithPeop
     tally = Tally.of(kinds, len(rows), clusters)
     return _JudgeWithPeople(
         tally,
-        PairMean(rows, _pairs_with(0, range(1, len(who) + 1)), k),
-        PairMean(rows, np.searchsorted(who, pairs).astype(np.int64) + 1, k),
+        PairMean(rows, _pairs_with(0, range(1, len(who) + 1)), k, values),
+        PairMean(rows, np.searchsorted(who, pairs).astype(np.int64) + 1, k, values),
         _informative(tally, rows[:, :1], rows[:, 1:], k),
         left_out,
         int(enter.sum()),
@@ -307,11 +330,10 @@ def compared_judges(
         return {n: ComparedJudges(none[n], none[n], differences[n]) for n in differences}
     bootstrap = Bootstrap(beside.tally, draws, seed, interval, beside.informative)
     queries = len(unique_integers(beside.clusters)[0])
-    functions = {"cohen_kappa": PairMean.kappa, "percent": PairMean.percent}
 
     def mean(name: str, of: PairMean) -> Estimate:
         method = method_of(name, WITH, beside.left_out, "person", "people")
-        function = partial(functions[name], of)
+        function = partial(_FUNCTIONS[name], of)
         return bootstrap.estimate(function, beside.n, method, ALIKE, queries)
 
     return {
@@ -369,12 +391,11 @@ def _differences(
 
     Each has a 95 % and a 90 % interval from the same resamples.
     """
-    functions = {"cohen_kappa": PairMean.kappa, "percent": PairMean.percent}
     queries = len(unique_integers(clusters)[0])
 
     def difference_of(name: str) -> tuple[Estimate, Estimate]:
         def difference(weights: Floats) -> Floats:
-            one, other = (np.asarray(functions[name](each, weights)) for each in means)
+            one, other = (np.asarray(_FUNCTIONS[name](each, weights)) for each in means)
             return np.stack([one - other] * 2, axis=-1)
 
         wide, narrow = bootstrap.estimates(
@@ -398,7 +419,7 @@ def _symmetric(narrow: Estimate) -> Estimate:
 def method_of(name: str, of: str, left_out: int = 0, one: str = "", several: str = "") -> str:
     """Describe how a mean or a difference was computed; `of` is `GAP`, `WITH` or `LESS`."""
     mean = "mean" if of == WITH else "means"
-    text = f"{NAMES[name]} {of}, {mean} weighted by shared units"
+    text = f"{NAMED[name]} {of}, {mean} weighted by shared units"
     noun = one if left_out == 1 else several
     fewer = f", {left_out} {noun} below {LEAST_SHARED} shared units left out"
     return text + (fewer if left_out else "")

@@ -17,13 +17,14 @@ from typing import TypeVar
 import numpy as np
 from scipy import sparse
 
-from .agreement import cohen_kappa, correct_for_chance, counts_of, paired_counts
+from .agreement import cohen_kappa, correct_for_chance, counts_of, paired_counts, positions
 from .arrays import Bools, Floats, Ints, Value, ratio, t_below, unbatch, unique_integers
 from .estimate import Estimate, undefined
 from .informative import informative_among
 from .paired import holm
 from .resampling import Bootstrap, Draws, Interval
 from .tally import Tally
+from .weighted_pairs import terms, weighted_kappa, weighted_slopes
 
 T = TypeVar("T")
 #: Pairs that share fewer units are left out, unless no pair shares this many and people are few.
@@ -36,6 +37,9 @@ FEWEST_SHARED = 30
 METHODS = {
     "percent": "share of equal labels, mean over pairs of people weighted by shared units",
     "cohen_kappa": "Cohen's kappa, mean over pairs of people weighted by shared units",
+    "cohen_kappa_quadratic": (
+        "Cohen's kappa, quadratic weights, mean over pairs of people weighted by shared units"
+    ),
 }
 LINEAR = ", resamples linearised"
 NO_PAIR = f"no two people share {FEWEST_SHARED} units with labels that vary"
@@ -72,12 +76,13 @@ class PairMean:
 
     The methods take weights of the rows, (N,) or (B, N), and weight each pair by the units that it
     shares under them. `drawn` (B, C) also weights each pair by how often its two columns were
-    drawn.
+    drawn. `values` (K,) are the numbers of ordered categories; their positions if None.
     """
 
     rows: Ints
     pairs: Ints
     k: int
+    values: Floats | None = None
 
     def percent(self, weights: Floats, drawn: Floats | None = None) -> Value:
         """Return the mean share of equal labels."""
@@ -93,6 +98,21 @@ class PairMean:
         size = self._cells.shape[0]
         sums = [self._sums(weights, drawn, at, at + some) for at in range(0, size, some)]
         return unbatch(ratio(*np.sum(sums, axis=0)))
+
+    def weighted_kappa(self, weights: Floats, drawn: Floats | None = None) -> Value:
+        """Return the mean of Cohen's kappa with quadratic weights, without undefined ones."""
+        scale = positions(self.k, self.values)
+        above, whole = np.zeros(weights.shape[:-1]), np.zeros(weights.shape[:-1])
+        for a, b in self.pairs:
+            one, other = self.rows[:, a], self.rows[:, b]
+            there = (one >= 0) & (other >= 0)
+            sums = weights[..., there] @ terms(scale[one[there]], scale[other[there]])
+            kappa = weighted_kappa(np.moveaxis(sums, -1, 0))
+            defined = np.isfinite(kappa)
+            times = sums[..., 0] if drawn is None else sums[..., 0] * drawn[:, a] * drawn[:, b]
+            above += np.where(defined, kappa, 0.0) * times
+            whole += np.where(defined, times, 0.0)
+        return unbatch(ratio(above, whole))
 
     def _percent_drawn(self, weights: Floats, drawn: Floats) -> Floats:
         equal, shared = np.zeros(len(weights)), np.zeros(len(weights))
@@ -371,7 +391,8 @@ def crowd_ceiling_estimates(
     clusters: Ints,
     k: int,
     *,
-    names: Sequence[str] = tuple(METHODS),
+    names: Sequence[str] = ("percent", "cohen_kappa"),
+    values: Floats | None = None,
     fewest: int = FEWEST_SHARED,
     draws: Draws = None,
     seed: int = 0,
@@ -379,29 +400,39 @@ def crowd_ceiling_estimates(
 ) -> dict[str, Estimate]:
     """Return the share of equal labels and Cohen's kappa, each a mean over pairs of R raters.
 
-    Pairs are weighted by the units that they share. Pairs with fewer than `fewest` shared units, or
-    without a kappa, are left out. `codes` (U, R) are of k categories, -1 = missing. Whole
-    `clusters` (U,) are resampled.
+    `names` may also ask for `cohen_kappa_quadratic`, kappa with quadratic weights, for which
+    `values` (K,) are the categories' numbers. Pairs are weighted by the units that they share.
+    Pairs with fewer than `fewest` shared units, or without a kappa, are left out. `codes` (U, R)
+    are of k categories, -1 = missing. Whole `clusters` (U,) are resampled.
     """
     found = pair_counts(codes, k, with_uses="cohen_kappa" in names).least(fewest)
     made: dict[str, Estimate] = {}
     for name in names:
         method = METHODS[name] + LINEAR
-        pairs = found if name == "percent" else found.varied()
-        if not len(pairs.units):
+        if (of := _mean_and_slopes(name, found, codes, positions(k, values))) is None:
             made[name] = undefined(NO_PAIR, 0, METHODS[name])
             continue
-        value, slopes, shared = (
-            _percent(pairs, codes) if name == "percent" else _kappa(pairs, codes)
-        )
+        value, slopes, shared = of
         queries = len(unique_integers(clusters[shared])[0])
         tally = Tally.of_sums(slopes[:, None], clusters, shared)
         informative = _informative(codes[shared], clusters[shared], k)
         bootstrap = Bootstrap(tally, draws, seed, interval, informative)
-        of = partial(_on_resamples, value)
-        estimate = bootstrap.estimate(of, int(shared.sum()), method, clusters=queries)
+        resampled = partial(_on_resamples, value)
+        estimate = bootstrap.estimate(resampled, int(shared.sum()), method, clusters=queries)
         made[name] = estimate.within(-1.0, 1.0)
     return made
+
+
+def _mean_and_slopes(
+    name: str, pairs: PairCounts, codes: Ints, scale: Floats
+) -> tuple[float, Floats, Bools] | None:
+    """Return the value, its slope by the weight of each unit (U,), and the counted units (U,)."""
+    if name == "cohen_kappa_quadratic":
+        return weighted_slopes(codes, scale, pairs.one, pairs.other)
+    if name == "percent":
+        return _percent(pairs, codes) if len(pairs.units) else None
+    varied = pairs.varied()
+    return _kappa(varied, codes) if len(varied.units) else None
 
 
 def _informative(codes: Ints, clusters: Ints, k: int) -> int:
@@ -419,7 +450,6 @@ def _on_resamples(value: float, weights: Floats) -> Floats:
 
 
 def _percent(pairs: PairCounts, codes: Ints) -> tuple[float, Floats, Bools]:
-    """Return the value, its slope by the weight of each unit (U,), and the counted units (U,)."""
     whole = float(pairs.units.sum())
     value = float(pairs.equal.sum()) / whole
     ones = np.ones(len(pairs.units))

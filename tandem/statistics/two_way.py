@@ -57,12 +57,19 @@ def sample_kinds_and_raters(
 
 
 def two_way_pairs(
-    judge: Ints, people: Ints, clusters: Ints, k: int, draws: int | Resamples, seed: int
+    judge: Ints,
+    people: Ints,
+    clusters: Ints,
+    k: int,
+    draws: int | Resamples,
+    seed: int,
+    values: Floats | None = None,
 ) -> tuple[dict[str, Floats], dict[str, Floats], int]:
     """Return the agreement of people (U, R), a judge's (U,) gap to it, and the number of people.
 
     Agreement and gap are (B,), a value per resample, by coefficient. Pairs and units are those of
-    `gap_estimates`.
+    `gap_estimates`. With `values` (K,), the numbers of ordered categories, kappa with quadratic
+    weights is one of the coefficients.
     """
     held = np.where(judge[:, None] >= 0, people, -1)
     pairs, _ = kept_pairs(shared_units(held), people.shape[1])
@@ -72,24 +79,25 @@ def two_way_pairs(
     enter = (held[:, who] >= 0).sum(axis=1) >= 2
     rows, kinds = kinds_of(np.where(enter[:, None], np.column_stack([judge, held[:, who]]), -1))
     with_each = np.array([(0, n + 1) for n in range(len(who))], dtype=np.int64)
-    beside = PairMean(rows, with_each, k)
-    among = PairMean(rows, np.searchsorted(who, pairs).astype(np.int64) + 1, k)
+    beside = PairMean(rows, with_each, k, values)
+    among = PairMean(rows, np.searchsorted(who, pairs).astype(np.int64) + 1, k, values)
+    functions = {"percent": PairMean.percent, "cohen_kappa": PairMean.kappa}
+    if values is not None:
+        functions["cohen_kappa_quadratic"] = PairMean.weighted_kappa
     tally = Tally.of(kinds, len(rows), clusters)
     blocks = []
     for weights, people_drawn in sample_kinds_and_raters(tally, len(who), draws, seed):
         drawn = np.column_stack([np.ones(len(people_drawn)), people_drawn])
         blocks.append(
             {
-                "percent": np.asarray(among.percent(weights, drawn)),
-                "cohen_kappa": np.asarray(among.kappa(weights, drawn)),
-                "percent_gap": np.asarray(beside.percent(weights, drawn)),
-                "cohen_kappa_gap": np.asarray(beside.kappa(weights, drawn)),
+                f"{name}{of}": np.asarray(function(mean, weights, drawn))
+                for name, function in functions.items()
+                for of, mean in (("", among), ("_gap", beside))
             }
         )
     made = _concatenate(iter(blocks))
-    names = ("percent", "cohen_kappa")
-    ceiling = {name: made[name] for name in names}
-    return ceiling, {name: made[f"{name}_gap"] - made[name] for name in names}, len(who)
+    ceiling = {name: made[name] for name in functions}
+    return ceiling, {name: made[f"{name}_gap"] - made[name] for name in functions}, len(who)
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from tandem.document import Number
-from tandem.figures import FIGURES, Subject, subjects
-from tandem.figures.base import Notes, Scale
+from tandem.figures import FIGURES, Subject, subjects, vega
+from tandem.figures.base import Notes, Scale, judge_css, judge_line
 from tandem.figures.files import available_kinds, csv_file, svg_file, vega_file
-from tandem.figures.svg import shorten, width_of, wrap
+from tandem.figures.svg import file_style, shorten, width_of, wrap
 from tandem.figures.vega import LONGEST
 from tests.analysis.figure_cast import report_of
 from tests.analysis.figures.conftest import ODD
@@ -88,10 +88,19 @@ def test_nothing_is_drawn_outside_the_figure(report: Callable[[str], JSON], name
         for each in subjects(report(name), figure):
             drawing = figure.draw(each)
             root = ET.fromstring(drawing.file())
-            for mark in root.iter():
+            for mark, down in placed(root):
                 for width, height in places(mark):
                     assert 0 <= width <= drawing.width
-                    assert 0 <= height <= drawing.height
+                    assert 0 <= height + down <= drawing.height
+
+
+def placed(mark: ET.Element, down: float = 0) -> Iterator[tuple[ET.Element, float]]:
+    """All marks, each with how far it is moved down, under a key."""
+    moved = re.match(r"translate\(0 (\S+)\)", mark.get("transform", ""))
+    down += float(moved[1]) if moved else 0
+    yield mark, down
+    for each in mark:
+        yield from placed(each, down)
 
 
 def places(mark: ET.Element) -> list[tuple[float, float]]:
@@ -152,9 +161,50 @@ def test_people_are_round_and_judges_square(full: JSON) -> None:
     people = [r for r in scored if r["kind"] == "human" and r["rater"] != "mean of people"]
     titled = [c for c in marks(figure, "circle", "person") if c.find(f"{SVG}title") is not None]
     assert len(titled) == len(people) == 72
-    squares = marks(figure, "rect", "judge") + marks(figure, "rect", "judge hollow")
+    squares = marks(figure, "rect", "judge") + marks(figure, "rect", "judge hollow-2")
     titled = [square for square in squares if square.find(f"{SVG}title") is not None]
     assert len(titled) == len([r for r in scored if r["kind"] == "judge"])
+
+
+def test_three_judges_have_three_colours_that_are_the_same_in_every_figure() -> None:
+    styles = {judge_css(number) for number in range(3)}
+    assert styles == {"judge", "judge hollow-2", "judge judge-3"}
+    assert {judge_line(number) for number in range(3)} == {
+        "judge dash0", "judge judge-2 dash1", "judge judge-3 dash2",
+    }  # fmt: skip
+    both = {(judge_css(number), judge_line(number)) for number in range(12)}
+    assert len(both) == 12, "a dozen judges differ in colour, filling or dashes"
+    sheet = file_style()
+    tokens = Path("static/css/tandem.css").read_text("utf-8")
+    for number, colour in enumerate(vega.JUDGES, start=1):
+        name = "judge" if number == 1 else f"judge-{number}"
+        assert f"--{name}: light-dark({colour}," in tokens
+        assert f".{name} {{ fill: {colour}" in sheet
+        assert f"polyline.{name} {{ fill: none; stroke: {colour}" in sheet
+
+
+def test_a_judge_keeps_its_colour_where_another_one_has_no_number(full: JSON) -> None:
+    (first, second) = [r["name"] for r in full["raters"] if r["kind"] == "judge"]
+    alone = copy.deepcopy(full)
+    for groups in alone["variables"]["rating"]["strata"].values():
+        for part in groups.values():
+            part["judges"].pop(first, None)
+    (subject,) = (s for s in subjects(alone, FIGURES["slices"]) if s.name == "rating")
+    figure = ET.fromstring(svg_file(FIGURES["slices"], subject))
+    assert marks(figure, "rect", "judge hollow-2")
+    assert not marks(figure, "rect", "judge")
+    chart = json.loads(vega_file(FIGURES["slices"], subject))
+    scale = chart["spec"]["layer"][1]["encoding"]["color"]["scale"]
+    assert dict(zip(scale["domain"], scale["range"], strict=True))[second] == vega.JUDGES[1]
+
+
+def test_the_key_of_a_long_figure_is_above_it(full: JSON) -> None:
+    for name in ("coverage", "slices"):
+        root = ET.fromstring(svg_file(FIGURES[name], next(subjects(full, FIGURES[name]))))
+        (moved,) = root.findall(f"{SVG}g[@transform]")
+        before = list(root)[: list(root).index(moved)]
+        named = " ".join("".join(e.itertext()) for e in before)
+        assert all(judge in named for judge in ("mild", "strict"))
 
 
 def test_each_kappa_is_in_its_cell_with_its_interval(full: JSON) -> None:
@@ -359,7 +409,9 @@ def test_panels_in_vega_lite_are_named_after_raters_in_the_order_of_the_page(
     assert made["facet"]["sort"] == ["system", "origin"]
     assert places == sorted(places)
     points = made["spec"]["layer"][1]["encoding"]
-    named = {value["rater"] for value in made["data"]["values"] if value["kappa"] is not None}
+    named = {
+        value["rater"] for value in made["data"]["values"] if value["cohens_kappa"] is not None
+    }
     assert set(points["shape"]["scale"]["domain"]) == named
     assert points["shape"]["field"] == points["color"]["field"] == "rater"
 
@@ -412,7 +464,8 @@ def test_all_raters_share_one_axis_with_people_round_and_judges_square(full: JSO
     figure = drawn(full, "raters", "answerable")
     people = [r["name"] for r in full["raters"] if r["kind"] == "human" and r["labels"]]
     judges = [n for n, j in block["judges"].items() if j["with_people"]["cohen_kappa"]["value"]]
-    assert len(marks(figure, "rect", "judge")) == len(judges)
+    assert len(marks(figure, "rect", "judge") + marks(figure, "rect", "judge hollow-2")) == 2
+    assert len(judges) == 2
     # Each person, and people with each other.
     assert len(marks(figure, "circle", "person")) == len(people) + 1
     by_rater = {row["rater"]: row for row in rows(full, "raters", "answerable")}

@@ -142,20 +142,28 @@ def test_slices_are_panels_on_one_axis_sorted_by_peoples_scores(full: JSON) -> N
     (subject,) = (each for each in subjects(full, FIGURES["slices"]) if each.name == "rating")
     lines = csv_file(FIGURES["slices"], subject).decode().splitlines()
     groups = subject.block["strata"]["system"]
-    ranked = sorted(groups, key=lambda name: -groups[name]["agreement"]["fleiss_kappa"]["value"])
+    key = subject.block["coefficient"]
+    people = {name: of["agreement"]["mean_of_pairs"][key]["value"] for name, of in groups.items()}
+    ranked = sorted(groups, key=lambda name: -people[name])
     assert [line.split(",")[1] for line in lines[1::3]] == ranked
     drawn = figure_file(full, "slices", "svg", "rating").content.decode()
     for name in groups:
-        kappa = groups[name]["judges"]["mild"]["agreement"]["cohen_kappa"]["value"]
-        assert f"{name}, mild with people (Cohen's kappa): {kappa:.3f}" in drawn
+        kappa = groups[name]["judges"]["mild"]["with_people"][key]["value"]
+        assert f"{name}, mild with each person: {kappa:.3f}" in drawn
 
 
-def test_of_forty_slices_twelve_are_drawn_within_two_screens(
+def test_of_forty_slices_twelve_are_drawn_and_of_forty_systems_all(
     report: Callable[[str], JSON],
 ) -> None:
     many = report("forty systems")
+    strata = many["variables"]["rating"]["strata"]
     for look in (Look(), Look(paper="column")):
         drawn = figure_file(many, "slices", "svg", "rating", look).content.decode()
-        assert "… 28 more in the data" in drawn
-        height = float(re.findall(r'viewBox="0 0 \S+ (\S+)"', drawn)[0])
-        assert height < 1600
+        assert "more in the data" not in drawn
+        assert all(f">{name}<" in drawn for name in strata["system"])
+    other = copy.deepcopy(many)
+    of = other["variables"]["rating"]["strata"]
+    of["origin"] = of.pop("system")
+    drawn = figure_file(other, "slices", "svg", "rating").content.decode()
+    assert "… 28 more in the data" in drawn
+    assert float(re.findall(r'viewBox="0 0 \S+ (\S+)"', drawn)[0]) < 1600

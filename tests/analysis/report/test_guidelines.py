@@ -255,8 +255,8 @@ class TestSection:
         halves = [0] * 40 + [1] * 40
         rows = {"ada": "yynn" * 20, "ben": "ynyn" * 10 + "yynn" * 9 + "ynnn"}
         (sentence,) = sentences(of(rows, {"ada": halves, "ben": halves}))
-        assert sentence.startswith("People agree better since the change: κ ")
-        assert "under the protocol's own guideline (40 questions) and κ 0.95 [" in sentence
+        assert sentence.startswith("People agree better since the change: Fleiss’ κ ")
+        assert "under the protocol's own guideline (40 questions) and Fleiss’ κ 0.95 [" in sentence
         assert "under version 1 (40 questions), a difference of 0.95 [" in sentence
 
     def test_the_section_says_plainly_that_units_are_too_few(self) -> None:
