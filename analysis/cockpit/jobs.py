@@ -17,17 +17,20 @@ REST = 10
 """A figure is recomputed once its age is this multiple of its computing time."""
 
 
-def jobs_for_page(request: HttpRequest, asked: Mapping[str, Options], page: str) -> list[Job]:
+def jobs_for_page(
+    request: HttpRequest, asked: Mapping[str, Options], page: str, at_once: bool = False
+) -> list[Job]:
     """Return the jobs that compute a page's figures, and request those that are due.
 
     `asked` has the options of each kind of job. The page's address names jobs in progress, by kind.
-    `page` is where the account finds the result.
+    `page` is where the account finds the result. With `at_once`, figures do not
+    rest: the page has none of them.
     """
     found = []
     for kind, options in asked.items():
         question = queue.question_of(kind, options)
         job = Job.objects.filter(key=request.GET.get(kind, ""), question=question).first()
-        if job is None and _is_due(queue.last_finished(question), timezone.now()):
+        if job is None and (at_once or _is_due(queue.last_finished(question), timezone.now())):
             try:
                 job = ask(kind, options, get_account(request), page).job
             except TooManyError:

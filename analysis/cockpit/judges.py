@@ -21,6 +21,7 @@ from analysis.campaigns.cache import labels_since
 from analysis.campaigns.jobs import REPORT
 from analysis.campaigns.jobs import question as report_question
 from analysis.cockpit.jobs import jobs_for_page
+from analysis.cockpit.missing import Missing
 from annotation.access import get_account, is_blind, readable_campaign
 from annotation.counters import answers, answers_by_rater, raters_in
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
@@ -51,8 +52,9 @@ class JudgeRow:
     """A judge of a campaign. `judge` and `run` are None if its labels come from a file.
 
     `done`, `failed` and `open` count its requests. `figures` come from the report, for the page's
-    variable, and `spent` from the comparison; both are None if unknown. `progress` belongs to an
-    active run, and `left` is its remaining time in words.
+    variable, and `spent` from the comparison; both are None if unknown, and `why_no_figures` says
+    why there are none. `progress` belongs to an active run, and `left` is its remaining time in
+    words.
     """
 
     name: str
@@ -64,6 +66,7 @@ class JudgeRow:
     failed: int
     open: int
     figures: JSON | None
+    why_no_figures: str
     spent: Mapping[str, Any] | None
 
     @property
@@ -86,7 +89,8 @@ def judges(request: HttpRequest, pk: int) -> HttpResponse:
         if not blind:
             asked[REPORT] = report_question(campaign, ReportOptions())
         jobs = jobs_for_page(request, asked, reverse("judges-compared", args=[pk]))
-    context = _context(request, campaign, blind)
+    is_computing = any(job.kind == REPORT and job.state in queue.ACTIVE for job in jobs)
+    context = _context(request, campaign, blind, is_computing)
     seen = _page_state(jobs, context["rows"])
     if in_place and seen and request.GET.get("seen") == seen:
         return HttpResponse(status=204)
@@ -105,14 +109,18 @@ def judges(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, name, context)
 
 
-def _context(request: HttpRequest, campaign: Campaign, blind: bool) -> dict[str, Any]:
+def _context(
+    request: HttpRequest, campaign: Campaign, blind: bool, is_computing: bool
+) -> dict[str, Any]:
     (facts,) = facts_of([campaign.pk])
     report = None if blind else facts.report
     variables = [each["name"] for each in (report or {}).get("variables", ())]
     asked_variable = request.GET.get("variable", "")
     variable = asked_variable if asked_variable in variables else next(iter(variables), "")
     compared, compared_at = _last_comparison(campaign)
-    rows = _rows(facts, _figures(campaign, report, variable), compared)
+    blocks = [each for each in (report or {}).get("variables", ()) if each["name"] == variable]
+    missing = Missing(facts, next(iter(blocks), {}), is_computing)
+    rows = _rows(facts, _figures(campaign, blocks), compared, missing)
     return {
         "campaign": campaign,
         "rows": rows,
@@ -129,12 +137,11 @@ def _context(request: HttpRequest, campaign: Campaign, blind: bool) -> dict[str,
     }
 
 
-def _figures(campaign: Campaign, report: JSON | None, variable: str) -> Mapping[str, JSON]:
+def _figures(campaign: Campaign, blocks: Sequence[JSON]) -> Mapping[str, JSON]:
     """Return the judges' figures by name, and record that they are shown.
 
     Figures over fewer than `FEWEST_UNITS` units are left out, so that the page exposes no labels.
     """
-    blocks = [each for each in (report or {}).get("variables", ()) if each["name"] == variable]
     found = {
         each["name"]: each
         for block in blocks
@@ -158,7 +165,10 @@ def _last_comparison(campaign: Campaign) -> tuple[list[dict[str, Any]], Any]:
 
 
 def _rows(
-    facts: Facts, figures: Mapping[str, JSON], compared: Sequence[Mapping[str, Any]]
+    facts: Facts,
+    figures: Mapping[str, JSON],
+    compared: Sequence[Mapping[str, Any]],
+    missing: Missing,
 ) -> list[JudgeRow]:
     campaign = facts.campaign
     counts = answers_by_rater(campaign)
@@ -175,6 +185,7 @@ def _rows(
             sum(known.get(answers(use, status, False), 0) for use in Item.Use.values)
             for status in ("done", "failed", "open")
         )
+        figure = figures.get(rater.name)
         rows.append(
             JudgeRow(
                 rater.name,
@@ -185,7 +196,8 @@ def _rows(
                 done,
                 failed,
                 waiting,
-                figures.get(rater.name),
+                figure and missing.fresh(figure, "value"),
+                "" if figure or not done else missing.of_judge(rater.name),
                 spent.get(judge.pk) if judge else None,
             )
         )

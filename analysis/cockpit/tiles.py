@@ -6,17 +6,17 @@ would count as having seen others' answers; opening the first page must have no 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from analysis.attention import Facts
+from analysis.cockpit.missing import Missing
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
-from annotation.presentation import schema
 from annotation.progress.answer_totals import AnswerTotals
 from tandem.types import JSON
 
-MOST_JUDGES, MOST_SYSTEMS = 3, 6
+MOST_JUDGES, MOST_SYSTEMS = 3, 12
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Tiles:
     score: JSON | None
     variable: str
     others: int
-    missing: Mapping[str, str]
+    missing: Missing
     hidden: bool
     is_new: bool
 
@@ -70,6 +70,7 @@ def tiles_of(facts: Facts, blind: bool, is_computing: bool = False) -> Tiles:
     labels = Labels(places, campaign.people_done, campaign.imported, campaign.raters_per_item)
     variables = (report or {}).get("variables", ())
     first = variables[0] if variables else {}
+    missing = missing_of(facts, blind, is_computing)
     people = first if first.get("units", 0) >= FEWEST_UNITS else None
     judged = [each for each in first.get("judges", ()) if each["units"] >= FEWEST_UNITS]
     score = _score((report or {}).get("scores", ()), first)
@@ -79,16 +80,22 @@ def tiles_of(facts: Facts, blind: bool, is_computing: bool = False) -> Tiles:
         saw_figures("overview", facts.campaign, min(shown))
     return Tiles(
         labels,
-        people,
-        judged[:MOST_JUDGES],
+        people and missing.fresh(people, "value"),
+        [missing.fresh(each, "value") for each in judged[:MOST_JUDGES]],
         max(0, len(judged) - MOST_JUDGES),
         score,
         first.get("name", ""),
         max(0, len(variables) - 1),
-        _missing(facts, first, report, is_computing),
+        missing,
         blind,
         not campaign.people_done and not campaign.judges and not campaign.imported,
     )
+
+
+def missing_of(facts: Facts, blind: bool, is_computing: bool = False) -> Missing:
+    """Return the reasons for figures that are missing on the first page."""
+    variables = () if blind else (facts.report or {}).get("variables", ())
+    return Missing(facts, variables[0] if variables else {}, is_computing)
 
 
 def _score(scores: Sequence[JSON], variable: JSON) -> JSON | None:
@@ -100,50 +107,3 @@ def _score(scores: Sequence[JSON], variable: JSON) -> JSON | None:
             return {**score, "systems": score["systems"][:MOST_SYSTEMS],
                     "more": max(0, len(score["systems"]) - MOST_SYSTEMS)}  # fmt: skip
     return None
-
-
-def _missing(
-    facts: Facts, variable: JSON, report: JSON | None, is_computing: bool
-) -> dict[str, str]:
-    waits = "Being computed …" if is_computing else "Not computed yet."
-    if report is not None:
-        waits = ""
-    return {"people": _no_people(facts.campaign, variable, waits),
-            "judge": _no_judge(facts, variable, waits)}  # fmt: skip
-
-
-def _no_people(campaign: Any, variable: JSON, waits: str) -> str:
-    if not campaign.people_done:
-        return "Nobody has answered yet."
-    if campaign.people < 2:
-        return "One person has answered. Agreement needs two on the same items."
-    if waits:
-        return waits
-    units = variable.get("units", 0)
-    one, several = schema(campaign).noun
-    if not units:
-        return f"No {one} has labels from two people yet."
-    noun = f"shared {one if units == 1 else several}"
-    return f"{units} {noun} so far. From {FEWEST_UNITS} on, the figure is here."
-
-
-def _no_judge(facts: Facts, variable: JSON, waits: str) -> str:
-    campaign: Any = facts.campaign
-    if not campaign.judges:
-        return _no_answer(facts)
-    if not campaign.people_done:
-        return "A judge has answered. Its agreement with people shows once people have answered."
-    if waits:
-        return waits
-    several = schema(campaign).noun[1]
-    return f"Fewer than {FEWEST_UNITS} {several} have labels from both people and a judge."
-
-
-def _no_answer(facts: Facts) -> str:
-    """Explain why no judge has an answer: none has run, or the runs gave no usable answer."""
-    if missing := sum(facts.failed.values()):
-        what = "its answer is" if missing == 1 else f"all {missing:,} answers are"
-        return f"A judge has run, but {what} missing."
-    if facts.runs:
-        return "A judge’s run was started. It has given no answer yet."
-    return "No judge has run."

@@ -23,7 +23,7 @@ from analysis.cockpit.home import rows_of as rows_of_home
 from analysis.cockpit.items import answers_of, rows_of
 from analysis.cockpit.jobs import jobs_for_page
 from analysis.cockpit.search import MOST, search
-from analysis.cockpit.tiles import tiles_of
+from analysis.cockpit.tiles import missing_of, tiles_of
 from annotation.access import get_account, is_blind, readable_campaign
 from annotation.models import Campaign, Item, Rater, User
 from annotation.people.membership import may_manage
@@ -84,7 +84,9 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
     jobs: list[Job] = []
     if (in_place or "now" in request.GET) and not blind:
         asked = {REPORT: report_question(found, ReportOptions()), CHECKS: checks_question(found)}
-        jobs = jobs_for_page(request, asked, reverse("campaign", args=[pk]))
+        (facts,) = facts_of([pk])
+        waits = missing_of(facts, blind).is_waiting
+        jobs = jobs_for_page(request, asked, reverse("campaign", args=[pk]), waits)
     seen = ".".join(f"{job.key}-{job.state}" for job in jobs)
     if in_place and seen and request.GET.get("seen") == seen:
         return HttpResponse(status=204)

@@ -66,21 +66,25 @@ class TestSmallCampaign:
 
     def test_a_judge_whose_answers_are_all_missing_is_said_to_have_run(self, study: Study) -> None:
         found = replace(facts_of([study.campaign.pk])[0], failed={"words": 25})
-        assert tiles_of(found, False).missing["judge"] == (
+        assert tiles_of(found, False).missing.judge == (
             "A judge has run, but all 25 answers are missing."
         )
 
     def test_a_judge_without_peoples_labels_is_said_to_wait_for_them(self, study: Study) -> None:
         (found,) = facts_of([study.campaign.pk])
         found.campaign.judges = 1  # type: ignore[attr-defined]
-        assert tiles_of(found, False).missing["judge"].endswith("once people have answered.")
+        assert tiles_of(found, False).missing.judge.endswith("once people have answered.")
 
-    def test_tiles_say_that_their_figures_are_being_computed(self, study: Study) -> None:
+    def test_tiles_say_that_their_figures_are_being_computed(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         for user in (study.ada, study.ben):
             submit(study.assignment(user), payload("no"), "page")
         (found,) = facts_of([study.campaign.pk])
-        assert tiles_of(found, False).missing["people"] == "Not computed yet."
-        assert tiles_of(found, False, is_computing=True).missing["people"] == "Being computed …"
+        assert tiles_of(found, False).missing.people.startswith("3 shared questions so far.")
+        monkeypatch.setattr("analysis.cockpit.missing.FEWEST_UNITS", 3)
+        assert tiles_of(found, False).missing.people == "Not computed yet."
+        assert tiles_of(found, False, is_computing=True).missing.people == "Being computed …"
 
     def test_figures_over_few_units_are_withheld(self, study: Study) -> None:
         plant(study)

@@ -196,9 +196,8 @@ class TestADispute:
 
     def test_raters_go_by_letters_whose_meaning_is_on_the_page(self, there: Dispute) -> None:
         assert sorted(opinions_on(shown(there))) == ["Rater A", "Rater B", "Rater C", "Rater D"]
-        assert "Letters stand for people and judges, in an order drawn anew for each unit." in shown(
-            there
-        )
+        key = "Letters stand for people and judges, in an order drawn anew for each unit."
+        assert key in shown(there)
 
     def test_rater_letters_are_stable_within_a_unit_and_differ_between_units(
         self, there: Dispute
