@@ -424,6 +424,19 @@ def judge_mark(number: int) -> Mark:
     return lambda x, y: svg.line(css, (x - 20, y), (x + 16, y)) + svg.square(square, x, y)
 
 
+def judges_mark(numbers: Sequence[int]) -> Mark:
+    """Return the mark for a key of a series that each judge draws in its own colour."""
+    shown = sorted(set(numbers), key=list(numbers).index)[:COLOURS] or [0]
+
+    def mark(x: float, y: float) -> str:
+        start = x - 6 * (len(shown) - 1)
+        return "".join(
+            svg.square(judge_css(number), start + 12 * n, y) for n, number in enumerate(shown)
+        )
+
+    return mark
+
+
 def under(key: Key, parts: Iterable[str]) -> str:
     """Return what was drawn from the top on, moved down to the lower edge of a key."""
     moved = "".join(parts)

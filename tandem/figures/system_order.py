@@ -6,7 +6,7 @@ from ..document import Cell, Number, RaterName, Table
 from . import base, svg, vega
 from .base import Figure, Subject
 from .svg import Drawing
-from .systems import Series, draw_estimate
+from .systems import Series, draw_estimate, entries, of_judge
 
 NAMES, WIDTH, RIGHT, TOP = 170, 400, 24, 8
 STEP, GAP, FOOT = 14, 12, 40
@@ -53,12 +53,20 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
         middle = y + tall / 2
         name_end = scale.start - 12 - base.SIGN_ROOM
         parts.append(svg.name("label", name_end, middle + base.TEXT_DROP, judge, names, "end"))
-        parts.append(base.sign("judge", scale.start - 15, middle))
+        number = subject.judge_number(judge)
+        parts.append(svg.square(base.judge_css(number), scale.start - 15, middle))
         parts += [
-            draw_estimate(series, of[series.key], scale, y + (GAP + STEP) / 2 + STEP * m, notes)
+            draw_estimate(
+                of_judge(series, number),
+                of[series.key],
+                scale,
+                y + (GAP + STEP) / 2 + STEP * m,
+                notes,
+            )
             for m, series in enumerate(used)
         ]
-    key = base.key([(each.mark, each.label) for each in used], left, bottom + FOOT, wide)
+    numbers = [subject.judge_number(judge) for judge in judges]
+    key = base.key(entries(used, numbers), left, bottom + FOOT, wide)
     end = notes.draw(left, key.bottom, wide)
     title = f"Order of systems within queries by {subject.name}, under judges and people"
     return Drawing(title, left + wide + RIGHT, end.bottom + 8, (*parts, key.markup, end.markup))

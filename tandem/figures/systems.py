@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..document import Cell, Number, Table
@@ -51,16 +52,32 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
         if v is not None
     ]
     scale = base.Scale.over(ends, left, left + wide)
+    used, numbers = _used(scores), [subject.judge_number(judge) for judge in scores]
+    # Several panels would end far below what their marks mean.
+    key = base.key(entries(used, numbers), left, 4, wide)
     notes, parts, y = base.Notes(), [], 8.0
-    for judge, systems in scores.items():
-        drawn = _panel(judge, systems, scale, y, notes, names)
+    for number, (judge, systems) in zip(numbers, scores.items(), strict=True):
+        drawn = _panel((judge, number), systems, scale, y, notes, names)
         parts.append(drawn.markup)
         y = drawn.bottom
-    used = _used(scores)
-    key = base.key([(s.mark, s.label) for s in used], left, y, wide)
-    under = notes.draw(left, key.bottom, wide)
+    end = notes.draw(left, y, wide)
     title = f"{subject.name.capitalize()} of systems under people and judges"
-    return Drawing(title, left + wide + RIGHT, under.bottom + 8, (*parts, key.markup, under.markup))
+    drawing = base.under(key, (*parts, end.markup))
+    return Drawing(title, left + wide + RIGHT, key.bottom + end.bottom + 8, (drawing,))
+
+
+def entries(used: Sequence[Series], judges: Sequence[int]) -> list[tuple[Mark, str]]:
+    """Return the entries of a key; the series of judges has the colour of each of them."""
+    return [(base.judges_mark(judges) if s.css == "judge" else s.mark, s.label) for s in used]
+
+
+def of_judge(series: Series, number: int) -> Series:
+    """Return a series as the judge with this number draws it."""
+    if series.css != "judge":
+        return series
+    css = base.judge_css(number)
+    line = base.judge_line(number).rpartition(" ")[0]
+    return series._replace(css=line, mark=lambda x, y: svg.square(css, x, y))
 
 
 def data(subject: Subject) -> Table:
@@ -101,30 +118,39 @@ def _label(system: str) -> str:
 
 
 def _panel(
-    judge: str,
+    of: tuple[str, int],
     systems: dict[str, JSON],
     scale: base.Scale,
     top: float,
     notes: base.Notes,
     names: float,
 ) -> base.Key:
-    """Draw the systems under one judge, a row of marks each, and return the panel's lower edge."""
-    parts, y = [], top
+    """Draw the systems under one judge, a row of marks each, and return the panel's lower edge.
+
+    `of` is the judge and its number.
+    """
+    (judge, number), parts, y = of, list[str](), top
     if judge:
-        parts.append(svg.square("judge", scale.start + 5, y + 6))
+        parts.append(svg.square(base.judge_css(number), scale.start + 5, y + 6))
         parts.append(svg.name("group", scale.start + 16, y + 10, judge, scale.width - 16))
         y += HEAD - 6
-    bottom = y + sum(STEP * len(of) + GAP for of in systems.values())
+    bottom = y + sum(STEP * len(each) + GAP for each in systems.values())
     parts.append(base.x_axis(scale, y, bottom))
-    for system, of in systems.items():
-        middle = y + (STEP * len(of) + GAP) / 2
+    for system, estimates in systems.items():
+        middle = y + (STEP * len(estimates) + GAP) / 2
         label = svg.name("label", scale.start - 12, middle + 4, _label(system), names, "end")
         parts.append(label + svg.line("grid", (scale.start, y), (scale.end, y)))
         parts += [
-            draw_estimate(series, of[series.key], scale, y + (GAP + STEP) / 2 + STEP * n, notes)
-            for n, series in enumerate(s for s in SERIES if s.key in of)
+            draw_estimate(
+                of_judge(series, number),
+                estimates[series.key],
+                scale,
+                y + (GAP + STEP) / 2 + STEP * n,
+                notes,
+            )
+            for n, series in enumerate(s for s in SERIES if s.key in estimates)
         ]
-        y += STEP * len(of) + GAP
+        y += STEP * len(estimates) + GAP
     return base.Key("".join(parts), bottom + HEAD)
 
 
