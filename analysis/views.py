@@ -28,9 +28,9 @@ from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.models import Campaign
 from annotation.presentation import schema
 from audit.recording import record_export
-from datasets.access import READERS, role_required
+from datasets.access import READERS, role_required, wants_data
 from datasets.jobs import pages as jobs
-from datasets.jobs import results
+from datasets.jobs import queue, results
 from datasets.models import Job
 from judging.access import blind_page, visible_runs
 from tandem.figures import FIGURES
@@ -83,7 +83,7 @@ def _current_job(request: HttpRequest, campaign: Campaign, form: ReportForm) -> 
 def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
     """Store the numbers on the page as a snapshot. Newer labels are announced first.
 
-    A GET shows the result of the job that stores it.
+    A GET shows the job that stores it or its snapshot, and the results before there is a job.
     """
     campaign = managed_campaign(request, pk)
     if blind := blind_page(request, campaign):
@@ -96,10 +96,17 @@ def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
         inputs = request.POST.get("inputs", "")
         job_options = snapshot_question(campaign, form.options, inputs, query, user)
         job = jobs.follow(request, SNAPSHOT, job_options).job
-    else:
-        key, own = request.GET.get("job", ""), {"kind": SNAPSHOT, "options__user": user.pk}
-        job = get_object_or_404(Job, key=key, options__campaign=pk, **own)
-    return _stored(request, campaign, job)
+        if job.state in queue.ACTIVE and not wants_data(request):
+            # So that the address of the page that waits can be reloaded, kept and sent.
+            return redirect(jobs.address_with_job(jobs.address_of(request), job))
+        return _stored(request, campaign, job)
+    own = Job.objects.filter(kind=SNAPSHOT, options__user=user.pk, options__campaign=pk)
+    if key := request.GET.get("job", ""):
+        return _stored(request, campaign, get_object_or_404(own, key=key))
+    newest = own.filter(options__query=query).order_by("-pk").first()
+    if newest is None:
+        return redirect(report_address(campaign, query))
+    return _stored(request, campaign, newest)
 
 
 def _stored(request: HttpRequest, campaign: Campaign, job: Job) -> HttpResponse:

@@ -202,9 +202,12 @@ class TestPages:
         found = re.search(r'name="inputs" value="([0-9a-f]+)"', self.text(rita, address))
         assert found
         order = f"/campaigns/{labelled.pk}/report/freeze/{few}"
+        assert rita.get(order)["Location"] == address, "nothing is to be stored yet"
         answer = rita.post(order, {"inputs": found[1]})
-        assert answer.status_code == 202
-        poll = self.polled(answer.content.decode())
+        waits = rita.get(answer["Location"])
+        assert waits.status_code == 202
+        assert rita.get(order).status_code == 202, "without the job in its address, too"
+        poll = self.polled(waits.content.decode())
         run_due_jobs()
         ready = re.search(r'href="([^"]+)" data-open', self.text(rita, poll, headers=HTMX))
         assert ready
