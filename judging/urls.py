@@ -8,6 +8,7 @@ from judging.views import answers, doctor, judge_files, judges, preparation, run
 
 urlpatterns = [
     path("doctor/", doctor.doctor, name="doctor"),
+    path("doctor/state/", doctor.state, name="doctor-state"),
     path("doctor/examine/", doctor.examine_now, name="doctor-examine"),
     path("judges/", judges.judges, name="judges"),
     path("judges/new/", judges.new_judge, name="judge-new"),

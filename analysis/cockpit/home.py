@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from django.db.models import Q, QuerySet
 
 from analysis.attention import Facts, Matter, facts_of, matters, note_look
+from analysis.cockpit.tiles import Tiles, tiles_of
 from analysis.models import StudyPart
 from annotation.access import my_assignments
 from annotation.models import Assignment, Campaign, User
@@ -21,7 +23,10 @@ STATES = {"open": "open", "closed": "closed", "archived": "archived"}
 
 @dataclass(frozen=True)
 class Row:
-    """A campaign in the list: its facts, its matters, and its study."""
+    """A campaign in the list: its facts, its matters, and its study.
+
+    `is_blind` says that the account has an open item there, so no figure is shown.
+    """
 
     campaign: Campaign
     title: str
@@ -29,6 +34,17 @@ class Row:
     needs: Sequence[Matter]
     study: str
     manages: bool
+    is_blind: bool
+
+    @property
+    def pressing(self) -> Sequence[Matter]:
+        """The matters that need somebody. Hints say the same of most campaigns at their end."""
+        return [each for each in self.needs if each.severity != "hint"]
+
+    @cached_property
+    def tiles(self) -> Tiles:
+        """The tiles of the campaign's first page. Reading them records what they show."""
+        return tiles_of(self.facts, self.is_blind)
 
     @property
     def urgency(self) -> int:
@@ -73,6 +89,7 @@ def rows_of(user: User, campaigns: Sequence[int]) -> list[Row]:
             matters(facts, facts.campaign.pk in managed, facts.campaign.pk in blind),
             studies.get(facts.campaign.pk, ""),
             facts.campaign.pk in managed,
+            facts.campaign.pk in blind,
         )
         for facts in facts_of(campaigns)
     ]
@@ -82,7 +99,7 @@ def rows_of(user: User, campaigns: Sequence[int]) -> list[Row]:
 def note_looks(rows: Sequence[Row]) -> None:
     """Record in the ledger what the shown rows reveal about people's answers."""
     for row in rows:
-        note_look(row.facts, row.needs)
+        note_look(row.facts, row.pressing)
 
 
 def _studies(campaigns: Sequence[int]) -> Mapping[int, str]:

@@ -61,6 +61,7 @@ def campaigns(request: HttpRequest) -> HttpResponse:
     counts = counts_of(user)
     context = {
         "rows": shown,
+        "needs": any(row.pressing for row in shown),
         "page": page,
         "states": [(name, label, counts[name]) for name, label in STATES.items()],
         "state": state,

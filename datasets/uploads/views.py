@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
@@ -101,7 +101,7 @@ def _guarded(request: HttpRequest) -> HttpResponse:
 
 def _batch_to_extend(request: HttpRequest) -> Batch | None:
     """Return the batch that the files add to, if they do. Raises Http404 and NotManagedError."""
-    given = (request.POST if request.method == "POST" else request.GET).get("extends", "")
+    given = _given(request).get("extends", "")
     if not given:
         return None
     if not given.isdecimal() or len(given) > LONGEST_NUMBER:
@@ -117,8 +117,23 @@ def _refusal(request: HttpRequest, reason: str, status: int) -> HttpResponse:
     return _form(request, reason, status)
 
 
+def _given(request: HttpRequest) -> Mapping[str, str]:
+    """Return what was entered beside the files: in the form, or for the upload that is repeated."""
+    if request.method == "POST":
+        return request.POST
+    if not (key := request.GET.get("again", "")):
+        return request.GET
+    earlier = _own_upload(request, key)
+    return {
+        "name": earlier.name,
+        "format": earlier.format,
+        "team": earlier.team.name if earlier.team else "",
+        "extends": str(earlier.extends_id or ""),
+    }
+
+
 def _form(request: HttpRequest, error: str = "", status: int = 200) -> HttpResponse:
-    data = request.POST if request.method == "POST" else {}
+    data = _given(request)
     context = {
         "error": error,
         "too_often": "uploads per hour" in error,
@@ -185,4 +200,4 @@ def _page(
 
 
 def _own_upload(request: HttpRequest, key: str) -> Upload:
-    return get_object_or_404(uploads_of(request.user).select_related("batch"), key=key)
+    return get_object_or_404(uploads_of(request.user).select_related("batch", "team"), key=key)

@@ -1,4 +1,4 @@
-"""Template filters for texts and numbers of judges: `shown`, `counted`, `cost`, `dollars`."""
+"""Template filters for texts and numbers of judges, and the state of the installation."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from django import template
 
 from judging.costs import cost_of_run, format_dollars
 from judging.display import make_displayable as made_harmless
+from judging.doctor.overview import Overview, recent_overview
 from judging.models import JudgeRun
 
 register = template.Library()
@@ -34,3 +35,9 @@ def dollars(amount: Decimal | None) -> str:
 def counted(number: object) -> object:
     """Group the digits of a whole number, and return anything else as it is."""
     return f"{number:,}" if isinstance(number, int) else number
+
+
+@register.inclusion_tag("doctor/_state.html")
+def site_state() -> dict[str, Overview | None]:
+    """Say in a line whether all is well, without a check: older pages fetch the line by htmx."""
+    return {"doctor": recent_overview()}

@@ -1,4 +1,4 @@
-"""The admin's page of the doctor: what it finds now, and what its last examination found."""
+"""The admin's page of the doctor, and its state in a line for the admin's first page."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from datasets.access import ADMIN, role_required
-from judging.doctor.base import is_well
-from judging.doctor.registry import CHECKS, examine
-from judging.doctor.stored import examine_in_background, last_examination
+from judging.doctor.overview import overview, recent_overview
+from judging.doctor.registry import CHECKS
+from judging.doctor.stored import examine_in_background
 
 SLOW = {check.name for check in CHECKS if check.is_slow}
 BETWEEN_SECONDS = 20
@@ -21,19 +21,15 @@ BETWEEN_SECONDS = 20
 @role_required(ADMIN)
 def doctor(request: HttpRequest) -> HttpResponse:
     """Show the quick checks as of now, and the slow ones as the command last found them."""
-    at, stored = last_examination()
-    slow = [line for line in stored if line.name in SLOW]
-    lines = examine(quick=True)
-    order = [check.name for check in CHECKS]
-    context = {
-        "lines": sorted([*lines, *slow], key=lambda line: order.index(line.name)),
-        "slow": SLOW,
-        "missing": [check.title for check in CHECKS if check.is_slow] if at is None else [],
-        "at": at,
-        "begun": "begun" in request.GET,
-        "is_well": at is not None and is_well([*lines, *slow]),
-    }
+    context = {"doctor": overview(), "slow": SLOW, "begun": "begun" in request.GET}
     return render(request, "doctor/doctor.html", context)
+
+
+@require_safe
+@role_required(ADMIN)
+def state(request: HttpRequest) -> HttpResponse:
+    """Say in a line whether all is well, for a page that does not wait for the checks itself."""
+    return render(request, "doctor/_state.html", {"doctor": recent_overview() or overview()})
 
 
 @require_POST

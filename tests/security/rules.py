@@ -107,6 +107,7 @@ RULES: dict[str, Rule] = {
     "export-file": reads(READERS),
     "people": reads(ADMINS),
     "doctor": reads(ADMINS),
+    "doctor-state": reads(ADMINS),
     "doctor-examine": takes(ADMINS, 302),
     # Only an admin creates teams; 422 without a name.
     "teams": Rule({"GET": READERS, "POST": ADMINS}, frozenset({200, 422})),
