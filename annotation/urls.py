@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from annotation.imports.template import FORMS as TEMPLATE_FORMS
 from annotation.views import (
     accounts,
     adjudication,
@@ -92,6 +93,15 @@ urlpatterns = [
     path("audit/", audit.trail, name="audit"),
     path("audit.jsonl", audit.trail_file, name="audit-file"),
     path("campaigns/<int:pk>/import/", imports.import_file, name="campaign-import"),
+    *(
+        path(
+            f"campaigns/<int:pk>/import/template.{form}",
+            imports.template,
+            {"form": form},
+            name=f"import-template-{form}",
+        )
+        for form in TEMPLATE_FORMS
+    ),
     path("campaigns/<int:pk>/exports/", exports.exports, name="exports"),
     path(
         "campaigns/<int:pk>/exports/<slug:what>/<slug:form>/",

@@ -12,6 +12,7 @@ from annotation.imports.index import KnownItems
 from annotation.imports.label_studio import read_label_studio
 from annotation.imports.label_studio_rows import rows_of_answers
 from annotation.imports.responses import ResponseRow, looks_like_responses, read_responses
+from annotation.imports.template import without_example
 from annotation.models import Campaign
 from datasets.models import Question
 from datasets.readers.clapnq import recognises as looks_like_clapnq
@@ -73,7 +74,7 @@ def _labels(
     variables = list(dict.fromkeys(v.name for v in known.schema.variables))
     form = Wide(wide or None, variables[0] if len(variables) == 1 else None)
     doubts = _Contradictions(known)
-    rows = read_labels(path, rater, notes, form)
+    rows = without_example(read_labels(path, rater, notes, form), notes)
     groups = group_rows(doubts.counted(known.check_rows(rows)))
     notes.warnings += doubts.warnings()
     return groups

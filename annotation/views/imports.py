@@ -7,15 +7,18 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import get_account, is_blind, managed_campaign
 from annotation.imports.index import ImportOptions
 from annotation.imports.jobs import IMPORT, keep, question
+from annotation.imports.template import FORMS
 from annotation.models import Campaign
+from annotation.presentation import schema
+from audit.recording import record_export
 from datasets.access import READERS, role_required, takes_files
 from datasets.jobs import TooManyError, ask, queue, results
 from datasets.jobs import pages as jobs
@@ -75,6 +78,21 @@ def import_file(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(f"{address}?{urlencode({'job': job.key})}")
 
 
+@require_safe
+@role_required(*READERS)
+def template(request: HttpRequest, pk: int, form: str) -> HttpResponseBase:
+    """Send the template of a labels file in the form of that suffix."""
+    campaign, user = managed_campaign(request, pk), get_account(request)
+    if is_blind(user, campaign):
+        # The keys of items may name the systems behind the texts.
+        return _page(request, campaign, {"wrong": BLIND}, 403)
+    media_type, pieces = FORMS[form]
+    record_export(request, pk, "template", form)
+    response = StreamingHttpResponse(pieces(campaign), content_type=media_type)
+    response["Content-Disposition"] = f'attachment; filename="labels-template-{pk}.{form}"'
+    return response
+
+
 def _show_job(request: HttpRequest, campaign: Campaign) -> HttpResponse:
     """Show the form, the status of the job in the address, or its result."""
     own = {"kind": IMPORT, "options__campaign": campaign.pk, "options__user": request.user.pk}
@@ -94,5 +112,11 @@ def _show_job(request: HttpRequest, campaign: Campaign) -> HttpResponse:
 def _page(
     request: HttpRequest, campaign: Campaign, more: dict[str, Any], status: int = 200
 ) -> HttpResponse:
-    context = {"campaign": campaign, "form": ImportForm(), **more}
+    context = {
+        "campaign": campaign,
+        "form": ImportForm(),
+        "templates": FORMS,
+        "variables": {each.name: each.answers for each in schema(campaign).variables},
+        **more,
+    }
     return render(request, "campaigns/import.html", context, status=status)

@@ -722,6 +722,12 @@ EXAMPLES: dict[str, list[Builder]] = {
     "campaign-audit-file": [
         lambda w: Example("export", _at(w, "campaign-audit-file"), method="GET")
     ],
+    "import-template-csv": [
+        lambda w: Example("export", _at(w, "import-template-csv", w.closed.pk), method="GET")
+    ],
+    "import-template-xlsx": [
+        lambda w: Example("export", _at(w, "import-template-xlsx", w.closed.pk), method="GET")
+    ],
     "campaign-draws": [lambda w: Example("export", _at(w, "campaign-draws"), method="GET")],
     "judge-run-manifest": [_manifest("judge-run-manifest")],
     "api-run-manifest": [_manifest("api-run-manifest")],
@@ -751,6 +757,7 @@ EXAMPLES: dict[str, list[Builder]] = {
 }  # fmt: skip
 
 DOWNLOADS = (
+    "import-template-csv", "import-template-xlsx",
     "export-file", "api-export", "api-labels", "api-units", "api-responses", "audit-file",
     "campaign-audit-file", "campaign-draws", "judge-run-manifest", "api-run-manifest",
     "api-report", "api-frozen", "api-measures", "measures-zip", "api-bench", "judge-bench-file",

@@ -104,6 +104,8 @@ RULES: dict[str, Rule] = {
     "exports": reads(READERS),
     # An empty body has no file.
     "campaign-import": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
+    "import-template-csv": reads(READERS),
+    "import-template-xlsx": reads(READERS),
     "export-file": reads(READERS),
     "people": reads(ADMINS),
     "doctor": reads(ADMINS),

@@ -505,6 +505,8 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("campaign-item", "position"): _positions,
     ("campaign-settings", "pk"): _campaigns,
     ("campaign-import", "pk"): _campaigns,
+    ("import-template-csv", "pk"): _campaigns,
+    ("import-template-xlsx", "pk"): _campaigns,
     ("campaign-judge-start", "pk"): _campaigns,
     ("campaign-trials", "pk"): _campaigns,
     ("campaign-baseline", "pk"): _campaigns,

@@ -30,6 +30,7 @@ from tandem.protocols.validation import coerce
 from tandem.similar import did_you_mean
 
 MAX_DIGITS = 30
+OPEN = "rows without a rater and a value"
 
 
 def strict_json(text: str) -> Any:
@@ -153,8 +154,21 @@ def label_rows(table: Table, wide: Wide, notes: ReadNotes) -> Iterator[tuple[int
     else:
         _check_columns(table)
         rows = _ordered(table, notes)
+        if table.form in ("delimited", "xlsx"):
+            rows = _without_open(rows, notes)
     for line, raw in rows:
         yield line, _typed(raw, table.form, Place(table.head.file, line))
+
+
+def _without_open(
+    rows: Iterator[tuple[int, dict[str, Any]]], notes: ReadNotes
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Leave out the rows of a sheet that name a unit, and neither a rater nor an answer."""
+    for line, row in rows:
+        if any(row.get(name) is not None for name in ("value", "missing", "rater")):
+            yield line, row
+        else:
+            notes.skip(OPEN)
 
 
 def _ordered(table: Table, notes: ReadNotes) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 
+import openpyxl
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -62,3 +65,43 @@ def test_labels_in_the_name_of_a_person_who_answers_here_are_refused(
     name = study.assignment(study.ada).rater.name
     assert "answers on this site" in sent(rita, study, rater=name)
     assert not Label.objects.exists()
+
+
+def template(rita: Client, study: Study, form: str) -> bytes:
+    address = f"/campaigns/{study.campaign.pk}/import/template.{form}"
+    assert address in rita.get(f"/campaigns/{study.campaign.pk}/import/").content.decode()
+    return rita.get(address).getvalue()
+
+
+def test_a_template_that_is_filled_in_partly_is_imported(rita: Client, study: Study) -> None:
+    lines = list(csv.DictReader(io.StringIO(template(rita, study, "csv").decode())))
+    example, *rest = lines
+    assert example["value"] == "yes"
+    assert len(rest) == 6, "three questions of two reports"
+    assert {each["value"] or each["rater"] for each in rest} == {""}
+    for each in rest[:2]:
+        each |= {"value": "no", "rater": "crowd"}
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(example))
+    writer.writeheader()
+    writer.writerows(lines)
+    address = f"/campaigns/{study.campaign.pk}/import/"
+    file = SimpleUploadedFile("labels.csv", out.getvalue().encode())
+    page = rita.post(address, {"file": file}, follow=True).content.decode()
+    assert "Imported 2 labels from labels.csv" in page
+    assert "skipped: 1 example of the template" in page
+    assert "skipped: 4 rows without a rater and a value" in page
+    assert set(Label.objects.values_list("value", flat=True)) == {"no"}
+
+
+def test_the_template_as_a_spreadsheet_has_the_same_cells(rita: Client, study: Study) -> None:
+    book = openpyxl.load_workbook(io.BytesIO(template(rita, study, "xlsx")))
+    cells = [[cell or "" for cell in row] for row in book.active.iter_rows(values_only=True)]
+    text = template(rita, study, "csv").decode()
+    assert cells == list(csv.reader(io.StringIO(text)))
+
+
+def test_a_person_with_an_open_item_gets_no_template(rita: Client, study: Study) -> None:
+    study.assignment(study.rita)
+    address = f"/campaigns/{study.campaign.pk}/import/template.csv"
+    assert rita.get(address).status_code == 403
