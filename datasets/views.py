@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
-from django.db.models import Count, Model
-from django.http import HttpRequest, HttpResponse
+from django.db.models import (
+    Count,
+    F,
+    Func,
+    IntegerField,
+    Model,
+    OrderBy,
+    OuterRef,
+    QuerySet,
+    Subquery,
+)
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
@@ -25,6 +37,7 @@ from datasets.models import (
 from datasets.native_format import FORMAT_FILES
 from datasets.query_page import query_context
 from datasets.search import MOST_HITS, find, hits, words_of
+from datasets.sorting import PARAMETER, Column, Order, heads_of, order_of
 from datasets.teams import visible_batch, visible_batches
 from datasets.uploads.decisions import STATUS_NAMES
 from datasets.uploads.receiving import uploads_of
@@ -39,15 +52,50 @@ PARTS: dict[str, type[Model]] = {
 }
 
 
+BATCH_COLUMNS = {
+    "name": Column("name", "Batch"),
+    "format": Column("format", "Format"),
+    "counts__queries": Column("content", "Content", highest_first=True),
+    "number_of_warnings": Column("warnings", "Warnings", is_number=True, highest_first=True),
+    "created_at": Column("loaded", "Loaded", highest_first=True),
+}
+"""The columns of the list of batches, by the field that sorts them."""
+
+
+class LengthOfArray(Func):
+    """The number of entries of a JSON array."""
+
+    output_field = IntegerField()
+
+    def as_sqlite(self, *arguments: Any, **extra: Any) -> Any:
+        return self.as_sql(*arguments, function="json_array_length", **extra)
+
+    def as_postgresql(self, *arguments: Any, **extra: Any) -> Any:
+        return self.as_sql(*arguments, function="jsonb_array_length", **extra)
+
+
 @require_safe
 @role_required(*READERS)
 def batches(request: HttpRequest) -> HttpResponse:
-    page = Paginator(visible_batches(request.user), PAGE).get_page(request.GET.get("page"))
+    columns = BATCH_COLUMNS.values()
+    found, order = visible_batches(request.user), order_of(columns, request.GET)
+    if order.by:
+        field = next(field for field, each in BATCH_COLUMNS.items() if each.name == order.by)
+        found = found.annotate(number_of_warnings=LengthOfArray("warnings"))
+        found = found.order_by(_directed(field, order.is_descending), "name")
+    page = Paginator(found, PAGE).get_page(request.GET.get("page"))
     rows = [{"batch": batch, "contents": _contents(batch)} for batch in page]
     ended = (Upload.State.KEPT, Upload.State.DISCARDED)
     own = uploads_of(request.user).exclude(state__in=ended)[:PAGE]
     uploads = [(upload, *STATUS_NAMES[Upload.State(upload.state)]) for upload in own]
-    return render(request, "batches/list.html", {"rows": rows, "page": page, "uploads": uploads})
+    context = {
+        "rows": rows,
+        "page": page,
+        "uploads": uploads,
+        "heads": heads_of(columns, request.GET),
+        "query": urlencode({PARAMETER: request.GET[PARAMETER]}) if order.by else "",
+    }
+    return render(request, "batches/list.html", context)
 
 
 @require_safe
@@ -63,7 +111,7 @@ def batch(request: HttpRequest, pk: int) -> HttpResponse:
         "asked": asked,
         "ancestors": _ancestors(found, request.user),
     }
-    more = _hits(found, words, number) if words else _queries(found, number)
+    more = _hits(found, words, number) if words else _queries(found, number, request.GET)
     return render(request, "batches/batch.html", context | more)
 
 
@@ -100,15 +148,46 @@ def _ancestors(found: Batch, user: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _queries(found: Batch, number: str | None) -> dict[str, Any]:
-    page = Paginator(found.queries.all(), PAGE).get_page(number)
+QUERY_COLUMNS = (
+    Column("query", "Query"),
+    *(Column(name, name.capitalize(), is_number=True, highest_first=True) for name in PARTS),
+)
+
+
+def _queries(found: Batch, number: str | None, asked: QueryDict) -> dict[str, Any]:
+    queries, order = found.queries.all(), order_of(QUERY_COLUMNS, asked)
+    if order.by:
+        queries = _sorted(queries, order)
+    page = Paginator(queries, PAGE).get_page(number)
     ids = [query.pk for query in page.object_list]
     counts = {name: _counts(model, ids) for name, model in PARTS.items()}
     rows = [
         {"query": query, "counts": [counts[name].get(query.pk, 0) for name in PARTS]}
         for query in page.object_list
     ]
-    return {"page": page, "rows": rows, "parts": PARTS}
+    return {
+        "page": page,
+        "rows": rows,
+        "parts": PARTS,
+        "heads": heads_of(QUERY_COLUMNS, asked),
+        "sorted": urlencode({PARAMETER: asked[PARAMETER]}) if order.by else "",
+    }
+
+
+def _sorted(queries: QuerySet[Query], order: Order) -> QuerySet[Query]:
+    """Sort queries by their id, or by the number of parts of a kind."""
+    if order.by == "query":
+        return queries.order_by(_directed("key", order.is_descending))
+    parts = PARTS[order.by]._default_manager.filter(query=OuterRef("pk")).order_by()
+    number = Subquery(parts.values("query").annotate(n=Count("pk")).values("n"))
+    counted = queries.annotate(number=Coalesce(number, 0))
+    return counted.order_by(_directed("number", order.is_descending), "position")
+
+
+def _directed(field: str, is_descending: bool) -> OrderBy:
+    """Order by a field; rows without a value come last."""
+    one = F(field)
+    return one.desc(nulls_last=True) if is_descending else one.asc(nulls_last=True)
 
 
 def _hits(found: Batch, words: list[str], number: str | None) -> dict[str, Any]:

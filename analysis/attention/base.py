@@ -72,6 +72,12 @@ class Matter:
     text: str
     actions: tuple[Action, ...]
 
+    @property
+    def headline(self) -> str:
+        """The first sentence, for a list in which several campaigns stand."""
+        first, ends, _ = self.text.partition(". ")
+        return f"{first}." if ends else first
+
     def as_json(self, site: Callable[[str], str]) -> dict[str, Any]:
         """Return the matter as JSON. `site` turns a path into an address."""
         return {

@@ -47,6 +47,16 @@ class Row:
         return tiles_of(self.facts, self.is_blind)
 
     @property
+    def has_agreement(self) -> bool:
+        """Whether people have labels in common, so that their agreement can be known."""
+        return self.tiles.people is not None or self.lacks_report
+
+    @property
+    def lacks_report(self) -> bool:
+        people = self.facts.campaign.people  # type: ignore[attr-defined]
+        return self.facts.report is None and people > 1
+
+    @property
     def urgency(self) -> int:
         """The campaign's urgency: urgent matters weigh most, hints do not count."""
         weights = {"urgent": 100, "warning": 1, "hint": 0}

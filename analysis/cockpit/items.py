@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from analysis.disagreements.votes import Votes
 from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Item, Rater
 from annotation.presentation import preload, present, schema
+from datasets.sorting import Column, Order
 from tandem.protocols.base import Text, name_units
 
 LOOK = "items"
@@ -40,6 +41,40 @@ def rows_of(campaign: Campaign, items: Sequence[Item], variable: str) -> list[Ro
     saw_answers(LOOK, campaign, items=[item.pk for item in items])
     found, words = _votes(campaign, items, variable), schema(campaign).words().get(variable, {})
     return [_row(item, list(found[item.pk].values()), words) for item in items]
+
+
+COLUMNS = (
+    Column("item", "Item"),
+    Column("people", "People", is_number=True),
+    Column("say", "People say", can_sort=False),
+    Column("alike", "People alike", is_number=True),
+    Column("judge", "Judge like people", is_number=True),
+)
+MOST_SORTED = 2000
+"""Of more items, no column is sorted whose values are computed from all answers."""
+
+
+def columns_of(number: int) -> list[Column]:
+    """Return the columns of a table of so many items, most of which can be sorted."""
+    if number <= MOST_SORTED:
+        return list(COLUMNS)
+    return [each if each.name == "item" else replace(each, can_sort=False) for each in COLUMNS]
+
+
+def sorted_rows(rows: Sequence[Row], order: Order) -> list[Row]:
+    """Sort rows by their numbers of people or shares of equal labels; those without one are last."""
+    known = [(value, row) for row in rows if (value := _value(row, order.by)) is not None]
+    known.sort(key=lambda each: each[0], reverse=order.is_descending)
+    return [row for _, row in known] + [row for row in rows if _value(row, order.by) is None]
+
+
+def _value(row: Row, column: str) -> float | None:
+    if column == "people":
+        return row.people
+    if column == "alike":
+        return row.alike / row.shared if row.shared else None
+    both = sum(of for _, of in row.with_judge.values())
+    return sum(same for same, _ in row.with_judge.values()) / both if both else None
 
 
 def _votes(

@@ -1,4 +1,4 @@
-"""Search over the whole site: readable campaigns, batches, people, judges and queries."""
+"""Search over the whole site: pages, readable campaigns, batches, people, judges and queries."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Q, QuerySet
 from django.urls import reverse
 
+from analysis.cockpit.page_index import address, campaign_pages, site_pages
 from analysis.models import StudyPart
 from analysis.study.access import readable_studies
 from annotation.models import Campaign, Rater, Tally, User
@@ -36,6 +37,15 @@ def search(user: User, text: str) -> dict[str, list[Hit]]:
         return {}
     found = {kind: list(of(user, words)) for kind, of in KINDS.items()}
     return {kind: hits for kind, hits in found.items() if hits}
+
+
+def _pages(user: User, words: list[str]) -> Iterator[Hit]:
+    found = [Hit(page.name, page.about, address(page)) for page in site_pages(user, words)]
+    found += [
+        Hit(page.name, f"of {campaign.name}", address(page, campaign))
+        for page, campaign in campaign_pages(user, words, MOST)
+    ]
+    yield from found[:MOST]
 
 
 def _campaigns(user: User, words: list[str]) -> Iterator[Hit]:
@@ -105,6 +115,7 @@ def _containing(rows: QuerySet, words: list[str], *fields: str) -> QuerySet:
 
 
 KINDS: Mapping[str, Callable[[User, list[str]], Iterator[Hit]]] = {
+    "Pages": _pages,
     "Campaigns": _campaigns,
     "Studies": _studies,
     "Batches": _batches,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,7 +22,7 @@ from analysis.campaigns.jobs import REPORT
 from analysis.campaigns.jobs import question as report_question
 from analysis.cockpit.home import MOST_CHECKED, STATES, counts_of, note_looks, search_campaigns
 from analysis.cockpit.home import rows_of as rows_of_home
-from analysis.cockpit.items import answers_of, rows_of
+from analysis.cockpit.items import Row, answers_of, columns_of, rows_of, sorted_rows
 from analysis.cockpit.jobs import jobs_for_page
 from analysis.cockpit.search import MOST, search
 from analysis.cockpit.tiles import missing_of, tiles_of
@@ -30,7 +32,8 @@ from annotation.people.membership import may_manage
 from annotation.presentation import schema
 from datasets.access import READERS, role_required
 from datasets.jobs import queue
-from datasets.models import Job
+from datasets.models import Job, Query
+from datasets.sorting import heads_of, order_of
 from judging.access import blind_page
 from tandem.labels.selection import ReportOptions
 
@@ -134,11 +137,23 @@ def data(request: HttpRequest, pk: int) -> HttpResponse:
     given = {name: request.GET.get(name, "").strip() for name in ("variable", "show", "find")}
     variable = given["variable"] if given["variable"] in names else names[0]
     items = _items(found, given["show"], given["find"])
-    page = Paginator(items, PAGE).get_page(request.GET.get("page"))
+    columns = columns_of(items.count())
+    order = order_of(columns, request.GET)
+    is_computed = order.by not in ("", "item")
+    if is_computed:
+        every = sorted_rows(rows_of(found, list(items), variable), order)
+        page = Paginator(every, PAGE).get_page(request.GET.get("page"))
+        rows = list(page)
+    else:
+        ordered = items.reverse() if order.is_descending else items
+        page = Paginator(ordered, PAGE).get_page(request.GET.get("page"))
+        rows = rows_of(found, list(page), variable)
+    given["sort"] = request.GET.get("sort", "") if order.by else ""
     context = {
         "campaign": found,
         "page": page,
-        "rows": rows_of(found, list(page), variable),
+        "groups": _grouped(rows, by_query=not is_computed),
+        "heads": heads_of(columns, request.GET),
         "variables": names,
         "variable": variable,
         "shows": SHOWS,
@@ -146,6 +161,14 @@ def data(request: HttpRequest, pk: int) -> HttpResponse:
         "query": urlencode({name: text for name, text in given.items() if text}),
     }
     return render(request, "cockpit/data.html", context)
+
+
+def _grouped(rows: Sequence[Row], by_query: bool) -> list[tuple[Query, list[Row]]]:
+    """Return the rows below their queries, or each by itself."""
+    if not by_query:
+        return [(row.item.query, [row]) for row in rows]
+    groups = groupby(rows, key=lambda row: row.item.query)
+    return [(query, list(of)) for query, of in groups]
 
 
 def _items(campaign: Campaign, show: str, find: str) -> QuerySet[Item]:

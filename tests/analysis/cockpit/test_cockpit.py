@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
 from analysis.attention import facts_of
 from analysis.cockpit.home import rows_of
+from analysis.cockpit.page_index import PAGES, Page
+from analysis.cockpit.search import search
 from analysis.cockpit.tiles import tiles_of
 from analysis.models import Study as Applied
 from annotation.answers.submission import submit
@@ -175,6 +179,41 @@ class TestFigures:
         assert "κ 0.52" in again
         assert len(captured) < 60, len(captured)
 
+    def test_the_list_shows_how_well_people_agree(self, crux: Campaign, db: None) -> None:
+        rita = User.objects.create(username="rita", role="researcher")
+        assert "not computed yet" in client_of(rita).get("/campaigns/").text
+        page(crux, rita, HTMX)
+        row = client_of(rita).get("/campaigns/").text.partition("<tbody")[2]
+        assert "κ 0.52" in row
+        assert "Moderately" in row
+        assert "answers from people are in" not in row, "a hint is no work for anybody"
+        assert not Look.objects.filter(exposing=True).exists()
+
+    def test_a_reader_with_an_open_item_sees_no_agreement_in_the_list(
+        self, crux: Campaign, db: None
+    ) -> None:
+        rita = User.objects.create(username="rita", role="researcher")
+        page(crux, rita, HTMX)
+        (row,) = rows_of(rita, [crux.pk])
+        assert row.tiles.people is not None
+        assert replace(row, is_blind=True).tiles.people is None
+
+    def test_items_are_sorted_by_the_share_of_units_on_which_people_agree(
+        self, crux: Campaign, db: None
+    ) -> None:
+        rita = client_of(User.objects.create(username="rita", role="researcher"))
+
+        def shares(query: str) -> list[float]:
+            shown = rita.get(f"/campaigns/{crux.pk}/data/{query}").text
+            cells = re.findall(r'data-label="People alike" class="number">(\d+) of (\d+)', shown)
+            return [int(alike) / int(shared) for alike, shared in cells]
+
+        assert shares("") != sorted(shares(""))
+        assert shares("?sort=alike") == sorted(shares("?sort=alike"))
+        assert shares("?sort=-alike")[0] > shares("?sort=alike")[0]
+        head = rita.get(f"/campaigns/{crux.pk}/data/?sort=alike").text
+        assert 'aria-sort="ascending"><a href="?sort=-alike">' in head, "and turns round"
+
     def test_units_of_an_item_with_different_answers_are_marked(
         self, crux: Campaign, db: None
     ) -> None:
@@ -226,6 +265,42 @@ class TestHome:
         assert "ben" not in found("ben").partition("<main")[2].replace('value="ben"', "")
         assert f"/people/{study.ben.pk}/" in found("ben", study.root)
         assert "Nothing has all of these words" in found("pilot zebra")
+
+    @pytest.mark.parametrize(
+        ("text", "address"),
+        [
+            ("doctor", "/doctor/"),
+            ("health", "/doctor/"),
+            ("new campaign", "/campaigns/new/"),
+            ("upload", "/batches/upload/"),
+            ("settings pilot", "/campaigns/{pk}/settings/"),
+            ("guideline", "/campaigns/{pk}/settings/"),
+            ("Judges", "/judges/"),
+            ("judges pil", "/campaigns/{pk}/judges/"),
+        ],
+    )
+    def test_the_search_finds_pages_by_their_names_and_other_words(
+        self, study: Study, text: str, address: str
+    ) -> None:
+        shown = client_of(study.root).get("/search/", {"q": text}).text.partition("<main")[2]
+        assert f'<a href="{address.format(pk=study.campaign.pk)}">' in shown
+
+    @pytest.mark.parametrize("page", [page for page in PAGES if page.route != "teams"])
+    def test_each_page_that_the_search_names_opens_for_its_roles_only(
+        self, study: Study, page: Page
+    ) -> None:
+        for user in (study.rita, study.root):
+            opened = client_of(user).get(reverse(page.route)).status_code
+            assert (opened == 200) == (user.role in page.roles), user.role
+            hits = [each.address for each in search(user, page.name).get("Pages", ())]
+            assert (reverse(page.route) in hits) == (user.role in page.roles)
+
+    def test_pages_that_change_a_campaign_are_found_by_those_who_may(self, study: Study) -> None:
+        nora = User.objects.create(username="nora", role="researcher")
+        study.campaign.memberships.create(user=nora, role="annotator")
+        import_page = f"/campaigns/{study.campaign.pk}/import/"
+        assert import_page in client_of(study.rita).get("/search/", {"q": "import labels"}).text
+        assert import_page not in client_of(nora).get("/search/", {"q": "import labels"}).text
 
     def test_readers_of_single_campaigns_find_these_and_not_the_study(self, study: Study) -> None:
         def found(of: User) -> str:

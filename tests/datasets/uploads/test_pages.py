@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,25 @@ def test_a_refused_upload_says_why(client: Client, rita: User) -> None:
     assert "Upload again" in page
 
 
+def test_a_refused_upload_is_repeated_with_its_name_and_its_other_fields(
+    client: Client, rita: User, tmp_path: Path
+) -> None:
+    load(tmp_path, [SECOND], "whole")
+    extended = Batch.objects.get()
+    refused = read(rita, b'{"id": "a"}\n')
+    Upload.objects.filter(pk=refused.pk).update(
+        name="pilot-3", format="native", extends=extended
+    )
+    address = f"{NEW}?again={refused.key}"
+    assert address in page_of(client, refused)
+    form = text(client.get(address))
+    assert 'name="name" maxlength="200" value="pilot-3"' in form
+    assert '<option value="native" selected>' in form
+    assert f'name="extends" value="{extended.pk}"' in form
+    other = client_of(_user("other", "researcher"))
+    assert other.get(address).status_code == 404
+
+
 def test_an_upload_that_is_kept_becomes_a_batch(client: Client, rita: User) -> None:
     upload = read(rita)
     answer = order(client, upload, "keep", seen=upload.digest, name="pilot")
@@ -323,3 +343,24 @@ def test_files_add_a_system_to_a_batch_after_a_preview(
     refused = worked(Upload.objects.get(key=answer.json()["key"]))
     assert refused.error.startswith("study.jsonl, line 1: there is no query")
     assert client.get(NEW, {"extends": "99999"}).status_code == 404
+
+
+def test_batches_and_their_queries_are_sorted_by_a_column(client: Client, tmp_path: Path) -> None:
+    third = {"id": "third", "text": "When?"}
+    load(tmp_path, [SECOND, third], "ample")
+    load(tmp_path, [SECOND], "bare")
+    Batch.objects.filter(name="bare").update(warnings=["a"])
+
+    def names(query: str) -> list[str]:
+        table = text(client.get(f"/batches/{query}")).partition("<tbody>")[2]
+        return [name for name in re.findall(r'<th scope="row"><a [^>]*>([^<]+)<', table)]
+
+    assert names("?sort=name") == ["ample", "bare"]
+    assert names("?sort=-name") == ["bare", "ample"]
+    assert names("?sort=-content") == ["ample", "bare"]
+    assert names("?sort=-warnings") == ["bare", "ample"]
+    assert names("?sort=nothing") == names("")
+    batch = Batch.objects.get(name="ample")
+    queries = [f"{batch.pk}/{query}" for query in ("?sort=questions", "?sort=-questions")]
+    assert names(queries[0]) == list(reversed(names(queries[1])))
+    assert 'aria-sort="ascending"' in text(client.get(f"/batches/{queries[0]}"))

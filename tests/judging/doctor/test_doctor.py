@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
+from django.core.cache import cache
 from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.test import Client
@@ -352,3 +353,31 @@ def test_the_page_is_for_admins(client: Client, monkeypatch: pytest.MonkeyPatch)
         assert root.post(reverse("doctor-examine")).status_code == 302
     assert begun == [True]
     assert reverse("doctor") in root.get(reverse("people")).text
+
+
+def test_an_admins_first_page_says_what_is_to_mend_without_checking_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never() -> NoReturn:
+        raise AssertionError("the page waited for a check")
+
+    cache.clear()
+    root = client_of(User.objects.create(username="root", role="admin"))
+    with monkeypatch.context() as patch:
+        quick = [Check(c.name, c.title, never, False, c.is_slow) for c in CHECKS]
+        patch.setattr(registry, "CHECKS", quick)
+        first = root.get(reverse("home"), follow=True).text
+    assert f'hx-get="{reverse("doctor-state")}"' in first
+    stored.store([])
+    seal()
+    assert "All parts of this installation are well" in root.get(reverse("doctor-state")).text
+    (folder / "last_backup.json").unlink()
+    assert "are well" in root.get(reverse("home"), follow=True).text, "as of the last minute"
+    cache.clear()
+    assert "no backup was ever taken" in root.get(reverse("doctor-state")).text
+    again = root.get(reverse("home"), follow=True).text
+    assert "1 to mend" in again
+    assert f'<a href="{reverse("doctor")}">Doctor</a>' in again
+    rita = client_of(User.objects.create(username="rita", role="researcher"))
+    assert "to mend" not in rita.get(reverse("batches")).text
+    assert rita.get(reverse("doctor-state")).status_code == 403

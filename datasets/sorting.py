@@ -1,0 +1,66 @@
+"""The order of a table's rows: the address names a column, with a minus for highest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.http import QueryDict
+
+PARAMETER = "sort"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table. A click on its head sorts, `highest_first` or lowest first."""
+
+    name: str
+    title: str
+    is_number: bool = False
+    highest_first: bool = False
+    can_sort: bool = True
+
+
+@dataclass(frozen=True)
+class Order:
+    """The column by whose values rows are sorted; none if `by` is empty."""
+
+    by: str = ""
+    is_descending: bool = False
+
+
+@dataclass(frozen=True)
+class Head:
+    """A column's head: the address that sorts by it, and its order now, for `aria-sort`."""
+
+    title: str
+    is_number: bool
+    address: str
+    order: str
+
+
+def order_of(columns: Iterable[Column], query: QueryDict) -> Order:
+    """Return the order that an address asks for, if it names a column."""
+    asked = query.get(PARAMETER, "")
+    name = asked.removeprefix("-")
+    names = {column.name for column in columns if column.can_sort}
+    return Order(name, asked != name) if name in names else Order()
+
+
+def heads_of(columns: Iterable[Column], query: QueryDict) -> Sequence[Head]:
+    """Return the heads of a table. A second click turns the order round."""
+    columns = list(columns)
+    now = order_of(columns, query)
+    return [_head(column, now, query) for column in columns]
+
+
+def _head(column: Column, now: Order, query: QueryDict) -> Head:
+    if not column.can_sort:
+        return Head(column.title, column.is_number, "", "")
+    is_now = column.name == now.by
+    falls = not now.is_descending if is_now else column.highest_first
+    address = query.copy()
+    address[PARAMETER] = f"{'-' if falls else ''}{column.name}"
+    address.pop("page", None)
+    order = ("descending" if now.is_descending else "ascending") if is_now else ""
+    return Head(column.title, column.is_number, f"?{address.urlencode()}", order)
