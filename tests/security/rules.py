@@ -198,7 +198,7 @@ RULES: dict[str, Rule] = {
     "measures": Rule({"GET": READERS}, frozenset({301})),
     # 409: an empty body does not say which numbers the reader saw.
     # GET asks for the job that stores the snapshot; 404, since there is none.
-    "freeze": Rule({"GET": READERS, "POST": READERS}, frozenset({404, 409})),
+    "freeze": Rule({"GET": READERS, "POST": READERS}, frozenset({302, 409})),
     "frozen": reads(READERS),
     # An empty body chooses no rule, and gets the form again.
     "batch-derive": Rule({"GET": READERS, "POST": READERS}, frozenset({200})),

@@ -5,6 +5,7 @@ Each is requested by all methods, in all roles, for one's own, others' and missi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -55,6 +56,7 @@ each_route = each_of(ROUTES)
 each_that_reads = each_of(with_any(SAFE))
 each_that_changes = each_of(with_any(UNSAFE))
 each_with_arguments = each_of([route for route in ROUTES if route.arguments])
+INLINE_STYLE = re.compile(r"<style|<[a-z][^<>]* style=", re.IGNORECASE)
 LEAST_POLICY = ("default-src 'self'", "object-src 'none'", "base-uri 'none'")
 
 
@@ -107,6 +109,11 @@ def _assert_safe(answer: HttpResponseBase, role: str, what: str) -> None:
     policy = answer.headers["Content-Security-Policy"]
     assert not any(word in policy for word in ("unsafe", "*", "http")), what
     assert all(part in policy for part in LEAST_POLICY), what
+    if answer.headers.get("Content-Type", "").startswith("text/html") and (
+        "Content-Disposition" not in answer.headers
+    ):
+        # The policy refuses an inline style, and the browser's console says so.
+        assert not INLINE_STYLE.search(_whole(answer)), f"{what} has an inline style"
     if role == ANNOTATOR:
         text = _whole(answer)
         for secret in HIDDEN:
