@@ -26,9 +26,10 @@ from django.contrib.auth.models import AnonymousUser
 from django.db import InterfaceError, OperationalError, connection
 from django.db.backends.signals import connection_created
 from django.dispatch import receiver
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.urls import Resolver404, get_resolver
 from django.utils import translation
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import get_language, get_language_from_request
@@ -49,6 +50,8 @@ Handler = Callable[[HttpRequest], HttpResponseBase]
 MEGABYTE = 1024 * 1024
 MINUTE = 60
 UTF_8 = ("utf-8", "utf8")
+TECHNICAL = b"will display a standard 404 page."
+"""What only Django's own page for a missing address says."""
 PAGE = "<!doctype html><html lang={}><title>Tandem</title><p>{}.</p></html>"
 
 # No page uses these features, so injected text cannot use them either.
@@ -338,6 +341,20 @@ def _known_user(request: HttpRequest) -> AbstractBaseUser | AnonymousUser | None
     user = request.__dict__.get("user")
     # Evaluating the lazy object would look the account up.
     return getattr(request, "_cached_user", None) if type(user) is SimpleLazyObject else user
+
+
+def missing_pages(handle: Handler) -> Handler:
+    """Show the site's own page for a missing address with DEBUG, too, with which the demo runs."""
+
+    def handled(request: HttpRequest) -> HttpResponseBase:
+        response = handle(request)
+        if settings.DEBUG and TECHNICAL in getattr(response, "content", b""):
+            error = Http404() if request.resolver_match else Resolver404()
+            own: HttpResponseBase = get_resolver().resolve_error_handler(404)(request, error)
+            return own
+        return response
+
+    return handled
 
 
 class DatabaseAway:

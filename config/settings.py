@@ -76,6 +76,7 @@ MIDDLEWARE = [
     "config.middleware.guard_of_long_work",
     "annotation.people.devices.devices",
     "config.middleware.ledger_of_looks",
+    "config.middleware.missing_pages",
     "config.middleware.DatabaseAway",
     "config.middleware.ItemsChanged",
     "datasets.elsewhere.LeavesToOthers",

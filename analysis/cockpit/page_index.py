@@ -29,6 +29,7 @@ class Page:
     words: str = ""
     roles: Sequence[str] = EVERYBODY
     changes: bool = False
+    anchor: str = ""
 
     def has(self, word: str) -> bool:
         """Whether a word of the page begins with this one, in whatever case."""
@@ -72,7 +73,8 @@ CAMPAIGN_PAGES = (
     Page("Data", "campaign-data", "", "items labels answers"),
     Page("People", "campaign-progress", "", "annotators raters progress quality"),
     Page("Judges", "judges-compared", "", "llm models compare cost"),
-    Page("Settings", "campaign-settings", "", "guideline deadline gold close archive rules"),
+    Page("Settings", "campaign-settings", "", "deadline gold close archive rules language pay"),
+    Page("Guideline", "campaign-settings", "", "instructions", changes=True, anchor="id_guideline"),
     Page("Add people", "campaign-people", "", "members invite annotators pool", changes=True),
     Page("Run a judge", "campaign-judge-start", "", "start llm", changes=True),
     Page("Import labels", "campaign-import", "", "upload csv template", changes=True),
@@ -104,4 +106,5 @@ def campaign_pages(
 
 
 def address(page: Page, campaign: Campaign | None = None) -> str:
-    return reverse(page.route, args=[campaign.pk] if campaign else [])
+    anchor = f"#{page.anchor}" if page.anchor else ""
+    return reverse(page.route, args=[campaign.pk] if campaign else []) + anchor

@@ -14,7 +14,7 @@ from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 from django.utils import translation
 from django.utils.functional import SimpleLazyObject
 from pytest_django.fixtures import Settings
@@ -618,3 +618,14 @@ class TestLogInGuard:
         LogInGuard().user_login_failed(None, {"username": "ada"}, None)
         assert not LogInCount.objects.exists()
         assert not Event.objects.exists()
+
+
+def test_a_missing_address_has_the_sites_own_page_in_the_demo_too(
+    settings: Settings, client: Client
+) -> None:
+    settings.DEBUG = True
+    answer = client.get("/campaigns/no/")
+    assert answer.status_code == 404
+    assert "There is nothing at this address" in answer.text
+    assert "URLconf" not in answer.text
+    assert client.get("/nothing/", **AS_DATA).json()["error"].startswith("this address")

@@ -274,7 +274,7 @@ class TestHome:
             ("new campaign", "/campaigns/new/"),
             ("upload", "/batches/upload/"),
             ("settings pilot", "/campaigns/{pk}/settings/"),
-            ("guideline", "/campaigns/{pk}/settings/"),
+            ("guideline", "/campaigns/{pk}/settings/#id_guideline"),
             ("Judges", "/judges/"),
             ("judges pil", "/campaigns/{pk}/judges/"),
         ],
