@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.urls import path
 
-from annotation.imports.template import FORMS as TEMPLATE_FORMS
 from annotation.views import (
     accounts,
     adjudication,
@@ -100,7 +99,7 @@ urlpatterns = [
             {"form": form},
             name=f"import-template-{form}",
         )
-        for form in TEMPLATE_FORMS
+        for form in imports.TEMPLATES
     ),
     path("campaigns/<int:pk>/exports/", exports.exports, name="exports"),
     path(

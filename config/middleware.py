@@ -350,8 +350,8 @@ def missing_pages(handle: Handler) -> Handler:
         response = handle(request)
         if settings.DEBUG and TECHNICAL in getattr(response, "content", b""):
             error = Http404() if request.resolver_match else Resolver404()
-            own: HttpResponseBase = get_resolver().resolve_error_handler(404)(request, error)
-            return own
+            answer: Callable[..., HttpResponseBase] = get_resolver().resolve_error_handler(404)
+            return answer(request, error)
         return response
 
     return handled

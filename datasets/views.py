@@ -29,6 +29,7 @@ from datasets.models import (
     Batch,
     Grounding,
     KeyPoint,
+    Query,
     Question,
     Ranking,
     Report,
@@ -67,11 +68,11 @@ class LengthOfArray(Func):
 
     output_field = IntegerField()
 
-    def as_sqlite(self, *arguments: Any, **extra: Any) -> Any:
-        return self.as_sql(*arguments, function="json_array_length", **extra)
+    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        return self.as_sql(compiler, connection, function="json_array_length", **extra)
 
-    def as_postgresql(self, *arguments: Any, **extra: Any) -> Any:
-        return self.as_sql(*arguments, function="jsonb_array_length", **extra)
+    def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        return self.as_sql(compiler, connection, function="jsonb_array_length", **extra)
 
 
 @require_safe

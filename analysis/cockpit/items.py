@@ -62,7 +62,7 @@ def columns_of(number: int) -> list[Column]:
 
 
 def sorted_rows(rows: Sequence[Row], order: Order) -> list[Row]:
-    """Sort rows by their numbers of people or shares of equal labels; those without one are last."""
+    """Sort rows by numbers of people or shares of equal labels; those without one are last."""
     known = [(value, row) for row in rows if (value := _value(row, order.by)) is not None]
     known.sort(key=lambda each: each[0], reverse=order.is_descending)
     return [row for _, row in known] + [row for row in rows if _value(row, order.by) is None]

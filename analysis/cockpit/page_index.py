@@ -89,9 +89,7 @@ def site_pages(user: User, words: Sequence[str]) -> Iterator[Page]:
     yield from sorted(found, key=lambda page: not page.is_called(words))
 
 
-def campaign_pages(
-    user: User, words: Sequence[str], most: int
-) -> Iterator[tuple[Page, Campaign]]:
+def campaign_pages(user: User, words: Sequence[str], most: int) -> Iterator[tuple[Page, Campaign]]:
     """Yield pages of campaigns: some of the words name the page, and the others the campaign."""
     for page in CAMPAIGN_PAGES:
         others = [word for word in words if not page.has(word)]

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import urlencode
 
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -140,14 +140,13 @@ def data(request: HttpRequest, pk: int) -> HttpResponse:
     columns = columns_of(items.count())
     order = order_of(columns, request.GET)
     is_computed = order.by not in ("", "item")
+    sorted_items: Sequence[Any] | QuerySet[Item] = items
     if is_computed:
-        every = sorted_rows(rows_of(found, list(items), variable), order)
-        page = Paginator(every, PAGE).get_page(request.GET.get("page"))
-        rows = list(page)
-    else:
-        ordered = items.reverse() if order.is_descending else items
-        page = Paginator(ordered, PAGE).get_page(request.GET.get("page"))
-        rows = rows_of(found, list(page), variable)
+        sorted_items = sorted_rows(rows_of(found, list(items), variable), order)
+    elif order.is_descending:
+        sorted_items = items.reverse()
+    page: Page[Any] = Paginator(sorted_items, PAGE).get_page(request.GET.get("page"))
+    rows = list(page) if is_computed else rows_of(found, list(page), variable)
     given["sort"] = request.GET.get("sort", "") if order.by else ""
     context = {
         "campaign": found,

@@ -6,15 +6,13 @@ fills the template in deletes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from typing import Any
 
-from annotation.exports.workbook import XLSX, xlsx_pieces
 from annotation.models import Campaign, Item, Unit
 from annotation.presentation import schema
 from tandem.files.rows import ReadNotes
-from tandem.files.spreadsheet import write_rows
 from tandem.labels.file.rows import COLUMNS, LabelRow
 
 EXAMPLE = "(example)"
@@ -38,21 +36,6 @@ def template_lines(campaign: Campaign) -> Iterator[Line]:
                 yield {**line, "value": variable.answers[0], "rater": EXAMPLE}
                 is_first = False
             yield line
-
-
-def _csv(campaign: Campaign) -> Iterator[bytes]:
-    return (line.encode() for line in write_rows(TEMPLATE_COLUMNS, template_lines(campaign)))
-
-
-def _xlsx(campaign: Campaign) -> Iterator[bytes]:
-    return xlsx_pieces(campaign.name, TEMPLATE_COLUMNS, template_lines(campaign))
-
-
-FORMS: dict[str, tuple[str, Callable[[Campaign], Iterator[bytes]]]] = {
-    "csv": ("text/csv", _csv),
-    "xlsx": (XLSX, _xlsx),
-}
-"""The media type of each form, and the function that writes it."""
 
 
 def without_example(rows: Iterator[LabelRow], notes: ReadNotes) -> Iterator[LabelRow]:

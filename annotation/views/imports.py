@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,9 +14,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import get_account, is_blind, managed_campaign
+from annotation.exports.workbook import XLSX, xlsx_pieces
 from annotation.imports.index import ImportOptions
 from annotation.imports.jobs import IMPORT, keep, question
-from annotation.imports.template import FORMS
+from annotation.imports.template import TEMPLATE_COLUMNS, template_lines
 from annotation.models import Campaign
 from annotation.presentation import schema
 from audit.recording import record_export
@@ -24,10 +26,26 @@ from datasets.jobs import TooManyError, ask, queue, results
 from datasets.jobs import pages as jobs
 from datasets.models import Job
 from datasets.option_fields import form_fields
+from tandem.files.spreadsheet import write_rows
 from tandem.options import options_of, values_of
 
 LONGEST_RATER = 150
 BLIND = "You have an open item in this campaign; answer it before you import labels."
+
+
+def _csv(campaign: Campaign) -> Iterator[bytes]:
+    return (line.encode() for line in write_rows(TEMPLATE_COLUMNS, template_lines(campaign)))
+
+
+def _xlsx(campaign: Campaign) -> Iterator[bytes]:
+    return xlsx_pieces(campaign.name, TEMPLATE_COLUMNS, template_lines(campaign))
+
+
+TEMPLATES: dict[str, tuple[str, Callable[[Campaign], Iterator[bytes]]]] = {
+    "csv": ("text/csv", _csv),
+    "xlsx": (XLSX, _xlsx),
+}
+"""The media type of each form of the template, and the function that writes it."""
 
 
 class ImportForm(forms.Form):
@@ -86,7 +104,7 @@ def template(request: HttpRequest, pk: int, form: str) -> HttpResponseBase:
     if is_blind(user, campaign):
         # The keys of items may name the systems behind the texts.
         return _page(request, campaign, {"wrong": BLIND}, 403)
-    media_type, pieces = FORMS[form]
+    media_type, pieces = TEMPLATES[form]
     record_export(request, pk, "template", form)
     response = StreamingHttpResponse(pieces(campaign), content_type=media_type)
     response["Content-Disposition"] = f'attachment; filename="labels-template-{pk}.{form}"'
@@ -115,7 +133,7 @@ def _page(
     context = {
         "campaign": campaign,
         "form": ImportForm(),
-        "templates": FORMS,
+        "templates": TEMPLATES,
         "variables": {each.name: each.answers for each in schema(campaign).variables},
         **more,
     }

@@ -628,4 +628,8 @@ def test_a_missing_address_has_the_sites_own_page_in_the_demo_too(
     assert answer.status_code == 404
     assert "There is nothing at this address" in answer.text
     assert "URLconf" not in answer.text
-    assert client.get("/nothing/", **AS_DATA).json()["error"].startswith("this address")
+    assert (
+        client.get("/nothing/", headers={"accept": "application/json"})
+        .json()["error"]
+        .startswith("this address")
+    )

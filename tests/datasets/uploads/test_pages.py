@@ -191,9 +191,7 @@ def test_a_refused_upload_is_repeated_with_its_name_and_its_other_fields(
     load(tmp_path, [SECOND], "whole")
     extended = Batch.objects.get()
     refused = read(rita, b'{"id": "a"}\n')
-    Upload.objects.filter(pk=refused.pk).update(
-        name="pilot-3", format="native", extends=extended
-    )
+    Upload.objects.filter(pk=refused.pk).update(name="pilot-3", format="native", extends=extended)
     address = f"{NEW}?again={refused.key}"
     assert address in page_of(client, refused)
     form = text(client.get(address))
@@ -353,7 +351,7 @@ def test_batches_and_their_queries_are_sorted_by_a_column(client: Client, tmp_pa
 
     def names(query: str) -> list[str]:
         table = text(client.get(f"/batches/{query}")).partition("<tbody>")[2]
-        return [name for name in re.findall(r'<th scope="row"><a [^>]*>([^<]+)<', table)]
+        return list(re.findall(r'<th scope="row"><a [^>]*>([^<]+)<', table))
 
     assert names("?sort=name") == ["ample", "bare"]
     assert names("?sort=-name") == ["bare", "ample"]
