@@ -2,8 +2,8 @@
 
 The file has the form of the labels export, as JSON Lines or CSV, with the labels of one rater. The
 columns `item`, `unit`, `kind`, `replicate`, `variable`, `value`, `missing`, `spans` and `grade` are
-used. The labels are stored with the judge, which therefore never changes. With a judge file, they
-are stored as completions that the file reads.
+used, and the `reason` in `meta`. The labels are stored with the judge, which therefore never
+changes. With a judge file, they are stored as completions that the file reads.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from tandem.labels.file.rows import LabelRow
 from tandem.verbs import verb_of
 
 SCRIPTED = "scripted"
+REASON = "reason"
+"""The key in a line's meta of why the judge answered so, for judges without a judge file."""
 ANSWERS, DIGEST = "answers", "answers_sha256"
 """The parameters of a scripted judge: its labels, and their SHA-256."""
 MAX_PACKED = 2_000_000
@@ -82,8 +84,17 @@ def _completions(path: Path, rows: Iterable[LabelRow], write: Write) -> Iterator
 
 def _line(row: LabelRow) -> Line:
     quotes = tuple(span.text for span in row.spans or ())
+    reason = (row.meta or {}).get(REASON)
     return Line(
-        row.item, row.unit, row.kind, row.replicate, row.variable, row.value, row.missing, quotes
+        row.item,
+        row.unit,
+        row.kind,
+        row.replicate,
+        row.variable,
+        row.value,
+        row.missing,
+        quotes,
+        reason if isinstance(reason, str) else "",
     )
 
 

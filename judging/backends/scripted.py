@@ -99,7 +99,8 @@ NO_LABEL = "the file has no label of {name} for unit {unit} of item {item}"
 class Line:
     """A label of an answers file: its `value`, or the reason why it is `missing`.
 
-    `kind` is None if the file does not say what its units are. `quotes` are the label's evidence.
+    `kind` is None if the file does not say what its units are. `quotes` are the label's evidence,
+    and `reason` is replayed as what the judge thought before it answered.
     """
 
     item: str
@@ -110,6 +111,7 @@ class Line:
     value: str | None
     missing: str | None
     quotes: tuple[str, ...] = ()
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,8 @@ class Answers:
 
 def pack(lines: Iterable[Line]) -> tuple[str, str]:
     """Return lines as a parameter of a judge, compressed, and the SHA-256 of their plain text."""
-    rows = [_columns(line) for line in lines]
+    # Lines without a reason are stored as before there were any, so that such judges stay equal.
+    rows = [_columns(line) if line.reason else _columns(line)[:-1] for line in lines]
     text = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
     # With a fixed time, since equal files must give equal judges.
     packed = base64.b64encode(gzip.compress(text, mtime=0)).decode("ascii")
@@ -142,8 +145,8 @@ _columns = attrgetter(*(each.name for each in fields(Line)))
 
 
 def _line(*columns: Any) -> Line:
-    item, unit, kind, replicate, variable, value, missing, quotes = columns
-    return Line(item, unit, kind, replicate, variable, value, missing, tuple(quotes))
+    item, unit, kind, replicate, variable, value, missing, quotes, *reason = columns
+    return Line(item, unit, kind, replicate, variable, value, missing, tuple(quotes), *reason)
 
 
 @lru_cache(maxsize=4)
@@ -198,12 +201,12 @@ class Replay:
         if self.answers.whole:
             (unit,) = facts.units
             return _completion(facts.item, unit, self.answers.of(facts.item, unit, request.sample))
-        replies = {
-            unit.name: _reply(facts.item, unit, self.answers.of(facts.item, unit, request.sample))
-            for unit in facts.units
-        }
+        found = [(u, self.answers.of(facts.item, u, request.sample)) for u in facts.units]
+        replies = {unit.name: _reply(facts.item, unit, lines) for unit, lines in found}
         reply: Any = next(iter(replies.values())) if facts.unit_by_unit else replies
-        return Answer(json.dumps(reply, ensure_ascii=False), model="scripted")
+        reasons = (line.reason for _, lines in found for line in lines.values() if line.reason)
+        text = json.dumps(reply, ensure_ascii=False)
+        return Answer(text, model="scripted", reasoning="\n".join(reasons))
 
     async def probe(self) -> Findings:
         warning = "The answers are replayed from a file, and no model is asked."

@@ -20,7 +20,9 @@ from django.db.migrations.executor import MigrationExecutor
 import datasets
 from analysis.demo import make_accounts
 from analysis.models import Study
+from analysis.presets import demonstration
 from analysis.study import FILE_NAME
+from annotation.management.base import write_folder
 from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand
 from datasets.models import Batch, Team
@@ -56,11 +58,12 @@ class Command(BaseCommand):
             self.serve(options["port"])
 
     def study(self) -> None:
-        """Apply the preset of CRUX: passages and reports rated by people and a fake judge."""
+        """Apply a study of CRUX's kind: reports labelled by people and three fake judges."""
         folder = Path(settings.DATA_DIR) / STUDY
         with StringIO() as unsaid:
             if not folder.exists():
-                call_command("init_study", folder, preset=PRESET, stdout=unsaid)
+                files = demonstration.build(STUDY).items()
+                write_folder(folder, ((path, [text.encode()]) for path, text in files))
             call_command("apply_study", folder, team=team_name(), stdout=unsaid)
         call_command("study_status", folder, team=team_name(), stdout=self.stdout)
         self.say(f"Its file is {folder / FILE_NAME}.")
