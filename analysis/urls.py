@@ -18,6 +18,7 @@ from analysis.evaluation.rendering import FORMATS as FORMATS_OF_MEASURES
 from analysis.frozen import views as frozen
 from analysis.monitoring import views as crowd
 from analysis.papers import views as papers
+from analysis.results import more_queries
 from analysis.results import views as results
 from analysis.study import views as studies
 from tandem.figures.files import FILES
@@ -31,6 +32,7 @@ urlpatterns = [
     path("campaigns/<int:pk>/data/<int:position>/", cockpit.item, name="campaign-item"),
     path("campaigns/<int:pk>/results/", results.results, name="results"),
     path("campaigns/<int:pk>/label-first/", results.label_first, name="label-first"),
+    path("campaigns/<int:pk>/more-queries/", more_queries.more_queries, name="more-queries"),
     path("batches/<int:pk>/measures/", results.batch_measures, name="batch-measures"),
     # Addresses of earlier versions.
     path("campaigns/<int:pk>/report/", results.old_report, name="report"),

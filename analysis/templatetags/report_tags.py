@@ -29,7 +29,7 @@ from tandem.figures import Figure, Subject
 from tandem.figures.files import available_kinds
 from tandem.formats import html
 from tandem.formats.html import Row
-from tandem.formats.verdict import Cells, Units, without_units
+from tandem.formats.verdict import MORE, Cells, Units, without_units
 from tandem.labels.splits import EVALUATION, STRATUM
 
 register = template.Library()
@@ -123,6 +123,9 @@ def sections_of(document: Document) -> SafeString:
 
 def _units(context: Context) -> Units:
     def units(variable: str, judge: str, cells: Cells, show: str) -> str:
+        if show.startswith(MORE):
+            more = reverse("more-queries", args=[context["campaign"].pk])
+            return f"{more}?{urlencode({'number': show.removeprefix(MORE)})}"
         asked = {"show": show or "judge", "variable": variable}
         asked |= {"judge": judge} if judge else {}
         asked |= {"one": judge} if judge and show == "decided" else {}

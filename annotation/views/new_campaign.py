@@ -146,18 +146,25 @@ def _tasks(request: HttpRequest, chosen: TaskForm, status: int) -> HttpResponse:
 
 def begin_chosen(request: HttpRequest, chosen: ChosenItems) -> HttpResponse:
     """Redirect to the form of a campaign over chosen items, filled in like the other campaign."""
-    old, design = chosen.campaign, chosen.design
+    return begin_continued(request, chosen.campaign, chosen.design, chosen.name)
+
+
+def begin_continued(
+    request: HttpRequest, old: Campaign, design: Design, name: str = ""
+) -> HttpResponse:
+    """Redirect to the form of a campaign that continues another one, filled in with a design."""
     values = {
         **initial_settings(old),
         **{option.name: getattr(design, option.field) for option in options_of(Design)},
         **{"deadline": "", "gold_every": "", "shares": ""},
-        "practice_of": chosen.settings.practice_of,
+        "practice_of": old.practice_of.name if old.practice_of else "",
         "categories": ",".join(design.categories),
-        "chosen": "\n".join(chosen.items),
+        "chosen": "\n".join(design.chosen),
         "raters_per_item": design.raters_per_item,
         "overlap": design.overlap,
+        "human_share": design.human_share,
         "continues": old.name,
-        "name": chosen.name,
+        "name": name,
         "team": old.team.name if old.team else "",
     }
     address = {"protocol": old.protocol, "batch": old.batch.name}

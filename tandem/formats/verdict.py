@@ -13,8 +13,10 @@ Cells = list[list[str]]
 Units = Callable[[str, str, Cells, str], str]
 """Returns the address of units by variable, judge, cells (people's code, the judge's) and list.
 
-Without cells, the list says between whom labels differ, such as `people`.
+Without cells, the list says between whom labels differ, such as `people`. For the list `MORE` with
+a number, as in more:6, it is the page on which so many more queries are labelled or loaded.
 """
+MORE = "more:"
 Anchors = Callable[[Sequence[str]], str]
 """Returns the name of a place's section in the report, empty if there is none."""
 QUESTIONS = {
@@ -166,8 +168,15 @@ def _parts(said: VerdictSentence, anchors: Anchors, units: Units) -> Iterator[st
         if before.endswith("(") and text.endswith(")"):
             text, after = text[:-1], ")"
         target = ""
+        if "more" in part and (target := units("", "", [], f"{MORE}{part['more']}")):
+            yield f' <a class="button small decides" href="{escape(target)}">{_capital(text)}</a>'
+            continue
         if "cells" in part or "show" in part:
             target = units(said.variable, said.judge, part.get("cells", []), part.get("show", ""))
         if not target and (name := anchors(part.get("key", []))):
             target = f"#section-{name}"
         yield before + (f'<a href="{escape(target)}">{text}</a>' if target else text) + after
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

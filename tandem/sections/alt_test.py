@@ -30,8 +30,8 @@ from ..statistics import (
     permuted,
     verdict_beside,
 )
-from ..statistics.alternative import describe_undecided
-from ..statistics.alternative_floors import PERMUTATIONS
+from ..statistics.alternative import describe_undecided, queries_needed
+from ..statistics.alternative_floors import PERMUTATIONS, queries_to_decide
 from ..types import JSON
 from .agreement import numbers
 
@@ -105,9 +105,12 @@ def alternative(sample: Sample, codes: Ints, epsilons: tuple[float, ...], forms:
     floors = floors_of(forms.plain, forms.commonest, permutations)
     test, *curve = ({**each.as_json(), **_verdict(each, floors)} for each in tests)
     balanced = forms.balanced
+    answer = _answer(sample, forms.plain, codes, forms, epsilon, floors)
+    if answer["outcome"] == "not-shown":
+        answer["undecided"] = _undecided(test, forms.plain, codes, floors, answer)
     return {
         **test,
-        "answer": _answer(sample, forms.plain, codes, forms, epsilon, floors),
+        "answer": answer,
         "balanced": _none(balanced)
         if isinstance(balanced, str)
         else {
@@ -127,6 +130,23 @@ def alternative(sample: Sample, codes: Ints, epsilons: tuple[float, ...], forms:
 
 def _none(reason: str) -> JSON:
     return {"outcome": None, "reason": reason}
+
+
+def _undecided(
+    test: JSON, form: PlainForm, codes: Ints, floors: tuple[Floor, Floor], answer: JSON
+) -> JSON:
+    """Return how many queries would decide the test, and how many `more` that is; None: too many.
+
+    With `at_least`, fewer cannot decide it, since even a judge that always ties would not pass.
+    """
+    annotators, epsilon = answer["annotators"], answer["epsilon"]
+    now = max(each["n"] for each in annotators)
+    least = queries_needed(len(annotators), epsilon) if form.by_query and epsilon else None
+    if least is not None and test["queries"] < least:
+        return {"queries": least, "more": least - test["queries"], "at_least": True}
+    queries = queries_to_decide(form, codes, floors, test["epsilon"])
+    more = None if queries is None else queries - now
+    return {"queries": queries, "more": more, "at_least": False}
 
 
 def _answer(

@@ -120,7 +120,7 @@ def _system(of: Scores, items: Ints, shown: JSON, target: float) -> JSON:
 
 
 def _plans(shown: JSON, queries: int, target: float, widths: Widths) -> JSON:
-    """Return the width of an estimate, and plans for narrowing it."""
+    """Return the width of an estimate, and plans for narrowing it or for having an interval."""
     width = None if shown["low"] is None else shown["high"] - shown["low"]
     if not width:
         reason = SAME if width == 0 else _no_width(shown, queries)
@@ -130,7 +130,15 @@ def _plans(shown: JSON, queries: int, target: float, widths: Widths) -> JSON:
         scaled = {raters: scale * each for raters, each in widths.items()}
         plans = more_queries(width, queries, target), more_raters(scaled, target)
     plan = {"interval_width": width, "queries": _as_json(plans[0]), "raters": _as_json(plans[1])}
-    return plan if width is not None else {**plan, "reason": plans[0].reason}
+    if width is not None:
+        return plan
+    plan["reason"] = plans[0].reason
+    if shown["value"] is not None and queries < MINIMUM_CLUSTERS:
+        plan["for_an_interval"] = {
+            "needed": MINIMUM_CLUSTERS,
+            "more": MINIMUM_CLUSTERS - queries,
+        }
+    return plan
 
 
 def _no_width(shown: JSON, queries: int) -> str:

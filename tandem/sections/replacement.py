@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 from ..document import PLAIN, count
 from ..scores.base import percent
+from ..statistics.alternative_floors import MOST_TIMES
 from ..types import JSON
 from .alt_test import FLOORS, OUTCOMES
 from .coefficient import coefficient_of
-from .sentence import TEST, Part, Path, Sentence, Tone, number
+from .sentence import TEST, Part, Path, Sentence, Tone, more_queries, number
 
 #: Above this chance that a judge ten points worse is shown, too, the answer names its condition.
 MOST_WORSE = 0.5
@@ -79,6 +80,7 @@ def _parts(of: JSON, path: Path, name: str) -> Iterator[Part]:
         yield Part(f"; gap {number(of['gap'][name])}", (*path, "gap", name))
     if answer["outcome"] == "not-shown":
         yield from _chance(test, path)
+        yield from _needed(answer, (*key, "undecided"))
     elif answer["outcome"] == "shown":
         yield from _beside(answer, key)
     balanced = test["balanced"]
@@ -101,6 +103,17 @@ def _chance(test: JSON, path: Path) -> Iterator[Part]:
     elif power.get("reason"):
         text = f"; chance for a judge as good as people not known: {power['reason']}"
         yield Part(text, (*path, "alt_test", "power"))
+
+
+def _needed(answer: JSON, key: Path) -> Iterator[Part]:
+    """State how many queries would decide the test; nothing in snapshots of older reports."""
+    found = answer.get("undecided")
+    if found and found["queries"] is None:
+        now = max(each["n"] for each in answer["annotators"])
+        most = count(MOST_TIMES * now, "query", "queries")
+        yield Part(f"; even {most} like these would hardly decide it", key)
+    elif found:
+        yield more_queries(found["queries"], found["more"], key, at_least=found["at_least"])
 
 
 def _beside(answer: JSON, key: Path) -> Iterator[Part]:

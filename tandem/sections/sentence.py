@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..document import DASH, rounded
+from ..document import DASH, count, rounded
 from ..scores.base import percent
 from ..types import JSON
 
@@ -43,18 +43,22 @@ class Part:
     """Part of a sentence.
 
     `key` is the path of its figure in the report. `cells` identifies its units, as pairs of
-    people's code and the judge's; alternatively, `show` names a list of disagreements.
+    people's code and the judge's; alternatively, `show` names a list of disagreements. `more` is a
+    number of queries to label, which would decide what the sentence leaves open.
     """
 
     text: str
     key: Path = ()
     cells: tuple[tuple[str, str], ...] = ()
     show: str = ""
+    more: int = 0
 
     def as_json(self) -> JSON:
         cells = {"cells": [list(cell) for cell in self.cells]} if self.cells else {}
         show = {"show": self.show} if self.show else {}
-        return {"text": self.text, **({"key": list(self.key)} if self.key else {}), **cells, **show}
+        more = {"more": self.more} if self.more else {}
+        key = {"key": list(self.key)} if self.key else {}
+        return {"text": self.text, **key, **cells, **show, **more}
 
 
 @dataclass(frozen=True)
@@ -190,6 +194,18 @@ def short(estimate: JSON) -> str:
 
 def _shown(value: float) -> str:
     return rounded(value, DIGITS).replace("-", "−")
+
+
+def more_queries(
+    queries: int, more: int, key: Path, *, at_least: bool = False, purpose: str = ""
+) -> Part:
+    """Return the part that says how many queries are needed, and how many more to label."""
+    if at_least:
+        text = f"at least {count(queries, 'query is', 'queries are')} needed{purpose}"
+    else:
+        like = count(queries, "query like these is", "queries like these are")
+        text = f"about {like} needed{purpose}"
+    return Part(f"; {text}: label {more:,} more", key, more=more)
 
 
 def share(n: int, whole: int) -> str:

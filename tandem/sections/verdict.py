@@ -29,6 +29,7 @@ from .sentence import (
     Sentence,
     Tone,
     band_of,
+    more_queries,
     number,
     p_value,
     share,
@@ -110,7 +111,26 @@ def _people(block: JSON, name: str, labelled: bool) -> Sentence:
         parts.append(
             Part(_units(block, differ), ("variables", name, "distribution"), show="people")
         )
+    parts += _planned(block, name)
     return Sentence(question, words, tone, parts, AGREEMENT)
+
+
+def _planned(block: JSON, name: str) -> Iterator[Part]:
+    """State how many queries give people's agreement an interval, or one of the planned width.
+
+    Nothing in snapshots of older reports, which have no planning.
+    """
+    planning, key = block.get("planning"), ("variables", name, "planning", "agreement")
+    if not planning:
+        return
+    found = planning["agreement"]
+    if first := found.get("for_an_interval"):
+        purpose = " for an interval"
+        yield more_queries(first["needed"], first["more"], key, at_least=True, purpose=purpose)
+    elif found["queries"]["more"]:
+        purpose = f" for an interval {planning['width']:g} wide"
+        queries = found["queries"]
+        yield more_queries(queries["needed"], queries["more"], key, purpose=purpose)
 
 
 def _noun(block: JSON) -> Sequence[str]:

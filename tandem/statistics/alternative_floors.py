@@ -29,6 +29,10 @@ PERMUTATIONS = 200
 MOST_PERMUTED = 0.05
 #: Epsilons that a floor may set are multiples of 1/STEPS.
 STEPS = 100
+#: A normal deviate is below this in four of five cases.
+LIKELY = 0.8416
+#: Numbers of queries that would decide are sought in steps of this factor, up to this multiple.
+STEP, MOST_TIMES = 1.03, 20
 WAY = "share of the way from the floor to people, (floor's loss less judge's) / floor's loss"
 AT_PEOPLE = "the floor may be as close to people as they are to each other"
 
@@ -199,6 +203,44 @@ def answer_of(
         closest.name,
         way_to_people(losses, closest.losses),
     )
+
+
+def queries_to_decide(
+    form: Form, judge: Ints, floors: Sequence[Floor], epsilon: float, q: float = Q
+) -> int | None:
+    """Return about how many queries like the present ones would decide a test that is `not-shown`.
+
+    With that many, the outcome would be `shown` or `shown-worse` in about four of five studies, if
+    the losses found are the true ones: each mean is moved towards epsilon by 0.84 standard errors.
+    Every annotator's number of queries grows alike. Epsilon is the chosen one, and is lowered where
+    a floor would pass with that many queries. None if 20 times the queries would not do.
+    """
+    losses = form.losses(judge[None])
+    now = int(losses.n.max())
+    numbers = (round(now * STEP**k) for k in range(1, 1 + int(np.log(MOST_TIMES) / np.log(STEP))))
+    for queries in dict.fromkeys(numbers):
+        grown = losses.grown(queries / now)
+        if not _is_decided(grown, epsilon, q):
+            continue
+        found = [
+            Floor(floor.name, floor.losses.grown(queries / now), floor.informative, floor.most)
+            for floor in floors
+        ]
+        failed = [floor.largest_failed(epsilon, q) for floor in found]
+        lowest = min(map(_or_below, failed))
+        if _is_decided(grown, epsilon if lowest < 0 else lowest, q, can_pass=lowest >= 0):
+            return queries
+    return None
+
+
+def _is_decided(losses: Losses, epsilon: float, q: float, *, can_pass: bool = True) -> bool:
+    """Return whether a judge would probably be shown, or shown worse, at an epsilon."""
+    m = losses.mean.shape[1]
+    shift = LIKELY * losses.sd / np.sqrt(losses.n)
+    behind = p_behind(losses.moved(shift), epsilon)
+    worse = p_worse(losses.moved(-shift), epsilon)
+    is_shown = can_pass and 2 * int(count_rejected(behind, q)[0]) >= m
+    return is_shown or 2 * (m - int(count_rejected(worse, q)[0])) < m
 
 
 def _or_below(epsilon: float | None) -> float:

@@ -11,7 +11,7 @@ labels are a no, a rater that always says no is rarely wrong, but it misses ever
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -45,6 +45,14 @@ class Losses:
     def overall(self) -> float:
         """The mean over annotators and raters."""
         return float(self.mean.mean())
+
+    def grown(self, factor: float) -> Losses:
+        """Return the same losses over this many times the units."""
+        return replace(self, n=self.n * factor, bounding=self.bounding * factor)
+
+    def moved(self, by: Floats) -> Losses:
+        """Return losses with means (T, m) that differ by so much."""
+        return replace(self, mean=np.clip(self.mean + by, -1.0, 1.0))
 
 
 class Form(Protocol):

@@ -774,6 +774,7 @@ WITHOUT_EVENT = {
     "doctor-examine": "starts an examination, which changes nothing",
     "change-draft-try": "needs development queries; tests/analysis/drafts tests its event",
     "label-first": "fills in the form of a new campaign, whose creation is recorded",
+    "more-queries": "fills in the form of a new campaign, whose creation is recorded",
     "guideline-look": "shows what was sent, and stores nothing",
     "account_login": "another name of login",
     "mfa_authenticate": "nobody here has a code; see tests/security/test_second_factor.py",

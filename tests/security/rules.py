@@ -189,6 +189,7 @@ RULES: dict[str, Rule] = {
     # 422, since no two judges have labels here.
     "label-first": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 302, 422})),
     "api-label-first": takes(READERS, 400),
+    "more-queries": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 302})),
     # An empty body is a draft without text.
     "change-drafts": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "change-draft": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),

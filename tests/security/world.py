@@ -483,6 +483,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-disagreements", "pk"): _campaigns,
     ("label-first", "pk"): _campaigns,
     ("api-label-first", "pk"): _campaigns,
+    ("more-queries", "pk"): _campaigns,
     ("change-drafts", "pk"): _campaigns,
     **{(name, "pk"): _labelled_campaigns for name in ("change-draft", "change-draft-try")},
     **{(name, "draft"): _drafts for name in ("change-draft", "change-draft-try")},
