@@ -24,8 +24,8 @@ from datasets.text import number_in
 class MoreQueries:
     """A campaign's queries, by what it takes until people have labelled them.
 
-    `waiting` are sampled for people and still have a free or unfinished slot, `not_sampled` are in
-    the batch alone. `number` is how many more are wanted.
+    `waiting` are sampled for people and still lack answers, `not_sampled` are in the batch alone.
+    `number` is how many more are wanted.
     """
 
     number: int
@@ -68,8 +68,10 @@ def more_queries_of(campaign: Campaign, number: int) -> MoreQueries:
     items = Item.objects.filter(campaign=campaign, use=Item.Use.STUDY, quota__gt=0)
     counted = items.annotate(people=Count("assignments__rater", filter=done, distinct=True))
     waiting = counted.filter(people__lt=F("quota")).order_by().values("query").distinct().count()
-    not_sampled = sample["queries"] - sample["queries_drawn"]
-    return MoreQueries(number, sample["queries"], waiting, not_sampled)
+    drawn = sample["queries_drawn"]
+    # Where items were chosen, no share of the queries was sampled.
+    queries = drawn if campaign.options.get("chosen") else sample["queries"]
+    return MoreQueries(number, queries, waiting, queries - drawn)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -79,13 +81,12 @@ def more_queries(request: HttpRequest, pk: int) -> HttpResponse:
     is_post = request.method == "POST"
     campaign = managed_campaign(request, pk) if is_post else readable_campaign(request, pk)
     found = more_queries_of(campaign, max(number_in(request.GET.get("number", "")), 1))
-    if is_post and found.not_sampled and not campaign.options.get("chosen"):
+    if is_post and found.not_sampled:
         design = replace(design_of(campaign), human_share=found.larger_share)
         return begin_continued(request, campaign, design, f"{campaign.name[:180]}-more")
     context = {
         "campaign": campaign,
         "more": found,
         "manages": may_manage(get_account(request), campaign.pk),
-        "samples": not campaign.options.get("chosen"),
     }
     return render(request, "results/more_queries.html", context)

@@ -130,15 +130,10 @@ def _plans(shown: JSON, queries: int, target: float, widths: Widths) -> JSON:
         scaled = {raters: scale * each for raters, each in widths.items()}
         plans = more_queries(width, queries, target), more_raters(scaled, target)
     plan = {"interval_width": width, "queries": _as_json(plans[0]), "raters": _as_json(plans[1])}
-    if width is not None:
-        return plan
-    plan["reason"] = plans[0].reason
-    if shown["value"] is not None and queries < MINIMUM_CLUSTERS:
-        plan["for_an_interval"] = {
-            "needed": MINIMUM_CLUSTERS,
-            "more": MINIMUM_CLUSTERS - queries,
-        }
-    return plan
+    few = shown["value"] is not None and width is None and queries < MINIMUM_CLUSTERS
+    first = {"needed": MINIMUM_CLUSTERS, "more": MINIMUM_CLUSTERS - queries} if few else None
+    plan["for_an_interval"] = first
+    return plan if width is not None else {**plan, "reason": plans[0].reason}
 
 
 def _no_width(shown: JSON, queries: int) -> str:

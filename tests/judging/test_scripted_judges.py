@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from annotation.models import Assignment, Campaign, Label, User
 from judging.answer_files import ANSWERS, DIGEST
 from judging.api.serializers import JudgeSerializer
 from judging.backends.base import Facts, Request
+from judging.backends.scripted import unpack
 from judging.lanes import build_backend
 from judging.manifest import manifest_of
 from judging.models import Judge, JudgeCall, JudgeRun
@@ -69,6 +72,23 @@ def test_the_labels_of_the_file_become_the_judges_own(campaign: Campaign, tmp_pa
     assert dict(labels.values_list("unit__key", "value")) == {"q1:0": "yes", "q1:1": "no"}
     spans = [s for line in exported(campaign.name, "labels") for s in line.get("spans") or ()]
     assert [(span["text"], span["start"]) for span in spans] == [("Nobody knows", 0)]
+
+
+def test_a_reason_in_the_file_is_replayed_as_the_judges_reasoning(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    line = label("r1", "q1:1", "no")
+    create(written(tmp_path, line | {"meta": {"reason": "It names no year."}}))
+    run(campaign)
+    call = JudgeCall.objects.get(state="answered")
+    assert call.reasoning == "It names no year."
+    assert "year" not in str(call.completion)
+    # A file without reasons gives the judge that it gave before there were any.
+    create(written(tmp_path, line), "silent")
+    assert len(unpack(Judge.objects.get(rater__name="silent").params[ANSWERS]).lines) == 1
+    assert '"no",null,[]]' in gzip.decompress(
+        base64.b64decode(Judge.objects.get(rater__name="silent").params[ANSWERS])
+    ).decode()
 
 
 def test_a_unit_without_a_label_is_missing_with_a_reason(

@@ -24,6 +24,7 @@ from tandem.statistics import (
     permuted,
     way_to_people,
 )
+from tandem.statistics.alternative_floors import queries_to_decide
 from tandem.statistics.alternative_losses import Losses, p_behind, p_worse, passing
 
 pytestmark = pytest.mark.every_case
@@ -86,6 +87,34 @@ def test_half_cannot_be_reached_only_if_more_than_half_are_rejected() -> None:
     two = people[:, :2].copy()
     two[:, 1] = np.where(np.arange(120) % 4 < 2, two[:, 1], 1 - two[:, 1])
     assert answered(plain(two, clusters), two, two[:, 0]).outcome == "shown"
+
+
+def test_about_four_of_five_studies_with_the_queries_that_decide_are_decided() -> None:
+    people, judge, clusters = simulated("worse", 30, 0.4, seed=1)
+    form = plain(people, clusters)
+    assert answered(form, people, judge).outcome == "not-shown"
+    floors = floors_of(form, commonest_label(people, 2), permuted(judge, np.arange(len(judge))))
+    needed = queries_to_decide(form, judge, floors, 0.2)
+    assert needed is not None
+    assert needed > 30
+    # Studies of that size from the same queries.
+    rng, size, decided = np.random.default_rng(5), len(judge) // 30, 0
+    for _ in range(60):
+        drawn = rng.integers(0, 30, needed)
+        rows = (np.argsort(clusters, kind="stable").reshape(30, size)[drawn]).ravel()
+        again = plain(people[rows], np.repeat(np.arange(needed), size))
+        decided += answered(again, people[rows], judge[rows]).outcome != "not-shown"
+    assert 0.6 <= decided / 60 <= 0.95
+
+
+def test_no_number_of_queries_decides_about_a_judge_that_is_exactly_epsilon_behind() -> None:
+    # On each query of five the judge loses one more than the annotators do.
+    people = np.repeat(np.array([[1, 1, 1]] * 5), 30, axis=0)
+    clusters = np.tile(np.arange(30), 5)
+    judge = np.where(np.arange(150) < 30, 0, 1)
+    form = plain(people, clusters)
+    floors = floors_of(form, 1, permuted(judge, np.arange(150)))
+    assert queries_to_decide(form, judge, floors[1:], 0.2) is None
 
 
 def test_the_floor_at_an_epsilon_is_the_largest_multiple_at_which_it_does_not_pass() -> None:
