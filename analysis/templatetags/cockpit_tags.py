@@ -154,6 +154,20 @@ def judge_section(judge: str) -> str:
 
 
 @register.simple_tag
+def decides(campaign: Campaign, needed: JSON | None) -> SafeString | str:
+    """Render the button to the queries that an undecided sentence needs; nothing if it is none."""
+    if not needed:
+        return ""
+    words = needed["text"][:1].upper() + needed["text"][1:]
+    return format_html(
+        '<a class="button small decides" href="{}?number={}">{}</a>',
+        reverse("more-queries", args=[campaign.pk]),
+        needed["more"],
+        words,
+    )
+
+
+@register.simple_tag
 def confused(campaign: Campaign, variable: str, judge: JSON) -> str:
     """Return the address of the units of a judge's most frequent error."""
     error = judge["error"]

@@ -65,6 +65,7 @@ def _variable(name: str, block: JSON, sentences: JSON) -> JSON:
         "reason": found.get("reason", ""),
         "answer": people.get("answer", ""),
         "tone": people.get("tone", "open"),
+        "needed": _needed(people),
         "thin": thin_raters(agreement),
         "judges": [
             _judge(who, of, coefficient_of(block), sentences.get("judges", {}).get(who, {}))
@@ -100,9 +101,26 @@ def _judge(name: str, of: JSON, shown: Coefficient, sentences: JSON) -> JSON:
         "answer": sentences.get("agreement", {}).get("answer", ""),
         "tone": sentences.get("agreement", {}).get("tone", "open"),
         "reason": of["gap"][key].get("reason", ""),
-        "test": {name: replacement.get(name, "") for name in ("answer", "tone", "text")},
+        "test": _open_ended(replacement),
         "error": _worst(of.get("confusion") or {}),
     }
+
+
+def _open_ended(sentence: JSON) -> JSON:
+    """Return a sentence, apart from how many more queries would decide what it leaves open."""
+    found = {name: sentence.get(name, "") for name in ("answer", "tone", "text")}
+    needed = _needed(sentence)
+    if needed:
+        found["text"] = found["text"].replace(f"; {needed['text']}", "")
+    return {**found, "needed": needed}
+
+
+def _needed(sentence: JSON) -> JSON | None:
+    """Return how many `more` queries a sentence asks for, and its words on that."""
+    for part in sentence.get("parts", ()):
+        if "more" in part:
+            return {"text": part["text"].lstrip("; "), "more": part["more"]}
+    return None
 
 
 def _worst(confusion: JSON) -> JSON | None:
