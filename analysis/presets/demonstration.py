@@ -183,7 +183,7 @@ def reason_for(report: Report, n: int, said: str) -> str:
     aspect, state = report.of.works.aspects[n], report.states[n]
     if state == "answer":
         if said == "yes":
-            return f"The report says it outright: “{report.of.sentence(n, state)}”"
+            return f"Stated outright: {aspect.subject}."
         return (
             f"The report mentions {aspect.subject} in passing and gives no source for it. I would "
             "not count that as an answer."
@@ -192,8 +192,8 @@ def reason_for(report: Report, n: int, said: str) -> str:
         if said == "no":
             return f"It comes close: “{report.of.sentence(n, state)}” But: {aspect.gap}"
         return (
-            f"“{report.of.sentence(n, state)}” That speaks about {aspect.subject}, so a reader of "
-            "the report learns something about the question."
+            f"The sentence speaks about {aspect.subject}, so a reader of the report learns "
+            "something about the question."
         )
     if said == "no":
         return f"Nothing is said about {aspect.subject}."

@@ -38,7 +38,7 @@ class StudyStatus:
         behind = [stage.behind for stage in self.stages if stage.behind]
         if waits or behind:
             return (waits or behind)[0]
-        return "Nothing is left to do: all stages are done."
+        return "All stages are done: read the results, or write a release with study freeze."
 
     def as_json(self) -> dict[str, Any]:
         return {

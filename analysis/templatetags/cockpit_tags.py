@@ -160,7 +160,7 @@ def decides(campaign: Campaign, needed: JSON | None) -> SafeString | str:
         return ""
     words = needed["text"][:1].upper() + needed["text"][1:]
     return format_html(
-        '<a class="button small decides" href="{}?number={}">{}</a>',
+        '<span class="decides"><a href="{}?number={}" class="button small">{}</a></span>',
         reverse("more-queries", args=[campaign.pk]),
         needed["more"],
         words,

@@ -168,8 +168,8 @@ def _parts(said: VerdictSentence, anchors: Anchors, units: Units) -> Iterator[st
         if before.endswith("(") and text.endswith(")"):
             text, after = text[:-1], ")"
         target = ""
-        if "more" in part and (target := units("", "", [], f"{MORE}{part['more']}")):
-            yield f' <a class="button small decides" href="{escape(target)}">{_capital(text)}</a>'
+        if "more" in part:
+            yield _button(text, units("", "", [], f"{MORE}{part['more']}"))
             continue
         if "cells" in part or "show" in part:
             target = units(said.variable, said.judge, part.get("cells", []), part.get("show", ""))
@@ -178,5 +178,9 @@ def _parts(said: VerdictSentence, anchors: Anchors, units: Units) -> Iterator[st
         yield before + (f'<a href="{escape(target)}">{text}</a>' if target else text) + after
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _button(text: str, target: str) -> str:
+    """Render what decides an open question: a button, or its words in a file without links."""
+    words = text[:1].upper() + text[1:]
+    if target:
+        words = f'<a href="{escape(target)}" class="button small">{words}</a>'
+    return f' <span class="decides">{words}</span>'

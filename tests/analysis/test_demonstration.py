@@ -75,7 +75,7 @@ def first(environment: dict[str, str]) -> Iterator[str]:
 @started
 def test_the_demonstration_applies_a_study_and_creates_campaigns_to_try(first: str) -> None:
     assert "  done     campaign  demo-crux-coverage" in first
-    assert "Next: Nothing is left to do: all stages are done." in first
+    assert "Next: All stages are done: read the results" in first
     assert "Loaded batch 'demo'" in first
     assert f"And {len(PROTOCOLS)} campaigns to try the other protocols." in first
 
