@@ -240,7 +240,7 @@ def _is_decided(losses: Losses, epsilon: float, q: float, *, can_pass: bool = Tr
     behind = p_behind(losses.moved(shift), epsilon)
     worse = p_worse(losses.moved(-shift), epsilon)
     is_shown = can_pass and 2 * int(count_rejected(behind, q)[0]) >= m
-    return is_shown or 2 * (m - int(count_rejected(worse, q)[0])) < m
+    return is_shown or bool(2 * (m - int(count_rejected(worse, q)[0])) < m)
 
 
 def _or_below(epsilon: float | None) -> float:
