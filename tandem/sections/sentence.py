@@ -124,6 +124,7 @@ HINTS: Mapping[str, Sequence[tuple[str, str]]] = {
         ),
         ("Shown worse", "it is more than ε behind so many people that half cannot be reached"),
         ("Not shown", "neither: a judge as good as people may fail to be shown, too"),
+        ("Queries needed", "with so many like these, four of five such studies are decided"),
         ("ε", "how far behind a person a judge may be, since it costs less: a share of units"),
         ("ε set by the floor", "the largest at which no rater passes that does not read the texts"),
     ],
