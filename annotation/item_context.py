@@ -89,6 +89,7 @@ class Row:
     """One unit on the page. `evidence` is the JSON of its quotes, in code points.
 
     `listed` is the rule of a list to write for it, and `matching` that of a list to match it with.
+    `never` is the JSON of answers that cannot all be given, if there are any.
     """
 
     number: int
@@ -102,6 +103,7 @@ class Row:
     listed: PointList | None = None
     matching: PointList | None = None
     free: tuple[FreePart, ...] = ()
+    never: str = ""
 
     @property
     def alone(self) -> bool:
@@ -192,6 +194,7 @@ def _rows(
             listed=schema.listed(unit.kind),
             matching=schema.matching(unit.kind),
             free=tuple(_free_parts(schema, unit.kind, known)),
+            never=json.dumps(found) if (found := schema.contradictions(unit.kind)) else "",
         )
         before = unit.kind
 

@@ -50,7 +50,8 @@ def _campaign(name: str, batch: str, raters: str) -> Work:
 
     def make() -> dict[str, Any]:
         design = Design(raters_per_item=int(raters))
-        made = create_campaign(name, "report-coverage", Batch.objects.get(name=batch), design)
+        of = Batch.objects.get(name=batch)
+        made = create_campaign(name, "report-coverage", of, design, pool="open")
         return {"id": made.campaign.pk, "items": made.items, "units": made.units}
 
     return make

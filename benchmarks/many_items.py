@@ -52,7 +52,7 @@ def make(name: str, items: int, people: int, others: int = OTHERS) -> dict[str, 
     _material(batch.pk, items)
     campaign = Campaign.objects.create(
         name=name, protocol="report-coverage", protocol_version="1", batch=batch,
-        raters_per_item=2,
+        raters_per_item=2, pool="open",
     )  # fmt: skip
     _items(campaign.pk, batch.pk)
     answers(campaign.pk, raters)

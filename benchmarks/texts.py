@@ -63,7 +63,7 @@ def measure_texts(database: str, size: Size, static: Path) -> Figures:
         loading = manage("load_batch", texts, "--name", TEXTS, env=env)
         manage(
             "create_campaign", TEXTS, "--batch", TEXTS, "--protocol", "grounding-relevance",
-            "--raters-per-item", size.readers, env=env,
+            "--raters-per-item", size.readers, "--pool", "open", env=env,
         )  # fmt: skip
         keys = python("-m", "benchmarks.inside", "sessions", 0, size.readers + 1, env=env).answer()
         campaigns = _campaigns(env)

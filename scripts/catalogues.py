@@ -37,7 +37,7 @@ TEMPLATES = (
     "work/*.html",
     "work/pages/*.html",
 )
-MODULES = ("annotation", "config", "datasets")
+MODULES = ("annotation", "config", "datasets", "tandem/messages.py", "tandem/protocols")
 MACHINES = ("annotation/api", "annotation/management", "annotation/imports")
 """Modules whose messages are never shown to annotators."""
 KEYWORDS = {

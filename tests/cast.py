@@ -124,7 +124,9 @@ def load(folder: Path, lines: Iterable[Mapping[str, Any]] = BATCH, name: str = "
 
 
 def campaign_of(protocol: str, *arguments: str, name: str = "c", batch: str = "b") -> Campaign:
-    run("create_campaign", name, "--protocol", protocol, "--batch", batch, *arguments)
+    """Create a campaign that is open to all, unless the arguments say otherwise."""
+    pool = () if "--pool" in arguments else ("--pool", "open")
+    run("create_campaign", name, "--protocol", protocol, "--batch", batch, *pool, *arguments)
     return Campaign.objects.get(name=name)
 
 

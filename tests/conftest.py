@@ -249,7 +249,7 @@ def house(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Pa
     done = cast.manage_all(
         folder,
         ("load_batch", path, "--name", "b"),
-        ("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b"),
+        ("create_campaign", "c", "--pool", "open", "--protocol", "report-coverage", "--batch", "b"),
     )
     assert done.returncode == 0, done.stderr
     return folder

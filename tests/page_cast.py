@@ -74,7 +74,9 @@ def make_study(questions: tuple[str, ...] = QUESTIONS, reports: int = 2, people:
         )
         for n in range(reports)
     )
-    made = create_campaign("Pilot", "report-coverage", batch, Design(raters_per_item=people))
+    made = create_campaign(
+        "Pilot", "report-coverage", batch, Design(raters_per_item=people), pool="open"
+    )
     return Study(
         made.campaign,
         ada=_user("ada", "annotator"),
@@ -92,7 +94,9 @@ def study_of(
 ) -> Study:
     """Return the same people with a campaign of any protocol over the small cast, batch `b`."""
     cast.load(folder, lines)
-    made = create_campaign("Study", protocol, Batch.objects.get(name="b"), design or Design())
+    made = create_campaign(
+        "Study", protocol, Batch.objects.get(name="b"), design or Design(), pool="open"
+    )
     people = {"ada": "annotator", "ben": "annotator", "rita": "researcher", "root": "admin"}
     return Study(made.campaign, **{name: _user(name, role) for name, role in people.items()})
 

@@ -26,6 +26,7 @@ from annotation.derivation.rules import RULES
 from annotation.derivation.service import stored_options
 from annotation.management.base import read_settings
 from annotation.models import Campaign
+from annotation.people.membership import set_pool
 from annotation.presentation import design as stored_design
 from annotation.progress.answer_totals import AnswerTotals, answer_totals
 from datasets.lineage import describe_behind, lineage_of, units_behind
@@ -274,7 +275,7 @@ def _campaign(
         actions = (create, *_imports(file, part, imported), *_runs(part, None))
         return Stage(part, exists=False, actions=actions, blocked=blocked)
     _check_design(file, part, campaign, design)
-    changes = tuple(_changes(campaign, settings))
+    changes = tuple(_changes(campaign, settings, part.options["pool"]))
     imports = _imports(file, part, imported)
     actions = (*changes, *imports, *_runs(part, campaign))
     places = answer_totals(campaign)
@@ -306,14 +307,21 @@ def _check_design(file: StudyFile, part: Part, campaign: Campaign, design: Desig
             raise file.error(part, f"{wrong}{now[name]!r}", remedy, key)
 
 
-def _changes(campaign: Campaign, settings: CampaignSettings) -> Iterator[Action]:
+def _changes(campaign: Campaign, settings: CampaignSettings, pool: str | None) -> Iterator[Action]:
     if settings_differ(campaign, settings):
         yield Action("change its settings", partial(_change, campaign, settings))
+    if pool not in (None, campaign.pool):
+        yield Action(f"change its pool to {pool}", partial(_change_pool, campaign, pool))
 
 
 def _change(campaign: Campaign, settings: CampaignSettings) -> list[str]:
     change(campaign, settings)
     return [f"Changed the settings of campaign {campaign.name!r}."]
+
+
+def _change_pool(campaign: Campaign, pool: str) -> list[str]:
+    set_pool(campaign, pool)
+    return [f"The pool of campaign {campaign.name!r} is {pool}."]
 
 
 def _imports(file: StudyFile, part: Part, imported: dict[str, str]) -> tuple[Action, ...]:

@@ -38,7 +38,13 @@ from annotation.protocols.schema import CampaignSchema
 from annotation.provenance import basis_of
 from tandem.labels.file.rows import REASONS
 from tandem.protocols.base import ItemSpec, Payload, UnitSpec
-from tandem.protocols.validation import Channel, RefusedError, check, check_citations
+from tandem.protocols.validation import (
+    Channel,
+    RefusedError,
+    check,
+    check_citations,
+    check_contradictions,
+)
 
 __all__ = [
     "REASONS",
@@ -146,6 +152,7 @@ def _check_answer(
     """Return the entries, spans and warnings of an answer, or the refusal."""
     try:
         entries, warnings = check(asked_schema, asked, payload["units"], channel)
+        check_contradictions(asked_schema, entries)
         spans, doubts = locate(entries, spec, channel)
         check_action(assignment, entries, channel)
         check_grounds(asked_schema, spec, entries, channel)

@@ -12,6 +12,7 @@ from annotation.campaigns.design import LISTS, LONGEST_KEY, Design, DesignError
 from annotation.campaigns.settings import GUIDELINES_SHOWN, CampaignSettings, read_deadline
 from annotation.models import Campaign
 from annotation.people.background import KINDS, BackgroundError, read_rows
+from annotation.people.membership import POOL_HELP
 from annotation.progress.person import Progress
 from annotation.protocols import PROTOCOLS
 from datasets.api.base import (
@@ -234,6 +235,7 @@ class NewCampaignSerializer(SettingsSerializer):
         min_value=0, max_value=1, default=1.0, help_text="share of queries for people"
     )
     options = OptionsSerializer(required=False)
+    pool = serializers.ChoiceField(Campaign.Pool.values, required=False, help_text=POOL_HELP)
     continues = serializers.CharField(
         default="",
         allow_blank=True,

@@ -174,6 +174,7 @@ def _create(user: User, body: dict[str, Any]) -> CreatedCampaign:
             user,
             team_for(user, body.get("team"), batch.team),
             body["continues"],
+            body.get("pool"),
         )
     except TeamError as error:
         raise RefusedBodyError(NOT_CREATED, [problem(str(error), "team")]) from error

@@ -10,6 +10,7 @@ from annotation.gold.scoring import MAX_ADMISSION_REASON
 from annotation.models import MAX_REASON, Campaign, Invitation, Membership, User
 from annotation.people.accounts import CampaignRater
 from annotation.people.leases import MAX_LEASE
+from annotation.people.membership import POOL_HELP
 from datasets.api.base import (
     ErrorSerializer,
     Strict,
@@ -189,7 +190,7 @@ A_PAY_TABLE = {
 class CastChangeSerializer(Strict):
     """Fields that are left out stay unchanged."""
 
-    pool = serializers.ChoiceField(Campaign.Pool.values, required=False)
+    pool = serializers.ChoiceField(Campaign.Pool.values, required=False, help_text=POOL_HELP)
     hold_minutes = serializers.IntegerField(
         min_value=5, max_value=MAX_LEASE, allow_null=True, required=False
     )

@@ -1,8 +1,8 @@
 """A new campaign over items that were chosen in another one, such as those to label first.
 
-It has the same batch, protocol, design and settings, and continues the other campaign, so that the
-answers of judges come with the items. Units are labelled within their items: an item is asked whole
-(or in the units that its design samples), however few of its units were chosen.
+It has the same batch, protocol, design, pool and settings, and continues the other campaign, so
+that the answers of judges come with the items. Units are labelled within their items: an item is
+asked whole (or in the units that its design samples), however few of its units were chosen.
 """
 
 from __future__ import annotations
@@ -96,5 +96,5 @@ def create_chosen(
         design = replace(design, raters_per_item=raters_per_item)
     assert old.team is not None
     return create_once(
-        name, old.protocol, old.batch, design, chosen.settings, by, old.team, old.name
+        name, old.protocol, old.batch, design, chosen.settings, by, old.team, old.name, old.pool
     )

@@ -28,6 +28,7 @@ from annotation.campaigns.settings import (
     settings_differ,
 )
 from annotation.models import Campaign, Item, QuerySampling, Unit, UnitSampling, User
+from annotation.people.membership import keep_access
 from annotation.people.shares import ShareError, allot
 from annotation.prerequisites import check_prerequisite
 from annotation.prerequisites.label_validation import check_validates, parse_validates
@@ -79,20 +80,23 @@ def create_campaign(
     by: User | None = None,
     team: models.Team | None = None,
     continues: str = "",
+    pool: str | None = None,
 ) -> CreatedCampaign:
     """Create a campaign and its items, in one transaction. Raises DesignError.
 
     The design may name only campaigns that `by` may read. `by` is None for a command. The campaign
     belongs to `team`, by default to the batch's. From the campaign that it `continues`, answers are
-    carried over.
+    carried over. Its pool is named unless another is given, and a researcher who creates a campaign
+    with a named pool becomes a member, so as to keep access.
     """
     settings = settings or CampaignSettings()
     with transaction.atomic():
         campaign = checked_campaign(name, protocol, batch, design)
         campaign.team, campaign.made_by = team or batch.team, by
+        campaign.pool = pool or campaign.pool
         old = continue_campaign(campaign, continues, design, by)
         if existing := Campaign.objects.filter(name=name).first():
-            return _check_unchanged(existing, campaign, settings, by)
+            return _check_unchanged(existing, campaign, settings, by, pool)
         _check_batch(campaign)
         check_references(campaign, design, by)
         check_practice(campaign, settings, by)
@@ -109,6 +113,7 @@ def create_campaign(
                 f"batch {batch.name!r} has nothing for {protocol}; choose another", "batch"
             )
         _record_creation(created, design)
+        keep_access(campaign, by)
     return created
 
 
@@ -143,6 +148,7 @@ def create_once(
     by: User | None,
     team: models.Team,
     continues: str = "",
+    pool: str | None = None,
 ) -> CreatedCampaign:
     """Like `create_campaign`, for requests: two equal ones may arrive at the same moment."""
     given: dict[str, Any] = {
@@ -150,6 +156,7 @@ def create_once(
         "by": by,
         "team": team,
         "continues": continues,
+        "pool": pool,
     }
     try:
         return create_campaign(name, protocol, batch, design, **given)
@@ -223,7 +230,11 @@ def _splits(rows: QuerySet[QuerySampling]) -> dict[str, Split]:
 
 
 def _check_unchanged(
-    existing: Campaign, new: Campaign, settings: CampaignSettings, by: User | None
+    existing: Campaign,
+    new: Campaign,
+    settings: CampaignSettings,
+    by: User | None,
+    pool: str | None,
 ) -> CreatedCampaign:
     before, now = ((each.protocol, each.batch_id, each.continues_id) for each in (existing, new))
     same = before == now
@@ -239,6 +250,11 @@ def _check_unchanged(
         "guideline"
         raise DesignError(
             f"{wrong}; change it on its page, or by {verb_of('set_campaign')}", "name"
+        )
+    if pool not in (None, existing.pool):
+        wrong = f"the pool of campaign {existing.name!r} is {existing.pool}"
+        raise DesignError(
+            f"{wrong}; change it on its page People, or by {verb_of('campaign_people')}", "pool"
         )
     return _count_created(existing, unchanged=True)
 

@@ -36,7 +36,7 @@ class Campaign(Owned):
     A campaign that `continues` another one carried its answers over, as far as texts and questions
     are the same.
 
-    With an open `pool`, everybody in its team can take part; with a named one, only its members
+    With a named `pool`, only its members can take part; with an open one, everybody in its team
     can. A lease lasts `hold_minutes` after the last sign of life (None: without end). Each person
     takes at most `items_per_person` items (None: no limit).
 
@@ -50,8 +50,8 @@ class Campaign(Owned):
     """
 
     class Pool(models.TextChoices):
-        OPEN = "open"
-        NAMED = "named"
+        NAMED = "named", "Named: only members take part, and only they and its managers see it"
+        OPEN = "open", "Open: every account that may label takes part"
 
     class Revoked(models.TextChoices):
         KEEP = "keep"
@@ -82,7 +82,7 @@ class Campaign(Owned):
     practice_of = models.ForeignKey("self", models.PROTECT, null=True, related_name="+")
     continues = models.ForeignKey("self", models.PROTECT, null=True, related_name="+")
     qualify = models.FloatField(null=True, blank=True)
-    pool = models.CharField(max_length=5, choices=Pool, default=Pool.OPEN)
+    pool = models.CharField(max_length=5, choices=Pool, default=Pool.NAMED)
     hold_minutes = models.PositiveIntegerField(null=True)
     items_per_person = models.PositiveIntegerField(null=True)
     consent_version = models.PositiveIntegerField(default=0, db_default=0)

@@ -1,9 +1,9 @@
 """Roles in a campaign, access to its items, and excluding a rater from statistics.
 
-A campaign belongs to a team. If the campaign's pool is open, everybody in the team may take its
-items. The team's researchers may read it. A role in the campaign takes precedence over the role in
-the team, and a role that has ended excludes its person. A named pool is for members of the
-campaign, and for owners and managers of the team.
+A campaign belongs to a team. A new one has a named pool: it is for members of the campaign, and
+for owners and managers of the team. If the pool is open, everybody in the team may take its items,
+and the team's researchers may read it. A role in the campaign takes precedence over the role in the
+team, and a role that has ended excludes its person.
 """
 
 from __future__ import annotations
@@ -31,6 +31,12 @@ from audit.recording import folded, record
 from datasets.db.prepared import Parameter, Prepared, PreparedModels, columns_of
 from datasets.models import Batch, Team, TeamMember
 from datasets.teams import in_a_managed_team, shared_with_a_team_of, teams_of
+
+POOL_HELP = (
+    "who may take items: named, the default of new campaigns, is for the campaign's members; open "
+    "is for everybody in its team"
+)
+"""What the pool is, for commands and the API."""
 
 
 class PeopleError(ValueError):
@@ -257,12 +263,18 @@ def set_pool(campaign: Campaign, pool: str, by: User | None = None) -> None:
     with record_change(campaign):
         campaign.pool = pool
         campaign.save(update_fields=["pool"])
-        if by is not None and pool == Campaign.Pool.NAMED and by.role == User.Role.RESEARCHER:
-            add_member(campaign, by, Role.RESEARCHER, by)
+        keep_access(campaign, by)
         if pool == Campaign.Pool.NAMED:
             inside = Q(memberships__ended_at=None, memberships__role__in=WORKING)
             members = User.objects.filter(inside, memberships__campaign=campaign)
             release_others(members, campaign)
+
+
+def keep_access(campaign: Campaign, by: User | None) -> None:
+    """Make a researcher a member of a campaign with a named pool, which others cannot see."""
+    named = campaign.pool == Campaign.Pool.NAMED
+    if named and by is not None and by.role == User.Role.RESEARCHER:
+        add_member(campaign, by, Role.RESEARCHER, by)
 
 
 def set_most_items(campaign: Campaign, most: int | None) -> None:

@@ -21,9 +21,17 @@ from django.db import transaction
 from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from annotation.models import Allotment, Assignment, Campaign, Item, PersonShare, User
+from annotation.models import (
+    Allotment,
+    Assignment,
+    Campaign,
+    Item,
+    Membership,
+    PersonShare,
+    User,
+)
 from annotation.people.earlier_rounds import barred_items, void, why
-from annotation.people.membership import workable
+from annotation.people.membership import AT_MOST, add_member, has_decided, workable
 
 CHUNK = 5000
 OTHERS = 0
@@ -79,16 +87,18 @@ def set_shares(campaign: Campaign, shares: Mapping[str, float]) -> None:
     """Set the shares of a stored campaign, and allot its items. Raises ShareError.
 
     People keep items that they have begun or answered, and these count towards their share. All
-    other slots are allotted again, so a person whose share became smaller may get none of them.
+    other slots are allotted again, so a person whose share became smaller may get none of them. In
+    a named pool, a share makes an account of the campaign's team a member.
     """
     check_shares(shares)
     users = {user.username: user for user in User.objects.filter(username__in=shares)}
-    for name in shares:
-        if name not in users:
-            raise ShareError(f"there is no account {name!r} to have a share; create it first")
-        if not workable(users[name]).filter(pk=campaign.pk).exists():
-            raise ShareError(f"{name} may not label in this campaign; add the person first")
     with transaction.atomic():
+        for name in shares:
+            if name not in users:
+                raise ShareError(f"there is no account {name!r} to have a share; create it first")
+            _let_in(campaign, users[name])
+            if not workable(users[name]).filter(pk=campaign.pk).exists():
+                raise ShareError(f"{name} may not label in this campaign; add the person first")
         campaign.person_shares.all().delete()
         PersonShare.objects.bulk_create(
             PersonShare(campaign=campaign, user=users[name], share=share)
@@ -97,6 +107,16 @@ def set_shares(campaign: Campaign, shares: Mapping[str, float]) -> None:
         campaign.has_shares = bool(shares)
         campaign.save(update_fields=["has_shares"])
         allot(campaign)
+
+
+def _let_in(campaign: Campaign, user: User) -> None:
+    """Make an account a member, if it has never been one and an open pool would be for it, too."""
+    in_team = not user.is_guest and user.teams.filter(team=campaign.team_id).exists()
+    strange = not campaign.memberships.filter(user=user).exists()
+    if campaign.pool == Campaign.Pool.NAMED and in_team and strange and user.is_active:
+        role = Membership.Role.ANNOTATOR
+        if role in AT_MOST[user.role] and not has_decided(user, campaign):
+            add_member(campaign, user, role)
 
 
 @dataclass

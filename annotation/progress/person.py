@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from django.db.models import Avg, Count, F, Q, QuerySet, Sum
 
@@ -13,6 +14,7 @@ from annotation.gold.scoring import count_remaining_gold, is_ready
 from annotation.models import Assignment, Campaign, Item, Rater, Tally, User
 from annotation.people.leases import EXPIRED
 from annotation.people.shares import within_share
+from annotation.progress.counts import cached
 from datasets.db.prepared import Parameter, Prepared
 
 FEWEST_TIMED = 3
@@ -66,13 +68,31 @@ def progress_here(user: User, campaign: Campaign) -> Progress:
 
 
 def seconds_per_item(user: User, campaigns: list[int]) -> dict[int, float]:
-    """Return a person's mean seconds on task per item by campaign, from at least three items."""
-    timed = Assignment.objects.filter(
-        rater__user=user, item__campaign__in=campaigns, status="done", seconds__gt=0
-    )
-    rows = timed.order_by().values_list("item__campaign")
+    """Return the seconds on task that a person's next item is expected to take, by campaign.
+
+    They are the mean of the person's own items there or, if fewer than three are timed, of
+    everybody's. A campaign in which fewer than three items are timed is left out.
+    """
+    own = _mean_seconds(rater__user=user, item__campaign__in=campaigns)
+    others = (pk for pk in campaigns if pk not in own)
+    means = ((pk, cached(f"pace-{pk}", partial(_pace, pk))) for pk in others)
+    return own | {pk: seconds for pk, seconds in means if seconds is not None}
+
+
+def _mean_seconds(**whose: object) -> dict[int, float]:
+    rows = _timed(**whose).order_by().values_list("item__campaign")
     means = rows.annotate(mean=Avg("seconds"), items=Count("pk"))
     return {campaign: mean for campaign, mean, items in means if items >= FEWEST_TIMED}
+
+
+def _pace(campaign: int) -> tuple[float | None, int]:
+    """Return the mean seconds of all people in a campaign, if known, and how many are timed."""
+    people = {"rater__kind": Rater.Kind.HUMAN, "item__campaign": campaign}
+    return _mean_seconds(**people).get(campaign), _timed(**people).count()
+
+
+def _timed(**whose: object) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(**whose, status=Assignment.Status.DONE, seconds__gt=0)
 
 
 def minutes_left(numbers: Progress, seconds: float | None) -> int | None:

@@ -14,7 +14,7 @@ from django import forms
 from annotation.campaign_setup.dry_run import MOST_PEOPLE
 from annotation.campaign_setup.expected_widths import Assumptions
 from annotation.campaigns.design import LONGEST_KEY, MOST_CHOSEN, Design, read_pairs
-from annotation.models import User
+from annotation.models import Campaign, User
 from annotation.people.membership import readable, readable_judges
 from annotation.prerequisites import RULES
 from annotation.protocols import PROTOCOLS
@@ -60,6 +60,14 @@ class CampaignForm(SettingsForm):
     """A new campaign; `design` and `settings` read a valid form."""
 
     name = forms.CharField(max_length=200, help_text="Unique among campaigns; people see it.")
+    pool = forms.ChoiceField(
+        label="Who takes part",
+        required=False,
+        choices=Campaign.Pool.choices,
+        initial=Campaign.pool.field.get_default(),
+        widget=forms.RadioSelect,
+        help_text="You add people once the campaign is created. It can be opened to all later.",
+    )
     raters_per_item = forms.IntegerField(
         label="People per item",
         min_value=1,

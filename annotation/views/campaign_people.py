@@ -58,16 +58,22 @@ def campaign_people(request: HttpRequest, pk: int) -> HttpResponse:
 def _search_context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
     """Return the template context of the search: accounts to add, in the chosen role."""
     user = get_account(request)
-    find, role = request.GET.get("find", "").strip(), request.GET.get("role", "")
+    find = request.GET.get("find", "").strip()
     if not may_manage(user, campaign.pk):
         return {"manages": False}
     return {
         "manages": True,
         "find": find[:LONGEST],
         "found": find_people(user, campaign, find),
-        "role": role if role in Membership.Role.values else Membership.Role.ANNOTATOR.value,
+        "role": _asked_role(request),
         "roles": CAMPAIGN_ROLES,
     }
+
+
+def _asked_role(request: HttpRequest) -> str:
+    """Return the role that the address asks for in both forms, or that of an annotator."""
+    role = request.GET.get("role", "")
+    return role if role in Membership.Role.values else Membership.Role.ANNOTATOR.value
 
 
 @require_POST
@@ -212,7 +218,8 @@ def _campaign_page(
         ],
         "settings": bound.get("settings") or ParticipationForm(initial=_initial(campaign)),
         "add": bound.get("add") or MemberForm(),
-        "invite": bound.get("invite") or CampaignInviteForm(),
+        "invite": bound.get("invite")
+        or CampaignInviteForm(initial={"campaign_role": _asked_role(request)}),
         "study": study,
         "prolific": bound.get("prolific") or ProlificForm(initial=_initial_study(study)),
         "entry": _entry_address(request, campaign),

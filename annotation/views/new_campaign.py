@@ -108,6 +108,7 @@ def _create(request: HttpRequest, form: CampaignForm) -> HttpResponse:
         form.user,
         _team_of(form),
         form.cleaned_data["continues"],
+        form.cleaned_data["pool"] or None,
     )
     request.session.pop(DRAFT, None)
     return redirect("campaign", created.campaign.pk)
@@ -166,6 +167,7 @@ def begin_continued(
         "continues": old.name,
         "name": name,
         "team": old.team.name if old.team else "",
+        "pool": old.pool,
     }
     address = {"protocol": old.protocol, "batch": old.batch.name}
     request.session[DRAFT] = {
@@ -290,7 +292,7 @@ def _render_new(
 
 def _has_choices(form: CampaignForm) -> bool:
     """Whether something under *More* was chosen, or has an error, so that it is not folded."""
-    shown = {"name", "team", "raters_per_item", "deadline", "guideline", "guideline_shown"}
+    shown = {"name", "team", "pool", "raters_per_item", "deadline", "guideline", "guideline_shown"}
     return any(
         field.errors or _sent_values(field.value()) != _sent_values(form.fields[field.name].initial)
         for field in form

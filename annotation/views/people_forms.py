@@ -28,10 +28,6 @@ CAMPAIGN_ROLES = (
     ),
     (Membership.Role.RESEARCHER, "Researcher: sees the campaign’s people, answers and reports"),
 )
-POOLS = (
-    (Campaign.Pool.OPEN, "Open: every account that may label takes part"),
-    (Campaign.Pool.NAMED, "Named: only members take part, and only members and admins see it"),
-)
 
 
 class InviteForm(forms.Form):
@@ -126,7 +122,7 @@ class JoinForm(forms.Form):
 class ParticipationForm(forms.Form):
     """The pool of a campaign, the items per person, and how long a slot is reserved."""
 
-    pool = forms.ChoiceField(choices=POOLS, widget=forms.RadioSelect)
+    pool = forms.ChoiceField(choices=Campaign.Pool.choices, widget=forms.RadioSelect)
     hold_minutes = forms.IntegerField(
         label="Slot reserved for, in minutes",
         required=False,

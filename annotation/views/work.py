@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -71,10 +71,11 @@ def work(request: HttpRequest) -> HttpResponse:
         for campaign in campaigns
         if numbers[campaign.pk].total or campaign.pk in declined
     ]
-    first, rest = first_of(studies)
+    listed = in_order(study for study in studies if not _is_finished(study))
     context = {
-        "first": first,
-        "rest": rest,
+        "first": listed[0] if listed else None,
+        "rest": listed[1:],
+        "finished": [study["campaign"] for study in studies if _is_finished(study)],
         "adjudicating": [(each, _queue_sizes(user, each)) for each in adjudicable(user)],
         "consents": asked_for_consent(user),
         "languages": settings.LANGUAGES,
@@ -128,7 +129,9 @@ def finished(request: HttpRequest, pk: int) -> HttpResponse:
             raise Http404
         numbers = replace(numbers, free=0, waiting=0)
     others = list(available.exclude(pk=pk))
+    done, declined = _submitted_items(user, [pk]), _declined_items(user, [pk])
     context = {
+        "study": {"done": done.get(pk, []), "declined": declined.get(pk, []), "progress": numbers},
         "campaign": campaign,
         "progress": numbers,
         "waiting": sum(p.left for p in progress_of(user, others).values()),
@@ -158,19 +161,25 @@ def _submitted_items(user: User, campaigns: list[int]) -> dict[int, list[Assignm
     return found
 
 
-def first_of(studies: list[Study]) -> tuple[Study | None, list[Study]]:
-    """Return the campaign to continue, and the others.
+def in_order(studies: Iterable[Study]) -> list[Study]:
+    """Return campaigns in the order in which to work on them.
 
-    A campaign that is begun comes first, then the one with the nearest deadline.
+    Those with items for the person come first, by deadline; of equal ones, those that are begun.
     """
 
     def order(study: Study) -> tuple[Any, ...]:
         numbers, deadline = study["progress"], study["campaign"].deadline
         begun = bool(numbers.begun) + bool(numbers.begun or numbers.done)
-        return not numbers.left, -begun, deadline is None, deadline, study["campaign"].name
+        return not numbers.left, deadline is None, deadline, -begun, study["campaign"].name
 
-    studies = sorted(studies, key=order)
-    return (studies[0], studies[1:]) if studies else (None, [])
+    return sorted(studies, key=order)
+
+
+def _is_finished(study: Study) -> bool:
+    """Whether a campaign has nothing more for a person to do, not even a changed answer to send."""
+    numbers: Progress = study["progress"]
+    unsent = any(assignment.has_draft for assignment in study["done"])
+    return not numbers.left and not numbers.waiting and not unsent
 
 
 def _declined_items(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:

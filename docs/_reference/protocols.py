@@ -95,6 +95,8 @@ def _describe(protocol: Protocol) -> Iterator[str]:
         yield f"Written by the rater: {code(written.name)}, a text" + (
             f" where {held}." if held else "."
         )
+    for each in protocol.contradictions:
+        yield f"Refused together, from people, judges and files: {_condition(each)}."
     if listed := protocol.listed:
         held = _condition(listed.asked_if)
         yield (

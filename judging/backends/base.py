@@ -63,7 +63,8 @@ class AskedUnit:
     variable that quotes support, and the code that requires them, if any. `written` is the key of a
     text that must be written where `written_if` holds. `listed` is the key of a list of points.
     `matches` names the key for the numbers of such points, and the variable and code that they
-    belong to. `key` is the unit's own key, where `name` is what the judge is shown.
+    belong to. `contradictions` are answers that cannot all be given. `key` is the unit's own key,
+    where `name` is what the judge is shown.
     """
 
     name: str
@@ -78,6 +79,7 @@ class AskedUnit:
     listed: str | None = None
     listed_if: Conditions = field(default_factory=dict)
     matches: tuple[str, str, str] | None = None
+    contradictions: tuple[Conditions, ...] = ()
     key: str = ""
 
 

@@ -118,6 +118,7 @@ class Lexical:
             # Without text numbers, masked units with equal words would be identical.
             [u.name, u.kind, u.text, [v.name for v in u.variables]]
             + ([u.about, u.answer] if u.answer is not None else [])
+            + list(u.contradictions)
             for u in facts.units
         ]
         asked = {"query": facts.query, "texts": facts.texts, "units": units}
@@ -147,6 +148,7 @@ class Lexical:
         for variable in unit.variables:
             asked = _applies(variable.asked_if, answer)
             answer[variable.name] = _choose_code(variable, unit, match, facts) if asked else None
+        _resolve_contradictions(unit, answer)
         if unit.evidence and _is_quoted(unit.evidence, answer, match):
             answer["evidence"] = [{"quote": match.quote, "start": None}]
         if unit.written:
@@ -156,6 +158,15 @@ class Lexical:
             points = list_points(facts.query, sentences)
             answer[unit.listed] = points if _applies(unit.listed_if, answer) else None
         return answer
+
+
+def _resolve_contradictions(unit: AskedUnit, answer: JSON) -> None:
+    """Change the first variable of each contradiction in an answer to its next possible code."""
+    codes = {variable.name: variable.codes for variable in unit.variables}
+    for each in unit.contradictions:
+        if all(answer.get(name) in held for name, held in each.items()):
+            first = next(iter(each))
+            answer[first] = next(code for code in codes[first] if code not in each[first])
 
 
 def has_rule(codes: Sequence[str], level: str, kind: str) -> bool:

@@ -399,6 +399,7 @@ def answer_fields(schema: CampaignSchema, kind: str) -> dict[str, Any]:
         "listed": listed.name if listed else None,
         "listed_if": _asked_conditions(schema, listed.asked_if) if listed else {},
         "matches": (matching.matches, matching.match, matching.match_code) if matching else None,
+        "contradictions": schema.contradictions(kind),
     }
 
 

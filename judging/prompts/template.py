@@ -176,6 +176,7 @@ def _describe_keys(schema: Schema, kind: str) -> list[str]:
             f"- `{written.name}`: {written.question}, as its text and an empty "
             f"list of citations{condition}"
         )
+    lines += [_describe_contradiction(each) for each in schema.contradictions(kind)]
     if listed := schema.listed(kind):
         lines.append(_describe_list(listed) + _describe_condition(schema, listed.asked_if))
     if matching := schema.matching(kind):
@@ -184,6 +185,11 @@ def _describe_keys(schema: Schema, kind: str) -> list[str]:
             f"that it matches; empty unless `{matching.match}` is {matching.match_code}"
         )
     return lines
+
+
+def _describe_contradiction(conditions: Conditions) -> str:
+    *others, last = (f"`{name}` is {_join_codes(codes)}" for name, codes in conditions.items())
+    return f"- never {last} where {' and '.join(others)}"
 
 
 def _describe_list(rule: PointList) -> str:

@@ -1,7 +1,7 @@
 // Shows the sheet on the page: the current question, summaries, and highlights in the lists and the
 // texts.
 import { selectedRange } from "./highlighter.js";
-import { piece } from "./pieces.js";
+import { piece, writeOn } from "./pieces.js";
 import { Spans } from "./spans.js";
 import { t, tn } from "./words.js";
 
@@ -103,12 +103,19 @@ export class Board {
     this.aimed = next ?? group;
     this.say(t("{words}, question {n}", { words: this.current.word(group, radio.value), n: this.current.number + 1 }));
     const reading = Boolean(document.activeElement?.closest("[data-marks]"));
-    if (!reading) this.focus();
+    if (!reading && !this.write(unit)) this.focus();
     this.refresh();
     // If a highlight may be added, even if none is owed, the question stays the current one.
     const whole = open && !unit.problem() && !(unit.marks && unit.counts() && !unit.highlights.length);
     const after = this.movesOn && whole && this.nextOpen();
     if (after) this.go(after, !reading);
+    return true;
+  }
+
+  // After a choice that owes a text, what is typed next is that text and no command.
+  write(unit) {
+    if (!unit.proseAsked() || unit.prose.readOnly || unit.prose.disabled) return false;
+    writeOn(unit.prose);
     return true;
   }
 
@@ -197,7 +204,7 @@ export class Board {
       group.classList.toggle("aimed", now && unit.groups.length > 1 && group === this.aim());
     }
     const written = element.querySelector("[data-written]");
-    if (written) written.hidden = !unit.proseAsked();
+    written?.classList.toggle("ruled-out", unit.proseRuledOut());
     unit.summary.replaceChildren(...this.summary(unit, asked));
     if (unit.marks) {
       this.spans.quotes.list(unit);

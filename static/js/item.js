@@ -2,6 +2,7 @@
 import { Account } from "./account.js";
 import { Board } from "./board.js";
 import { setUpDrawer } from "./drawer.js";
+import { setUpFaces } from "./faces.js";
 import { selectedRange } from "./highlighter.js";
 import { setUpKeys } from "./keys.js";
 import { trimmed } from "./offsets.js";
@@ -110,14 +111,16 @@ cannot?.addEventListener("toggle", () => cannot.open && cannot.scrollIntoView({ 
 
 function highlightSelection() {
   const { target } = board;
-  if (!target || !highlightRange(target, selectedRange(target.container))) return false;
+  const selected = target && selectedRange(target.container);
+  const kind = cursors.get(target?.container)?.adjustedTo(selected) ? "exact" : undefined;
+  if (!target || !highlightRange(target, selected, kind)) return false;
   document.getSelection().removeAllRanges();
   return true;
 }
 
-function highlightRange({ field, text }, selected) {
+function highlightRange({ field, text }, selected, kind) {
   const chosen = selected && trimmed(text, selected);
-  const range = chosen && board.spans.fitted(text, chosen);
+  const range = chosen && board.spans.fitted(text, chosen, kind);
   if (!range || saver.closed) return false;
   board.highlight({ ...range, field });
   return true;
@@ -157,6 +160,7 @@ const does = {
   list: () => board.spans.quotes.enter(),
   inQuote: (event, line) => board.spans.quotes.key(event, line),
   guideline: () => drawer.toggle(),
+  face: setUpFaces({ sheet, board }),
   keys: () => byId("keys").showModal(),
   comment: () => writeOn(sheet.comment),
   jump: () => byId("jump").checkVisibility() && byId("jump").select(),
@@ -203,11 +207,16 @@ form.addEventListener("click", ({ target }) => {
   const unit = unitAt(target);
   if (unit && unit !== board.current) board.go(unit);
 });
+// Arrow keys choose what they pass over, so only a click or a key that chooses moves the focus on.
+let passing = false;
+form.addEventListener("keydown", ({ key }) => (passing = key.startsWith("Arrow")));
+form.addEventListener("pointerdown", () => (passing = false));
 form.addEventListener("change", ({ target }) => {
   const unit = unitAt(target);
   if (!unit || target.closest("textarea")) return;
   board.aimed = target.closest("[data-variable]");
   board.edited(unit);
+  if (unit.groups.includes(board.aimed) && !passing) board.write(unit);
 });
 form.addEventListener("input", ({ target }) => {
   if (!target.closest("textarea")) return;

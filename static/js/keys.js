@@ -13,6 +13,7 @@ const LETTERS = {
   v: (does) => does.view(),
   z: (does, shift) => (shift ? does.redo() : does.undo()),
   g: (does) => does.guideline(),
+  q: (does) => does.face(),
   c: (does) => does.comment(),
   i: (does) => does.jump(),
   t: (does) => does.theme(),

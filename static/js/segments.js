@@ -13,6 +13,8 @@
  */
 export const CHARACTERS = { ",": -1, ".": 1, "<": -1, ";": -1, ">": 1, ":": 1 };
 
+if (!Intl.Segmenter) Object.assign(Intl, { Segmenter: (await import("./plain_segments.js")).PlainSegmenter });
+
 const REMEMBERED = 16; // texts
 /** @type {Map<string, Segments>} */
 const latest = new Map();
@@ -145,17 +147,24 @@ class Segments {
   }
 
   /**
-   * Return the range widened to whole words or sentences.
+   * Return the range widened to whole words or sentences, and to whole characters where it ends in
+   * signs, such as an emoji of several parts.
    * @param {TextRange} range
    * @param {Kind} kind
    * @returns {TextRange}
    */
   snapped({ start, end }, kind) {
-    const [first, last] = [this.at(kind, start), this.at(kind, end - 1)];
-    return {
-      start: first?.solid ? Math.min(start, first.start) : start,
-      end: last?.solid ? Math.max(end, last.end) : end,
-    };
+    const [first, last] = [this.whole(kind, start), this.whole(kind, end - 1)];
+    return { start: Math.min(start, first?.start ?? start), end: Math.max(end, last?.end ?? end) };
+  }
+
+  /**
+   * @param {Kind} kind
+   * @param {number} offset
+   */
+  whole(kind, offset) {
+    const found = this.at(kind, offset);
+    return found?.solid ? found : this.at("grapheme", offset);
   }
 }
 

@@ -109,6 +109,7 @@ export class Words {
     this.about = about;
     this.segments = segmentsOf(text);
     this.anchor = this.head = null;
+    this.adjusted = false; // whether an end was moved by characters, so that it stays there
   }
 
   enter() {
@@ -120,6 +121,11 @@ export class Words {
     if (!this.head) return null;
     const { anchor, head } = this;
     return { start: Math.min(anchor.start, head.start), end: Math.max(anchor.end, head.end) };
+  }
+
+  /** @param {TextRange | null} range */
+  adjustedTo(range) {
+    return this.adjusted && this.range?.start === range?.start && this.range?.end === range?.end;
   }
 
   key(event) {
@@ -173,6 +179,7 @@ export class Words {
 
   move(to, stretching = false) {
     if (!to) return false;
+    this.adjusted = false;
     this.head = { start: to.start, end: to.end };
     if (!stretching) this.anchor = this.head;
     return true;
@@ -207,6 +214,7 @@ export class Words {
     this.anchor = { start: within(anchor.start), end: within(anchor.end) };
     this.head = { start: within(head.start), end: within(head.end) };
     this[later === ahead ? "head" : "anchor"][later ? "end" : "start"] = range[later ? "end" : "start"];
+    this.adjusted = true;
     this.show();
     return true;
   }

@@ -6,6 +6,7 @@ const LONGEST_HISTORY = 200; // steps to undo
 
 /**
  * @typedef {Map<string, {container: HTMLElement, text: string}>} Texts  the texts of the page by field
+ * @typedef {Record<string, (string | null)[]>} Conditions  codes by variable
  * @typedef {Record<string, Answer>} Choices  answers and highlights by unit, without what was typed
  */
 
@@ -236,6 +237,20 @@ export class Unit {
     return Boolean(written && holds(written, this.values()));
   }
 
+  // Whether the choices so far rule a text out, as opposed to leaving it open.
+  proseRuledOut() {
+    const written = this.prose?.closest("[data-written]");
+    return written ? !holds(written, this.values(), true) : false;
+  }
+
+  // Whether answers are chosen that the protocol does not allow together.
+  contradicts() {
+    const values = this.values();
+    /** @type {Conditions[]} */
+    const never = JSON.parse(this.element.dataset.never ?? "[]");
+    return never.some((each) => meets(each, values));
+  }
+
   get marks() {
     return Boolean(this.evidence);
   }
@@ -333,6 +348,7 @@ export class Unit {
    */
   problem() {
     if (this.asked().some((group) => !this.value(group))) return t("Choose an answer.");
+    if (this.contradicts()) return t("These answers contradict each other: change one of them.");
     if (this.owes()) return t("Yes needs a highlight: select the words that give the answer.");
     return this.proseAsked() && !this.prose?.value.trim() ? t("Write the answer.") : null;
   }
@@ -342,14 +358,23 @@ export class Unit {
 const variableOf = (group) => group.dataset.variable ?? "";
 
 /**
- * Return whether the conditions of an element hold.
+ * Return whether the conditions of an element hold, or may still hold if variables without a value are
+ * left `open`.
  * @param {HTMLElement} element
  * @param {Record<string, string | null>} values
  */
-function holds(element, values) {
-  /** @type {Record<string, (string | null)[]>} */
-  const conditions = JSON.parse(element.dataset.if ?? "{}");
-  return Object.entries(conditions).every(([name, codes]) => codes.includes(values[name]));
+function holds(element, values, open = false) {
+  return meets(JSON.parse(element.dataset.if ?? "{}"), values, open);
+}
+
+/**
+ * @param {Conditions} conditions
+ * @param {Record<string, string | null>} values
+ */
+function meets(conditions, values, open = false) {
+  const fits = (/** @type {[string, (string | null)[]]} */ [name, codes]) =>
+    codes.includes(values[name]) || (open && values[name] === null);
+  return Object.entries(conditions).every(fits);
 }
 
 /**

@@ -1,10 +1,10 @@
-// The setting of this browser that widens a selection to whole words or sentences.
+// The setting of this browser that widens a selection: to whole words, unless a person chose otherwise.
 
 import { t } from "./words.js";
 
 const SETTING = "tandem.snap";
 /** @type {("exact" | "word" | "sentence")[]} */
-const KINDS = ["exact", "word", "sentence"];
+const KINDS = ["word", "sentence", "exact"];
 const WORDS = { exact: t("off"), word: t("words"), sentence: t("sentences") };
 
 export const snap = { kind: KINDS[0] };

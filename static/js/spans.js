@@ -150,8 +150,8 @@ export class Spans {
   }
 
   // The range adjusted to the page's setting: as selected, or whole words or sentences.
-  fitted(text, range) {
-    const whole = snap.kind === "exact" ? range : segmentsOf(text).snapped(range, snap.kind);
+  fitted(text, range, kind = snap.kind) {
+    const whole = kind === "exact" ? range : segmentsOf(text).snapped(range, kind);
     return trimmed(text, withoutSigns(text, whole));
   }
 

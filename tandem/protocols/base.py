@@ -165,8 +165,9 @@ class ItemSpec:
 class Declaration:
     """What one annotation task asks, and so what its labels may be.
 
-    `readings` are declarations of the same name that ask about other points, by the value of the
-    option `points`. `earlier` are the declarations of earlier versions.
+    `contradictions` are answers about one unit that cannot all be given: of each, the variables and
+    their codes. `readings` are declarations of the same name that ask about other points, by the
+    value of the option `points`. `earlier` are the declarations of earlier versions.
     """
 
     name: str
@@ -176,6 +177,7 @@ class Declaration:
     evidence: Evidence | None = None
     written: WrittenText | None = None
     listed: PointList | None = None
+    contradictions: tuple[Conditions, ...] = ()
     reading: str = ""
     readings: Mapping[str, Declaration] = dataclasses.field(default_factory=dict)
     earlier: Mapping[str, Declaration] = dataclasses.field(default_factory=dict)

@@ -1,7 +1,8 @@
 """Grounded answers (CLAPnq rounds 1 and 2, GaRAGe): select what helps, then write an answer.
 
 The rater selects sentences of a passage, or the whole passage if it has no sentences. A validation
-pass asks `grounded` about each sentence of the query's reports instead.
+pass asks `grounded` about each sentence of the query's reports instead. Where all can be answered,
+there is not too little for an answer.
 """
 
 from __future__ import annotations
@@ -53,4 +54,5 @@ DECLARATION = Declaration(
             "action": ("keep", "modify"),
         },
     ),
+    contradictions=({"descriptor": ("complete",), "deflected": ("yes",)},),
 )

@@ -150,6 +150,12 @@ class Schema:
         return rule if self.variable(rule.match, kind) else None
 
     @by_kind
+    def contradictions(self, kind: str) -> tuple[Conditions, ...]:
+        """Return the answers that cannot all be given about one unit, if all of them are asked."""
+        asked = {v.name for v in self.variables_of(kind)}
+        return tuple(each for each in self.protocol.contradictions if asked.issuperset(each))
+
+    @by_kind
     def free_keys(self, kind: str) -> tuple[str, ...]:
         """Return the keys of one unit's answer that contain written text instead of labels."""
         written, listed, matching = self.written(kind), self.listed(kind), self.matching(kind)

@@ -6,6 +6,8 @@ item, and a label without its owed evidence is stored with a warning. Limits on 
 files either. `parser` is just as lenient: it is a judge whose parser reads only some of the
 variables.
 
+Answers that contradict each other are refused in every channel (`check_contradictions`).
+
 A written answer may cite the passages of its item from which the rater selected something. Each
 problem becomes a message, and the channel decides what follows.
 """
@@ -331,6 +333,38 @@ def _describe_wrong_code(value: object, variable: Variable) -> Message:
 
 def _codes(variable: Variable) -> tuple[Word, ...]:
     return tuple(map(variable.coded, variable.answers))
+
+
+def check_contradictions(schema: Schema, entries: Iterable[Entry]) -> None:
+    """Check that no unit has answers that contradict each other. Raises RefusedError.
+
+    `check` leaves this to what accepts new answers, so that stored ones from before such a rule
+    stay readable.
+    """
+    if problems := list(_contradictions(schema, entries)):
+        raise RefusedError(problems)
+
+
+def _contradictions(schema: Schema, entries: Iterable[Entry]) -> Iterator[Problem]:
+    for entry in entries:
+        values, kind = entry.values, entry.unit.kind
+        for conditions in schema.contradictions(kind):
+            if not all(values.get(name) in codes for name, codes in conditions.items()):
+                continue
+            *others, last = conditions
+            wrong = Message(
+                "cannot be %(code)s while %(when)s; change one of them",
+                code=schema.coded(last, values[last], kind),
+                when=all_of(
+                    Message(
+                        "%(variable)s is %(code)s",
+                        variable=schema.named(name, kind),
+                        code=schema.coded(name, values[name], kind),
+                    )
+                    for name in others
+                ),
+            )
+            yield Problem(entry.name, last, wrong)
 
 
 def check_citations(

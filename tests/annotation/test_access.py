@@ -79,7 +79,9 @@ def study() -> Study:
 
 @pytest.fixture
 def other(study: Study) -> Campaign:
-    return create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+    return create_campaign(
+        "Other", "report-coverage", Batch.objects.get(), Design(), pool="open"
+    ).campaign
 
 
 def items_of(campaign: Campaign) -> list[Item]:

@@ -37,7 +37,9 @@ def study() -> Study:
 
 @pytest.fixture
 def other(study: Study) -> Campaign:
-    return create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+    return create_campaign(
+        "Other", "report-coverage", Batch.objects.get(), Design(), pool="open"
+    ).campaign
 
 
 def test_counts_by_rater_are_for_one_campaign(study: Study, other: Campaign) -> None:

@@ -70,4 +70,4 @@ def second(campaign: Campaign, name: str = "Second", **design: Any) -> Campaign:
     from annotation.campaign_setup.creation import create_campaign
 
     batch = Batch.objects.get(pk=campaign.batch_id)
-    return create_campaign(name, campaign.protocol, batch, Design(**design)).campaign
+    return create_campaign(name, campaign.protocol, batch, Design(**design), pool="open").campaign

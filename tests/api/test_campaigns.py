@@ -59,6 +59,13 @@ def test_creating_the_same_campaign_again_changes_nothing(rita: Script) -> None:
     assert Campaign.objects.count() == 1
 
 
+def test_a_campaign_is_for_named_people_unless_it_is_opened_to_all(rita: Script) -> None:
+    rita.post("campaigns/", NEW)
+    rita.post("campaigns/", NEW | {"name": "all", "pool": "open"})
+    assert dict(Campaign.objects.values_list("name", "pool")) == {"n": "named", "all": "open"}
+    assert_error(rita.post("campaigns/", NEW | {"pool": "open"}), 422)
+
+
 def test_another_design_under_a_taken_name_is_refused(rita: Script) -> None:
     rita.post("campaigns/", NEW)
     (problem,) = assert_error(rita.post("campaigns/", NEW | {"raters_per_item": 3}), 422)

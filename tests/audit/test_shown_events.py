@@ -44,7 +44,7 @@ def study() -> Study:
 def second(study: Study) -> Study:
     """Another campaign of the same people, over the same batch."""
     made = create_campaign(
-        "Main", "report-coverage", Batch.objects.get(), Design(raters_per_item=2)
+        "Main", "report-coverage", Batch.objects.get(), Design(raters_per_item=2), pool="open"
     )
     return Study(made.campaign, study.ada, study.ben, study.rita, study.root)
 

@@ -24,7 +24,7 @@ def begin(page: Page, study: Study, protocol: str) -> Desk:
     Grounding.objects.create(
         query=batch.queries.get(), passage=passage, position=0, title="A crossing"
     )
-    made = create_campaign("Second", protocol, batch, Design())
+    made = create_campaign("Second", protocol, batch, Design(), pool="open")
     desk = Desk(page, Study(made.campaign, study.ada, study.ben, study.rita, study.root))
     desk.begin("ada")
     return desk

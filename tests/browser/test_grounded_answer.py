@@ -78,7 +78,8 @@ def test_an_item_is_answered_by_keyboard_alone(answers: Desk) -> None:
     expect(page.locator(".unit.now .tick-box")).to_be_focused()
     keys(page, "Space", "ArrowDown", "Space", "Space", "ArrowDown")
     expect(page.locator("#answered")).to_have_text("2 ticked")
-    keys(page, "2", "2", "w")
+    expect(field).to_be_visible()
+    keys(page, "2", "2")
     expect(field).to_be_focused()
     page.keyboard.type("Anna built it 🌉 [")
     expect(offers).to_be_visible()
@@ -191,12 +192,43 @@ def test_the_checklist_is_confirmed_before_sending_unless_the_answer_deflects(
     expect(page.locator(".writes .problem")).to_be_in_viewport(ratio=1)
     expect(page.locator("#checklist input").first).to_be_focused()
     answers.choices("descriptor", "No answer").click()
-    expect(page.locator("#answer")).to_be_hidden()
+    expect(page.locator("#answer")).not_to_be_editable()
+    expect(page.locator("#ruled-out")).to_be_visible()
     expect(page.locator("#checklist")).to_be_hidden()
     answers.choices("deflected", "Yes").click()
     submitted(answers, lambda: keys(page, "Control+Enter"))
     assert labels("Study")[QUERY, "deflected"] == "yes"
     assert written("Study") is None
+
+
+def test_what_is_typed_after_a_choice_that_owes_a_text_is_text(answers: Desk) -> None:
+    """Not commands: `t` changes the colours, and `1` chooses an answer."""
+    page, field = answers.page, answers.page.locator("#answer")
+    theme = page.evaluate("document.documentElement.dataset.theme")
+    answers.choices("descriptor", "Partial answer").click()
+    answers.choices("deflected", "No").click()
+    page.keyboard.type("the tide took 1 of 2 ")
+    keys(page, "Escape", "2")
+    page.keyboard.type("boats")
+    expect(field).to_have_value("the tide took 1 of 2 boats")
+    assert page.evaluate("document.documentElement.dataset.theme") == theme
+    expect(answers.choices("deflected", "No").locator("input")).to_be_checked()
+    # Arrow keys pass over answers, so they leave the focus where it is.
+    keys(page, "Escape", "ArrowLeft", "ArrowRight")
+    expect(answers.choices("deflected", "No").locator("input")).to_be_focused()
+
+
+def test_a_complete_answer_for_which_there_is_too_little_is_refused(answers: Desk) -> None:
+    page = answers.page
+    answers.choices("descriptor", "Complete answer").click()
+    answers.choices("deflected", "Yes").click()
+    expect(page.locator(".writes .problem")).to_contain_text("contradict each other")
+    keys(page, "Control+Enter")
+    answers.state("refused")
+    answers.choices("descriptor", "Partial answer").click()
+    expect(page.locator(".writes .problem")).to_be_empty()
+    submitted(answers, lambda: keys(page, "Control+Enter"))
+    assert labels("Study")[QUERY, "descriptor"] == "partial"
 
 
 class TestTheSecondRound:
@@ -236,7 +268,7 @@ class TestTheSecondRound:
 
     def test_a_modified_answer_shows_its_difference(self, second: Desk) -> None:
         page = second.page
-        keys(page, "ArrowDown", "ArrowDown", "ArrowDown", "2", "2", "2", "w")
+        keys(page, "ArrowDown", "ArrowDown", "ArrowDown", "2", "2", "2")
         field = page.locator("#answer")
         expect(field).to_be_focused()
         expect(page.locator("#difference del, #difference ins")).to_have_count(0)
@@ -256,7 +288,7 @@ class TestTheSecondRound:
         second.choices("action", "Skip").click()
         second.choices("descriptor", "Too difficult").click()
         second.choices("deflected", "Yes").click()
-        expect(second.page.locator("#answer")).to_be_hidden()
+        expect(second.page.locator("#answer")).not_to_be_editable()
         submitted(second, lambda: keys(second.page, "Control+Enter"))
         assert labels("Second")[QUERY, "action"] == "skip"
 

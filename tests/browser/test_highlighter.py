@@ -394,13 +394,14 @@ class TestSnapping:
     def test_a_highlight_takes_whole_words_or_sentences(self, desk: Desk) -> None:
         turned = 0
         for turns, chosen, taken in (
-            (0, "ossed the harb", "ossed the harb"),
-            (1, "ossed the harb", "crossed the harbour"),
-            (1, "caf", "cafe\u0301"),
-            (1, "ולם said", "לכולם said"),
-            (1, "\r\n\r\nThe 👩‍👩‍👧 cr", "The 👩‍👩‍👧 crew"),
-            (2, "the harb", "Zoë 🛶 crossed the harbour\tat dawn."),
-            (2, "1999.\nThe", "שלום לכולם said the pilot 🌉 in 1999.\nThe pier held."),
+            (0, "ossed the harb", "crossed the harbour"),
+            (0, "caf", "cafe\u0301"),
+            (0, "ולם said", "לכולם said"),
+            (0, "\r\n\r\nThe 👩‍👩‍👧 cr", "The 👩‍👩‍👧 crew"),
+            (0, "👧 cr", "👩‍👩‍👧 crew"),
+            (1, "the harb", "Zoë 🛶 crossed the harbour\tat dawn."),
+            (1, "1999.\nThe", "שלום לכולם said the pilot 🌉 in 1999.\nThe pier held."),
+            (2, "ossed the harb", "ossed the harb"),
         ):
             for _ in range(turns - turned):
                 desk.page.keyboard.press("s")
@@ -414,12 +415,13 @@ class TestSnapping:
     @pytest.mark.long
     def test_the_snapping_setting_is_kept_in_the_browser(self, desk: Desk) -> None:
         button = desk.page.locator("#snap")
-        expect(button).to_contain_text("off")
-        button.click()
         expect(button).to_contain_text("words")
+        button.click()
+        button.click()
+        expect(button).to_contain_text("off")
         desk.page.reload()
         desk.ready()
-        expect(button).to_contain_text("words")
+        expect(button).to_contain_text("off")
 
 
 class TestFocus:

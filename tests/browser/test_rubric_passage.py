@@ -30,7 +30,7 @@ def ratings(transactional_db: None, tmp_path: Path) -> Study:
     """Passages to rate; in one of two reports Ada found who built the bridge."""
     study = study_of("report-coverage", tmp_path, Design(raters_per_item=2))
     design = Design(prerequisite="Study", sampling="own", seed=3)
-    made = create_campaign("Ratings", "rubric-passage", study.campaign.batch, design)
+    made = create_campaign("Ratings", "rubric-passage", study.campaign.batch, design, pool="open")
     for codes in (CODES, dict.fromkeys(CODES, "no")):
         submit(study.assignment(study.ada), coverage(codes), "page")
     return Study(made.campaign, study.ada, study.ben, study.rita, study.root)

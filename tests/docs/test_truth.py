@@ -206,7 +206,7 @@ def test_the_readme_and_the_pages_create_the_first_account_by_the_same_command()
 def test_the_example_script_answers_an_item(
     study: str, live_server: LiveServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Campaign.objects.update(name="study")
+    Campaign.objects.update(name="study", pool="open")
     ada = User.objects.create_user("ada", role=User.Role.ANNOTATOR)
     capsys.readouterr()
     with pytest.MonkeyPatch.context() as environment:

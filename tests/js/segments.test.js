@@ -1,6 +1,6 @@
 import "./page.js";
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { afterEach, describe, test } from "node:test";
 import {
   beginning,
   ending,
@@ -10,10 +10,20 @@ import {
   segmentsOf,
   withoutSigns,
 } from "../../static/js/segments.js";
+import { PlainSegmenter } from "../../static/js/plain_segments.js";
 
 const TEXT = "Zoë 🛶 crossed the café\u0301.  Then\r\nshe slept. שלום עולם!";
 const words = (text, range) => range && text.slice(range.start, range.end);
 const rangeOf = (text, part) => ({ start: text.indexOf(part), end: text.indexOf(part) + part.length });
+
+// Segments of a text, by the browser or without its help; each text is segmented anew.
+const known = Intl.Segmenter;
+afterEach(() => Object.assign(Intl, { Segmenter: known }));
+function fresh(text, segmenter) {
+  Object.assign(Intl, { Segmenter: segmenter });
+  for (let n = 0; n < 20; n += 1) segmentsOf(`another text ${n}`);
+  return segmentsOf(text);
+}
 
 describe("the word at an offset", () => {
   const segments = segmentsOf(TEXT);
@@ -75,11 +85,27 @@ describe("a step by a character", () => {
 });
 
 describe("a selection", () => {
-  test("snaps to whole words", () =>
-    assert.equal(
-      words(TEXT, segmentsOf(TEXT).snapped(rangeOf(TEXT, "ossed the ca"), "word")),
-      "crossed the café\u0301",
-    ));
+  const snaps = [
+    ["with combining marks", "the cafe\u0301 is open", "he cafe", "the cafe\u0301"],
+    ["and whole emoji", "the 👩‍👩‍👧 crew 🏴‍☠️!", "\u200d👧 crew 🏴", "👩‍👩‍👧 crew 🏴‍☠️"],
+    ["of emoji alone", "a 👍🏽👍🏽 b", "🏽", "👍🏽"],
+    ["from right to left", "אמר שלום לכולם.", "ום לכ", "שלום לכולם"],
+    ["with an apostrophe", "she didn’t go", "’t", "didn’t"],
+  ];
+  for (const segmenter of [Intl.Segmenter, PlainSegmenter])
+    for (const [what, text, part, whole] of snaps)
+      test(`snaps to whole words ${what}${segmenter === known ? "" : ", where the browser does not segment"}`, () => {
+        assert.equal(words(text, fresh(text, segmenter).snapped(rangeOf(text, part), "word")), whole);
+      });
+
+  test("snaps to words of a language without spaces, or to characters where none are known", () => {
+    const text = "我们喜欢阅读报告。";
+    assert.equal(words(text, fresh(text, Intl.Segmenter).snapped(rangeOf(text, "读报"), "word")), "阅读报告");
+    assert.equal(words(text, fresh(text, PlainSegmenter).snapped(rangeOf(text, "读报"), "word")), "读报");
+  });
+
+  test("snaps to sentences without the browser’s help, too", () =>
+    assert.equal(words(TEXT, fresh(TEXT, PlainSegmenter).snapped(rangeOf(TEXT, "slept"), "sentence")), "she slept."));
 
   test("snaps to whole sentences, which end at the ends of lines too", () =>
     assert.equal(words(TEXT, segmentsOf(TEXT).snapped(rangeOf(TEXT, "slept"), "sentence")), "she slept."));

@@ -9,31 +9,31 @@ describe("the setting that snaps a selection", () => {
   const open = async (n) => import(`../../static/js/snap.js?of=${n}`);
   const button = () => element("<button>Snap: <b data-snap></b></button>");
 
-  test("turns from off to words to sentences and off again, and says so", async () => {
+  test("is words, turns to sentences, to off and to words again, and says so", async () => {
     const { setUpSnap, snap } = await open(1);
     const said = [];
     const turn = setUpSnap(button(), (words) => said.push(words));
-    assert.equal(snap.kind, "exact");
+    assert.equal(snap.kind, "word");
     for (let n = 0; n < 3; n += 1) turn();
-    assert.deepEqual(said, ["Snap: words", "Snap: sentences", "Snap: off"]);
+    assert.deepEqual(said, ["Snap: sentences", "Snap: off", "Snap: words"]);
   });
 
-  test("is the same at the next visit", async () => {
-    localStorage.setItem("tandem.snap", "sentence");
+  test("stays switched off at the next visit", async () => {
+    localStorage.setItem("tandem.snap", "exact");
     const { setUpSnap, snap } = await open(2);
     const shown = button();
     setUpSnap(shown, () => {});
-    assert.equal(snap.kind, "sentence");
-    assert.equal(shown.textContent, "Snap: sentences");
+    assert.equal(snap.kind, "exact");
+    assert.equal(shown.textContent, "Snap: off");
   });
 
-  test("is off where something else is stored, and works where nothing can be", async () => {
+  test("is words where something else is stored, and works where nothing can be", async () => {
     localStorage.setItem("tandem.snap", "everything");
     const { setUpSnap, snap } = await open(3);
-    assert.equal(snap.kind, "exact");
+    assert.equal(snap.kind, "word");
     fillStorage();
     setUpSnap(button(), () => {})();
-    assert.equal(snap.kind, "word");
+    assert.equal(snap.kind, "sentence");
   });
 });
 

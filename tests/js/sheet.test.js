@@ -107,6 +107,27 @@ describe("a submitted answer", () => {
   });
 });
 
+describe("answers that contradict each other", () => {
+  test("are a problem until one of them changes", () => {
+    two.element.dataset.never = '[{"answerable": ["no"], "sure": ["very"]}, {"answerable": ["no"]}]';
+    two.choose(two.groups[0], "no");
+    assert.equal(two.problem(), "These answers contradict each other: change one of them.");
+    two.element.dataset.never = '[{"answerable": ["no"], "sure": ["very"]}]';
+    assert.equal(two.problem(), null);
+  });
+});
+
+describe("a text", () => {
+  test("is ruled out by a choice, and not by one that is still open", () => {
+    assert.deepEqual([two.proseRuledOut(), two.proseAsked()], [false, false]);
+    two.choose(two.groups[0], "no");
+    assert.deepEqual([two.proseRuledOut(), two.proseAsked()], [true, false]);
+    two.choose(two.groups[0], "yes");
+    assert.deepEqual([two.proseRuledOut(), two.proseAsked()], [false, true]);
+    assert.equal(one.proseRuledOut(), false);
+  });
+});
+
 describe("highlights of a question", () => {
   test("are in the order of the text, each once", () => {
     assert.equal(one.add(range("dawn")), true);

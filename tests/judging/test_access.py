@@ -191,7 +191,12 @@ def test_prepared_material_is_reviewed_by_managers_and_researchers_named_in_the_
     study: Study, olga: User
 ) -> None:
     other = create_campaign(
-        "Other", "report-coverage", study.campaign.batch, Design(), team=study.campaign.team
+        "Other",
+        "report-coverage",
+        study.campaign.batch,
+        Design(),
+        team=study.campaign.team,
+        pool="open",
     ).campaign
     assert [may_review(u, study.campaign) for u in (study.rita, study.root, study.ada, olga)] == [
         True, True, False, False

@@ -80,7 +80,8 @@ def make_world() -> World:
         study.campaign, campaign_report(study.campaign, ReportOptions(resamples=2)), "", study.rita
     )
     begin(study.campaign, None, "Quote what is missing, too.", "", study.rita)
-    closed = create_campaign("Closed", "report-coverage", batch, Design(raters_per_item=1)).campaign
+    design = Design(raters_per_item=1)
+    closed = create_campaign("Closed", "report-coverage", batch, design, pool="open").campaign
     Campaign.objects.filter(pk=closed.pk).update(is_open=False)
     _invite(study)
     _prepare(study.campaign.batch, study.rita)

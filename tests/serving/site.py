@@ -96,7 +96,7 @@ class Site:
             *(() if self.migrated else [("migrate", "--verbosity", 0)]),
             ("load_batch", batch, "--name", "b"),
             ("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b",
-             "--raters-per-item", people),
+             "--raters-per-item", people, "--pool", "open"),
             shell(ACCOUNTS.format(password=PASSWORD, names=names)),
         )  # fmt: skip
         self.sessions: dict[str, str] = json.loads(said.splitlines()[-1])

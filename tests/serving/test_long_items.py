@@ -41,7 +41,7 @@ def site(
     site.manage(
         ("load_batch", batch, "--name", "long"),
         ("create_campaign", "long", "--protocol", "report-coverage", "--batch", "long",
-         "--raters-per-item", 2),
+         "--raters-per-item", 2, "--pool", "open"),
     )  # fmt: skip
     with site.served():
         until(lambda: process_of(site, "/login/") != process_of(site, "/people/"), "both")

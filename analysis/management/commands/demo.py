@@ -23,6 +23,7 @@ from analysis.models import Study
 from analysis.presets import demonstration
 from analysis.study import FILE_NAME
 from annotation.management.base import write_folder
+from annotation.models import Campaign
 from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand
 from datasets.models import Batch, Team
@@ -78,6 +79,7 @@ class Command(BaseCommand):
             protocol="report-coverage",
             batch=BATCH,
             raters_per_item=PEOPLE,
+            pool=Campaign.Pool.OPEN,
             team=team,
             stdout=out,
         )
@@ -89,6 +91,7 @@ class Command(BaseCommand):
                     f"demo-{name}",
                     protocol=name,
                     batch=BATCH,
+                    pool=Campaign.Pool.OPEN,
                     team=team,
                     stdout=unsaid,
                 )
@@ -99,6 +102,7 @@ class Command(BaseCommand):
                 protocol="rubric-passage",
                 batch=BATCH,
                 option=[f"prerequisite={CAMPAIGN}"],
+                pool=Campaign.Pool.OPEN,
                 team=team,
                 stdout=unsaid,
             )

@@ -33,7 +33,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--pool",
             choices=Campaign.Pool.values,
-            help="open to every account that may label, or to named members only",
+            help=membership.POOL_HELP,
         )
         parser.add_argument(
             "--hold", type=int, metavar="MINUTES", help="the length of a lease; 0 for no end"

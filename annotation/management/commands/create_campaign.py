@@ -15,6 +15,8 @@ from annotation.campaign_setup.expected_widths import AssumptionError, Assumptio
 from annotation.campaigns.design import Design, DesignError, design_of
 from annotation.campaigns.settings import CampaignSettings
 from annotation.management.base import add_settings_arguments, batch_called, read_settings
+from annotation.models import Campaign
+from annotation.people.membership import POOL_HELP
 from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand
 from datasets.console import add_team_option, team_option
@@ -59,6 +61,7 @@ class Command(BaseCommand):
             help="carry over answers of this campaign to the same texts and questions, and ask "
             "only for the rest",
         )
+        parser.add_argument("--pool", choices=Campaign.Pool.values, help=POOL_HELP)
         add_settings_arguments(parser)
         add_team_option(parser)
         parser.add_argument(
@@ -102,6 +105,7 @@ class Command(BaseCommand):
                     settings,
                     continues=options["continues"],
                     team=team,
+                    pool=options["pool"],
                 )
         except DesignError as error:
             raise CommandError(f"Campaign {options['name']!r}: {error}.") from error

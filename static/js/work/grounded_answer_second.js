@@ -66,7 +66,7 @@ export function setUpSecondRound({ board, saver }, unit, ticks, cite) {
   return {
     show() {
       const action = unit.value(group);
-      field.readOnly = saver.closed || action === "keep";
+      field.readOnly ||= action === "keep";
       if (!changes) return;
       const changing = action === "modify" && unit.proseAsked();
       block.classList.toggle("changing", changing);

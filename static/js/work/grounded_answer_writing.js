@@ -78,8 +78,8 @@ export function setUpAnswer(desk, unit, ticks) {
     show();
   });
   byId("cite").addEventListener("click", () => citing.begin());
-  does.more["["] = () => unit.proseAsked() && citing.begin();
-  does.more.w = () => unit.proseAsked() && writeOn(field);
+  does.more["["] = () => !unit.proseRuledOut() && citing.begin();
+  does.more.w = () => !unit.proseRuledOut() && writeOn(field);
   does.more.l = () => !byId("checklist").hidden && (boxes.find((box) => !box.checked) ?? boxes[0]).focus();
   for (const box of saver.closed ? boxes : []) box.disabled = true;
 
@@ -103,12 +103,17 @@ export function setUpAnswer(desk, unit, ticks) {
 
   function show() {
     const asked = unit.proseAsked();
+    const ruledOut = unit.proseRuledOut();
     const count = withoutMarkers(field.value).match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}'’-]*/gu)?.length ?? 0;
     byId("words").textContent = tn("{n} word", "{n} words", count);
     byId("checklist").hidden = !asked;
+    byId("only").hidden = ruledOut;
+    byId("ruled-out").hidden = !ruledOut;
+    field.readOnly = saver.closed || ruledOut;
+    second?.show();
     byId("cite").disabled = saver.closed || field.readOnly;
     showCited();
-    second?.show();
+    if (unit.contradicts()) board.problem(unit, unit.problem());
     if (!asked) citing.close();
   }
 

@@ -128,7 +128,8 @@ class Layer {
     const chosen = selected && trimmed(this.text, selected);
     if (!chosen) return false;
     document.getSelection().removeAllRanges();
-    this.spans.add(this.spans.fitted(this.text, chosen));
+    const kind = this.words.adjustedTo(selected) ? "exact" : undefined;
+    this.spans.add(this.spans.fitted(this.text, chosen, kind));
     return true;
   }
 

@@ -63,6 +63,18 @@ def test_apply_stops_where_people_have_to_answer_and_continues_afterwards(folder
     assert run("plan_study", folder).endswith("Nothing to do: study 'pilot' is as its file says.\n")
 
 
+def test_a_campaign_is_for_named_people_until_the_file_opens_it(
+    folder: Path, rewrite: Rewrite
+) -> None:
+    refused("apply_study", folder)
+    assert Campaign.objects.get().pool == "named"
+    refused("apply_study", rewrite(("protocol =", 'pool = "open"\nprotocol =')))
+    assert Campaign.objects.get().pool == "open"
+    # A file that says nothing of it leaves a campaign as it is.
+    refused("apply_study", rewrite(('pool = "open"\n', "")))
+    assert Campaign.objects.get().pool == "open"
+
+
 def test_labels_added_to_the_file_later_are_imported_once(folder: Path, rewrite: Rewrite) -> None:
     refused("apply_study", folder)
     write_lines(folder / "ben.jsonl", labels_of("ben", "invalid"))

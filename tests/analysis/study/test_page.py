@@ -31,6 +31,7 @@ def rita(db: None) -> User:
 def applied(chain: Path) -> Study:
     # One person who is asked about recall has not answered yet.
     text = CHAIN.replace('"recall.jsonl"]', '"recall.jsonl"]\nraters_per_item = 2')
+    text = text.replace("protocol =", 'pool = "open"\nprotocol =')
     (chain / "study.toml").write_text(text, "utf-8")
     with pytest.raises(Exception, match="People give"):
         run("apply_study", chain)

@@ -104,7 +104,7 @@ def test_a2_twenty_simultaneous_people_get_exactly_the_free_slots(house: Path) -
         house,
         ("load_batch", write_lines(house / "a2.jsonl", rows), "--name", "a2"),
         ("create_campaign", "a2", "--protocol", "report-coverage", "--batch", "a2",
-         "--raters-per-item", QUOTA),
+         "--pool", "open", "--raters-per-item", QUOTA),
     )  # fmt: skip
     done = forks.run(
         [sys.executable, "-m", "tests.annotation.crowd", "a2", str(PEOPLE), "1"],

@@ -207,7 +207,7 @@ def test_a_crowd_of_simultaneous_people_gets_exactly_the_slots(
 ) -> None:
     name = f"crowd {people}"
     manage(house, "create_campaign", name, "--protocol", "report-coverage", "--batch", "b",
-           "--raters-per-item", quota)  # fmt: skip
+           "--pool", "open", "--raters-per-item", quota)  # fmt: skip
     env = environment(house)
     command = [sys.executable, "-m", "tests.annotation.crowd", name, str(people), str(clicks)]
     done = forks.run(command, cwd=ROOT, env=env, timeout=PATIENCE)

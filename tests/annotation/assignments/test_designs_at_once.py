@@ -67,7 +67,16 @@ def many(house: Path) -> Path:
 
 def make(house: Path, name: str, *arguments: object, then: Sequence[object] = ()) -> None:
     """A campaign, and a command after it."""
-    create = ("create_campaign", name, "--protocol", "report-coverage", "--batch", "at once")
+    create = (
+        "create_campaign",
+        name,
+        "--pool",
+        "open",
+        "--protocol",
+        "report-coverage",
+        "--batch",
+        "at once",
+    )
     done = manage_all(house, (*create, *arguments), *filter(None, [then]))
     assert done.returncode == 0, done.stderr
 
@@ -145,9 +154,18 @@ class TestCrowds:
 
     def test_simultaneous_people_are_asked_the_same_shared_sample(self, house: Path) -> None:
         """The first person at an item creates the sample, and eight people arrive at once."""
-        first = ("create_campaign", "came first", "--protocol", "report-coverage", "--batch", "b")
+        first = (
+            "create_campaign",
+            "came first",
+            "--pool",
+            "open",
+            "--protocol",
+            "report-coverage",
+            "--batch",
+            "b",
+        )
         second = ("create_campaign", "follows", "--protocol", "rubric-passage", "--batch", "b",
-                  "--raters-per-item", 3, "--option", "prerequisite=came first",
+                  "--pool", "open", "--raters-per-item", 3, "--option", "prerequisite=came first",
                   "--option", "sampling=shared", "--option", "per_passage=1")  # fmt: skip
         answered = house / "first.jsonl"
         export = ("export", "--campaign", "came first", "--what", "units", "--output", answered)

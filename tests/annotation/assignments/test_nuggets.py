@@ -37,7 +37,7 @@ def study(folder: Path) -> Study:
     """Ada and Ben may answer the two reports of `q/1`; a rating campaign follows."""
     study = study_of("report-coverage", folder, Design(raters_per_item=2))
     design = Design(raters_per_item=2, prerequisite="Study", sampling="own")
-    create_campaign("Ratings", "rubric-passage", study.campaign.batch, design)
+    create_campaign("Ratings", "rubric-passage", study.campaign.batch, design, pool="open")
     return study
 
 
@@ -123,7 +123,7 @@ class TestShownNuggets:
         whole = nuggets_for(rating)
         assert [n.quotes for n in whole[BUILT].found] == [(MARKED,)]
         elsewhere = create_campaign(
-            "Elsewhere", "report-coverage", study.campaign.batch, Design()
+            "Elsewhere", "report-coverage", study.campaign.batch, Design(), pool="open"
         ).campaign
         fields = {"rater": held.rater, "asked": held.asked}
         for row in (
@@ -157,7 +157,7 @@ class TestShownNuggets:
 
     def test_a_campaign_without_a_prerequisite_has_no_nuggets(self, study: Study) -> None:
         batch = study.campaign.batch
-        plain = create_campaign("Plain", "rubric-passage", batch, Design()).campaign
+        plain = create_campaign("Plain", "rubric-passage", batch, Design(), pool="open").campaign
         held = next_assignment(plain, rater_of(study.ada))
         assert held is not None
         assert nuggets_for(held) == {}

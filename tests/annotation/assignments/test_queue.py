@@ -44,7 +44,9 @@ def study() -> Study:
 
 @pytest.fixture
 def other(study: Study) -> Campaign:
-    return create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+    return create_campaign(
+        "Other", "report-coverage", Batch.objects.get(), Design(), pool="open"
+    ).campaign
 
 
 def row(item: Item, rater: Rater, **changes: Any) -> Assignment:

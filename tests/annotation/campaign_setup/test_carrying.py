@@ -51,7 +51,7 @@ def answers(report: str, people: int = 3) -> list[Line]:
 
 def coverage(folder: Path, name: str = "old", people: int = 3) -> Campaign:
     run(
-        "create_campaign", name, "--protocol", "report-coverage", "--batch", "b",
+        "create_campaign", name, "--pool", "open", "--protocol", "report-coverage", "--batch", "b",
         "--raters-per-item", "3",
     )  # fmt: skip
     lines = [line for report in REPORTS for line in answers(report, people)]
@@ -62,7 +62,7 @@ def coverage(folder: Path, name: str = "old", people: int = 3) -> Campaign:
 def continued(batch_name: str, *arguments: str, name: str = "new", of: str = "old") -> str:
     return run(
         "create_campaign", name, "--protocol", "report-coverage", "--batch", batch_name,
-        "--raters-per-item", "3", "--continues", of, *arguments,
+        "--pool", "open", "--raters-per-item", "3", "--continues", of, *arguments,
     )  # fmt: skip
 
 
@@ -231,7 +231,7 @@ def test_a_dry_run_carries_neither_judges_labels_nor_those_of_excluded_raters(
 def test_a_dry_run_of_chosen_items_has_the_splits_of_the_campaign(tmp_path: Path) -> None:
     batch(tmp_path)
     run(
-        "create_campaign", "old", "--protocol", "report-coverage", "--batch", "b",
+        "create_campaign", "old", "--pool", "open", "--protocol", "report-coverage", "--batch", "b",
         "--option", "development=0.5",
     )  # fmt: skip
     old = Campaign.objects.get(name="old")
@@ -251,7 +251,7 @@ def test_another_protocol_and_an_unknown_campaign_are_refused(tmp_path: Path) ->
     with pytest.raises(CommandError, match=r"report-coverage, and cannot be continued by rubric"):
         run(
             "create_campaign", "x", "--protocol", "rubric-passage", "--batch", "b",
-            "--continues", "old",
+            "--pool", "open", "--continues", "old",
         )  # fmt: skip
     for dry in ((), ("--dry-run",)):
         with pytest.raises(
@@ -301,6 +301,15 @@ def test_labels_that_were_carried_can_be_imported_elsewhere(tmp_path: Path) -> N
             "export", "--campaign", "new", "--what", "labels", "--format", form,
             "--output", str(path),
         )  # fmt: skip
-        run("create_campaign", form, "--protocol", "report-coverage", "--batch", "b")
+        run(
+            "create_campaign",
+            form,
+            "--pool",
+            "open",
+            "--protocol",
+            "report-coverage",
+            "--batch",
+            "b",
+        )
         run("import_labels", str(path), "--campaign", form)
         assert values(form) == values("old")

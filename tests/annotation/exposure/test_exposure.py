@@ -170,7 +170,9 @@ class TestOtherCampaigns:
 
     def over(self, batch: Batch, **options: Any) -> Campaign:
         design = Design(raters_per_item=3, **options)
-        return create_campaign(f"Over {batch.name}", "report-coverage", batch, design).campaign
+        return create_campaign(
+            f"Over {batch.name}", "report-coverage", batch, design, pool="open"
+        ).campaign
 
     def test_a_look_in_another_campaign_over_the_batch_exposes(self, study: Study) -> None:
         answer(study, study.ada)
@@ -228,7 +230,7 @@ class TestOtherCampaigns:
             )
         )  # fmt: skip
         design = Design(raters_per_item=3)
-        again = create_campaign("Again", "report-coverage", old.batch, design).campaign
+        again = create_campaign("Again", "report-coverage", old.batch, design, pool="open").campaign
         item, asked = old.items.get(), [same, changed, moved, other, again]
         found = sorted(each.campaign.pk for each in _same_items(item, asked))
         assert found == [same.pk, moved.pk, again.pk]
@@ -404,7 +406,12 @@ def test_a_carried_over_answer_keeps_its_mark(study: Study) -> None:
     answer(study, study.rita)
     design = Design(raters_per_item=3)
     made = create_campaign(
-        "New", "report-coverage", study.campaign.batch, design, continues=study.campaign.name
+        "New",
+        "report-coverage",
+        study.campaign.batch,
+        design,
+        continues=study.campaign.name,
+        pool="open",
     ).campaign
     carried = Response.objects.filter(assignment__item__campaign=made)
     assert set(carried.values_list("exposed", flat=True)) == {False, True}
@@ -453,7 +460,9 @@ class TestCountsByPerson:
             ledger.record(user.pk, looks)
         batch = study.campaign.batch
         other, third = (
-            create_campaign(name, "report-coverage", batch, Design(raters_per_item=3)).campaign
+            create_campaign(
+                name, "report-coverage", batch, Design(raters_per_item=3), pool="open"
+            ).campaign
             for name in ("Other", "Third")
         )
         marked = [answer(study, study.rita), answer(study, study.rita, campaign=other)]

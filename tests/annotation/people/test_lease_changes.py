@@ -88,7 +88,9 @@ class TestAllOrNothing:
         with pytest.raises(RuntimeError):
             release_others(User.objects.none(), study.campaign)
         assert open_assignments(study.campaign).count() == 2
-        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        other = create_campaign(
+            "Other", "report-coverage", Batch.objects.get(), Design(), pool="open"
+        ).campaign
         assert next_assignment(other, mine.rater)
         with pytest.raises(RuntimeError):
             leases.release_all(study.ada, Ended.LEFT)
@@ -126,7 +128,9 @@ class TestAllOrNothing:
 
 class TestRelease:
     def test_only_people_outside_the_given_ones_lose_their_slots(self, study: Study) -> None:
-        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        other = create_campaign(
+            "Other", "report-coverage", Batch.objects.get(), Design(), pool="open"
+        ).campaign
         mine, bens = study.assignment(study.ada), study.assignment(study.ben)
         there = next_assignment(other, rater_of(study.ben))
         machine = study.campaign.items.exclude(pk=mine.item_id).get()

@@ -134,7 +134,9 @@ class TestLeaseLength:
 
     def test_leases_of_other_campaigns_are_not_released(self, study: Study) -> None:
         run_out(study.assignment(study.ada))
-        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        other = create_campaign(
+            "Other", "report-coverage", Batch.objects.get(), Design(), pool="open"
+        ).campaign
         set_lease(other, 60)
         assert release_expired(other) == 0
         assert release_expired(study.campaign) == 1
@@ -186,7 +188,9 @@ class TestReleasedSlots:
         assert_whole(study.campaign)
 
     def test_a_person_who_leaves_one_campaign_keeps_leases_in_another(self, study: Study) -> None:
-        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        other = create_campaign(
+            "Other", "report-coverage", Batch.objects.get(), Design(), pool="open"
+        ).campaign
         mine, there = study.assignment(study.ada), next_assignment(other, rater_of(study.ada))
         assert there is not None
         end_membership(study.campaign, study.ada)
@@ -203,7 +207,9 @@ class TestReleasedSlots:
         assert_whole(study.campaign)
 
     def test_a_new_lease_length_changes_no_other_campaign(self, study: Study) -> None:
-        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        other = create_campaign(
+            "Other", "report-coverage", Batch.objects.get(), Design(), pool="open"
+        ).campaign
         there = next_assignment(other, rater_of(study.ada))
         assert there is not None
         submit(study.assignment(study.ben), payload("no"), "page")
@@ -337,7 +343,7 @@ class TestLateWork:
 def test_a_crowd_with_expiring_leases_neither_loses_nor_duplicates_slots(house: Path) -> None:
     """Eight people take, lose and answer at once; each item ends with exactly its answers."""
     manage(house, "create_campaign", "held", "--protocol", "report-coverage", "--batch", "b",
-           "--raters-per-item", 3)  # fmt: skip
+           "--pool", "open", "--raters-per-item", 3)  # fmt: skip
     done = forks.run(
         [sys.executable, "-m", "tests.annotation.people.losers", "held", "8"],
         cwd=ROOT, env=environment(house), timeout=PATIENCE,

@@ -106,7 +106,9 @@ class TestOpenPool:
         assert not works(study.ada)
 
     def test_a_role_in_another_campaign_gives_no_access(self, study: Study) -> None:
-        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        other = create_campaign(
+            "Other", "report-coverage", Batch.objects.get(), Design(), pool="open"
+        ).campaign
         add_member(other, study.ada, "adjudicator")
         assert workable(study.ada).get() == study.campaign
         assert not is_adjudicator(study.ada, study.campaign)
@@ -292,7 +294,9 @@ class TestItemLimit:
         assert study.assignment(study.ada).item != item
 
     def test_items_of_other_campaigns_do_not_count_towards_the_limit(self, study: Study) -> None:
-        other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+        other = create_campaign(
+            "Other", "report-coverage", Batch.objects.get(), Design(), pool="open"
+        ).campaign
         assert next_assignment(other, rater_of(study.ada))
         set_most_items(study.campaign, 1)
         assert take(study, study.ada)

@@ -150,7 +150,7 @@ class TestPersonCampaigns:
     ) -> None:
         batch = study.campaign.batch
         for name in ("Zeal", "Alpha", "Other"):
-            create_campaign(name, "report-coverage", batch, Design())
+            create_campaign(name, "report-coverage", batch, Design(), pool="open")
         assert self.rows(study, study.ada) == {}
         role = Membership.objects.create(
             campaign=Campaign.objects.get(name="Alpha"), user=study.ada, role="annotator"

@@ -62,7 +62,9 @@ def study() -> Study:
 
 @pytest.fixture
 def other(study: Study) -> Campaign:
-    return create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+    return create_campaign(
+        "Other", "report-coverage", Batch.objects.get(), Design(), pool="open"
+    ).campaign
 
 
 def rater(name: str, kind: str = "human") -> Rater:
@@ -260,7 +262,9 @@ class TestRoleChanges:
         self, study: Study, other: Campaign
     ) -> None:
         sam = User.objects.create(username="sam", role="researcher")
-        third = create_campaign("Third", "report-coverage", Batch.objects.get(), Design()).campaign
+        third = create_campaign(
+            "Third", "report-coverage", Batch.objects.get(), Design(), pool="open"
+        ).campaign
         for campaign, user, role in (
             (study.campaign, study.rita, "researcher"),
             (other, study.rita, "adjudicator"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.urls import reverse
 
@@ -83,3 +85,12 @@ def test_a_found_person_is_added_in_the_chosen_role(study: Study) -> None:
     again = rita.get(address, {"find": "ben.", "role": "adjudicator"}).content.decode()
     assert '<span class="pill plain">adjudicator</span></li>' in again
     assert "Add the account “nobody”" in rita.get(address, {"find": "nobody"}).content.decode()
+
+
+def test_asking_for_an_adjudicator_presets_the_role_in_both_forms(study: Study) -> None:
+    rita, address = client_of(study.rita), reverse("campaign-people", args=[study.campaign.pk])
+    page = rita.get(address, {"add": "1", "role": "adjudicator"}).content.decode()
+    chosen = re.findall(r'<option value="(\w+)" selected', page)
+    assert chosen == ["adjudicator", "adjudicator"]
+    plain = rita.get(address, {"add": "1", "role": "nobody"}).content.decode()
+    assert re.findall(r'<option value="(\w+)" selected', plain) == ["annotator", "annotator"]

@@ -112,7 +112,17 @@ def test_a_share_changed_midway_keeps_begun_items(study: Study) -> None:
 @pytest.mark.django_db
 def test_shares_are_declared_by_command_page_and_api(study: Study) -> None:
     make = ("--protocol", "report-coverage", "--batch", "harbour", "--raters-per-item", "2")
-    run("create_campaign", "Split", *make, "--share", "ada=0.5", "--share", "ben=0.5")
+    run(
+        "create_campaign",
+        "Split",
+        "--pool",
+        "open",
+        *make,
+        "--share",
+        "ada=0.5",
+        "--share",
+        "ben=0.5",
+    )
     campaign = Campaign.objects.get(name="Split")
     assert [each.allotted for each in share_statuses(campaign)] == [8, 8]
     assert "share ada: 0.5, 0 of 8 items answered" in run("campaign_people", "Split")

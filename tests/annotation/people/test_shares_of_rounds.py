@@ -50,6 +50,7 @@ def second_round(shares: Mapping[str, float], **design: Any) -> Campaign:
         Batch.objects.get(name="b"),
         Design(**{"variables": SECOND, "prerequisite": "Study", **design}),
         settings=CampaignSettings(shares=dict(shares)),
+        pool="open",
     ).campaign
 
 
@@ -121,6 +122,7 @@ def test_items_sampled_from_own_answers_are_allotted_to_the_same_person(study: S
         batch,
         Design(),
         settings=CampaignSettings(shares={"ada": 0.5, "ben": 0.5}),
+        pool="open",
     ).campaign
     design = Design(prerequisite="Coverage", sampling="own", per_passage=1)
     with pytest.raises(DesignError, match="rita can give 0 of 4 answers"):
@@ -130,9 +132,12 @@ def test_items_sampled_from_own_answers_are_allotted_to_the_same_person(study: S
             batch,
             design,
             settings=CampaignSettings(shares={"rita": 1.0}),
+            pool="open",
         )
     own = CampaignSettings(shares={"ada": 0.5, "ben": 0.5})
-    rating = create_campaign("Rating", "rubric-passage", batch, design, settings=own).campaign
+    rating = create_campaign(
+        "Rating", "rubric-passage", batch, design, settings=own, pool="open"
+    ).campaign
     covered = {
         each.account: set(first.items.filter(allotments__user=each.user).values_list("query"))
         for each in share_statuses(first)

@@ -88,7 +88,16 @@ class TestSiteWithOneTeam:
         script = script_of(study.rita)
         assert "owner" not in script.get("batches/").json()["results"][0]
         assert "owner" not in script.get("campaigns/").json()["results"][0]["study"]
-        run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "harbour")
+        run(
+            "create_campaign",
+            "c",
+            "--pool",
+            "open",
+            "--protocol",
+            "report-coverage",
+            "--batch",
+            "harbour",
+        )
         assert Campaign.objects.get(name="c").team == Team.objects.get()
 
 
@@ -216,7 +225,16 @@ class TestSeveralTeams:
         assert 'name="team"' in form
 
     def test_a_command_requires_a_team_if_there_are_several(self, study: Study, olga: User) -> None:
-        new = ("create_campaign", "c", "--protocol", "report-coverage", "--batch", "harbour")
+        new = (
+            "create_campaign",
+            "c",
+            "--pool",
+            "open",
+            "--protocol",
+            "report-coverage",
+            "--batch",
+            "harbour",
+        )
         for command in (new, ("create_judge", "w", "--backend", "lexical")):
             with pytest.raises(CommandError, match="Say for which team, by --team: bridges, main"):
                 run(*command)

@@ -352,9 +352,10 @@ def test_twenty_simultaneous_people_are_asked_the_same_stored_sample(
     name, path = "drawn at once", write_lines(tmp_path / "l.jsonl", rows)
     done = manage_all(
         house,
-        ("create_campaign", "before", "--protocol", "report-coverage", "--batch", "b"),
+        ("create_campaign", "before", "--protocol", "report-coverage", "--batch", "b",
+         "--pool", "open"),
         ("import_labels", path, "--campaign", "before"),
-        ("create_campaign", name, "--protocol", "rubric-passage", "--batch", "b",
+        ("create_campaign", name, "--pool", "open", "--protocol", "rubric-passage", "--batch", "b",
          "--raters-per-item", 20, "--option", "prerequisite=before"),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

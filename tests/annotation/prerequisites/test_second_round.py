@@ -41,7 +41,7 @@ def study(folder: Path) -> Study:
 def after(study: Study, name: str = "Second", **changes: Any) -> Campaign:
     batch = Batch.objects.get(name="b")
     design = Design(**{"variables": SECOND, "prerequisite": "Study", **changes})
-    return create_campaign(name, "grounded-answer", batch, design).campaign
+    return create_campaign(name, "grounded-answer", batch, design, pool="open").campaign
 
 
 def answer(assignment: Assignment, text: str | None, **query: str) -> dict[str, Any]:
@@ -126,7 +126,9 @@ class TestEligiblePeople:
 
     def test_a_deflection_has_no_second_round(self, study: Study) -> None:
         second, assignment = after(study), study.assignment(study.ada)
-        submit(assignment, answer(assignment, None, deflected="yes"), "page")
+        submit(
+            assignment, answer(assignment, None, descriptor="no-answer", deflected="yes"), "page"
+        )
         assert next_assignment(second, rater_of(study.ben)) is None
 
     @pytest.mark.parametrize("code", ["too-difficult", "no-answer"])
@@ -188,7 +190,7 @@ class TestUsableAnswers:
 
     def test_a_deflection_does_not_displace_another_persons_answer(self, study: Study) -> None:
         mine = self.said(study, study.ada, FIRST_TEXT)
-        self.said(study, study.ben, None, deflected="yes")
+        self.said(study, study.ben, None, descriptor="no-answer", deflected="yes")
         assert list(usable_answers("Study")) == [mine]
 
     def test_only_current_answers_of_the_named_campaign_are_usable(self, study: Study) -> None:

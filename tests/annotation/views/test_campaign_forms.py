@@ -95,9 +95,10 @@ class TestChoices:
                              batch=study.campaign.batch)  # fmt: skip
         assert set(empty.errors) == {*LEAST, "per_passage"}
         assert {name: field.initial for name, field in empty.fields.items() if field.initial} == {
-            "revoked": "keep", "guideline_shown": "asked", "raters_per_item": 2, "overlap": 1,
-            "human_share": 1, "items": "fixed", "variables": ["rating"], "per_passage": 2,
-            "passages": "all", "kappa": 0.6, "prevalence": 0.5, "icc": 0.2, "correlation": 0.7,
+            "revoked": "keep", "guideline_shown": "asked", "pool": "named", "raters_per_item": 2,
+            "overlap": 1, "human_share": 1, "items": "fixed", "variables": ["rating"],
+            "per_passage": 2, "passages": "all", "kappa": 0.6, "prevalence": 0.5, "icc": 0.2,
+            "correlation": 0.7,
         }  # fmt: skip
         assert SettingsForm({}).is_valid()
 
@@ -109,6 +110,7 @@ class TestChoices:
             "sampling": ["", "shared", "own", "all"],
         }
         assert offered(form(study, "key-point-verification"), "points") == ["", "answers"]
+        assert offered(found, "pool") == ["named", "open"]
         settings = ("text_view", "revoked", "guideline_shown")
         assert [offered(found, name) for name in settings] == [
             ["", "rendered"], ["keep", "delete"], ["asked", "whole"],

@@ -108,7 +108,7 @@ def test_the_second_round_shows_the_first_answer_and_its_ticks(study: Study) -> 
 def test_the_page_says_that_a_first_answer_was_withdrawn(study: Study) -> None:
     second, first = after(study), write(study)
     mine = taken(second, rater_of(study.ben))
-    submit(first, answer(first, None, deflected="yes"), "page")
+    submit(first, answer(first, None, descriptor="no-answer", deflected="yes"), "page")
     assert "The first answer no longer exists" in shown(study, mine, "ben")
 
 
@@ -130,7 +130,7 @@ def test_a_sentence_without_a_marker_counts_as_citing_what_its_answer_cites(stud
 def test_validation_does_not_name_the_systems_of_reports(study: Study) -> None:
     batch = Batch.objects.get(name="b")
     design = Design(variables=("grounded",))
-    made = create_campaign("Reports", "grounded-answer", batch, design).campaign
+    made = create_campaign("Reports", "grounded-answer", batch, design, pool="open").campaign
     mine = next_assignment(made, rater_of(study.ben))
     assert mine is not None
     html = shown(study, mine, "ben")

@@ -148,7 +148,9 @@ def study_with(folder: Path, lines: list[cast.Line]) -> Study:
     study = study_of("question-typing", folder)
     cast.load(folder, lines, name="bare")
     batch = Batch.objects.get(name="bare")
-    study.campaign = create_campaign("Bare", "key-point-writing", batch, Design()).campaign
+    study.campaign = create_campaign(
+        "Bare", "key-point-writing", batch, Design(), pool="open"
+    ).campaign
     return study
 
 

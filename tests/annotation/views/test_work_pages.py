@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.db import connection
-from django.db.models import F
+from django.db.models import Q
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -22,13 +22,13 @@ from annotation.people.leases import Ended, release
 from annotation.people.membership import add_member
 from annotation.progress.person import Progress
 from annotation.views import work
-from annotation.views.work import FeedbackRow, first_of
+from annotation.views.work import FeedbackRow, in_order
 from tests.blind_cast import blind_study, swapped_pair
 from tests.cast import FULL, SHORT
 from tests.page_cast import QUESTIONS, TEXT, Study, client_of, make_study, page, payload
 
 pytestmark = pytest.mark.django_db
-SOON = datetime(2030, 5, 1, tzinfo=UTC)
+SOON, LATER = datetime(2030, 5, 1, tzinfo=UTC), datetime(2030, 5, 2, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def study() -> Study:
 def another(study: Study, name: str, **options: Any) -> Study:
     """The same people before a second campaign over the same batch."""
     batch, design = study.campaign.batch, Design(raters_per_item=2, **options)
-    made = create_campaign(name, "report-coverage", batch, design).campaign
+    made = create_campaign(name, "report-coverage", batch, design, pool="open").campaign
     return Study(made, study.ada, study.ben, study.rita, study.root)
 
 
@@ -61,25 +61,21 @@ def context_of(user: User, name: str = "work", *place: object) -> Any:
     return answer.context
 
 
-def test_campaigns_are_sorted_by_begun_work_then_deadline_then_name() -> None:
+def test_campaigns_are_sorted_by_deadline_and_then_by_begun_work() -> None:
     def campaign(name: str, numbers: Progress, deadline: datetime | None = None) -> dict[str, Any]:
         return {"campaign": Campaign(name=name, deadline=deadline), "progress": numbers}
 
     new, begun, continued = Progress(free=2), Progress(begun=1), Progress(done=1, free=1)
-    over, waiting = Progress(done=3), Progress(waiting=2)
     studies = [
-        campaign("a", over), campaign("b", new), campaign("c", new, SOON + timedelta(1)),
-        campaign("d", new, SOON), campaign("e", continued), campaign("g", begun),
-        campaign("f", begun), campaign("h", waiting), campaign("j", new),
-        campaign("i", Progress(begun=2, done=5), SOON),
+        campaign("last", Progress(waiting=2), SOON), campaign("7", new),
+        campaign("3", begun, LATER), campaign("2", new, SOON),
+        campaign("6", continued), campaign("8", new), campaign("5", begun),
+        campaign("1", continued, SOON), campaign("4", new, LATER),
     ]  # fmt: skip
-    first, rest = first_of(studies)
-    assert first is studies[-1]
-    assert [each["campaign"].name for each in rest] == list("fgedcbjah")
-    assert first_of([]) == (None, [])
+    assert [each["campaign"].name for each in in_order(studies)] == [*"12345678", "last"]
 
 
-def test_my_work_lists_each_campaign_with_ones_own_work(
+def test_finished_campaigns_leave_the_list_and_keep_ones_answers_on_their_page(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ben's work, Ada's closed campaign, and a campaign without an item of hers are not listed."""
@@ -94,32 +90,32 @@ def test_my_work_lists_each_campaign_with_ones_own_work(
     could_not(closed, study.ada)
     Campaign.objects.filter(pk=closed.campaign.pk).update(is_open=False)
     Assignment.objects.filter(rater__user=study.ada, status="open").delete()
+    # An answer that was changed and not sent is work that is left.
+    work_page = context_of(study.ada)
+    assert (work_page["first"]["campaign"], work_page["rest"]) == (study.campaign, [])
+    assert work_page["first"]["title"] == "Report coverage"
+    assert [each.name for each in work_page["finished"]] == ["Other"]
+    draft.delete()
+    work_page = context_of(study.ada)
+    assert (work_page["first"], work_page["rest"]) == (None, [])
+    assert [each.name for each in work_page["finished"]] == ["Other", "Pilot"]
 
-    def shown() -> list[tuple[Any, ...]]:
-        context = context_of(study.ada)
-        found = [context["first"], *context["rest"]]
-        return [
-            (each["campaign"].name, each["title"], each["prerequisite"],
-             each["done"], each["declined"], each["minutes"])
-            for each in found
-        ]  # fmt: skip
+    def own(campaign: Campaign) -> Any:
+        found = context_of(study.ada, "finished", campaign.pk)["study"]
+        return found["done"], found["declined"]
 
-    title = "Report coverage"
-    assert shown() == [
-        ("Pilot", title, "", submitted[::-1], [], None),
-        ("Other", title, "", [], declined[::-1], None),
-    ]
-    pilot = context_of(study.ada)["first"]
-    assert (pilot["progress"], [each.has_draft for each in pilot["done"]]) == (
-        Progress(done=2), [True, False],
-    )  # fmt: skip
+    assert own(study.campaign) == (submitted[::-1], [])
+    assert own(other.campaign) == ([], declined[::-1])
+    assert [each.has_draft for each in own(study.campaign)[0]] == [False, False]
     first, second = (Response.objects.get(assignment=each, current=True) for each in submitted)
     assert first == again
-    assert [each.submitted_at for each in pilot["done"]] == [second.created_at, first.created_at]
+    stored = [each.submitted_at for each in own(study.campaign)[0]]
+    assert stored == [second.created_at, first.created_at]
+    page = client_of(study.ada).get(reverse("finished", args=[study.campaign.pk]))
+    assert reverse("item", args=[submitted[0].uid]) in page.content.decode()
     monkeypatch.setattr(work, "RECENT", 1)
-    assert [(each[3], each[4]) for each in shown()] == [(submitted[1:], []), ([], declined[1:])]
-    draft.delete()
-    assert [each.has_draft for each in context_of(study.ada)["first"]["done"]] == [False]
+    assert own(study.campaign) == (submitted[1:], [])
+    assert own(other.campaign) == ([], declined[1:])
 
 
 def test_at_most_two_hundred_items_of_each_kind_are_listed(study: Study) -> None:
@@ -130,29 +126,26 @@ def test_at_most_two_hundred_items_of_each_kind_are_listed(study: Study) -> None
     assert len([each for each in asked if each["sql"].endswith(" LIMIT 200")]) == 2
 
 
-def test_a_campaign_with_declined_items_stays_on_the_list(study: Study) -> None:
-    mine = could_not(study, study.ada)
-    Assignment.objects.filter(rater__user=study.ada, status="open").delete()
-    study.campaign.items.update(quota=F("taken"))
-    first = context_of(study.ada)["first"]
-    assert (first["declined"], first["progress"]) == ([mine], Progress())
-    assert context_of(study.ben)["first"] is None
-
-
-def test_the_minutes_left_follow_from_ones_own_pace_in_the_campaign() -> None:
+def test_the_minutes_left_follow_from_ones_own_pace_or_else_the_campaigns() -> None:
     study = make_study(reports=7)
-    other = another(study, "Other")
+    other, untimed = another(study, "Other"), another(study, "Untimed")
     for _ in range(3):
         done(study, study.ada)
+        done(study, study.ben)
+        done(other, study.ben)
+        done(untimed, study.ben)
     done(other, study.ada)
-    Assignment.objects.filter(status="done").update(seconds=90.0)
-    study.assignment(study.ada)
+    done(untimed, study.ada)
+    by_ada = Q(rater__user=study.ada)
+    Assignment.objects.filter(by_ada, status="done").update(seconds=90.0)
+    Assignment.objects.filter(~by_ada, status="done").update(seconds=110.0)
+    Assignment.objects.filter(~by_ada, item__campaign=untimed.campaign).update(seconds=None)
     context = context_of(study.ada)
-    assert [len(each["done"]) for each in (context["first"], *context["rest"])] == [3, 1]
     minutes = {
         each["campaign"].name: each["minutes"] for each in (context["first"], *context["rest"])
     }
-    assert minutes == {"Other": None, "Pilot": 6}
+    # 4 items at 1.5 minutes; 6 at (90 + 3 * 110) / 4 seconds; one timed item says nothing.
+    assert minutes == {"Pilot": 6, "Other": 10, "Untimed": None}
 
 
 def test_my_work_lists_languages_adjudication_and_consents(

@@ -17,6 +17,7 @@ from judging.backends.lexical import Lexical, content_words
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
 from judging.runs import ledger, planning
+from tandem.protocols.grounded_answer import DECLARATION
 from tandem.protocols.validation import check
 from tests.judging.cast import campaign_of, judge, run_scripted
 
@@ -162,3 +163,16 @@ def test_equal_requests_get_equal_answers(db: None, tmp_path: Path) -> None:
         for name in ("first", "second")
     ]
     assert values[0] == values[1]
+
+
+def test_it_does_not_contradict_itself() -> None:
+    variables = tuple(
+        AskedVariable(v.name, v.codes, v.level)
+        for v in DECLARATION.variables
+        if v.name in ("descriptor", "deflected")
+    )
+    unit = AskedUnit(
+        "q", "query", "Who built it?", variables, contradictions=DECLARATION.contradictions
+    )
+    answers = LEXICAL.answers(Facts("Who built it?", (), (unit,), unit_by_unit=True))
+    assert answers["q"] == {"descriptor": "partial", "deflected": "yes"}
