@@ -44,7 +44,7 @@ CODE = re.compile(r"`([^`]+)`")
 SHEETS = ("css/tandem.css", "css/pages.css", "css/report.css", "css/figures.css")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 FIRST = "raters"
-"""The figure below the verdict."""
+"""The figure beside the verdict."""
 OPEN = "slices"
 """The section whose figures are unfolded, since they replace its tables."""
 AFTER = ("evidence", "slices", "planning", "methods")
@@ -211,8 +211,8 @@ def document_html(
     """Render a document with the figures of the report that it was created from.
 
     Sections and their blocks are folds, which are open unless `folded`: they follow the verdict, if
-    the report has one, and the contents. `units` links to the units of a verdict's part. `inside`
-    has HTML for the end of sections, by name. `opened` names sections that are unfolded
+    the report has one, beside the contents. `units` links to the units of a verdict's part.
+    `inside` has HTML for the end of sections, by name. `opened` names sections that are unfolded
     nevertheless.
     """
     inside = inside or {}
@@ -223,8 +223,8 @@ def document_html(
     rest = [each for each in shown.sections if each.title != VERDICT or not report.get("verdict")]
     # A file has no links, so everything is unfolded.
     names = {each.address for each in rest} if folded else set()
-    head = verdict_html(report, partial(_anchor, report, names), units)
-    head += _first_figure(report, links) if head else ""
+    axis = _first_figure(report, links) if report.get("verdict") else ""
+    head = verdict_html(report, partial(_anchor, report, names), units, axis)
     if "systems" in inside and not any(each.address == "systems" for each in rest):
         # Measures of systems, for a protocol without scores.
         place = next((n for n, each in enumerate(rest) if each.address in AFTER), len(rest))
@@ -236,7 +236,11 @@ def document_html(
         for each in rest
     )
     if folded:
-        return f"{head}{_contents(rest)}{sections}{about}\n"
+        # Narrow pages have no contents, since the heads of the folds are below the verdict there.
+        return (
+            f'<div class="railed">\n{_contents(rest)}<div class="report-body">\n'
+            f"{head}{sections}{about}</div>\n</div>\n"
+        )
     return f"{head}{about}{sections}\n"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 
 from ..sections.sentence import HINTS
 from ..types import JSON
@@ -25,8 +26,8 @@ QUESTIONS = {
     "errors": "What do the judges get wrong?",
     "rankings": "Do the judges rank answers as people do?",
 }
-MOST_SENTENCES = 4
-"""The number of judges shown under a question. Further ones are folded."""
+MOST_COLUMNS = 4
+"""With more judges, their columns scroll sideways in a frame."""
 
 
 @dataclass(frozen=True)
@@ -46,55 +47,73 @@ def without_anchors(key: Sequence[str]) -> str:
     return ""
 
 
+@dataclass(frozen=True)
+class Row:
+    """A question with its sentences: one about all raters, or one about each of some judges."""
+
+    question: str
+    said: Sequence[VerdictSentence]
+
+    @property
+    def judges(self) -> list[str]:
+        return [each.judge for each in self.said if each.judge]
+
+
 def verdict_html(
-    report: JSON, anchors: Anchors = without_anchors, units: Units = without_units
+    report: JSON,
+    anchors: Anchors = without_anchors,
+    units: Units = without_units,
+    beside: str = "",
 ) -> str:
-    """Render the verdict, one variable after the other. Empty if the report has none."""
+    """Render the verdict, one variable after the other. Empty if the report has none.
+
+    From two judges on, questions about judges are the rows of a table with a column for each.
+    `beside` is HTML for the space beside the first variable's answers.
+    """
     found = report.get("verdict")
     if not found:
         return ""
-    several = len(found["variables"]) > 1
-    blocks = [
-        _block(name if several else "", _of_variable(of, name), anchors, units)
-        for name, of in found["variables"].items()
-    ]
+    sample = (
+        [Row(found["sample"]["question"], [VerdictSentence(found["sample"])])]
+        if (found.get("sample"))
+        else []
+    )
+    variables = {name: _of_variable(of, name) for name, of in found["variables"].items()}
     rankings = [row for of in found["scores"].values() for row in _of_score(of)]
-    sample: Rows = []
-    if first := found.get("sample"):
-        sample = [(first["question"], [VerdictSentence(first)])]
-    if several:
-        blocks = [*([_block("", sample, anchors, units)] if sample else []), *blocks]
-        blocks += [_block("Systems", rankings, anchors, units)] if rankings else []
+    if len(variables) > 1:
+        groups = [("", sample), *variables.items(), ("Systems", rankings)]
     else:
-        blocks = [_block("", [*sample, *_of_variables(found), *rankings], anchors, units)]
+        groups = [("", [*sample, *(row for rows in variables.values() for row in rows), *rankings])]
+    first = next((title for title, rows in groups if any(map(_is_of_variable, rows))), None)
+    blocks = [
+        _block(title, rows, anchors, units, beside if title == first else "")
+        for title, rows in groups
+        if rows
+    ]
     return f'<section class="verdict" aria-label="Verdict">\n{"".join(blocks)}</section>\n'
 
 
-Rows = list[tuple[str, list[VerdictSentence]]]
-"""Questions with one sentence, or with one for each judge."""
+def _is_of_variable(row: Row) -> bool:
+    return any(each.variable for each in row.said)
 
 
-def _of_variables(found: JSON) -> Rows:
-    return [row for name, of in found["variables"].items() for row in _of_variable(of, name)]
-
-
-def _of_variable(of: JSON, name: str) -> Rows:
-    rows = [(of["people"]["question"], [VerdictSentence(of["people"], name)])]
+def _of_variable(of: JSON, name: str) -> list[Row]:
+    rows = [Row(of["people"]["question"], [VerdictSentence(of["people"], name)])]
     for what in dict.fromkeys(what for sentences in of["judges"].values() for what in sentences):
         said = [
             VerdictSentence(sentences[what], name, judge)
             for judge, sentences in of["judges"].items()
         ]
-        rows.append((_question(said, what), said))
+        rows.append(Row(_question(said, what), said))
     among = of.get("among_judges", {}).values()
-    return [*rows, *((each["question"], [VerdictSentence(each, name)]) for each in among)]
+    return [*rows, *(Row(each["question"], [VerdictSentence(each, name)]) for each in among)]
 
 
-def _of_score(of: JSON) -> Rows:
+def _of_score(of: JSON) -> list[Row]:
     best = of.get("best")
     said = [VerdictSentence(each, "", judge) for judge, each in of["judges"].items()]
-    rows = [(best["question"], [VerdictSentence(best)])] if best else []
-    return [*rows, *([(_question(said, "rankings"), said)] if said else [])]
+    rows = [Row(best["question"], [VerdictSentence(best)])] if best else []
+    return [*rows, *([Row(_question(said, "rankings"), said)] if said else [])]
 
 
 def _question(said: Sequence[VerdictSentence], what: str) -> str:
@@ -102,47 +121,76 @@ def _question(said: Sequence[VerdictSentence], what: str) -> str:
     return only if len(said) == 1 else QUESTIONS.get(what, only)
 
 
-def _block(title: str, rows: Rows, anchors: Anchors, units: Units) -> str:
+def _block(title: str, rows: Sequence[Row], anchors: Anchors, units: Units, beside: str) -> str:
     head = f"<h3><bdi>{escape(title)}</bdi></h3>\n" if title else ""
-    body = "".join(_row(question, said, anchors, units) for question, said in rows)
-    return f"{head}<dl>\n{body}</dl>\n"
+    judges = list(dict.fromkeys(judge for row in rows for judge in row.judges))
+    compared = [row for row in rows if row.judges] if len(judges) > 1 else []
+    single = "".join(_answered(row, anchors, units) for row in rows if row not in compared)
+    answers = f"<dl>\n{single}</dl>\n" if single else ""
+    if beside:
+        answers = f'<div class="with-axis">\n{answers}{beside}</div>\n'
+    return head + answers + (_by_judge(judges, compared, anchors, units) if compared else "")
 
 
-def _row(question: str, said: Sequence[VerdictSentence], anchors: Anchors, units: Units) -> str:
-    tones = {each.sentence["tone"] for each in said}
-    tone = tones.pop() if len(tones) == 1 else "open"
-    alike = _alike(said)
-    lines = [_line(each, len(said) > 1, anchors, units) for each in alike]
-    # Not paragraphs, since they cannot contain the hints.
-    lines = [f"<div>{line}</div>" for line in lines]
-    shown, rest = "".join(lines[:MOST_SENTENCES]), "".join(lines[MOST_SENTENCES:])
-    more = (
-        f"<details><summary>{len(lines) - MOST_SENTENCES} more</summary>{rest}</details>"
-        if rest
-        else ""
+def _answered(row: Row, anchors: Anchors, units: Units) -> str:
+    """Render a question with the sentence that answers it."""
+    said = row.said[0]
+    answer, parts = _answer(said.sentence), "".join(_parts(said, anchors, units))
+    # A hint cannot be inside a paragraph.
+    line = f"{answer}: {parts}" if parts else answer
+    return (
+        f'<div class="{escape(said.sentence["tone"])}"><dt>{escape(row.question)}</dt>'
+        f"<dd>{line}</dd></div>\n"
     )
-    return f'<div class="{escape(tone)}"><dt>{escape(question)}</dt><dd>{shown}{more}</dd></div>\n'
 
 
-def _alike(said: Sequence[VerdictSentence]) -> list[list[VerdictSentence]]:
-    """Group equal sentences. One with links to units stays alone, as its units are one judge's."""
-    groups: dict[str, list[VerdictSentence]] = {}
-    for each in said:
-        has_units = any("cells" in part for part in each.sentence["parts"])
-        key = each.judge if has_units else f" {each.sentence['text']}"
-        groups.setdefault(key, []).append(each)
-    return list(groups.values())
+def _by_judge(judges: Sequence[str], rows: Sequence[Row], anchors: Anchors, units: Units) -> str:
+    """Render questions as the rows of a table with a column for each judge."""
+    heads = "".join(f'<th scope="col">{_judge(judge)}</th>' for judge in judges)
+    body = "".join(
+        f'<tr><th scope="row">{escape(row.question)}</th>'
+        f"{''.join(_cells(row, judges, anchors, units))}</tr>\n"
+        for row in rows
+    )
+    # A scrolling frame has to be reachable by keyboard.
+    many = len(judges) > MOST_COLUMNS
+    frame = ' many" role="group" aria-label="Verdict on each judge" tabindex="0' if many else ""
+    return (
+        f'<div class="by-judge{frame}"><table>\n'
+        f"<thead><tr><td></td>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
+    )
 
 
-def _line(of: Sequence[VerdictSentence], named: bool, anchors: Anchors, units: Units) -> str:
-    name, said = "", of[0]
-    if named:
-        sign = '<span class="sign judge" aria-hidden="true"></span>'
-        names = ", ".join(f"{sign}<bdi>{escape(each.judge)}</bdi>" for each in of)
-        name = f'<span class="of-judge">{names}</span> '
-    parts = "".join(_parts(said, anchors, units))
-    answer = _answer(said.sentence)
-    return f"{name}{answer}: {parts}" if parts else f"{name}{answer}"
+def _judge(name: str) -> str:
+    return f'<span class="sign judge" aria-hidden="true"></span><bdi>{escape(name)}</bdi>'
+
+
+def _cells(row: Row, judges: Sequence[str], anchors: Anchors, units: Units) -> Iterator[str]:
+    """Yield a row's cells. Neighbours with the same sentence share a cell."""
+    said = {each.judge: each for each in row.said}
+    for _, group in groupby(judges, lambda judge: _alike(said.get(judge), judge)):
+        of = list(group)
+        span = f' colspan="{len(of)}"' if len(of) > 1 else ""
+        named = f' data-label="{escape(", ".join(of))}"'
+        if (found := said.get(of[0])) is None:
+            yield f"<td{span}{named}>–</td>"
+            continue
+        parts = "".join(_parts(found, anchors, units))
+        detail = f'<div class="detail">{parts}</div>' if parts else ""
+        tone = escape(found.sentence["tone"])
+        yield f'<td class="{tone}"{span}{named}>{_answer(found.sentence)}{detail}</td>'
+
+
+def _alike(said: VerdictSentence | None, judge: str) -> str:
+    """Return a key that is equal for equal sentences.
+
+    One with links to units stays alone, as its units are one judge's.
+    """
+    if said is None:
+        return ""
+    if any("cells" in part for part in said.sentence["parts"]):
+        return judge
+    return f" {said.sentence['text']}"
 
 
 def _answer(sentence: JSON) -> str:
