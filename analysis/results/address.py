@@ -14,6 +14,8 @@ from datasets.jobs import pages as jobs
 MEASURES = "measures"
 OWN, ALL = "own", "all"
 LIVE = ("since", "opened", "shown")
+SORT, VARIABLE, EVERY = BY_QUERY = ("by_query", "of", "every_query")
+"""The parameters of the table of queries: the column that sorts it, the variable, and all rows."""
 OF_REPORT = {option.name for option in OPTIONS}
 OF_MEASURES = {option.name for option in (*MEASURES_OPTIONS, *DISPLAY_OPTIONS)} | set(NAMES)
 SYSTEMS = "#section-systems"
@@ -48,7 +50,7 @@ class Address:
 
 def address_of(request: HttpRequest) -> Address:
     """Divide the parameters of a request."""
-    given = jobs.options_of(request, *LIVE)
+    given = jobs.options_of(request, *LIVE, *BY_QUERY)
     report, measures = QueryDict(mutable=True), QueryDict(mutable=True)
     measures_shown = given.pop(MEASURES, [""])[-1]
     for name, values in given.lists():

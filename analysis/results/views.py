@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect, QueryDict
@@ -31,11 +31,14 @@ from analysis.results.address import (
     LIVE,
     MEASURES,
     OWN,
+    SORT,
     SYSTEMS,
     Address,
     address_of,
     filters_of,
 )
+from analysis.results.by_query import QUERIES, by_query_context
+from analysis.results.guideline import guideline_points
 from analysis.results.label_first import chosen_items_of, label_first_lists, list_of, sentences
 from annotation.access import (
     get_account,
@@ -55,10 +58,13 @@ from datasets.jobs import results as job_results
 from datasets.teams import visible_batches
 from datasets.text import as_sentence, number_in
 from judging.access import blind_page
+from tandem.document import Document, Section
 from tandem.figures import FIGURES, subjects
 from tandem.figures.files import available_kinds
 from tandem.formats import FORMATS
 from tandem.formats.build import describe_options, document
+from tandem.formats.contents import PEOPLE as PEOPLE_SECTION
+from tandem.formats.guideline_sections import GUIDELINE
 from tandem.types import JSON
 
 STOP_POLLING = 286  # htmx's own status
@@ -124,7 +130,13 @@ def _page(request: HttpRequest, campaign: Campaign) -> HttpResponse:
     measures = _measures(request, asked) if asked.address.shown else {}
     if isinstance(measures, HttpResponse):
         return measures
-    context |= {**numbers, "measures": {**context, **measures}, "parts": asked.address.shown}
+    is_sorted = SORT in request.GET and not numbers.get("blind")
+    queries = by_query_context(request, campaign) if is_sorted else {}
+    if isinstance(queries, HttpResponse):
+        return queries
+    context |= {**numbers, "measures": {**context, **measures}, "queries": {**context, **queries}}
+    opened = {"systems": asked.address.shown, QUERIES: is_sorted}
+    context["open_sections"] = [name for name, is_open in opened.items() if is_open]
     return render(request, "results/results.html", context)
 
 
@@ -136,7 +148,8 @@ def _report_part(request: HttpRequest, campaign: Campaign) -> HttpResponse:
     numbers = _numbers(request, asked)
     if isinstance(numbers, HttpResponse):
         return numbers
-    return render(request, "results/_report.html", {**context, **numbers, "measures": context})
+    parts = {"measures": context, "queries": context}
+    return render(request, "results/_report.html", {**context, **numbers, **parts})
 
 
 def _measures_part(request: HttpRequest, campaign: Campaign) -> HttpResponse:
@@ -148,6 +161,15 @@ def _measures_part(request: HttpRequest, campaign: Campaign) -> HttpResponse:
     if isinstance(found, HttpResponse):
         return found
     return render(request, "results/_measures.html", {**context, **found})
+
+
+def _queries_part(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+    if is_blind(get_account(request), campaign):
+        return HttpResponse(status=STOP_POLLING)
+    found = by_query_context(request, campaign)
+    if isinstance(found, HttpResponse):
+        return found
+    return render(request, "results/_by_query.html", found)
 
 
 def _numbers(request: HttpRequest, asked: ResultsRequest) -> Found | HttpResponse:
@@ -165,7 +187,7 @@ def _numbers(request: HttpRequest, asked: ResultsRequest) -> Found | HttpRespons
     return {
         "shown": shown,
         "report": found,
-        "document": document(found),
+        "document": _document(campaign, found),
         "figures": [
             (figure, subject.name)
             for figure in FIGURES.values()
@@ -179,6 +201,23 @@ def _numbers(request: HttpRequest, asked: ResultsRequest) -> Found | HttpRespons
         "has_labels": any(rater["labels"] for rater in found["raters"]),
         "chosen": describe_options(found["choices"]) if asked.address.report else [],
     }
+
+
+def _document(campaign: Campaign, report: JSON) -> Document:
+    """Return the report with the page's own parts: agreement by query, and the guideline's use."""
+    made = document(report)
+    is_compared = any(each.name == GUIDELINE for each in made.sections)
+    points = tuple(guideline_points(campaign, is_compared))
+    sections = []
+    for each in made.sections:
+        if each.name == GUIDELINE:
+            each = replace(each, points=(*points, *each.points))
+        sections.append(each)
+        if each.name == PEOPLE_SECTION:
+            sections.append(Section("By query", (), name=QUERIES))
+            if not is_compared:
+                sections.append(Section("Guideline", (), points=points, name=GUIDELINE))
+    return replace(made, sections=tuple(sections))
 
 
 def _exposes(request: HttpRequest, campaign: Campaign, shown: jobs.PageResult) -> bool:
@@ -223,6 +262,7 @@ def _live_part(request: HttpRequest, campaign: Campaign) -> HttpResponse:
 PARTS: dict[str, Callable[[HttpRequest, Campaign], HttpResponse]] = {
     "report": _report_part,
     "measures": _measures_part,
+    "queries": _queries_part,
     "since": _live_part,
 }
 """The parts of the page by the element that htmx replaces."""

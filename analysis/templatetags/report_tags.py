@@ -28,6 +28,7 @@ from tandem.document import Cell, Document, Table, count
 from tandem.figures import Figure, Subject
 from tandem.figures.files import available_kinds
 from tandem.formats import html
+from tandem.formats.guideline_sections import GUIDELINE
 from tandem.formats.html import Row
 from tandem.formats.verdict import MORE, Cells, Units, without_units
 from tandem.labels.splits import EVALUATION, STRATUM
@@ -48,7 +49,7 @@ def report_document(context: Context) -> SafeString:
     """Render a page's `document`. Figures of a `campaign` have links to their files.
 
     A report that has a verdict is folded below it. The section on systems ends with the measures
-    of systems, if the page has any.
+    of systems, and the section on queries with their table, if the page has them.
     """
     links = _links(context) if context.get("campaign") else html.NO_LINKS
     report: dict[str, Any] = context.get("report") or {}
@@ -59,7 +60,14 @@ def report_document(context: Context) -> SafeString:
         inside["systems"] = render_to_string("results/_measures.html", measures, context["request"])
     if context.get("campaign") and _has_several_judges(report):
         inside["judges"] = _units_of_judges(context, report)
-    opened = ("systems",) if context.get("parts") else ()
+    if queries := context.get("queries"):
+        part = render_to_string("results/_by_query.html", queries, context["request"])
+        inside["queries"] = part
+        inside[GUIDELINE] = format_html(
+            '<p class="actions"><a class="button small" href="{}#terms-head">Guideline</a></p>',
+            reverse("campaign-settings", args=[context["campaign"].pk]),
+        )
+    opened = context.get("open_sections", ())
     document = context["document"]
     if context.get("campaign"):
         document = document.linked(partial(_listed, context))

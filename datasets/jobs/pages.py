@@ -28,6 +28,8 @@ from datasets.jobs.requests import ask
 from datasets.models import Job
 
 State = Job.State
+PARTS = ("#measures", "#queries")
+"""The parts of the page Results that follow a job beside the report's."""
 OWN = ("job", "seen")
 """Parameters of these pages, which are not options."""
 QUICK_SECONDS, QUICK, SLOW = 15, 1, 3
@@ -92,8 +94,8 @@ class Status:
 
     @property
     def element(self) -> str:
-        """The id of the status's own element. A page may also have a job for measures."""
-        return "job-measures" if self.target == "#measures" else "job"
+        """The id of the status's own element. Parts of a page may have jobs of their own."""
+        return f"job-{self.target[1:]}" if self.target in PARTS else "job"
 
     @property
     def noun(self) -> str:
