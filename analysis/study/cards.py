@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.study.status import STATES
+from annotation.models import Campaign
 from annotation.progress.answer_totals import AnswerTotals
 
 
@@ -106,6 +107,18 @@ class Card:
     def words(self) -> str:
         return STATES[self.state]
 
+    @property
+    def brief(self) -> str:
+        """What a small box says: the state if something is left to do, else the largest change."""
+        if self.state != "done":
+            return self.words
+        if self.places:
+            return f"{self.places.items:,} item{'' if self.places.items == 1 else 's'}"
+        for flow in self.flows:
+            came_in = f"{flow.came_in.number:,} → " if flow.came_in else "+ "
+            return f"{came_in}{flow.came_out.number:,} {flow.noun}"
+        return f"{self.has[0].number:,} {self.has[0].noun}" if self.has else self.words
+
 
 @dataclass
 class Link:
@@ -117,7 +130,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Chain:
-    """A study's links in order.
+    """A study's links in order, and the campaigns that exist.
 
     `steps` has the steps of all cards, in the order in which to do them. `earlier` counts the
     oldest campaigns, which are not shown.
@@ -125,6 +138,7 @@ class Chain:
 
     name: str
     links: tuple[Link, ...]
+    campaigns: tuple[Campaign, ...] = ()
     earlier: int = 0
 
     @property
@@ -138,6 +152,12 @@ class Chain:
     @property
     def done(self) -> int:
         return sum(card.state == "done" for card in self.cards)
+
+    @property
+    def boxes(self) -> list[tuple[Card, str]]:
+        """The cards with their names, without the study's own name at the beginning."""
+        before = f"{self.name}-"
+        return [(card, card.name.removeprefix(before) or card.name) for card in self.cards]
 
     def as_json(self) -> dict[str, Any]:
         """Return the chain in the form used by the API, without addresses of pages."""

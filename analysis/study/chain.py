@@ -123,7 +123,7 @@ class _Cards:
                 links[part.name] = Link(card)
             elif part.options["batch"] in links:
                 links[part.options["batch"]].campaigns.append(card)
-        return Chain(name, tuple(links.values()))
+        return Chain(name, tuple(links.values()), tuple(self.campaigns))
 
     def batch(self, batch: Batch) -> Card:
         lineage = self.lineages.get(batch.pk)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.core.paginator import Paginator
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
@@ -14,8 +16,11 @@ from analysis.study.access import (
     readable_studies,
     readable_study,
 )
+from analysis.study.cards import Chain
 from analysis.study.chain import chain_by_hand, chain_of_study
+from analysis.study.figures import study_figures
 from annotation.access import get_account
+from annotation.models import User
 from datasets.access import READERS, role_required
 
 PAGE = MOST_CAMPAIGNS = 50
@@ -38,21 +43,33 @@ def studies(request: HttpRequest) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def study(request: HttpRequest, pk: int) -> HttpResponse:
-    """Draw the chain of a study that was applied from its file."""
+    """Show the figures and the chain of a study that was applied from its file."""
     user = get_account(request)
     found = readable_study(user, pk)
-    context = {"study": found, "chain": chain_of_study(found, user)}
-    return render(request, "studies/study.html", context)
+    return _page(request, user, chain_of_study(found, user), {"study": found})
 
 
 @require_safe
 @role_required(*READERS)
 def batch_chain(request: HttpRequest, pk: int) -> HttpResponse:
-    """Draw the chain of a batch, from as far back as the account may read."""
+    """Show the figures and the chain of a batch, from as far back as the account may read."""
     user = get_account(request)
     root = readable_root(user, pk)
-    chain = chain_by_hand(root, user, MOST_CAMPAIGNS)
-    return render(request, "studies/study.html", {"root": root, "chain": chain})
+    return _page(request, user, chain_by_hand(root, user, MOST_CAMPAIGNS), {"root": root})
+
+
+def _page(request: HttpRequest, user: User, chain: Chain, context: dict[str, Any]) -> HttpResponse:
+    """Render the page with the last figures; for htmx these alone, and ask for newer ones.
+
+    Without scripts, `now` in the address asks for newer ones.
+    """
+    in_place = bool(request.htmx)  # type: ignore[attr-defined]
+    figures = study_figures(request, user, chain.campaigns, in_place or "now" in request.GET)
+    if in_place and figures.seen and request.GET.get("seen") == figures.seen:
+        return HttpResponse(status=204)
+    context |= {"chain": chain, "figures": figures, "first": not in_place}
+    name = "studies/_figures.html" if in_place else "studies/study.html"
+    return render(request, name, context)
 
 
 @require_safe

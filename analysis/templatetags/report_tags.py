@@ -24,7 +24,7 @@ from analysis.papers.access import studies_of
 from analysis.results.label_first import label_first_lists
 from annotation.people.membership import may_manage
 from annotation.presentation import schema
-from tandem.document import Cell, Document, Table, count
+from tandem.document import Cell, Document, Table, count, slug
 from tandem.figures import Figure, Subject
 from tandem.figures.files import available_kinds
 from tandem.formats import html
@@ -42,6 +42,16 @@ def studies_with_tables(context: Context) -> list[tuple[Study, Paper]]:
     """Return the studies of the page's campaign with their papers, if the reader may see them."""
     found = studies_of(context["request"].user, context["campaign"])
     return [(study, PAPERS.get(study.preset) or next(iter(PAPERS.values()))) for study in found]
+
+
+@register.simple_tag
+def tables_of(study: Study) -> list[tuple[str, str, str]]:
+    """Return the name, subject and address of each table of the paper that a study is about."""
+    if study.preset not in PAPERS:
+        return []
+    page = reverse("study-paper", args=[study.pk, study.preset])
+    tables = PAPERS[study.preset].tables
+    return [(each.name, each.about, f"{page}#section-{slug(each.name)}") for each in tables]
 
 
 @register.simple_tag(takes_context=True)
