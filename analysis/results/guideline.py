@@ -5,7 +5,7 @@ The report compares agreement before and after a change. This says where it has 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from django.utils.dateformat import format as date_format
@@ -29,36 +29,33 @@ def guideline_points(campaign: Campaign, is_compared: bool) -> list[str]:
 
 def _points(campaign: Campaign, is_compared: bool) -> Iterator[str]:
     versions = list(campaign.guidelines.order_by("version"))
-    followed = _answers_by_text(campaign, versions)
+    numbers = _numbered(versions)
+    followed = _answers_by_text(campaign, numbers) if versions else {}
     now = versions[-1] if versions else None
-    current = now.version if now and now.digest else None
+    current = numbers.get(now.digest) if now else None
     former = {version: n for version, n in followed.items() if version != current and n}
-    if not former and len(versions) < 2:
-        yield "Did a change of the guideline help? Nobody can say: it has not changed."
+    if now is None or not former:
+        yield (
+            "Did a change of the guideline help? There is nothing to compare: no answer stands "
+            "under a former text."
+        )
         yield _needs(campaign, "under each text")
-    elif former:
-        whole, answers = sum(followed.values()), sum(former.values())
-        since = f", since {date_format(now.created_at, 'j M Y')}" if now else ""
-        texts = ", ".join(f"{n:,} under {named(version)}" for version, n in former.items())
+        return
+    texts = ", ".join(f"{n:,} under {named(version)}" for version, n in former.items())
+    yield (
+        f"{sum(former.values()):,} of {count(sum(followed.values()), 'answer')} from people stand "
+        f"under a former text: {texts}. The text is {named(current)} now, since "
+        f"{date_format(now.created_at, 'j M Y')}."
+    )
+    if not is_compared:
         yield (
-            f"{answers:,} of {count(whole, 'answer')} from people stand under a former text: "
-            f"{texts}. The text is {named(current)} now{since}."
+            "Did the change help? It cannot be said yet: people’s answers that count follow only "
+            "one of the texts."
         )
-        if not is_compared:
-            yield (
-                "Did the change help? It cannot be said, since no answer that counts follows "
-                f"{named(current)} yet."
-            )
-            yield _needs(campaign, f"under {named(current)}, as under the former one")
-    else:
-        answers = count(followed.get(current, 0), "answer")
-        yield (
-            f"Did the change of the guideline help? It cannot be said: no answer stands under a "
-            f"former text, and {answers} under {named(current)}."
-        )
-    if (imported := _imported(campaign)) and not is_compared:
-        verb = "names" if imported == 1 else "name"
-        yield f"{count(imported, 'imported answer')} {verb} no version, and cannot be compared."
+        yield _needs(campaign, f"under {named(current)}, as under the former one")
+        if imported := _imported(campaign):
+            verb = "names" if imported == 1 else "name"
+            yield f"{count(imported, 'imported answer')} {verb} no version, and cannot be compared."
 
 
 def _needs(campaign: Campaign, where: str) -> str:
@@ -69,19 +66,23 @@ def _needs(campaign: Campaign, where: str) -> str:
     )
 
 
-def _answers_by_text(
-    campaign: Campaign, versions: list[GuidelineVersion]
-) -> Mapping[int | None, int]:
-    """Count people's answers by version; None is the protocol's own guideline."""
-    answers = answers_by_guideline(campaign)
-    # A text that is used again counts as its first version, as in the report.
-    first: dict[str, int] = {}
+def _numbered(versions: Iterable[GuidelineVersion]) -> dict[str, int]:
+    """Return the number of each text by its digest.
+
+    A text that is used again has the number of its first version, as in the report.
+    """
+    found: dict[str, int] = {}
     for each in versions:
         if each.digest:
-            first.setdefault(each.digest, each.version)
-    found: dict[int | None, int] = {None: 0, **dict.fromkeys(first.values(), 0)}
-    for digest, number in answers.items():
-        found[first.get(digest)] += number
+            found.setdefault(each.digest, each.version)
+    return found
+
+
+def _answers_by_text(campaign: Campaign, numbers: Mapping[str, int]) -> dict[int | None, int]:
+    """Count people's answers by the number of the text; None is the protocol's own guideline."""
+    found: dict[int | None, int] = {None: 0, **dict.fromkeys(numbers.values(), 0)}
+    for digest, answers in answers_by_guideline(campaign).items():
+        found[numbers.get(digest)] += answers
     return found
 
 

@@ -115,14 +115,22 @@ def test_words_for_agreement_in_the_verdict_have_a_hint_with_their_bands() -> No
     assert "<li><b>Moderately</b> κ or α from 0.4</li>" in hints[0]
 
 
-def test_the_verdict_asks_each_question_once_for_several_judges() -> None:
+def test_the_verdict_has_a_column_for_each_of_several_judges() -> None:
     other = table({"other": "nnnnnnyy" * 5}, rater_kind="judge")
     report = report_of([*labels(**UNLIKE, **{JUDGE: "nnynyynn" * 5}), *other])
     verdict = document_html(document(report), report, folded=True).split("</section>")[0]
-    questions = re.findall(r"<dt>(.*?)</dt>", verdict)
-    assert questions.count("Do the judges agree with people?") == 1
-    assert "Do the judges agree with each other?" in questions
-    assert len(questions) == len(set(questions))
+    assert "Do the judges agree with each other?" in re.findall(r"<dt>(.*?)</dt>", verdict)
+    heads = re.findall(r'<th scope="col">.*?<bdi>(.*?)</bdi></th>', verdict)
+    assert heads == ["model", "other"]
+    rows = dict(re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', verdict))
+    assert re.findall(r'data-label="(.*?)"', rows["Do the judges agree with people?"]) == heads
+    # One sentence for both has one cell, and a single judge has no table.
+    shared = '<td class="open" colspan="2" data-label="model, other">'
+    assert shared in rows["What do the judges get wrong?"]
+    single = report_of(labels(**UNLIKE, **{JUDGE: "nnynyynn" * 5}))
+    verdict = document_html(document(single), single, folded=True).split("</section>")[0]
+    assert "Does model agree with people?" in re.findall(r"<dt>(.*?)</dt>", verdict)
+    assert '<th scope="col">' not in verdict.split("<figure")[0]
 
 
 def test_a_column_of_numbers_with_an_empty_cell_is_still_aligned_as_numbers() -> None:
