@@ -5,7 +5,7 @@ They are the last finished ones, as on each campaign's first page.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.http import HttpRequest
@@ -73,24 +73,42 @@ def study_figures(
     """Return the figures of campaigns in a study's order. With `asks`, those that are due are asked
     for, and `jobs` are the jobs that compute them.
     """
+    found = _figures(user, campaigns)
+    jobs: dict[int, Job] = {}
+    for each in _by_weight(found)[:MOST_ASKED] if asks else ():
+        if not each.tiles.hidden:
+            page = reverse("results", args=[each.campaign.pk])
+            asked = {REPORT: report_question(each.campaign, ReportOptions())}
+            for job in jobs_for_page(request, asked, page):
+                jobs[each.campaign.pk] = job
+    if jobs:
+        # A job may have ended since the figures were read, and then nothing asks for them again.
+        active = {pk for pk, job in jobs.items() if job.state in queue.ACTIVE}
+        found = _figures(user, campaigns, active)
+    lead = next(iter(_by_weight(found)), None)
+    others = [each for each in found if each is not lead]
+    return StudyFigures(lead, others, list(jobs.values()))
+
+
+def _figures(
+    user: User, campaigns: Sequence[Campaign], computing: Collection[int] = ()
+) -> list[CampaignFigures]:
+    """Return the figures of the campaigns with answers, in their order.
+
+    Those `computing` have a job under way, and say so where they have no figures yet.
+    """
     found = [
         CampaignFigures(
             facts.campaign,
             get_protocol(facts.campaign).title,
             facts,
-            tiles_of(facts, is_blind(user, facts.campaign)),
+            tiles_of(facts, is_blind(user, facts.campaign), facts.campaign.pk in computing),
         )
         for facts in facts_of([each.pk for each in campaigns])
     ]
-    found = [each for each in found if each.has_answers]
+    return [each for each in found if each.has_answers]
+
+
+def _by_weight(found: Sequence[CampaignFigures]) -> list[CampaignFigures]:
     # Of two that say as much, the later one is closer to what the study is about.
-    order = sorted(range(len(found)), key=lambda n: (found[n].weight, n), reverse=True)
-    lead = found[order[0]] if order else None
-    jobs: list[Job] = []
-    for n in order[:MOST_ASKED] if asks else ():
-        each = found[n]
-        if not each.tiles.hidden:
-            page = reverse("results", args=[each.campaign.pk])
-            asked = {REPORT: report_question(each.campaign, ReportOptions())}
-            jobs += jobs_for_page(request, asked, page)
-    return StudyFigures(lead, [each for each in found if each is not lead], jobs)
+    return sorted(found, key=lambda each: each.weight)[::-1]

@@ -13,7 +13,7 @@ from . import base, svg, vega
 from .base import Figure, Subject
 from .svg import Drawing
 
-NAMES, LEFT, TOP, ROW, WIDTH = 190, 16, 12, 30, 380
+NAMES, LEFT, TOP, ROW, NARROW_ROW, WIDTH = 190, 16, 12, 30, 22, 380
 BAND_SHADE = 0.13
 OF_PEOPLE, PEOPLE = "people with each other", "people"
 
@@ -37,7 +37,8 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     wide = room.plot(start + 24, WIDTH)
     x = base.Scale.over(numbers, start, start + wide)
     rows = [band, *found] if band else list(found)
-    bottom = TOP + ROW * len(rows)
+    height = NARROW_ROW if room.is_narrow else ROW
+    bottom = TOP + height * len(rows)
     parts = []
     if band and band.kappa.low is not None and band.kappa.high is not None:
         left, right = x.at(band.kappa.low), x.at(band.kappa.high)
@@ -46,7 +47,9 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
             svg.rectangle("people-cell", left, TOP, right - left, bottom - TOP, more=faint)
         )
     parts.append(base.x_axis(x, TOP, bottom, f"{_axis(subject)} with each person, mean"))
-    parts += [_row(subject, each, x, TOP + ROW * (n + 0.5), names) for n, each in enumerate(rows)]
+    parts += [
+        _row(subject, each, x, TOP + height * (n + 0.5), names) for n, each in enumerate(rows)
+    ]
     what = f"mean {_axis(subject, lower=True)} with each person"
     title = f"All raters of {subject.name} on one axis: {what}"
     return Drawing(title, start + wide + 24, bottom + 44, tuple(parts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,14 +65,11 @@ def test_the_verdict_comes_first_and_each_measure_loads_when_opened(
     expect(hint.get_by_text("misses people’s yes").first).to_be_visible()
     assert violations(page, "results", rare=True) == []
     assert page.evaluate("document.documentElement.scrollHeight / innerHeight") < 3
-    # The sections are listed only in the contents, which are visible from the first screen.
+    # The contents stand beside the answers, and stay there.
     contents = page.get_by_role("navigation", name="Contents")
     expect(contents).to_be_in_viewport(ratio=1)
-    head = page.get_by_role("heading", name="Systems", level=2)
-    expect(head).to_be_hidden()
     contents.get_by_role("link", name="Systems").click()
-    expect(head).to_be_in_viewport()
-    expect(page.get_by_role("heading", name="People", level=2)).to_be_hidden()
+    expect(page.get_by_role("heading", name="Systems", level=2)).to_be_in_viewport()
     expect(contents).to_be_in_viewport(ratio=1)
     board = page.locator(".board").first
     expect(board.locator("tbody tr").first).to_contain_text("A good")
@@ -95,3 +93,45 @@ def test_the_verdict_comes_first_and_each_measure_loads_when_opened(
     expect(drawn).to_be_visible()
     expect(drawn.locator(".group", has_text="sensitivity in typing")).to_have_count(3)
     assert violations(page, "measures by labels") == []
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+def test_nothing_covers_an_answer(page: Page, size: tuple[int, int]) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    answers = page.locator(".verdict dd")
+    expect(answers.first).to_be_in_viewport(ratio=1)
+    for n in range(answers.count()):
+        answers.nth(n).scroll_into_view_if_needed()
+        assert answers.nth(n).evaluate(
+            """(answer) => {
+              const { left, top, bottom, width } = answer.getBoundingClientRect();
+              return [top + 4, bottom - 4].every((y) =>
+                answer.contains(document.elementFromPoint(left + Math.min(width / 2, 40), y)));
+            }"""
+        )
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    assert violations(page, f"results at {size[0]}") == []
+
+
+def test_the_queries_with_least_agreement_are_two_clicks_away_and_sort_by_key(page: Page) -> None:
+    page.get_by_role("navigation", name="Contents").get_by_role("link", name="By query").click()
+    rows = page.locator("table.queries tbody tr")
+    expect(rows).to_have_count(30)
+    # One person labelled, so the judge's column is the first that says anything.
+    head = page.get_by_role("columnheader", name="judge, sort by this column")
+    expect(head).to_have_attribute("aria-sort", "ascending")
+    differ = [int(text.split()[-2]) for text in rows.locator("td:last-child").all_inner_texts()]
+    assert differ == sorted(differ, reverse=True)
+    head.get_by_role("link").focus()
+    page.keyboard.press("Enter")
+    expect(head).to_have_attribute("aria-sort", "descending")
+    # The focus stays on the head, so the same key turns the order again.
+    page.keyboard.press("Enter")
+    expect(head).to_have_attribute("aria-sort", "ascending")
+    least = rows.first.locator("td").last
+    expect(least).to_contain_text("differ")
+    page.get_by_role("link", name=re.compile("All .+ queries")).click()
+    expect(rows).to_have_count(QUERIES)
+    assert violations(page, "by query") == []
+    rows.first.get_by_role("link", name=re.compile("differ")).last.click()
+    expect(page).to_have_url(re.compile(r"/disagreements/\?show=judge&.*query="))

@@ -1,0 +1,87 @@
+"""A study in the browser: its figures on the first screen, and its chain as a line of boxes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.core.cache import caches
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from analysis.models import Study, StudyPart
+from annotation.models import Campaign
+from datasets.models import Batch
+from tests.analysis.conftest import run
+from tests.analysis.evaluation.test_powered import QUERIES, labels, line
+from tests.browser.axe import violations
+from tests.browser.chromium import come_in
+from tests.cast import write_lines
+from tests.page_cast import make_study
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def page(errors: list[str], page: Page, transactional_db: None, tmp_path: Path) -> Page:
+    """Rita before a study of eight stages, whose last campaign two people and a judge labelled."""
+    caches["reports"].clear()
+    make_study()
+    every = list(range(QUERIES))
+    rows = [row for who in ("ada", "ben", "judge") for row in labels(every, who)]
+    study = Study.objects.create(name="pilot", preset="crux", text="", sha256="0" * 64)
+    path = write_lines(tmp_path / "batch.jsonl", [line(n) for n in every])
+    for n in range(4):
+        run("load_batch", str(path), "--name", f"pilot-batch-{n}")
+        run("create_campaign", f"pilot-campaign-{n}", "--protocol", "report-coverage", "--batch",
+            f"pilot-batch-{n}")  # fmt: skip
+        batch = Batch.objects.get(name=f"pilot-batch-{n}")
+        campaign = Campaign.objects.get(name=f"pilot-campaign-{n}")
+        for kind, of in (("batch", batch), ("campaign", campaign)):
+            StudyPart.objects.create(
+                study=study, kind=kind, name=of.name, position=2 * n, **{kind: of}
+            )
+    run("import_labels", str(write_lines(tmp_path / "l.jsonl", rows)), "--campaign",
+        "pilot-campaign-3")  # fmt: skip
+    come_in(page, "rita")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(reverse("study", args=[study.pk]))
+    return page
+
+
+def test_the_first_screen_has_the_verdict_and_the_systems(page: Page) -> None:
+    for words in ("Do people agree?", "κ", "Could it replace a person?", "Which system is best?"):
+        expect(page.locator(".study-verdict").get_by_text(words).first).to_be_in_viewport(ratio=1)
+    expect(page.locator(".systems-list li").last).to_be_in_viewport(ratio=1)
+    expect(page.get_by_role("heading", name="Next")).to_be_in_viewport(ratio=1)
+    assert page.evaluate("document.documentElement.scrollHeight") <= 1000
+    assert violations(page, "study", rare=True) == []
+    page.get_by_role("link", name="on which queries they agree least").click()
+    expect(page.locator("table.queries tbody tr").first).to_be_in_viewport()
+
+
+def test_a_box_of_the_chain_opens_below_the_line_and_the_boxes_stay(page: Page) -> None:
+    boxes = page.locator(".box > summary")
+    expect(boxes).to_have_count(8)
+    before = [boxes.nth(n).bounding_box() for n in range(8)]
+    assert len({box["y"] for box in before if box}) == 1
+    boxes.nth(3).focus()
+    page.keyboard.press("Enter")
+    card = page.locator(".box[open] .stage")
+    expect(card).to_have_count(1)
+    expect(card.get_by_role("link", name="Results of pilot-campaign-1")).to_be_visible()
+    assert [boxes.nth(n).bounding_box() for n in range(8)] == before
+    # Another one replaces it.
+    boxes.nth(0).click()
+    expect(card).to_have_count(1)
+    expect(card.get_by_role("heading", name="pilot-batch-0")).to_be_visible()
+    assert violations(page, "study with an open box") == []
+
+
+def test_a_phone_shows_the_figures_first_and_has_no_sideways_scrolling(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator(".says .big").first).to_be_in_viewport(ratio=1)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.locator(".box > summary").first.click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert violations(page, "study on a phone") == []
