@@ -59,7 +59,7 @@ def test_the_verdict_comes_first_and_each_measure_loads_when_opened(
 ) -> None:
     address = page.url
     expect(page.get_by_role("region", name="Verdict")).to_be_in_viewport()
-    hint = page.locator("details.hint").first
+    hint = page.locator(".verdict details.hint").first
     hint.locator("summary").focus()
     page.keyboard.press("Enter")
     expect(hint.get_by_text("misses people’s yes").first).to_be_visible()
@@ -118,7 +118,7 @@ def test_the_queries_with_least_agreement_are_two_clicks_away_and_sort_by_key(pa
     rows = page.locator("table.queries tbody tr")
     expect(rows).to_have_count(30)
     # One person labelled, so the judge's column is the first that says anything.
-    head = page.get_by_role("columnheader", name="judge, sort by this column")
+    head = page.get_by_role("columnheader", name=re.compile("^judge "))
     expect(head).to_have_attribute("aria-sort", "ascending")
     differ = [int(text.split()[-2]) for text in rows.locator("td:last-child").all_inner_texts()]
     assert differ == sorted(differ, reverse=True)

@@ -49,12 +49,21 @@ def page(errors: list[str], page: Page, transactional_db: None, tmp_path: Path) 
     return page
 
 
+def places(page: Page) -> list[tuple[float, float]]:
+    """Return the place of each box on the page, from the left and from the top."""
+    found: list[list[float]] = page.locator(".box > summary").evaluate_all(
+        "(boxes) => boxes.map((each) => [each.getBoundingClientRect().left, "
+        "each.getBoundingClientRect().top + scrollY])"
+    )
+    return [(left, top) for left, top in found]
+
+
 def test_the_first_screen_has_the_verdict_and_the_systems(page: Page) -> None:
     for words in ("Do people agree?", "κ", "Could it replace a person?", "Which system is best?"):
         expect(page.locator(".study-verdict").get_by_text(words).first).to_be_in_viewport(ratio=1)
     expect(page.locator(".systems-list li").last).to_be_in_viewport(ratio=1)
     expect(page.get_by_role("heading", name="Next")).to_be_in_viewport(ratio=1)
-    assert page.evaluate("document.documentElement.scrollHeight") <= 1000
+    assert page.evaluate("document.documentElement.scrollHeight") <= 1100
     assert violations(page, "study", rare=True) == []
     page.get_by_role("link", name="on which queries they agree least").click()
     expect(page.locator("table.queries tbody tr").first).to_be_in_viewport()
@@ -63,14 +72,15 @@ def test_the_first_screen_has_the_verdict_and_the_systems(page: Page) -> None:
 def test_a_box_of_the_chain_opens_below_the_line_and_the_boxes_stay(page: Page) -> None:
     boxes = page.locator(".box > summary")
     expect(boxes).to_have_count(8)
-    before = [boxes.nth(n).bounding_box() for n in range(8)]
-    assert len({box["y"] for box in before if box}) == 1
+    expect(page.locator(".systems-list li")).to_have_count(6)
+    before = places(page)
+    assert len({top for _, top in before}) == 1
     boxes.nth(3).focus()
     page.keyboard.press("Enter")
     card = page.locator(".box[open] .stage")
     expect(card).to_have_count(1)
     expect(card.get_by_role("link", name="Results of pilot-campaign-1")).to_be_visible()
-    assert [boxes.nth(n).bounding_box() for n in range(8)] == before
+    assert places(page) == before
     # Another one replaces it.
     boxes.nth(0).click()
     expect(card).to_have_count(1)
