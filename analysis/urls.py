@@ -20,7 +20,7 @@ from analysis.monitoring import views as crowd
 from analysis.papers import views as papers
 from analysis.results import more_queries
 from analysis.results import views as results
-from analysis.study import views as studies
+from analysis.study_pages import views as studies
 from tandem.figures.files import FILES
 from tandem.formats import FORMATS
 

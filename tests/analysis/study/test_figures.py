@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.models import Study, StudyPart
-from analysis.study import figures
+from analysis.study_pages import figures
 from annotation.models import Campaign, User
 from datasets.models import Job
 from tests.analysis.conftest import CONTRACT, ferries, labelled, run

@@ -106,7 +106,7 @@ def test_a_chain_created_by_hand_is_drawn_from_its_lineage(chain: Path, rita: Us
         "documents", "verify", "points", "recall",
     ]  # fmt: skip
     # If there are many campaigns, the page shows the latest, and the API returns all.
-    with patch("analysis.study.views.MOST_CAMPAIGNS", 1):
+    with patch("analysis.study_pages.views.MOST_CAMPAIGNS", 1):
         short = client.get(reverse("batch-chain", args=[points.pk]))
     assert [card.name for card in short.context["chain"].cards] == ["documents", "points", "recall"]
     assert "1 earlier one among" in short.content.decode()

@@ -18,7 +18,7 @@ from analysis.study.access import (
 )
 from analysis.study.cards import Chain
 from analysis.study.chain import chain_by_hand, chain_of_study
-from analysis.study.figures import study_figures
+from analysis.study_pages.figures import study_figures
 from annotation.access import get_account
 from annotation.models import User
 from datasets.access import READERS, role_required
