@@ -190,8 +190,13 @@ def _columns(judges: Sequence[str], sort: str, variable: str, every: bool) -> li
     found = []
     for key, title in titles.items():
         order = ("descending" if down else "ascending") if key == name else ""
-        asked = {SORT: f"-{key}" if order == "ascending" else key, VARIABLE: variable}
-        link = urlencode(asked | ({EVERY: 1} if every else {}))
+        asked: dict[str, str | int] = {
+            SORT: f"-{key}" if order == "ascending" else key,
+            VARIABLE: variable,
+        }
+        if every:
+            asked[EVERY] = 1
+        link = urlencode(asked)
         found.append(Column(title, key, key.startswith(JUDGE), order, link))
     return found
 

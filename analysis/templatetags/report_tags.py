@@ -77,7 +77,7 @@ def report_document(context: Context) -> SafeString:
             '<p class="actions"><a class="button small" href="{}#terms-head">Guideline</a></p>',
             reverse("campaign-settings", args=[context["campaign"].pk]),
         )
-    opened = context.get("open_sections", ())
+    opened: Sequence[str] = context.get("open_sections") or ()
     document = context["document"]
     if context.get("campaign"):
         document = document.linked(partial(_listed, context))

@@ -92,8 +92,8 @@ class TestPages:
         for client in (rita, admin):
             client.get(address)
             run_due_jobs()
-        assert "are marked as exposed" in self.text(rita, address)
-        assert "are marked as exposed" not in self.text(admin, address)
+        assert "is marked as exposed" in self.text(rita, address)
+        assert "is marked as exposed" not in self.text(admin, address)
 
     @pytest.mark.first_case
     @pytest.mark.parametrize("of", ["report", "measures"])
