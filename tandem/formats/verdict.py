@@ -49,10 +49,14 @@ def without_anchors(key: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """A question with its sentences: one about all raters, or one about each of some judges."""
+    """A question with its sentences: one about all raters, or one about each of some judges.
+
+    The answer to a `further` one can wait until after those about each judge.
+    """
 
     question: str
     said: Sequence[VerdictSentence]
+    further: bool = False
 
     @property
     def judges(self) -> list[str]:
@@ -105,8 +109,14 @@ def _of_variable(of: JSON, name: str) -> list[Row]:
             for judge, sentences in of["judges"].items()
         ]
         rows.append(Row(_question(said, what), said))
-    among = of.get("among_judges", {}).values()
-    return [*rows, *(Row(each["question"], [VerdictSentence(each, name)]) for each in among)]
+    among = of.get("among_judges", {}).items()
+    return [
+        *rows,
+        *(
+            Row(each["question"], [VerdictSentence(each, name)], what == "errors")
+            for what, each in among
+        ),
+    ]
 
 
 def _of_score(of: JSON) -> list[Row]:
@@ -125,11 +135,19 @@ def _block(title: str, rows: Sequence[Row], anchors: Anchors, units: Units, besi
     head = f"<h3><bdi>{escape(title)}</bdi></h3>\n" if title else ""
     judges = list(dict.fromkeys(judge for row in rows for judge in row.judges))
     compared = [row for row in rows if row.judges] if len(judges) > 1 else []
-    single = "".join(_answered(row, anchors, units) for row in rows if row not in compared)
-    answers = f"<dl>\n{single}</dl>\n" if single else ""
+    further = [row for row in rows if row.further and compared]
+    first = [row for row in rows if row not in compared and row not in further]
+    answers = _list(first, anchors, units)
     if beside:
         answers = f'<div class="with-axis">\n{answers}{beside}</div>\n'
-    return head + answers + (_by_judge(judges, compared, anchors, units) if compared else "")
+    by_judge = _by_judge(judges, compared, anchors, units) if compared else ""
+    return head + answers + by_judge + _list(further, anchors, units)
+
+
+def _list(rows: Sequence[Row], anchors: Anchors, units: Units) -> str:
+    """Render questions with one sentence each; empty without any."""
+    answered = "".join(_answered(row, anchors, units) for row in rows)
+    return f"<dl>\n{answered}</dl>\n" if answered else ""
 
 
 def _answered(row: Row, anchors: Anchors, units: Units) -> str:
