@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
+from ..figures.base import judge_css
 from ..sections.sentence import HINTS
 from ..types import JSON
 
@@ -88,13 +89,20 @@ def verdict_html(
         groups = [("", sample), *variables.items(), ("Systems", rankings)]
     else:
         groups = [("", [*sample, *(row for rows in variables.values() for row in rows), *rankings])]
+    looks = _looks(report)
     first = next((title for title, rows in groups if any(map(_is_of_variable, rows))), None)
     blocks = [
-        _block(title, rows, anchors, units, beside if title == first else "")
+        _block(title, rows, anchors, units, beside if title == first else "", looks)
         for title, rows in groups
         if rows
     ]
     return f'<section class="verdict" aria-label="Verdict">\n{"".join(blocks)}</section>\n'
+
+
+def _looks(report: JSON) -> dict[str, str]:
+    """Return the style of each judge's sign, which is that of its marks in figures."""
+    judges = [each["name"] for each in report["raters"] if each["kind"] == "judge"]
+    return {name: judge_css(number) for number, name in enumerate(judges)}
 
 
 def _is_of_variable(row: Row) -> bool:
@@ -131,7 +139,14 @@ def _question(said: Sequence[VerdictSentence], what: str) -> str:
     return only if len(said) == 1 else QUESTIONS.get(what, only)
 
 
-def _block(title: str, rows: Sequence[Row], anchors: Anchors, units: Units, beside: str) -> str:
+def _block(
+    title: str,
+    rows: Sequence[Row],
+    anchors: Anchors,
+    units: Units,
+    beside: str,
+    looks: Mapping[str, str],
+) -> str:
     head = f"<h3><bdi>{escape(title)}</bdi></h3>\n" if title else ""
     judges = list(dict.fromkeys(judge for row in rows for judge in row.judges))
     compared = [row for row in rows if row.judges] if len(judges) > 1 else []
@@ -140,7 +155,8 @@ def _block(title: str, rows: Sequence[Row], anchors: Anchors, units: Units, besi
     answers = _list(first, anchors, units)
     if beside:
         answers = f'<div class="with-axis">\n{answers}{beside}</div>\n'
-    by_judge = _by_judge(judges, compared, anchors, units) if compared else ""
+    heads = {judge: _sign(judge, looks.get(judge, "judge")) for judge in judges}
+    by_judge = _by_judge(heads, compared, anchors, units) if compared else ""
     return head + answers + by_judge + _list(further, anchors, units)
 
 
@@ -162,9 +178,10 @@ def _answered(row: Row, anchors: Anchors, units: Units) -> str:
     )
 
 
-def _by_judge(judges: Sequence[str], rows: Sequence[Row], anchors: Anchors, units: Units) -> str:
-    """Render questions as the rows of a table with a column for each judge."""
-    heads = "".join(f'<th scope="col">{_judge(judge)}</th>' for judge in judges)
+def _by_judge(heads: Mapping[str, str], rows: Sequence[Row], anchors: Anchors, units: Units) -> str:
+    """Render questions as the rows of a table with a column for each judge under its head."""
+    judges = list(heads)
+    head = "".join(f'<th scope="col">{each}</th>' for each in heads.values())
     body = "".join(
         f'<tr><th scope="row">{escape(row.question)}</th>'
         f"{''.join(_cells(row, judges, anchors, units))}</tr>\n"
@@ -175,12 +192,12 @@ def _by_judge(judges: Sequence[str], rows: Sequence[Row], anchors: Anchors, unit
     frame = ' many" role="group" aria-label="Verdict on each judge" tabindex="0' if many else ""
     return (
         f'<div class="by-judge{frame}"><table>\n'
-        f"<thead><tr><td></td>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
+        f"<thead><tr><td></td>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
     )
 
 
-def _judge(name: str) -> str:
-    return f'<span class="sign judge" aria-hidden="true"></span><bdi>{escape(name)}</bdi>'
+def _sign(name: str, look: str) -> str:
+    return f'<span class="sign {look}" aria-hidden="true"></span><bdi>{escape(name)}</bdi>'
 
 
 def _cells(row: Row, judges: Sequence[str], anchors: Anchors, units: Units) -> Iterator[str]:
