@@ -117,7 +117,7 @@ def by_query_context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]
         **context,
         "rows": rows if every else rows[:MOST],
         "number": len(rows),
-        "rest": urlencode({SORT: sort, VARIABLE: variable, EVERY: 1}) if not every else "",
+        "rest": "" if every else urlencode({SORT: sort, VARIABLE: variable, EVERY: "1"}),
         "judges": table.judges,
         "columns": _columns(table.judges, sort, variable, every and len(rows) > MOST),
         "is_marked": any(row.fewest < FEWEST_UNITS for row in rows)

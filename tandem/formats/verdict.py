@@ -101,7 +101,7 @@ def verdict_html(
 
 def _looks(report: JSON) -> dict[str, str]:
     """Return the style of each judge's sign, which is that of its marks in figures."""
-    judges = [each["name"] for each in report["raters"] if each["kind"] == "judge"]
+    judges = [each["name"] for each in report.get("raters", ()) if each["kind"] == "judge"]
     return {name: judge_css(number) for number, name in enumerate(judges)}
 
 
