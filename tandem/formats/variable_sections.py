@@ -71,8 +71,8 @@ def people_blocks(report: JSON, name: str) -> list[Block]:
     )
     shown, headline, path = people_of(variable)
     if MEAN_OF_PAIRS in path:
-        units = _of_several(headline["n"], block["units"])
-        mean = f"{shown.name}, mean of pairs", Number.from_estimate(headline), units
+        of = _of_several(headline["n"], block["units"])
+        mean = f"{shown.name}, mean of pairs", Number.from_estimate(headline), of
         coefficients = (mean, *coefficients)
     tables = [Table("Coefficients", ("Coefficient", "Value", UNITS_HEAD), coefficients)]
     tables += _with_others(block, coefficient_of(variable))

@@ -45,15 +45,18 @@ def test_two_raters_match_the_calculation_by_hand() -> None:
 def test_means_over_pairs_of_people_and_of_a_judge_match_their_tables() -> None:
     codes, queries = random_codes(3, units=240, raters=4), np.arange(240) % 15
     judge = random_codes(9, units=240, raters=1)[:, 0]
-    more = {"names": (WEIGHTED,), "values": VALUES, "draws": 10}
     both = (judge >= 0) & ((codes >= 0).sum(axis=1) >= 2)
     columns = np.where(both[:, None], np.column_stack([judge, codes]), -1)
     own = from_tables(columns, [(0, n) for n in range(1, 5)])
     people = from_tables(columns[:, 1:], PAIRS)
-    found = with_people_estimates(judge, codes, queries, 4, **more)[WEIGHTED]
+    found = with_people_estimates(
+        judge, codes, queries, 4, names=(WEIGHTED,), values=VALUES, draws=10
+    )[WEIGHTED]
     assert found.value == pytest.approx(own)
     assert found.method.startswith("Cohen's kappa with quadratic weights of the judge with each")
-    gap = gap_estimates(judge, codes, queries, 4, **more)[WEIGHTED]
+    gap = gap_estimates(judge, codes, queries, 4, names=(WEIGHTED,), values=VALUES, draws=10)[
+        WEIGHTED
+    ]
     assert gap.value == pytest.approx(own - people)
 
 

@@ -44,8 +44,8 @@ def report_of(columns: dict[str, str], variable: str, scale: Scale, **more: Any)
 
 
 def weighted(one: str, other: str) -> float:
-    codes = [np.array([int(code) for code in column]) for column in (one, other)]
-    return float(cohen_kappa(confusion(*codes, 6), "quadratic"))
+    first, second = (np.array([int(code) for code in column]) for column in (one, other))
+    return float(cohen_kappa(confusion(first, second, 6), "quadratic"))
 
 
 @pytest.fixture(scope="module")
