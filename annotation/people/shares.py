@@ -96,7 +96,7 @@ def set_shares(campaign: Campaign, shares: Mapping[str, float]) -> None:
         for name in shares:
             if name not in users:
                 raise ShareError(f"there is no account {name!r} to have a share; create it first")
-            _let_in(campaign, users[name])
+            _add_member(campaign, users[name])
             if not workable(users[name]).filter(pk=campaign.pk).exists():
                 raise ShareError(f"{name} may not label in this campaign; add the person first")
         campaign.person_shares.all().delete()
@@ -109,14 +109,15 @@ def set_shares(campaign: Campaign, shares: Mapping[str, float]) -> None:
         allot(campaign)
 
 
-def _let_in(campaign: Campaign, user: User) -> None:
-    """Make an account a member, if it has never been one and an open pool would be for it, too."""
-    in_team = not user.is_guest and user.teams.filter(team=campaign.team_id).exists()
-    strange = not campaign.memberships.filter(user=user).exists()
-    if campaign.pool == Campaign.Pool.NAMED and in_team and strange and user.is_active:
-        role = Membership.Role.ANNOTATOR
-        if role in AT_MOST[user.role] and not has_decided(user, campaign):
-            add_member(campaign, user, role)
+def _add_member(campaign: Campaign, user: User) -> None:
+    """Make an account of the team a member of a named pool, unless it has been one before."""
+    role = Membership.Role.ANNOTATOR
+    allowed = role in AT_MOST[user.role] and user.is_active and not user.is_guest
+    in_team = user.teams.filter(team=campaign.team_id).exists()
+    if campaign.pool != Campaign.Pool.NAMED or not (allowed and in_team):
+        return
+    if not campaign.memberships.filter(user=user).exists() and not has_decided(user, campaign):
+        add_member(campaign, user, role)
 
 
 @dataclass

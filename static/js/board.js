@@ -203,8 +203,7 @@ export class Board {
       group.hidden = !asked.includes(group);
       group.classList.toggle("aimed", now && unit.groups.length > 1 && group === this.aim());
     }
-    const written = element.querySelector("[data-written]");
-    written?.classList.toggle("ruled-out", unit.proseRuledOut());
+    element.querySelector("[data-written]")?.classList.toggle("ruled-out", unit.proseRuledOut());
     unit.summary.replaceChildren(...this.summary(unit, asked));
     if (unit.marks) {
       this.spans.quotes.list(unit);
