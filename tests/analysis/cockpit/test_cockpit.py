@@ -108,7 +108,7 @@ class TestSmallCampaign:
     def test_a_campaign_that_needs_nothing_is_listed_below_one_with_a_hint(
         self, study: Study
     ) -> None:
-        create_campaign("Bare", "report-coverage", study.campaign.batch, Design())
+        create_campaign("Bare", "report-coverage", study.campaign.batch, Design(), pool="open")
         for user in (study.ada, study.ben) * 2:
             submit(study.assignment(user), payload("no"), "page")
         rows = rows_of(study.rita, [each.pk for each in Campaign.objects.all()])
@@ -233,14 +233,18 @@ class TestHome:
         return client_of(study.rita).get(f"/campaigns/{query}").content.decode()
 
     def test_campaigns_that_need_attention_come_first(self, study: Study) -> None:
-        create_campaign("A calm one", "report-coverage", study.campaign.batch, Design())
+        create_campaign(
+            "A calm one", "report-coverage", study.campaign.batch, Design(), pool="open"
+        )
         Campaign.objects.filter(pk=study.campaign.pk).update(pool="named")
         shown = self.listed(study)
         assert shown.index("Pilot") < shown.index("A calm one")
         assert "Only members may answer, and nobody is a member." in shown
 
     def test_campaigns_can_be_filtered_by_words_and_state(self, study: Study) -> None:
-        made = create_campaign("Quay", "report-coverage", study.campaign.batch, Design())
+        made = create_campaign(
+            "Quay", "report-coverage", study.campaign.batch, Design(), pool="open"
+        )
         Campaign.objects.filter(pk=made.campaign.pk).update(is_open=False)
         assert "Quay" not in self.listed(study)
         assert "Quay" in self.listed(study, "?state=closed")
@@ -310,7 +314,9 @@ class TestHome:
         whole.parts.create(kind="campaign", name="c", campaign=study.campaign)
         assert f'<a href="/studies/{whole.pk}/">' in found(study.rita)
         assert f'<a href="/campaigns/{study.campaign.pk}/">' in found(study.rita)
-        other = create_campaign("Quay", "report-coverage", study.campaign.batch, Design())
+        other = create_campaign(
+            "Quay", "report-coverage", study.campaign.batch, Design(), pool="open"
+        )
         whole.parts.create(kind="campaign", name="d", campaign=other.campaign)
         nora = User.objects.create(username="nora", role="researcher")
         other.campaign.memberships.create(user=nora, role="annotator")
