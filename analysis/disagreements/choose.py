@@ -32,6 +32,13 @@ SHOWS: Mapping[Show, str] = {
     "labelled": "All units labelled by people",
     "all": "All that anybody labelled",
 }
+QUICK: Mapping[Show, str] = {
+    "judge": "Judge differs",
+    "people": "People differ",
+    "judges": "Judges differ",
+    "all": "All",
+}
+"""The lists that one click opens, in short."""
 Sort = Literal["unanimous", "sure", "query", "order"]
 SORTS: Mapping[Sort, str] = {
     "unanimous": "Unanimous people first",
@@ -78,6 +85,11 @@ class Choice:
 
 def choose_units(table: VoteTable, choice: Choice, among: Bools | None = None) -> Ints:
     """Return the indices of the units that a choice shows, sorted; `among` (U,) restricts them."""
+    return _sorted(table, choice, np.flatnonzero(matching(table, choice, among)))
+
+
+def matching(table: VoteTable, choice: Choice, among: Bools | None = None) -> Bools:
+    """Return which units a choice shows, (U,); `among` (U,) restricts them."""
     found = _is_of(table, choice)
     if among is not None:
         found = found & among
@@ -89,7 +101,7 @@ def choose_units(table: VoteTable, choice: Choice, among: Bools | None = None) -
             found &= _SHOWS[choice.show](table, choice)
     else:
         found = found & _SHOWS[choice.show](table, choice)
-    return _sorted(table, choice, np.flatnonzero(found))
+    return found
 
 
 def cells(table: VoteTable, choice: Choice) -> dict[tuple[str, str], int]:

@@ -10,18 +10,22 @@ from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Item, Label, Rater, Unit
 from annotation.presentation import FORGOTTEN, preload, present, schema, words_of_unit
+from judging.answers.reasons import reason_in
 from judging.models import JudgeCall
 from tandem.labels.grades import grade_of
-from tandem.protocols.base import Text
+from tandem.protocols.base import ItemSpec, name_units
 
 MOST_LAYERS = 8
+Spans = dict[str, list[tuple[int, int, int]]]
+"""The start, end and layer of each highlight, by field."""
 
 
 @dataclass
 class Answer:
     """One rater's answer about the unit. `layer` numbers the rater's highlights, from 1.
 
-    `grades` are a judge's labels on its own scale, by variable.
+    `grades` are a judge's labels on its own scale, by variable. `reason` is what the judge gave as
+    its reason, and `comment` what a person wrote about the item.
     """
 
     name: str
@@ -31,6 +35,7 @@ class Answer:
     grades: dict[str, str] = field(default_factory=dict)
     score: float | None = None
     comment: str = ""
+    reason: str = ""
     quotes: list[str] = field(default_factory=list)
     call: int | None = None
 
@@ -50,11 +55,11 @@ class Piece:
 
 @dataclass(frozen=True)
 class ShownText:
-    """A text of the item in pieces. Texts without evidence of the unit are folded."""
+    """A text of the item in pieces. Only texts with evidence or of the unit itself are open."""
 
     title: str
     pieces: tuple[Piece, ...]
-    has_evidence: bool
+    is_open: bool
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,14 @@ class Detail:
     words: str
     answers: tuple[Answer, ...]
     texts: tuple[ShownText, ...]
+
+    @property
+    def groups(self) -> list[tuple[str, list[Answer]]]:
+        """The answers by kind of rater, each kind with its heading."""
+        named = (("People", Rater.Kind.HUMAN), ("Judges", Rater.Kind.JUDGE))
+        groups = [(title, [a for a in self.answers if a.kind == kind]) for title, kind in named]
+        others = [a for a in self.answers if a.kind == Rater.Kind.REFERENCE]
+        return [group for group in (*groups, ("Decided by", others)) if group[1]]
 
 
 def detail_of(campaign: Campaign, unit: Unit) -> Detail:
@@ -76,24 +89,28 @@ def detail_of(campaign: Campaign, unit: Unit) -> Detail:
         .prefetch_related("spans")
         .order_by("response__assignment__rater__kind", "response__assignment__rater__name", "pk")
     )
-    answers, spans = _answers(list(labels), schema(campaign).words())
-    texts = tuple(
-        ShownText(
-            text.heading,
-            tuple(pieces(text.text, spans.get(text.field, []))),
-            bool(spans.get(text.field)),
-        )
-        for text in _texts(unit.item)
-    )
+    answers, spans = _answers(list(labels), schema(campaign).words(), unit.name)
+    texts = tuple(_texts(unit, spans))
     return Detail(unit, words_of_unit(unit.item, unit.name), tuple(answers), texts)
 
 
-def _texts(item: Item) -> tuple[Text, ...]:
-    """Return the texts of an item. None if they were changed; its answers are shown anyway."""
+def _texts(unit: Unit, spans: Spans) -> Iterator[ShownText]:
+    """Yield the texts of an item. None if they were changed; its answers are shown anyway."""
     try:
-        return present(item).texts
+        spec = present(unit.item)
     except FORGOTTEN:
-        return ()
+        return
+    own = _own_fields(spec, unit.name)
+    known = spans.keys() & {text.field for text in spec.texts} or own
+    for text in spec.texts:
+        parts = tuple(pieces(text.text, spans.get(text.field, [])))
+        yield ShownText(text.heading, parts, text.field in known or len(spec.texts) == 1)
+
+
+def _own_fields(spec: ItemSpec, name: str) -> set[str]:
+    """Return the fields of the texts that a unit is about, or that of the first text."""
+    unit = name_units(spec.units).get(name)
+    return set(unit.of if unit else ()) or {text.field for text in spec.texts[:1]}
 
 
 def with_words(campaign: Campaign, units: Iterable[int]) -> dict[int, tuple[Unit, str]]:
@@ -107,13 +124,10 @@ def with_words(campaign: Campaign, units: Iterable[int]) -> dict[int, tuple[Unit
     return {pk: (unit, words_of_unit(unit.item, unit.name)) for pk, unit in rows.items()}
 
 
-Spans = dict[str, list[tuple[int, int, int]]]
-
-
 def _answers(
-    labels: Sequence[Label], words: Mapping[str, Mapping[str, str]]
+    labels: Sequence[Label], words: Mapping[str, Mapping[str, str]], unit: str
 ) -> tuple[list[Answer], Spans]:
-    """Group labels by rater, and spans by field as start, end and layer.
+    """Group labels of a unit by rater, and spans by field as start, end and layer.
 
     `words` maps codes to words, by variable.
     """
@@ -129,7 +143,9 @@ def _answers(
             found[rater.pk] = answer
             if rater.kind == Rater.Kind.JUDGE:
                 calls = JudgeCall.objects.filter(assignment=assignment).order_by("-pk")
-                answer.call = calls.values_list("pk", flat=True).first()
+                if last := calls.only("completion", "reasoning").first():
+                    answer.call = last.pk
+                    answer.reason = reason_in(last.completion, last.reasoning, unit)
         answer.values[label.variable] = words.get(label.variable, {}).get(label.value, label.value)
         if grade := grade_of(label.meta):
             answer.grades[label.variable] = grade

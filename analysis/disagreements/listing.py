@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,12 +12,15 @@ import numpy as np
 from analysis.campaigns.frames import families_of_answers
 from analysis.disagreements.choose import (
     ORDERED,
+    QUICK,
     SHOWS,
     SORTS,
     WITH_CELL,
     Choice,
+    Show,
     cells,
     choose_units,
+    matching,
 )
 from analysis.disagreements.tags import tagged_units
 from analysis.disagreements.votes import ANY, VoteTable
@@ -65,6 +68,16 @@ class FamilyFilter:
     other: bool
 
 
+@dataclass(frozen=True)
+class QuickList:
+    """A list that one click opens: its name, its number of units, and its address."""
+
+    name: str
+    number: int
+    query: str
+    is_shown: bool
+
+
 class UnitList:
     """The units that match the filters (`found`, indices of the table), and the filter options."""
 
@@ -83,7 +96,8 @@ class UnitList:
         self.choice = self._choice()
         tag = self.given["tag"]
         self.tag = tag if tag in UnitTag.Tag.values else ""
-        self.found = choose_units(table, self.choice, self._among())
+        self.among = self._among()
+        self.found = choose_units(table, self.choice, self.among)
 
     def _choice(self) -> Choice:
         given, table = self.given, self.table
@@ -120,11 +134,6 @@ class UnitList:
         return {
             name: text for name, text in SHOWS.items() if self.is_ordered or name not in ORDERED
         }
-
-    @property
-    def shown_as(self) -> str:
-        """The title of the current list."""
-        return self.shows[self.choice.show]
 
     @property
     def family(self) -> FamilyFilter:
@@ -185,16 +194,101 @@ class UnitList:
         names += ["grade", "baseline", "family"]
         return [(name, self.given[name]) for name in names if self.given[name]]
 
-    @property
-    def word_of(self) -> dict[str, str]:
-        """The words of the codes in the address, by parameter."""
-        codes = {name: self.given[name] for name in ("people", "said", "label", "baseline")}
-        return {name: self.words.get(code, code) for name, code in codes.items()}
+    def quick(self) -> list[QuickList]:
+        """Return the lists that one click opens, each with its number under the other filters.
 
-    @property
-    def without_kept(self) -> str:
-        """The address's query without these filters."""
-        return self.query(**{name: "" for name, _ in self.kept})
+        A list that would need a judge or a second one is left out.
+        """
+        needed = {"judge": 1, "judges": 2}
+        return [
+            QuickList(words, self._number(name), self._query_of(name), self._is_shown(name))
+            for name, words in QUICK.items()
+            if len(self.judges) >= needed.get(name, 0)
+        ]
+
+    def _is_shown(self, name: Show) -> bool:
+        return self.choice.show == name and not self.choice.cell
+
+    def _number(self, name: Show) -> int:
+        if self._is_shown(name):
+            return len(self.found)
+        choice = replace(self.choice, show=name, cell=None)
+        return int(matching(self.table, choice, self.among).sum())
+
+    def _query_of(self, name: Show) -> str:
+        return self.query(show=name, people="", said="")
+
+    def active(self) -> Iterator[tuple[str, str]]:
+        """Yield the filters in use, in words, each with the query of the list without it."""
+        choice, given = self.choice, self.given
+        if choice.show not in QUICK:
+            yield self.shows[choice.show], self.query(show="", people="", said="")
+        for words, names in (
+            (choice.system, "system"),
+            (self._query_text(), "query"),
+            (given["slice"].replace(":", ": ", 1) if choice.stratum else "", "slice"),
+            (dict(self.guidelines()).get(choice.guideline, ""), "guideline"),
+            (UnitTag.Tag(self.tag).label.lower() if self.tag else "", "tag"),
+            (f"“{given['find']}”" if given["find"] else "", "find"),
+            (f"{given['one']} and {given['other']}" if choice.pair else "", "one other"),
+            (self._rater_words(), "one label"),
+            (self._cell_words(), "people said"),
+            (self._score_words(), "score"),
+            (self._grade_words(), "grade"),
+            (self._says("word overlap", given["baseline"].strip(ANY), bool(given["baseline"])),
+             "baseline"),
+            (self._family_words(), "family"),
+        ):  # fmt: skip
+            if words:
+                yield words, self.query(**dict.fromkeys(names.split(), ""))
+
+    def _query_text(self) -> str:
+        if self.choice.query is None:
+            return ""
+        found = Query.objects.filter(pk=self.choice.query, batch=self.campaign.batch_id)
+        return next(iter(found.values_list("text", flat=True)), f"query {self.choice.query}")
+
+    def _says(self, who: str, code: str, applies: bool) -> str:
+        if not applies:
+            return ""
+        return f"{who} says {self.words.get(code, code)}" if code else f"{who} has a label"
+
+    def _rater_words(self) -> str:
+        given = self.given
+        return self._says(given["one"] or "a person", given["label"], self.choice.by is not None)
+
+    def _cell_words(self) -> str:
+        if not self.choice.cell:
+            return ""
+        people, said = (self.words.get(code, code) for code in self.choice.cell)
+        words = [f"people say {people}"] if people else []
+        words += [f"{self.choice.judge} says {said}"] if said else []
+        return ", ".join(words)
+
+    def _score_words(self) -> str:
+        if not self.choice.score:
+            return ""
+        low, high = (f"{end:.3f}" for end in self.choice.score)
+        return f"score {low} to {high} from {self.choice.judge}"
+
+    def _grade_words(self) -> str:
+        grade = self.choice.grade
+        if not grade:
+            return ""
+        which = "with a grade" if grade == ANY else f"grade {grade}"
+        return f"{which} from {self.choice.judge}"
+
+    def _family_words(self) -> str:
+        if not self.given["family"]:
+            return ""
+        family = self.family
+        others = "model families other than " if family.other else ""
+        return f"about answers of {others}{family.name or 'a known model family'}"
+
+    def place_of(self, unit: int) -> int | None:
+        """Return a unit's index in the list, None if the list does not have it."""
+        places = np.flatnonzero(self.table.units[self.found] == unit)
+        return int(places[0]) if places.size else None
 
     def slices(self) -> list[tuple[str, list[str]]]:
         """Return the report's slices with their values, apart from systems and single values."""

@@ -1,4 +1,4 @@
-"""Pages of disagreements: the list, a unit opened in place, its tag, and the list as a file.
+"""Pages of disagreements: the list beside the opened unit, its tag, and the list as a file.
 
 A job collects the labels by unit. The list uses the last finished job.
 """
@@ -48,12 +48,19 @@ from audit.recording import record_export
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
 from datasets.jobs import results
-from datasets.text import as_sentence, number_in
+from datasets.text import as_sentence
 from judging.access import blind_page, check_reviewer, may_review
 
-PAGE = 10
-"""The number of units on a page, which fit on two screens of a phone."""
-SIZES = (PAGE, 50, 100)
+PAGE = 50
+"""The number of units on a page of the list."""
+TAG_KEYS = {
+    UnitTag.Tag.JUDGE_WRONG: "w",
+    UnitTag.Tag.PEOPLE_WRONG: "p",
+    UnitTag.Tag.AMBIGUOUS: "a",
+    UnitTag.Tag.GUIDELINE_GAP: "g",
+}
+"""The key that sets each tag."""
+TAGS = [(tag.value, tag.label, TAG_KEYS[tag]) for tag in UnitTag.Tag]
 FEW = 4
 """Up to this many raters of a kind, a row names each one; otherwise it counts them by answer."""
 
@@ -61,63 +68,78 @@ FEW = 4
 @require_safe
 @role_required(*READERS)
 def disagreements(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show the list, and beside it its first unit."""
+    campaign = readable_campaign(request, pk)
+    return blind_page(request, campaign) or _page(request, campaign)
+
+
+@require_safe
+@role_required(*READERS)
+def unit(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
+    """Show one unit with everybody's answers, beside the list; for htmx only the unit."""
     campaign = readable_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
-    variable, place = _variable(request, campaign), request.path
-    job_options = question(campaign, variable, request.GET)
+    found = _unit(campaign, unit)
+    if request.htmx and request.htmx.target == "unit":  # type: ignore[attr-defined]
+        return render(request, "disagreements/_unit.html", _unit_context(request, campaign, found))
+    return _page(request, campaign, found)
+
+
+def _page(
+    request: HttpRequest, campaign: Campaign, found: Unit | None = None, status: int = 200,
+    problem: str = "",
+) -> HttpResponse:  # fmt: skip
+    """Render the list with a unit beside it: the one that the address names, or the first."""
+    variable = _variable(request, campaign)
+    place = reverse("disagreement", args=[campaign.pk, found.pk]) if found else request.path
     shown = jobs.result_or_progress(
-        request, VOTES, job_options, place, place, "#disagreements", votes_in
-    )
+        request, VOTES, question(campaign, variable, request.GET), place, place, "#disagreements",
+        votes_in,
+    )  # fmt: skip
     if isinstance(shown, HttpResponse):
         return shown
-    context = {"campaign": campaign, "shown": shown}
+    context: dict[str, Any] = {"campaign": campaign, "shown": shown, "asked": found}
+    listed = None
     if shown.value is not None:
         listed = UnitList(request.GET.dict(), campaign, variable, shown.value)
-        context |= _list(request, campaign, listed)
-    part = request.htmx and not request.htmx.boosted  # type: ignore[attr-defined]
+        context |= _list(request, listed, found)
+        found = found or context["first"]
+    if found is not None:
+        context |= _unit_context(request, campaign, found, listed, problem)
+    part = request.htmx and not request.htmx.history_restore_request  # type: ignore[attr-defined]
     name = "disagreements/_list.html" if part else "disagreements/list.html"
-    return render(request, name, context)
+    return render(request, name, context, status=status)
 
 
-def _list(request: HttpRequest, campaign: Campaign, listed: UnitList) -> dict[str, Any]:
-    """Return the page's context for the chosen units."""
-    size = _size(request)
-    page = Paginator(listed.found, size).get_page(request.GET.get("page"))
-    counts, user = tag_counts(campaign, listed.variable), get_account(request)
+def _list(request: HttpRequest, listed: UnitList, asked: Unit | None) -> dict[str, Any]:
+    """Return the list's context: its page in the address, or the one that has the unit."""
+    campaign, user = listed.campaign, get_account(request)
+    place = listed.place_of(asked.pk) if asked else None
+    number = request.GET.get("page") if place is None else place // PAGE + 1
+    page = Paginator(listed.found, PAGE).get_page(number)
+    rows = list(_rows(campaign, map(listed.table.votes, page.object_list), listed))
     return {
         "listed": listed,
         "page": page,
-        "rows": list(_rows(campaign, map(listed.table.votes, page.object_list), listed)),
-        "shows": listed.shows,
+        "rows": rows,
+        "first": rows[0]["unit"] if rows else None,
+        "active": list(listed.active()),
         "sorts": SORTS,
-        "tags": UnitTag.Tag.choices,
-        "tag_counts": [(tag, label, counts[tag]) for tag, label in UnitTag.Tag.choices],
-        "has_tags": bool(counts),
+        "tags": TAGS,
+        **_tag_counts(listed.campaign, listed.variable),
         "query": listed.query(),
-        "size": "" if size == PAGE else size,
-        "pages_query": _with_size(listed, size),
-        "sizes": list(_sizes(listed)),
+        "variable": listed.variable,
         "adjudicable": adjudicable(user).filter(pk=campaign.pk).exists(),
         "manages": may_manage(user, campaign.pk),
         "actions": ACTIONS,
     }
 
 
-def _size(request: HttpRequest) -> int:
-    asked = number_in(request.GET.get("rows", ""))
-    return asked if asked in SIZES else PAGE
-
-
-def _with_size(listed: UnitList, size: int) -> str:
-    return listed.query() if size == PAGE else listed.query(rows=str(size))
-
-
-def _sizes(listed: UnitList) -> Iterator[tuple[int, str]]:
-    """Yield each useful page size for the number of units found, with its query string."""
-    for number, size in enumerate(SIZES):
-        if number == 0 or len(listed.found) > SIZES[number - 1]:
-            yield size, _with_size(listed, size)
+def _tag_counts(campaign: Campaign, variable: str) -> dict[str, Any]:
+    counts = tag_counts(campaign, variable)
+    named = [(tag, label, counts[tag]) for tag, label in UnitTag.Tag.choices]
+    return {"tag_counts": named, "has_tags": bool(counts)}
 
 
 def _rows(
@@ -156,38 +178,54 @@ def _answers_with_raters(
         yield who, words.get(code, code), number
 
 
-@require_safe
-@role_required(*READERS)
-def unit(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
-    """Show one unit with everybody's answers: in place, or as a page of its own."""
-    campaign = readable_campaign(request, pk)
-    if blind := blind_page(request, campaign):
-        return blind
-    return _unit_page(request, campaign, _unit(campaign, unit))
-
-
 def _unit(campaign: Campaign, pk: int) -> Unit:
     units = Unit.objects.filter(item__campaign=campaign).select_related("item__query")
     return get_object_or_404(units, pk=pk)
 
 
-def _unit_page(
-    request: HttpRequest, campaign: Campaign, found: Unit, problem: str = "", status: int = 200
-) -> HttpResponse:
+def _unit_context(
+    request: HttpRequest,
+    campaign: Campaign,
+    found: Unit,
+    listed: UnitList | None = None,
+    problem: str = "",
+) -> dict[str, Any]:
+    """Return the context of an opened unit, with its neighbours in the list if that is known."""
     variable = _variable(request, campaign)
-    context = {
+    listed = listed or _last_list(request, campaign, variable)
+    query = listed.query() if listed else urlencode({"variable": variable})
+    return {
         "campaign": campaign,
         "detail": detail_of(campaign, found),
         "variable": variable,
+        "query": query,
         "tag": tags_of([found.pk], variable).get(found.pk),
-        "tags": UnitTag.Tag.choices,
+        "tags": TAGS,
         "sections": sections_of(whole_guideline(campaign)),
         "reviews": may_review(get_account(request), campaign),
         "problem": problem,
+        **(_neighbours(listed, found) if listed else {}),
     }
-    in_place = bool(request.htmx)  # type: ignore[attr-defined]
-    name = "disagreements/_unit.html" if in_place else "disagreements/unit.html"
-    return render(request, name, context, status=200 if in_place else status)
+
+
+def _last_list(request: HttpRequest, campaign: Campaign, variable: str) -> UnitList | None:
+    """Return the list as it was computed last, None if it never was."""
+    asked = jobs.follow(request, VOTES, question(campaign, variable, request.GET))
+    try:
+        table = votes_in(asked.last) if asked.last else None
+    except results.GoneError:
+        table = None
+    return UnitList(request.GET.dict(), campaign, variable, table) if table is not None else None
+
+
+def _neighbours(listed: UnitList, found: Unit) -> dict[str, Any]:
+    place, units = listed.place_of(found.pk), listed.table.units[listed.found]
+    context: dict[str, Any] = {"total": len(units)}
+    if place is not None:
+        context["place"] = place + 1
+        context["before"] = int(units[place - 1]) if place else None
+        context["after"] = int(units[place + 1]) if place + 1 < len(units) else None
+    return context
 
 
 def _variable(request: HttpRequest, campaign: Campaign) -> str:
@@ -206,14 +244,22 @@ def tag(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
         return blind
     found, user = _unit(campaign, unit), get_account(request)
     tag, note, section = (request.POST.get(name, "") for name in ("tag", "note", "section"))
+    in_place, problem = bool(request.htmx), ""  # type: ignore[attr-defined]
+    variable = _variable(request, campaign)
     try:
-        set_tag(found, _variable(request, campaign), tag, note, user, section)
+        set_tag(found, variable, tag, note, user, section)
     except ValueError as error:
-        return _unit_page(request, campaign, found, str(error), 422)
-    if request.htmx:  # type: ignore[attr-defined]
-        return _unit_page(request, campaign, found)
+        problem = str(error)
+    if in_place:
+        context = _unit_context(request, campaign, found, problem=problem)
+        context |= {"tagged": True, **_tag_counts(campaign, variable)}
+        return render(request, "disagreements/_unit.html", context)
+    if problem:
+        return _page(request, campaign, found, 422, problem)
+    query = jobs.options_of(request)
+    query["variable"] = variable
     back = reverse("disagreement", args=[campaign.pk, found.pk])
-    return redirect(f"{back}?{urlencode({'variable': _variable(request, campaign)})}")
+    return redirect(f"{back}?{query.urlencode()}")
 
 
 def _whole_list(request: HttpRequest, campaign: Campaign) -> UnitList | HttpResponse:

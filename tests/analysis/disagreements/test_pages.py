@@ -27,7 +27,7 @@ from audit.models import Event
 from tests.analysis.conftest import run
 
 pytestmark = pytest.mark.django_db
-HTMX = {"HX-Request": "true"}
+HTMX = {"HX-Request": "true", "HX-Target": "unit"}
 
 
 @pytest.fixture
@@ -113,14 +113,30 @@ def test_each_count_in_the_results_links_to_as_many_units(rita: Client, labelled
     assert [caption for caption, body in tables if plain.search(body)] == []
 
 
-def test_a_list_shows_the_rater_filter_and_can_remove_it(rita: Client, labelled: Campaign) -> None:
-    address = f"/campaigns/{labelled.pk}/disagreements/"
-    asked = {"show": "all", "one": "model-x", "label": "yes", "people": "no"}
-    page = rita.get(address, asked)
-    shown = re.sub(r"<[^>]+>", "", page.content.decode())
-    assert "model-x says Yes, people say No show all" in shown
-    assert page.context["listed"].kept == [("one", "model-x"), ("label", "yes"), ("people", "no")]
-    assert page.context["listed"].without_kept == "show=all"
+def test_each_filter_in_use_is_named_and_can_be_removed(rita: Client, labelled: Campaign) -> None:
+    asked = {"show": "several", "one": "model-x", "label": "yes", "people": "no", "system": "long"}
+    context = listed(rita, labelled, **asked)
+    assert context["active"] == [
+        ("All units labelled by several people", "system=long&one=model-x&label=yes"),
+        ("long", "show=several&one=model-x&label=yes&people=no"),
+        ("model-x says Yes", "show=several&system=long&people=no"),
+        ("people say No", "show=several&system=long&one=model-x&label=yes"),
+    ]
+    assert context["listed"].kept == [("one", "model-x"), ("label", "yes"), ("people", "no")]
+
+
+def test_each_list_of_one_click_has_as_many_units_as_it_says(
+    rita: Client, labelled: Campaign
+) -> None:
+    quick = listed(rita, labelled, system="long")["listed"].quick()
+    assert [(each.name, each.is_shown) for each in quick] == [
+        ("Judge differs", True),
+        ("People differ", False),
+        ("All", False),
+    ]
+    for each in quick:
+        found = listed(rita, labelled, **dict(parse_qsl(each.query)))
+        assert found["page"].paginator.count == each.number > 0
 
 
 def test_a_range_of_scores_is_shown_and_an_invalid_one_is_ignored(
@@ -129,7 +145,7 @@ def test_a_range_of_scores_is_shown_and_an_invalid_one_is_ignored(
     address = f"/campaigns/{labelled.pk}/disagreements/"
     asked = {"show": "decided", "judge": "model-x", "score": "0.25:0.5"}
     page = rita.get(address, asked)
-    assert "score 0.250 to 0.500 from model-x" in re.sub(r"<[^>]+>", "", page.content.decode())
+    assert page.context["active"][-1][0] == "score 0.250 to 0.500 from model-x"
     scores = [row["score"] for row in page.context["rows"]]
     assert all(score is not None and 0.25 <= score <= 0.5 for score in scores)
     every = listed(rita, labelled, show="decided")["page"].paginator.count
@@ -214,16 +230,7 @@ def test_the_downloaded_file_has_the_label_of_every_rater(rita: Client, labelled
     assert all(row["majority"] != row["label of model-x"] for row in found)
 
 
-def test_rare_filters_are_folded_unless_one_is_used(rita: Client, labelled: Campaign) -> None:
-    address = f"/campaigns/{labelled.pk}/disagreements/"
-    folds = [
-        re.findall(r'<details id="more-filters"[^>]*>', rita.get(address + query).content.decode())
-        for query in ("?show=all", "?show=all&tag=ambiguous", "?show=all&find=ferry")
-    ]
-    assert [[" open" in fold for fold in found] for found in folds] == [[False], [True], [False]]
-
-
-def test_a_unit_expands_to_all_answers_with_their_evidence(
+def test_a_unit_opens_with_all_answers_and_their_evidence(
     rita: Client, labelled: Campaign
 ) -> None:
     unit = Unit.objects.get(item__campaign=labelled, item__key="q1#long", key="q1:a")
@@ -233,8 +240,9 @@ def test_a_unit_expands_to_all_answers_with_their_evidence(
     whole = rita.get(address).content.decode()
     part = rita.get(address, headers=HTMX).content.decode()
     assert "<html" in whole
-    assert '<span class="id">q1#long</span> · <bdi>long</bdi>' in whole
     assert "<html" not in part
+    assert part.strip().startswith('<section id="unit"')
+    assert "q1#long" in part
     for name in ("ada", "bram", "chidi", "model-x"):
         assert f"<bdi>{name}</bdi>" in part
     assert "run by the town</mark>" in part
@@ -247,7 +255,11 @@ def test_a_tag_is_stored_counted_and_recorded_in_the_trail(
     unit = Unit.objects.filter(item__campaign=labelled).first()
     assert unit is not None
     address = f"/campaigns/{labelled.pk}/disagreements/{unit.pk}/tag/"
-    rita.post(address, {"tag": "guideline-gap", "note": "ferries at night"}, headers=HTMX)
+    given = {"tag": "guideline-gap", "note": "ferries at night"}
+    part = rita.post(address, given, headers=HTMX).content.decode()
+    # The row of the list and the counts below it are replaced together with the unit.
+    assert re.search(rf'id="row-tag-{unit.pk}" hx-swap-oob="true"><span[^>]*>guideline gap', part)
+    assert 'id="tag-counts" hx-swap-oob="true"' in part
     made = UnitTag.objects.get()
     assert (made.unit, made.variable, made.tag) == (unit, "answerable", "guideline-gap")
     assert Event.objects.filter(event="unit.tagged", campaign=labelled.pk).count() == 1
@@ -286,28 +298,29 @@ def test_annotators_and_strangers_cannot_see_disagreements(labelled: Campaign) -
         assert Client().get(address).status_code == 302
 
 
-def test_the_address_sets_how_many_units_a_page_shows(
+def test_a_unit_opens_beside_the_page_of_the_list_that_has_it(
     rita: Client, labelled: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(views, "PAGE", 2)
-    monkeypatch.setattr(views, "SIZES", (2, 5, 1000))
-    assert len(listed(rita, labelled, show="all")["rows"]) == 2
-    context = listed(rita, labelled, show="all", rows="5")
-    assert len(context["rows"]) == 5
-    assert context["sizes"] == [
-        (2, "show=all"),
-        (5, "show=all&rows=5"),
-        (1000, "show=all&rows=1000"),
-    ]
-    for other in ("7", "many", "0"):
-        assert len(listed(rita, labelled, show="all", rows=other)["rows"]) == 2
+    first = listed(rita, labelled, show="all")
+    units = first["listed"].units
+    assert first["detail"].unit.pk == units[0]
+    start = f"/campaigns/{labelled.pk}/disagreements/"
+    context = rita.get(f"{start}{units[3]}/?show=all").context
+    assert [row["unit"].pk for row in context["rows"]] == units[2:4]
+    assert (context["place"], context["total"]) == (4, len(units))
+    assert (context["before"], context["after"]) == (units[2], units[4])
+    other = next(unit for unit in units if unit not in listed(rita, labelled)["listed"].units)
+    page = rita.get(f"{start}{other}/")
+    assert page.context["detail"].unit.pk == other
+    assert "not in this list" in page.content.decode()
+
+
+def test_going_back_in_the_browser_returns_a_whole_page(rita: Client, labelled: Campaign) -> None:
+    restored = {"HX-Request": "true", "HX-History-Restore-Request": "true"}
     address = f"/campaigns/{labelled.pk}/disagreements/"
-    page = rita.get(address, {"show": "all", "rows": "5"}).content.decode()
-    assert 'href="?show=all&rows=5&page=2#found"' in unescape(page)
-    assert '<input type="hidden" name="rows" value="5">' in page
-    # A list of one page offers no other sizes.
-    few = listed(rita, labelled, show="all", find="no such words")
-    assert [size for size, _ in few["sizes"]] == [2]
+    assert "<html" in rita.get(address, headers=restored).content.decode()
+    assert "<html" not in rita.get(address, headers={"HX-Request": "true"}).content.decode()
 
 
 def test_many_raters_of_a_unit_are_counted_by_their_answers() -> None:
