@@ -109,8 +109,8 @@ document.addEventListener("keydown", (event) => {
   const { key } = event;
   if (key === "j" || key === "k") move(key === "j" ? 1 : -1);
   else if (key === "n") {
-    const note = document.getElementById("note");
-    if (!note?.offsetParent) return;
+    const note = document.querySelector("#unit .note");
+    if (!(note instanceof HTMLElement) || !note.offsetParent) return;
     note.focus();
   } else if (/^[1-8]$/.test(key)) {
     const toggle = document.querySelector(`#unit [data-layer="${key}"]`);

@@ -1,4 +1,4 @@
-"""Disagreements in the browser: a list that fits a phone, its folds, and its keys."""
+"""Disagreements in the browser: a list beside the opened unit, its keys, and a phone's two pages."""
 
 from __future__ import annotations
 
@@ -7,29 +7,27 @@ from pathlib import Path
 import pytest
 from django.core.cache import caches
 from django.urls import reverse
-from playwright.sync_api import Page, ViewportSize, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from analysis.disagreements.views import PAGE
+from analysis.models import UnitTag
 from annotation.models import Campaign
 from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_powered import QUERIES, labels, line
 from tests.browser.axe import violations
-from tests.browser.chromium import TIMERS_ARE_LATE, come_in
+from tests.browser.chromium import come_in
 from tests.cast import write_lines
 from tests.page_cast import make_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 TELEPHONE: ViewportSize = {"width": 390, "height": 844}
 DESK: ViewportSize = {"width": 1280, "height": 800}
-HEIGHT = "document.documentElement.scrollHeight / innerHeight"
 WIDTH = "document.documentElement.scrollWidth"
-# A browser scrolls to keep what is read in its place only when it draws.
-DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
 @pytest.fixture
 def page(errors: list[str], page: Page, transactional_db: None, tmp_path: Path) -> Page:
-    """Rita looks at a list of more units than a page shows."""
+    """Rita opens a list of more units than a page shows."""
     caches["reports"].clear()
     make_study()
     rows = [*labels(list(range(QUERIES)), "ada"), *labels(list(range(QUERIES)), "judge")]
@@ -43,50 +41,88 @@ def page(errors: list[str], page: Page, transactional_db: None, tmp_path: Path) 
     return page
 
 
-def test_on_a_phone_the_list_takes_two_screens_and_filters_open_on_request(page: Page) -> None:
+def opened(page: Page) -> int:
+    return int(page.locator("#unit").get_attribute("data-unit") or 0)
+
+
+def test_keys_open_the_next_unit_beside_the_list_and_tag_it(page: Page) -> None:
+    page.set_viewport_size(DESK)
+    rows = page.locator("#rows .row")
+    expect(rows).to_have_count(PAGE)
+    first = opened(page)
+    assert page.evaluate("document.documentElement.scrollHeight") == DESK["height"]
+    for _ in range(3):
+        page.keyboard.press("j")
+    page.keyboard.press("k")
+    expect(rows.nth(2)).to_have_attribute("aria-current", "true")
+    expect(page.locator("#rows [aria-current]")).to_have_count(1)
+    expect(page.locator(".unit-place")).to_contain_text("3 of")
+    third = opened(page)
+    assert third != first
+    assert f"/disagreements/{third}/?show=all" in page.url
+    expect(page.locator("#opened-now")).to_contain_text("3 of")
+    page.keyboard.press("g")
+    expect(page.locator(f"#row-tag-{third}")).to_have_text("guideline gap")
+    page.keyboard.press("n")
+    page.keyboard.type("jolly good")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Tagged guideline gap by rita")).to_be_visible()
+    assert UnitTag.objects.get(unit=third).note == "jolly good"
+    assert violations(page, "disagreements", rare=True) == []
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    expect(page.locator(f"#row-tag-{third}")).to_be_empty()
+    assert not UnitTag.objects.exists()
+    page.reload()
+    assert opened(page) == third
+    page.evaluate("document.querySelector('#rows li:last-child .row').click()")
+    expect(page.locator(".unit-place")).to_contain_text(f"{PAGE} of")
+    page.keyboard.press("j")
+    expect(page.locator("#rows")).to_have_attribute("start", str(PAGE + 1))
+    expect(rows.first).to_have_attribute("aria-current", "true")
+
+
+def test_on_a_phone_the_list_and_the_unit_are_two_pages(page: Page) -> None:
     page.set_viewport_size(TELEPHONE)
     page.emulate_media(color_scheme="dark")
-    expect(page.locator("details.unit")).to_have_count(PAGE)
-    assert page.evaluate(HEIGHT) <= 2
-    assert page.evaluate(WIDTH) <= TELEPHONE["width"]
-    show = page.get_by_label("Show", exact=True)
-    expect(show).to_be_hidden()
-    page.get_by_text("Filters: all that anybody labelled").click()
-    expect(show).to_be_visible()
-    show.select_option("judge")
-    expect(page.get_by_text("Filters: people and the judge differ")).to_be_visible()
-    # The focus stays, since a person may change another filter next.
-    expect(show).to_be_visible()
-    expect(page.get_by_role("link", name="Make gold")).to_be_hidden()
-    page.get_by_text("Actions", exact=True).click()
-    expect(page.get_by_role("link", name="Make gold")).to_be_visible()
-    page.evaluate(TIMERS_ARE_LATE)
-    page.locator("details.unit summary").first.click()
-    expect(page.locator(".opened .unit-words")).to_be_visible()
-    # The fragment is replaced, and keeps the keyboard focus and the page's place.
-    save = page.get_by_role("button", name="Save")
-    page.get_by_label("Ambiguous").check()
-    save.focus()
-    scrolled = save.evaluate("button => { button.scrollIntoView(); return scrollY }")
-    page.keyboard.press("Enter")
-    expect(page.get_by_text("Tagged ambiguous by rita")).to_be_visible()
-    expect(save).to_be_focused()
-    page.evaluate(DRAWN)
-    assert page.evaluate("scrollY") == scrolled > 0
+    expect(page.locator("#unit")).to_be_hidden()
     assert page.evaluate(WIDTH) <= TELEPHONE["width"]
     assert violations(page, "disagreements on a telephone", rare=True) == []
+    page.get_by_text("Filters and order").click()
+    show = page.get_by_label("List", exact=True)
+    show.focus()
+    show.select_option("judge")
+    page.wait_for_url("**show=judge**")
+    # The filters stay open and keep the focus, since a person may change another one next.
+    expect(show).to_be_focused()
+    row = page.locator("#rows .row").nth(1)
+    href = row.get_attribute("href") or ""
+    row.click()
+    page.wait_for_url(f"**{href}")
+    expect(page.locator(".unit-pane h2")).to_be_visible()
+    expect(page.locator(".list-pane")).to_be_hidden()
+    page.get_by_label("Ambiguous").check(force=True)
+    expect(page.get_by_text("Tagged ambiguous by rita")).to_be_visible()
+    assert page.evaluate(WIDTH) <= TELEPHONE["width"]
+    assert violations(page, "a unit on a telephone", rare=True) == []
+    page.go_back()
+    expect(row).to_be_visible()
+    expect(page.locator(".unit-pane")).to_be_hidden()
 
 
-def test_on_a_desktop_nothing_is_folded_and_keys_turn_the_pages(page: Page) -> None:
+def test_without_scripts_rows_arrows_and_the_tag_work(page: Page, browser: Browser) -> None:
     page.set_viewport_size(DESK)
-    expect(page.get_by_label("Show", exact=True)).to_be_visible()
-    expect(page.get_by_role("link", name="Make gold")).to_be_visible()
-    assert page.evaluate(HEIGHT) <= 2
-    words = page.locator("details.unit .words")
-    first = page.locator("details.unit summary").first.get_attribute("hx-get")
-    expect(words).to_have_count(PAGE)
-    for _ in range(PAGE + 1):
-        page.keyboard.press("j")
-    page.wait_for_url("**page=2#found")
-    expect(page.locator("details.unit summary").first).not_to_have_attribute("hx-get", first or "")
-    assert violations(page, "disagreements", rare=True) == []
+    address, cookies = page.url, page.context.cookies()
+    context = browser.new_context(java_script_enabled=False)
+    context.add_cookies(cookies)  # type: ignore[arg-type]
+    plain = context.new_page()
+    plain.goto(address)
+    plain.locator("#rows .row").nth(1).click()
+    expect(plain.locator(".unit-place")).to_contain_text("2 of")
+    plain.get_by_role("link", name="Next").first.click()
+    expect(plain.locator(".unit-place")).to_contain_text("3 of")
+    plain.get_by_label("People wrong").check(force=True)
+    plain.get_by_role("button", name="Save").first.click()
+    expect(plain.get_by_text("Tagged people wrong by rita")).to_be_visible()
+    expect(plain.locator(".unit-place")).to_contain_text("3 of")
+    context.close()
