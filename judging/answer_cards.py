@@ -27,7 +27,7 @@ from annotation.presentation import (
     schema,
     stored_units,
 )
-from judging.costs import count_tokens
+from judging.costs import cost_of_stored_call, count_tokens
 from judging.models import Judge, JudgeCall
 from tandem.labels.file.rows import GRADE
 from tandem.protocols.base import ItemSpec, Text, UnitSpec, Variable, name_units
@@ -355,7 +355,7 @@ def _call_totals(assignments: Sequence[int]) -> dict[int, CallTotals]:
     """Return the totals of each assignment's calls."""
     calls: Mapping[int, list[JudgeCall]] = defaultdict(list)
     rows = JudgeCall.objects.filter(assignment__in=assignments)
-    for call in rows.defer("body", "logprobs").order_by("pk"):
+    for call in rows.select_related("run").defer("body", "logprobs").order_by("pk"):
         calls[call.assignment_id].append(call)
     return {row: _total(of) for row, of in calls.items()} | {
         row: CallTotals() for row in assignments if row not in calls
@@ -365,7 +365,7 @@ def _call_totals(assignments: Sequence[int]) -> dict[int, CallTotals]:
 def _total(calls: Sequence[JudgeCall]) -> CallTotals:
     last = calls[-1]
     tokens = [count_tokens(call.usage) for call in calls if call.reused_from_id is None]
-    costs = [call.cost for call in calls if call.cost is not None]
+    costs = [cost for call in calls if (cost := cost_of_stored_call(call)) is not None]
     return CallTotals(
         last.pk,
         len(calls),

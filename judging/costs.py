@@ -206,6 +206,16 @@ def cost_of_run(run: JudgeRun) -> Decimal | None:
     return known_cost(run.cost, run.calls, run.lane_id, last)
 
 
+def cost_of_stored_call(call: JudgeCall) -> Decimal | None:
+    """Return the known cost of a call of a run, by the rules of `cost_of_run`.
+
+    A call without a server costs nothing, and neither does a reused answer.
+    """
+    if call.run.lane_id is None or call.reused_from_id is not None:
+        return Decimal(0)
+    return call.cost
+
+
 def _last_cost(run: JudgeRun) -> Decimal | None:
     return _paid_calls(Q(run=run)).values_list("cost", flat=True).first()
 

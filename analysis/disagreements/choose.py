@@ -33,10 +33,11 @@ SHOWS: Mapping[Show, str] = {
     "all": "All that anybody labelled",
 }
 QUICK: Mapping[Show, str] = {
+    "differ": "Disagreements",
     "judge": "Judge differs",
     "people": "People differ",
     "judges": "Judges differ",
-    "all": "All",
+    "all": "All labelled",
 }
 """The lists that one click opens, in short."""
 Sort = Literal["unanimous", "sure", "query", "order"]

@@ -33,7 +33,7 @@ from audit.recording import record_export
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
 from datasets.teams import TeamError
-from datasets.text import as_sentence
+from datasets.text import as_sentence, number_in
 from judging import launcher
 from judging.access import (
     BLIND,
@@ -46,8 +46,10 @@ from judging.access import (
     visible_judge,
     visible_run,
 )
+from judging.answers.asked import asked_by
 from judging.answers.results import answer_of
 from judging.backends.base import SetupError
+from judging.costs import cost_of_stored_call, count_tokens, format_dollars
 from judging.display import (
     describe_status,
     first_batch_file,
@@ -72,7 +74,6 @@ from judging.runs import lifecycle as runs
 from judging.runs.lifecycle import checked_prompt
 from judging.servers import missing_key
 from judging.tasks import NOT_STARTED, NothingOpenError, begin, go_on, resume
-from tandem.labels.file.rows import GRADE
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -342,7 +343,6 @@ def manifest(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 PAGE = 50
 MOST_JUDGES = 200
-LABELS = 500
 UNREBUILDABLE = (SetupError, PromptError, ForgottenItemError, KeyError)
 
 
@@ -380,10 +380,16 @@ def call(request: HttpRequest, pk: int) -> HttpResponse:
         context = {"call": found, "run": found.run, "blind": BLIND}
         return render(request, "judges/call.html", context)
     note_call_look(found)
-    raw = found.completion
+    raw, unit = found.completion, number_in(request.GET.get("unit", "")) or None
+    labels = _labels(found)
     context = {
         "call": found,
         "run": found.run,
+        "came_from": unit,
+        "asked": asked_by(found, labels, unit),
+        "has_labels": bool(labels),
+        "tokens": count_tokens(found.usage) if found.usage else None,
+        "cost": format_dollars(cost_of_stored_call(found)),
         "raw": None if raw is None else make_displayable(raw),
         "raw_cut": raw is not None and is_cut(raw),
         "reasoning": make_displayable(found.reasoning),
@@ -391,7 +397,6 @@ def call(request: HttpRequest, pk: int) -> HttpResponse:
         "body": make_displayable(found.body, 8000),
         "usage": make_displayable(json.dumps(found.usage, ensure_ascii=False, indent=2), 4000),
         "logprobs": logprob_facts(found.logprobs),
-        "labels": _labels(found),
         **_rebuilt_request(found),
     }
     return render(request, "judges/call.html", context)
@@ -435,24 +440,11 @@ def _is_readable(call: JudgeCall) -> bool:
     return is_readable(prepared, answer_of(call))
 
 
-def _labels(call: JudgeCall) -> list[dict[str, Any]]:
+def _labels(call: JudgeCall) -> list[Label]:
     """Return the current labels if they are from this call."""
     if call.state != "answered" or not _is_current(call):
         return []
-    labels = (
-        Label.objects.filter(response__assignment=call.assignment_id, response__current=True)
-        .select_related("unit")
-        .annotate(quotes=Count("spans"))
-        .order_by("unit__position", "pk")
-    )
-    return [
-        {
-            "unit": each.unit.name,
-            "variable": each.variable,
-            "value": each.value,
-            "score": each.score,
-            "grade": (each.meta or {}).get(GRADE, ""),
-            "quotes": each.quotes,
-        }
-        for each in labels[:LABELS]
-    ]
+    labels = Label.objects.filter(
+        response__assignment=call.assignment_id, response__current=True
+    ).prefetch_related("spans")
+    return list(labels.order_by("unit__position", "pk"))

@@ -66,9 +66,10 @@ def test_keys_open_the_next_unit_beside_the_list_and_tag_it(page: Page) -> None:
     page.keyboard.press("n")
     page.keyboard.type("jolly good")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Tagged guideline gap by rita")).to_be_visible()
+    expect(page.get_by_text("Tagged guideline gap by rita, with a note")).to_be_visible()
     assert UnitTag.objects.get(unit=third).note == "jolly good"
     assert violations(page, "disagreements", rare=True) == []
+    page.set_viewport_size(DESK)
     page.keyboard.press("Escape")
     page.keyboard.press("g")
     expect(page.locator(f"#row-tag-{third}")).to_be_empty()
@@ -88,6 +89,7 @@ def test_on_a_phone_the_list_and_the_unit_are_two_pages(page: Page) -> None:
     expect(page.locator("#unit")).to_be_hidden()
     assert page.evaluate(WIDTH) <= TELEPHONE["width"]
     assert violations(page, "disagreements on a telephone", rare=True) == []
+    page.set_viewport_size(TELEPHONE)
     page.get_by_text("Filters and order").click()
     show = page.get_by_label("List", exact=True)
     show.focus()
@@ -105,6 +107,7 @@ def test_on_a_phone_the_list_and_the_unit_are_two_pages(page: Page) -> None:
     expect(page.get_by_text("Tagged ambiguous by rita")).to_be_visible()
     assert page.evaluate(WIDTH) <= TELEPHONE["width"]
     assert violations(page, "a unit on a telephone", rare=True) == []
+    page.set_viewport_size(TELEPHONE)
     page.go_back()
     expect(row).to_be_visible()
     expect(page.locator(".unit-pane")).to_be_hidden()

@@ -208,7 +208,7 @@ def test_a_change_is_drafted_from_tags_then_tried_and_compared(
     page.keyboard.press("g")
     page.locator("#unit .note").fill("years?")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("Tagged guideline gap by rita")).to_be_visible()
+    expect(page.get_by_text("Tagged guideline gap by rita, with a note")).to_be_visible()
     page.get_by_role("link", name="Draft a change").first.click()
     page.locator(".groups summary").first.click()
     expect(page.locator(".tagged .note").first).to_have_text("years?")

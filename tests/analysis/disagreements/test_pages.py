@@ -130,9 +130,10 @@ def test_each_list_of_one_click_has_as_many_units_as_it_says(
 ) -> None:
     quick = listed(rita, labelled, system="long")["listed"].quick()
     assert [(each.name, each.is_shown) for each in quick] == [
-        ("Judge differs", True),
+        ("Disagreements", True),
+        ("Judge differs", False),
         ("People differ", False),
-        ("All", False),
+        ("All labelled", False),
     ]
     for each in quick:
         found = listed(rita, labelled, **dict(parse_qsl(each.query)))
@@ -230,9 +231,7 @@ def test_the_downloaded_file_has_the_label_of_every_rater(rita: Client, labelled
     assert all(row["majority"] != row["label of model-x"] for row in found)
 
 
-def test_a_unit_opens_with_all_answers_and_their_evidence(
-    rita: Client, labelled: Campaign
-) -> None:
+def test_a_unit_opens_with_all_answers_and_their_evidence(rita: Client, labelled: Campaign) -> None:
     unit = Unit.objects.get(item__campaign=labelled, item__key="q1#long", key="q1:a")
     judged = Label.objects.filter(unit=unit, response__assignment__rater__name="model-x")
     judged.update(meta={"grade": "4 of 5"})
