@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from judging.backends.scripted import COMPLETION, Line, pack
+from annotation.models import Campaign
+from judging.backends.scripted import COMPLETION, Line, pack, unpack
 from judging.models import Judge
 from tandem.files.rows import InputError
 from tandem.labels.file.reader import StandIn, read_labels
@@ -96,6 +97,18 @@ def _line(row: LabelRow) -> Line:
         quotes,
         reason if isinstance(reason, str) else "",
     )
+
+
+def replays_other_items(judge: Judge, campaign: Campaign) -> bool:
+    """Whether a judge replays a file without an answer to any unit of a campaign.
+
+    Raises SetupError.
+    """
+    if judge.backend != SCRIPTED:
+        return False
+    answered = {key[:2] for key in unpack(str(judge.params.get(ANSWERS, ""))).lines}
+    units = campaign.items.order_by().values_list("key", "units__key")
+    return answered.isdisjoint(units.iterator(chunk_size=5000))
 
 
 def scripted_among(names: Collection[str]) -> list[str]:

@@ -102,11 +102,32 @@ PARAM_HELP = {
     ),
 }
 BACKENDS = (
-    ("openai", "A model on a server that speaks OpenAI’s protocol"),
-    ("anthropic", "A model on a server that speaks Anthropic’s protocol"),
-    ("decisions", "A decision model: a probability for each code, and no text"),
-    ("lexical", "Word overlap: no model, no cost, the baseline that a model has to beat"),
+    ("openai", "OpenAI’s protocol, as most servers"),
+    ("anthropic", "Anthropic’s protocol"),
+    ("decisions", "A decision model"),
+    ("lexical", "Word overlap"),
 )
+KINDS = (
+    (
+        "A language model",
+        "Reads the item and writes an answer, with quotes and reasons. Its server speaks:",
+        ("openai", "anthropic"),
+    ),
+    ("", "Gives each code a probability and writes no text, so nothing has to be parsed.",
+     ("decisions",)),
+    ("", "Compares words: no server, no cost. It is the baseline that a model has to beat.",
+     ("lexical",)),
+)  # fmt: skip
+"""The kinds of judge: a title for several backends, a description, and the backends."""
+PARAM_GROUPS = (
+    ("How it answers", ("temperature", "top_p", "seed", "samples", "max_tokens")),
+    ("Reasoning", ("reasoning_effort", "max_completion_tokens", "chat_template_kwargs")),
+    ("What a request asks", ("isolate", "form", "two_codes")),
+    ("How its answer is read", ("repair", ACCEPT, "logprobs", "mass_floor")),
+    ("Server and speed",
+     ("concurrency", "timeout", "api", HEADERS, "omit", "extra_body")),
+)  # fmt: skip
+"""The parameters by purpose."""
 PROMPTS = (
     ("protocol", "Our prompt, which comes with the campaign’s protocol"),
     ("own", "Own prompt, answered in our form"),
@@ -219,9 +240,28 @@ class JudgeForm(forms.Form):
             )
 
     @property
-    def sampling(self) -> list[tuple[str, forms.BoundField]]:
-        """The fields of parameters, each with the class of the models that it is for."""
-        return [(_used_by(name), self[name]) for name in PARAM_HELP]
+    def kinds(self) -> list[tuple[str, str, list[forms.BoundWidget]]]:
+        """The kinds of judge, each with its title, its description and its radio buttons."""
+        radios = {radio.data["value"]: radio for radio in self["backend"]}
+        return [(title, about, [radios[name] for name in names]) for title, about, names in KINDS]
+
+    @property
+    def param_groups(self) -> list[tuple[str, str, list[tuple[str, forms.BoundField]]]]:
+        """The fields of parameters by purpose; groups and fields with the class of their models."""
+        groups = []
+        for title, names in PARAM_GROUPS:
+            used = {_used_by(name) for name in names}
+            fields = [(_used_by(name), self[name]) for name in names]
+            groups.append((title, used.pop() if len(used) == 1 else "", fields))
+        return groups
+
+    @property
+    def has_more(self) -> bool:
+        """Whether a field beyond server, model and prompt is filled in or wrong."""
+        names = ("family", *PARAM_HELP)
+        given = any(self[name].value() for name in names)
+        by_unit = self["granularity"].value() == Judge.Granularity.UNIT
+        return given or by_unit or any(name in self.errors for name in (*names, "granularity"))
 
     def clean_family(self) -> str:
         family = str(self.cleaned_data["family"])

@@ -39,13 +39,22 @@ class CampaignForm(forms.Form):
 
 
 class TryForm(CampaignForm):
-    """The item to try a judge on: a random one if no number is given."""
+    """The item to try a judge on: a random one if no number is given.
+
+    `form_id` is the form that the fields belong to, if they stand outside it.
+    """
 
     item = forms.IntegerField(
         required=False,
         min_value=1,
         help_text="Its number in the campaign, from 1. Empty: a random item.",
     )
+
+    def __init__(self, *args: Any, form_id: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if form_id:
+            for field in self.fields.values():
+                field.widget.attrs["form"] = form_id
 
 
 class StartForm(forms.Form):

@@ -27,6 +27,8 @@ from judging.params import Value, param_text
 from judging.prompts.isolation import OneRequest, one_request
 from judging.run_forms import TryForm
 
+TRY_FORM = "try-form"
+"""The form beside that of the judge, which asks about one item."""
 AROUND = 2
 MAX_BYTES = 4 * MAX_LENGTH
 
@@ -77,7 +79,7 @@ def check_context(form: JudgeForm) -> dict[str, Any]:
     found = check_text(text, str(given.get("granularity") or "item")) if chosen else None
     protocol = found.file.protocol.name if found and found.file else ""
     picked = {"campaign": given.get("campaign"), "item": given.get("item")}
-    attempt = TryForm(user=form.user, protocol=protocol, initial=picked)
+    attempt = TryForm(user=form.user, protocol=protocol, initial=picked, form_id=TRY_FORM)
     return {
         "check": found,
         "params": {name: param_text(v) for name, v in found.params.items()}

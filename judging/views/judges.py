@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
 from django.db.models import Count, Max, Q
@@ -36,7 +38,7 @@ from judging.prompts.isolation import one_request
 from judging.run_forms import TryForm
 from judging.servers import GUARDED, server_of
 from judging.tries import TRY_KIND, TooOftenError, ask_once, find_try, try_question
-from judging.views.judge_files import check_context, library_by_protocol
+from judging.views.judge_files import TRY_FORM, check_context, library_by_protocol
 
 RESULT_GONE = "The result of this try no longer exists; ask again."
 RUNS_SHOWN, PAGE, TRIALS = 50, 100, 200
@@ -72,6 +74,7 @@ def new_judge(request: HttpRequest) -> HttpResponse:
 
     A POST with `propose`, such as from a draft, only fills its prompt or judge file into the form.
     `job` names a try of a form that was filled in: the page shows that form with the result.
+    `campaign` is the one that the person came from, and goes back to with the new judge.
     """
     if (what := request.POST.get("propose", "")) in DEFAULT_SOURCES:
         text = request.POST.get("text", "")
@@ -93,18 +96,34 @@ def new_judge(request: HttpRequest) -> HttpResponse:
     if not made:
         form.add_error("name", "A judge has this name already; choose another.")
         return _form_page(request, form, 422)
+    if campaign := _came_from(request):
+        start = reverse("campaign-judge-start", args=[campaign.pk])
+        return redirect(f"{start}?{urlencode({'judge': judge.pk})}")
     return redirect("judge", judge.pk)
+
+
+def _came_from(request: HttpRequest) -> Campaign | None:
+    """Return the campaign that the address names, if the account may read it."""
+    number = number_in(request.GET.get("campaign", ""))
+    return readable(get_account(request)).filter(pk=number).first() if number else None
+
+
+def _here(request: HttpRequest, name: str = "judge-new") -> str:
+    """Return the address of a page of the new judge, with the campaign that one came from."""
+    campaign = _came_from(request)
+    query = f"?{urlencode({'campaign': campaign.pk})}" if campaign else ""
+    return f"{reverse(name)}{query}"
 
 
 def _try_page(request: HttpRequest, job: Job) -> HttpResponse:
     """Render the tried form, or for htmx only the part with the result."""
-    context, user = _try_context(request, job, reverse("judge-new")), get_account(request)
+    context, user = _try_context(request, job, _here(request)), get_account(request)
     if isinstance(context, HttpResponse):
         return context
     if request.htmx:  # type: ignore[attr-defined]
         return render(request, "judges/_trial.html", context)
     form = JudgeForm(job.options["draft"], user=user, draft=True)
-    attempt = TryForm(user=user, initial=job.options)
+    attempt = TryForm(user=user, initial=job.options, form_id=TRY_FORM)
     return _form_page(request, form, attempt=attempt, **context)
 
 
@@ -115,6 +134,9 @@ def _form_page(
         "form": form,
         "protocols": PROTOCOLS.values(),
         "library": library_by_protocol(),
+        "came_from": _came_from(request),
+        "here": _here(request),
+        "try_here": _here(request, "judge-new-try"),
         **check_context(form),
         **more,
     }
@@ -132,6 +154,8 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
         "granularity": "item",
         "prompt_from": "protocol",
     }
+    if campaign := _came_from(request):
+        initial["campaign"] = campaign.pk
     like = number_in(request.GET.get("like", ""))
     if judge := visible_judges(get_account(request)).filter(pk=like).first():
         initial |= _copied_fields(judge)
@@ -240,12 +264,13 @@ def try_one(request: HttpRequest, pk: int) -> HttpResponse:
 def try_draft(request: HttpRequest) -> HttpResponse:
     """Like `try_one`, for the judge that the form describes, which is not created."""
     user = get_account(request)
-    draft, form = JudgeForm(request.POST, user=user, draft=True), TryForm(request.POST, user=user)
+    draft = JudgeForm(request.POST, user=user, draft=True)
+    form = TryForm(request.POST, user=user, form_id=TRY_FORM)
     answer: HttpResponse | None = None
     if draft.is_valid():
         fields = {name: request.POST[name] for name in draft.fields if name in request.POST}
         asking = partial(_question, user, form, fields=fields)
-        answer, status, context = _attempt(request, form, reverse("judge-new"), asking)
+        answer, status, context = _attempt(request, form, _here(request), asking)
     else:
         wrong = [(field.label, field.errors) for field in draft if field.errors]
         status, context = 422, {"unfinished": wrong}
@@ -316,7 +341,7 @@ def _displayable_trial(trial: dict[str, Any]) -> dict[str, Any]:
     ]
     completion = trial["completion"]
     return {
-        "trial": {**trial, "entries": entries},
+        "trial": {**trial, "entries": entries, "cost": trial["cost"] and Decimal(trial["cost"])},
         "messages": [
             (each["role"], make_displayable(each["content"])) for each in trial["messages"]
         ],

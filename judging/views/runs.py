@@ -46,6 +46,7 @@ from judging.access import (
     visible_judge,
     visible_run,
 )
+from judging.answer_files import replays_other_items
 from judging.answers.asked import asked_by
 from judging.answers.results import answer_of
 from judging.backends.base import SetupError
@@ -160,11 +161,12 @@ def _proposed_judge(offered: Sequence[Judge], ran: Sequence[tuple[int, str]]) ->
 
 
 def _fits(campaign: Campaign, judge: Judge) -> bool:
+    """Return whether a judge can answer a campaign, and does not replay a file about another."""
     try:
         runs.check_fit(campaign, judge)
+        return not replays_other_items(judge, campaign)
     except SetupError:
         return False
-    return True
 
 
 def _first_page(

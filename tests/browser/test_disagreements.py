@@ -1,4 +1,4 @@
-"""Disagreements in the browser: a list beside the opened unit, its keys, and a phone's two pages."""
+"""Disagreements in the browser: a list beside the opened unit, keys, and a phone's two pages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from django.core.cache import caches
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, ViewportSize, expect
+from pytest_django.live_server_helper import LiveServer
 
 from analysis.disagreements.views import PAGE
 from analysis.models import UnitTag
@@ -15,7 +16,7 @@ from annotation.models import Campaign
 from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_powered import QUERIES, labels, line
 from tests.browser.axe import violations
-from tests.browser.chromium import come_in
+from tests.browser.chromium import come_in, new_context
 from tests.cast import write_lines
 from tests.page_cast import make_study
 
@@ -113,12 +114,14 @@ def test_on_a_phone_the_list_and_the_unit_are_two_pages(page: Page) -> None:
     expect(page.locator(".unit-pane")).to_be_hidden()
 
 
-def test_without_scripts_rows_arrows_and_the_tag_work(page: Page, browser: Browser) -> None:
-    page.set_viewport_size(DESK)
-    address, cookies = page.url, page.context.cookies()
-    context = browser.new_context(java_script_enabled=False)
-    context.add_cookies(cookies)  # type: ignore[arg-type]
+def test_without_scripts_rows_arrows_and_the_tag_work(
+    page: Page, chromium: Browser, live_server: LiveServer
+) -> None:
+    address = page.url
+    context = new_context(chromium, live_server.url, java_script_enabled=False)
     plain = context.new_page()
+    plain.set_viewport_size(DESK)
+    come_in(plain, "rita")
     plain.goto(address)
     plain.locator("#rows .row").nth(1).click()
     expect(plain.locator(".unit-place")).to_contain_text("2 of")

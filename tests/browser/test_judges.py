@@ -114,23 +114,46 @@ def test_every_page_about_judges_passes_axe(page: Page, campaign: Campaign) -> N
     assert not found, "\n".join(found)
 
 
-def test_a_judge_is_defined_and_tried_without_leaving_the_page(
+def test_a_judge_is_tried_created_and_run_in_the_campaign_one_came_from(
     page: Page, campaign: Campaign
 ) -> None:
-    page.goto(reverse("judge-new"))
+    page.goto(reverse("campaign-judge-start", args=[campaign.pk]))
+    page.get_by_role("link", name="Define a judge").click()
+    more = page.get_by_text("More", exact=True)
+    expect(page.get_by_label("Temperature")).to_be_hidden()
     page.get_by_role("button", name="Create judge").click()
     expect(page.get_by_role("alert")).to_contain_text("was not created")
     found = violations(page, "refused")
-    page.get_by_label("Name", exact=True).fill("floor")
     page.get_by_label("Word overlap").check()
     expect(page.get_by_label("Model", exact=True)).to_be_hidden()
+    page.get_by_label("Item", exact=True).fill("1")
+    page.get_by_role("button", name="Try", exact=True).click()
+    trial = page.locator("#trial")
+    expect(trial.locator(".pill")).to_have_text("answered")
+    assert not Judge.objects.exists()
+    found += violations(page, "tried")
+    page.get_by_label("A decision model").check()
+    more.click()
+    expect(page.get_by_label("Least mass")).to_be_visible()
+    expect(page.get_by_text("Reasoning", exact=True)).to_be_hidden()
+    page.get_by_label("OpenAI’s protocol").check()
+    expect(page.get_by_label("Temperature")).to_be_visible()
+    expect(page.get_by_label("Least mass")).to_be_hidden()
+    found += violations(page, "every parameter", rare=True)
+    page.get_by_label("Word overlap").check()
+    page.get_by_label("Name", exact=True).fill("floor")
     page.get_by_role("button", name="Create judge").click()
-    page.wait_for_url(f"**{reverse('judge', args=[Judge.objects.get().pk])}")
+    page.wait_for_url(f"**/campaigns/{campaign.pk}/judges/start/?judge={Judge.objects.get().pk}")
+    expect(page.get_by_role("button", name="Start the run")).to_be_visible()
+    assert not found, "\n".join(found)
+
+
+def test_a_stored_judge_is_tried_on_its_page(page: Page, campaign: Campaign) -> None:
+    page.goto(reverse("judge", args=[judge("floor").pk]))
     page.get_by_label("Item", exact=True).fill("1")
     page.get_by_role("button", name="Ask").click()
     expect(page.locator("#trial")).to_contain_text("Labels")
-    expect(page.locator("#trial .pill")).to_have_text("answered")
-    found += violations(page, "tried")
+    found = violations(page, "tried")
     page.get_by_label("Item", exact=True).fill("99")
     page.get_by_role("button", name="Ask").click()
     expect(page.locator("#trial")).to_contain_text("The item does not exist")

@@ -251,3 +251,15 @@ def test_judges_with_different_labels_send_different_requests(tmp_path: Path) ->
     one, other = (build_backend(judge) for judge in Judge.objects.order_by("pk"))
     request = Request((), {}, Facts("", (), (), True, "a"))
     assert one.identity(request) != other.identity(request)
+
+
+def test_a_judge_that_replays_answers_about_other_items_is_not_offered(
+    campaign: Campaign, tmp_path: Path
+) -> None:
+    create(written(tmp_path, label("r1", "q1:0")), "ours")
+    create(written(tmp_path, label("r1", "q9:0"), name="b.jsonl"), "of another unit")
+    create(written(tmp_path, label("x1", "q1:0"), name="c.jsonl"), "of another item")
+    rita = client_of(User.objects.create(username="rita", role="researcher"))
+    page = rita.get(f"/campaigns/{campaign.pk}/judges/start/")
+    assert [each.rater.name for each in page.context["judges"]] == ["ours"]
+    assert "2 more are not listed" in page.content.decode()

@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Campaign, Rater, User
+from judging.forms import PARAM_GROUPS, PARAM_HELP
 from judging.judges import Definition
 from judging.judges import define as define_judge
 from judging.models import Judge
@@ -92,6 +93,37 @@ def test_a_judge_is_created_from_the_form(rita: Client) -> None:
     page = rita.get(answer.headers["Location"]).content.decode()
     assert "llama-8b" in page
     assert "defined in the browser" in page
+
+
+def test_whoever_came_from_a_campaign_returns_to_it_with_the_new_judge(
+    rita: Client, campaign: Campaign
+) -> None:
+    start = reverse("campaign-judge-start", args=[campaign.pk])
+    here = f"{reverse('judge-new')}?campaign={campaign.pk}"
+    assert f'href="{here}"' in rita.get(start).content.decode()
+    page = rita.get(here)
+    assert page.context["attempt"]["campaign"].value() == campaign.pk
+    assert f'action="{here}"' in page.content.decode()
+    wrong = rita.post(here, FORM | {"model": ""})
+    assert f'action="{here}"' in wrong.content.decode()
+    answer = rita.post(here, FORM)
+    made = Judge.objects.get()
+    assert answer.headers["Location"] == f"{start}?judge={made.pk}"
+    assert rita.get(answer.headers["Location"]).context["judge"] == made
+    elsewhere = rita.post(f"{reverse('judge-new')}?campaign=999", FORM | {"name": "other"})
+    assert elsewhere.headers["Location"].startswith("/judges/")
+
+
+def test_every_parameter_is_in_one_group_which_opens_if_one_is_filled_in(rita: Client) -> None:
+    grouped = [name for _, names in PARAM_GROUPS for name in names]
+    assert sorted(grouped) == sorted(PARAM_HELP)
+    closed, wrong = rita.get(reverse("judge-new")), define(rita, temperature="9")
+    more = '<details class="card more-params"'
+    assert f"{more}>" in closed.content.decode()
+    assert f"{more} open>" in wrong.content.decode()
+    define(rita, granularity="unit")
+    like = rita.get(reverse("judge-new"), {"like": Judge.objects.get().pk})
+    assert f"{more} open>" in like.content.decode()
 
 
 def test_samples_and_a_repair_can_be_requested(rita: Client) -> None:
