@@ -125,7 +125,7 @@ def test_without_scripts_rows_arrows_and_the_tag_work(
     plain.goto(address)
     plain.locator("#rows .row").nth(1).click()
     expect(plain.locator(".unit-place")).to_contain_text("2 of")
-    plain.get_by_role("link", name="Next").first.click()
+    plain.get_by_role("link", name="Next question").click()
     expect(plain.locator(".unit-place")).to_contain_text("3 of")
     plain.get_by_label("People wrong").check(force=True)
     plain.get_by_role("button", name="Save").first.click()
