@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.forms.boundfield import BoundWidget
 
 from annotation.models import Rater, User
 from datasets.models import Team
@@ -240,7 +241,7 @@ class JudgeForm(forms.Form):
             )
 
     @property
-    def kinds(self) -> list[tuple[str, str, list[forms.BoundWidget]]]:
+    def kinds(self) -> list[tuple[str, str, list[BoundWidget]]]:
         """The kinds of judge, each with its title, its description and its radio buttons."""
         radios = {radio.data["value"]: radio for radio in self["backend"]}
         return [(title, about, [radios[name] for name in names]) for title, about, names in KINDS]

@@ -37,6 +37,13 @@ document.addEventListener("htmx:confirm", (event) => {
   else if (elt.type === "file") elt.value = "";
 });
 
+// A check of the text before a loaded one must not arrive after the loaded one's own.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (/** @type {CustomEvent} */ (event).detail.target.id !== "file-field") return;
+  const stale = new CustomEvent("htmx:abort", { bubbles: true, detail: {} });
+  document.getElementById("file-check")?.dispatchEvent(stale);
+});
+
 document.addEventListener("htmx:afterSettle", () => {
   const wrong = document.getElementById("id_file_wrong");
   if (wrong) text().setAttribute("aria-invalid", "true");
