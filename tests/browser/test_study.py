@@ -95,5 +95,6 @@ def test_a_phone_shows_the_figures_first_and_has_no_sideways_scrolling(page: Pag
     page.locator(".box > summary").first.click()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     head = page.locator("#lead-head").bounding_box()
-    assert head and head["width"] > 200
+    assert head
+    assert head["width"] > 200
     assert violations(page, "study on a phone") == []

@@ -86,9 +86,12 @@ def test_a_reason_in_the_file_is_replayed_as_the_judges_reasoning(
     # A file without reasons gives the judge that it gave before there were any.
     create(written(tmp_path, line), "silent")
     assert len(unpack(Judge.objects.get(rater__name="silent").params[ANSWERS]).lines) == 1
-    assert '"no",null,[]]' in gzip.decompress(
-        base64.b64decode(Judge.objects.get(rater__name="silent").params[ANSWERS])
-    ).decode()
+    assert (
+        '"no",null,[]]'
+        in gzip.decompress(
+            base64.b64decode(Judge.objects.get(rater__name="silent").params[ANSWERS])
+        ).decode()
+    )
 
 
 def test_a_unit_without_a_label_is_missing_with_a_reason(

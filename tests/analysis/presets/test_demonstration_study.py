@@ -24,9 +24,7 @@ def rows(name: str) -> list[Row]:
 REPORTS = {
     report["id"]: (query, report) for query in rows("reports.jsonl") for report in query["reports"]
 }
-LABELS = {
-    rater.name: rows(f"labels/{rater.name}.jsonl") for rater in (*PEOPLE, *JUDGES)
-}
+LABELS = {rater.name: rows(f"labels/{rater.name}.jsonl") for rater in (*PEOPLE, *JUDGES)}
 
 
 @pytest.fixture(scope="module")
