@@ -1,8 +1,9 @@
 """The demonstration's study: enough queries for an answer, and three judges with three answers.
 
 Four systems report on invented public works, and people say which sub-questions each report
-answers. Anna, Bela and Carl agree well; Dora, who labels a third of the queries, is careless. Of the judges, `judge-careful` errs about as often as people do, `judge-eager` takes
-almost anything for an answer, and `judge-strict` lies between: too close to call with these queries.
+answers. Anna, Bela and Carl agree well; Dora, who labels a third of the queries, is careless.
+Of the judges, `judge-careful` errs about as often as people do, `judge-eager` takes almost
+anything for an answer, and `judge-strict` lies between: too close to call with these queries.
 Nearly all disagreements are about sentences that come close to an answer (`public_works`).
 """
 
@@ -34,8 +35,9 @@ State = Literal["answer", "near", "nothing"]
 class Rater:
     """Who labels: the chance of a yes, by what the report says of the question.
 
-    Of a sentence that comes close, `near` is the chance of the answer that most people give.
-    `never` is the chance of a yes on those that most people take for no answer; None: as `near`.
+    Of a sentence that comes close, `near` is the chance of the answer that most people give. With
+    `near_is_yes`, that is the chance of a yes instead, whatever people say. `seconds` are the least
+    and the most that a report takes.
     """
 
     name: str

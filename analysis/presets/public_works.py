@@ -296,7 +296,7 @@ KINDS = (
             ),
             Aspect(
                 "How is the night bus of {place} paid for?",
-                "The county pays {percent} per cent, the hospital the rest, and passengers nothing.",
+                "The county pays {percent} per cent and the hospital the rest.",
                 "Passengers pay nothing, and the bus is full on Saturdays.",
                 "who pays for it",
                 "That passengers pay nothing does not say who does.",
