@@ -16,6 +16,14 @@ def ignore_progress(done: int, total: int) -> None:
     """Ignore the progress."""
 
 
+Publish = Callable[[JSON, bool], None]
+"""Shows a part of a result before the rest exists, and whether only its check is missing."""
+
+
+def ignore_part(part: JSON, is_whole: bool) -> None:
+    """A `Publish` for callers that wait for the whole result."""
+
+
 class Steps:
     """Counts the steps of a computation, for a display of its progress."""
 

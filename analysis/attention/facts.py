@@ -192,7 +192,7 @@ def _jobs(campaigns: Sequence[Campaign]) -> tuple[dict[str, Job], set[str]]:
     questions = [of(each) for each in campaigns for of in (report_of, checks_of)]
     rows = Job.objects.filter(question__in=questions)
     last: dict[str, Job] = {}
-    for job in rows.filter(state=Job.State.DONE).order_by("pk"):
+    for job in results.ready(rows).order_by("pk"):
         if results.has_result(job):
             last[job.question] = job
     old = rows.filter(state=Job.State.WAITING, created_at__lt=timezone.now() - queue.PATIENCE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -24,6 +24,9 @@ from judging.models import JudgeRun
 from tandem.labels.selection import ReportOptions
 from tandem.types import JSON, Progress, ignore_progress
 
+Publish = Callable[["Computed", bool], None]
+"""Shows a part of a report before the rest exists, and whether only its check is missing."""
+
 
 @dataclass(frozen=True)
 class Computed:
@@ -38,7 +41,10 @@ class Computed:
 
 
 def computed_report(
-    campaign: Campaign, options: ReportOptions, progress: Progress = ignore_progress
+    campaign: Campaign,
+    options: ReportOptions,
+    progress: Progress = ignore_progress,
+    publish: Publish = lambda part, is_whole: None,
 ) -> Computed:
     """Return the current report of a campaign, from the cache if nothing has changed."""
     cache = caches["reports"]
@@ -47,7 +53,11 @@ def computed_report(
     found = cache.get(key)
     if found is None:
         with collect_looks() as looks:
-            found = campaign_report(campaign, options, progress), looks
+
+            def show(part: JSON, is_whole: bool) -> None:
+                publish(Computed(part, newest, looks), is_whole)
+
+            found = campaign_report(campaign, options, progress, show), looks
         cache.set(key, found)
     deliver(found[1])
     return Computed(found[0], newest, found[1])

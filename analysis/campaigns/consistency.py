@@ -27,9 +27,9 @@ PairCounts = dict[tuple[str, str, str], list[tuple[float, int]]]
 """By variable, judge and kind: 1 for each pair of equal labels of a unit, else 0, and the query."""
 
 
-def add_consistency(report: JSON, campaign: Campaign) -> None:
+def add_consistency(report: JSON, counts: PairCounts) -> None:
     """Add `consistency` to the judges of a campaign's report that were asked more than once."""
-    for (variable, judge, kind), pairs in _pairs(campaign).items():
+    for (variable, judge, kind), pairs in counts.items():
         of = report["variables"].get(variable, {}).get("judges", {}).get(judge)
         if of is None:
             continue
@@ -39,7 +39,7 @@ def add_consistency(report: JSON, campaign: Campaign) -> None:
         of.setdefault("consistency", {})[kind] = found.as_json()
 
 
-def _pairs(campaign: Campaign) -> PairCounts:
+def pair_counts(campaign: Campaign) -> PairCounts:
     """Compare every pair of labels that a judge gave to a unit and variable."""
     labels = Label.objects.filter(
         response__current=True,

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
-from analysis.campaigns.cache import computed_report, state_of
+from analysis.campaigns.cache import Computed, computed_report, state_of
 from annotation.access import may_read
 from annotation.models import Campaign, User
-from datasets.jobs import JobError, Kind, Options, Progress, Result, results
+from datasets.jobs import JobError, Kind, Options, Progress, Publish, Result, results
 from datasets.models import Job
 from tandem.figures.files import AS_SHOWN, FigureError, Look, figure_file
 from tandem.labels.selection import ReportOptions
@@ -47,9 +47,16 @@ def _state(options: Options) -> Any:
     return state_of(campaign_of(options))
 
 
-def _carry_out(options: Options, progress: Progress) -> Result:
+def _carry_out(options: Options, progress: Progress, publish: Publish) -> Result:
     campaign, chosen = campaign_of(options), restore_dataclass(ReportOptions, options["options"])
-    found = computed_report(campaign, chosen, progress)
+
+    def show(part: Computed, is_whole: bool) -> None:
+        publish(_result(part), results.CHECKING if is_whole else results.GROWING, part.looks)
+
+    return _result(computed_report(campaign, chosen, progress, show))
+
+
+def _result(found: Computed) -> Result:
     return Result.of({"report": found.report, "newest": found.newest})
 
 
@@ -89,6 +96,6 @@ def _figure(options: Options, progress: Progress) -> Result:
     return Result([made.content], name, made.kind.media_type)
 
 
-REPORTS = Kind(REPORT, "Results", _state, _carry_out, may_see, heavy=True)
+REPORTS = Kind(REPORT, "Results", _state, _carry_out, may_see, heavy=True, grows=True)
 # A finished report does not change.
 FIGURE_FILES = Kind(FIGURE, "Figure", lambda options: None, _figure, may_see)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from analysis.campaigns.backgrounds import background_questions
 from analysis.campaigns.behind import behind_warnings
 from analysis.campaigns.chosen_items import chosen_items
-from analysis.campaigns.consistency import add_consistency
+from analysis.campaigns.consistency import add_consistency, pair_counts
 from analysis.campaigns.contamination import contaminated_prompts
 from analysis.campaigns.frames import campaign_frame, campaign_strata, with_families, with_floor
 from analysis.campaigns.free_text import written_answers
@@ -15,21 +15,24 @@ from analysis.campaigns.guidelines import with_followed_versions
 from analysis.campaigns.misplaced_flags import misplaced_flags
 from analysis.campaigns.people_sample import people_sample
 from analysis.campaigns.published_readings import published_readings
-from analysis.campaigns.scripted_judges import mark_fakes
+from analysis.campaigns.scripted_judges import fakes_among, mark_fakes
 from annotation.models import Campaign
 from annotation.presentation import schema
 from datasets.jobs.guard import for_workers
 from tandem.labels.selection import ReportOptions
 from tandem.sections.build import frame_report
 from tandem.sections.extras import written
-from tandem.types import JSON, Progress, ignore_progress
+from tandem.types import JSON, Progress, Publish, ignore_part, ignore_progress
 
 
 @for_workers
 def campaign_report(
-    campaign: Campaign, options: ReportOptions, progress: Progress = ignore_progress
+    campaign: Campaign,
+    options: ReportOptions,
+    progress: Progress = ignore_progress,
+    publish: Publish = ignore_part,
 ) -> JSON:
-    """Create the report of a campaign, as JSON."""
+    """Create the report of a campaign, as JSON. `publish` gets its parts as they grow."""
     frame = campaign_frame(campaign, options, campaign_strata(campaign), kind="report")
     frame = with_followed_versions(with_families(with_floor(frame, campaign), campaign), campaign)
     if options.background:
@@ -41,6 +44,18 @@ def campaign_report(
     }
     asked = schema(campaign)
     order = [v.name for v in asked.variables]
+    judges_there = [rater.name for rater in frame.raters if rater.kind == "judge"]
+    hints, answers = misplaced_flags(campaign), written_answers(campaign, options.exposed)
+    more = contaminated_prompts(campaign, judges_there) + published_readings(judges_there)
+    more += behind_warnings(campaign)
+    fakes, counts = fakes_among(judges_there), pair_counts(campaign)
+
+    def with_rest(report: JSON) -> JSON:
+        report |= {"hints": hints, "warnings": [*report["warnings"], *more]}
+        mark_fakes(report, fakes)
+        add_consistency(report, counts)
+        return report if answers is None else {**report, "written": written(answers)}
+
     report = frame_report(
         head,
         frame,
@@ -51,13 +66,6 @@ def campaign_report(
         words=asked.words(),
         nouns=asked.nouns(),
         chosen=chosen_items(campaign),
+        publish=lambda part, is_whole: publish(with_rest(part), is_whole),
     )
-    report["hints"] = misplaced_flags(campaign)
-    judges_there = [rater["name"] for rater in report["raters"] if rater["kind"] == "judge"]
-    report["warnings"] += contaminated_prompts(campaign, judges_there)
-    report["warnings"] += published_readings(judges_there)
-    report["warnings"] += behind_warnings(campaign)
-    mark_fakes(report)
-    add_consistency(report, campaign)
-    answers = written_answers(campaign, options.exposed)
-    return report if answers is None else {**report, "written": written(answers)}
+    return with_rest(report)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
+
 from judging.answer_files import FAKE, scripted_among
 from judging.jury import voting_judges
 from tandem.labels.frame import Warning
@@ -13,20 +15,26 @@ JURY = (
 )
 
 
-def mark_raters(raters: list[JSON]) -> dict[str, str]:
-    """Mark each fake judge among a report's raters. Return a warning text for each, by name."""
-    judges = [rater["name"] for rater in raters if rater["kind"] == "judge"]
+def fakes_among(judges: Sequence[str]) -> dict[str, str]:
+    """Return a warning text for each fake judge, by name."""
     fakes = dict.fromkeys(scripted_among(judges), FAKE)
-    fakes |= {name: JURY for name in judges if scripted_among(voting_judges(name))}
+    return fakes | {name: JURY for name in judges if scripted_among(voting_judges(name))}
+
+
+def mark_raters(raters: list[JSON]) -> None:
+    """Mark each fake judge among the raters of a report or of measures."""
+    _mark(raters, fakes_among([rater["name"] for rater in raters if rater["kind"] == "judge"]))
+
+
+def _mark(raters: list[JSON], fakes: Collection[str]) -> None:
     for rater in raters:
         if rater["name"] in fakes:
             rater["scripted"] = True
-    return fakes
 
 
-def mark_fakes(report: JSON) -> None:
+def mark_fakes(report: JSON, fakes: Mapping[str, str]) -> None:
     """Mark each fake judge among the report's raters, and add a warning."""
-    fakes = mark_raters(report["raters"])
+    _mark(report["raters"], fakes)
     report["warnings"] += [
         Warning("scripted_judge", None, name, text)._asdict() for name, text in fakes.items()
     ]

@@ -94,7 +94,7 @@ def judges(request: HttpRequest, pk: int) -> HttpResponse:
     seen = _page_state(jobs, context["rows"])
     if in_place and seen and request.GET.get("seen") == seen:
         return HttpResponse(status=204)
-    under_way = [job for job in jobs if job.state in queue.ACTIVE]
+    under_way = [job for job in jobs if queue.is_under_way(job)]
     polled = {"seen": seen, **{job.kind: job.key for job in jobs}}
     if context["variables"]:
         polled["variable"] = context["variable"]

@@ -91,10 +91,10 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
         (facts,) = facts_of([pk])
         waits = missing_of(facts, blind).is_waiting
         jobs = jobs_for_page(request, asked, reverse("campaign", args=[pk]), waits)
-    seen = ".".join(f"{job.key}-{job.state}" for job in jobs)
+    seen = ".".join(f"{job.key}-{job.state}-{queue.is_under_way(job)}" for job in jobs)
     if in_place and seen and request.GET.get("seen") == seen:
         return HttpResponse(status=204)
-    under_way = [job for job in jobs if job.state in queue.ACTIVE]
+    under_way = [job for job in jobs if queue.is_under_way(job)]
     context = {**_context(found, user, blind, bool(under_way)), "jobs": jobs, "seen": seen}
     context["under_way"] = under_way
     context["failed"] = next((job for job in jobs if job.state == State.FAILED), None)

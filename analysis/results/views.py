@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
+from analysis.attention.checks import quiet_value
 from analysis.campaigns.cache import labels_since
 from analysis.campaigns.frames import offered_options
 from analysis.campaigns.jobs import REPORT
@@ -55,9 +56,11 @@ from annotation.views.new_campaign import begin_chosen
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
 from datasets.jobs import results as job_results
+from datasets.models import Job
 from datasets.teams import visible_batches
 from datasets.text import as_sentence, number_in
 from judging.access import blind_page
+from tandem.crosscheck.process import skipped_crosscheck
 from tandem.document import Document, Section
 from tandem.figures import FIGURES, subjects
 from tandem.figures.files import available_kinds
@@ -195,6 +198,7 @@ def _numbers(request: HttpRequest, asked: ResultsRequest) -> Found | HttpRespons
         ],
         "kinds": available_kinds(),
         "newest": shown.value["newest"],
+        "polled": shown.job if shown.is_checking else None,
         "exposes": _exposes(request, campaign, shown),
         "opened": int(time.time()),
         "manages": may_manage(get_account(request), campaign.pk),
@@ -218,6 +222,21 @@ def _document(campaign: Campaign, report: JSON) -> Document:
             if not is_compared:
                 sections.append(Section("Guideline", (), points=points, name=GUIDELINE))
     return replace(made, sections=tuple(sections))
+
+
+def _check_part(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+    """Render what has become of the check of a report on the page."""
+    ours = Job.objects.filter(kind=REPORT, options__campaign=campaign.pk)
+    job = ours.filter(key=request.GET.get("job", "")).first()
+    if job is None or is_blind(get_account(request), campaign):
+        return HttpResponse(status=STOP_POLLING)
+    if job.state == Job.State.RUNNING:
+        return HttpResponse(status=204)
+    found = quiet_value(job) if job.state == Job.State.DONE else None
+    check = found["report"]["check"] if found else skipped_crosscheck(job.error or "it ended early")
+    return render(
+        request, "results/_badge.html", {"campaign": campaign, "report": {"check": check}}
+    )
 
 
 def _exposes(request: HttpRequest, campaign: Campaign, shown: jobs.PageResult) -> bool:
@@ -264,6 +283,7 @@ PARTS: dict[str, Callable[[HttpRequest, Campaign], HttpResponse]] = {
     "measures": _measures_part,
     "queries": _queries_part,
     "since": _live_part,
+    "check": _check_part,
 }
 """The parts of the page by the element that htmx replaces."""
 

@@ -98,7 +98,7 @@ def current_job(
     if key:
         question = queue.question_of(kind, options)
         job = get_object_or_404(Job, key=key, question=question)
-        if job.state == State.DONE and not results.has_result(job):
+        if results.is_ready(job) and not results.has_result(job):
             raise Http404
     else:
         try:
@@ -113,7 +113,7 @@ def current_job(
     if job.state in (State.FAILED, State.CANCELLED):
         raise RefusedBodyError(job.error or "it was cancelled; ask again")
     request.job = job  # type: ignore[attr-defined]
-    return job if job.state == State.DONE else None
+    return job if results.is_ready(job) else None
 
 
 def accepted_response(request: Request, address: str | None = None) -> Response:
@@ -128,7 +128,7 @@ def accepted_response(request: Request, address: str | None = None) -> Response:
 def job_as_json(request: Request, job: Job, address: str) -> dict[str, Any]:
     """Return a job as the API shows it. `address` is where the person asked for it."""
     own = reverse("api-job", args=[job.key])
-    is_ready = job.state == State.DONE and address.startswith("/api/")
+    is_ready = results.is_ready(job) and address.startswith("/api/")
     result = request.build_absolute_uri(address_with_job(address, job)) if is_ready else None
     return {
         "key": job.key,

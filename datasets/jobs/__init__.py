@@ -10,7 +10,16 @@ nothing that it depends on has changed.
 
 from __future__ import annotations
 
-from datasets.jobs.kinds import JobError, Kind, Options, Progress, Result, register, register_name
+from datasets.jobs.kinds import (
+    JobError,
+    Kind,
+    Options,
+    Progress,
+    Publish,
+    Result,
+    register,
+    register_name,
+)
 from datasets.jobs.queue import JobRequest, TooManyError
 from datasets.jobs.requests import ask
 
@@ -20,6 +29,7 @@ __all__ = [
     "Kind",
     "Options",
     "Progress",
+    "Publish",
     "Result",
     "TooManyError",
     "ask",

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import errno
 import logging
+from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import DatabaseError, connection
 
-from audit.looks import collect_looks
+from audit.looks import Note, collect_looks
 from audit.recording import Actor, on_behalf
 from datasets.jobs import queue, results
 from datasets.jobs.guard import outside_request
-from datasets.jobs.kinds import JobError, Kind, Progress, kind_named
+from datasets.jobs.kinds import JobError, Kind, Progress, Result, kind_named
 from datasets.models import Job
 
 logger = logging.getLogger("tandem.jobs")
@@ -59,13 +60,25 @@ def _compute(kind: Kind, job: Job, progress: Progress) -> dict[str, Any] | None:
     """Return the description of the written result; None if another worker has the job now."""
     if not queue.set_digest(job):
         return None
-    assert job.turn is not None
+    parts = 0
+
+    def publish(part: Result, stage: str, looks: Iterable[Note]) -> None:
+        nonlocal parts
+        parts += 1
+        description = _write(job, part)
+        queue.publish(job, {**description, "notes": list(looks), "stage": stage, "part": parts})
+
     with collect_looks() as notes:
-        result = kind.carry_out(job.options, progress)
-    # Notes about the file as a whole were collected above, so those about its pieces are dropped.
+        more = (publish,) if kind.grows else ()
+        result = kind.carry_out(job.options, progress, *more)
+    return {**_write(job, result), "notes": notes}
+
+
+def _write(job: Job, result: Result) -> dict[str, Any]:
+    assert job.turn is not None
+    # Notes about the file as a whole are collected elsewhere; those about its pieces are dropped.
     with collect_looks():
-        description = results.write(f"{job.key}-{job.turn.hex}", result)
-    return {**description, "notes": notes}
+        return results.write(f"{job.key}-{job.turn.hex}", result)
 
 
 def _actor(job: Job) -> Actor:

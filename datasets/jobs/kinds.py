@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from django.utils.module_loading import autodiscover_modules
+
+from audit.looks import Note
 
 JSON_TYPE = "application/json"
 Options = Mapping[str, Any]
@@ -37,6 +39,15 @@ class Result:
         return cls([json.dumps(value, ensure_ascii=False).encode()])
 
 
+class Publish(Protocol):
+    """Shows what exists of a result while its job runs.
+
+    The stage is one of `datasets.jobs.results`, and `looks` are what it shows of others' answers.
+    """
+
+    def __call__(self, part: Result, stage: str, looks: Iterable[Note]) -> None: ...
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of job.
@@ -47,16 +58,18 @@ class Kind:
     for these options. `title` names the result in a sentence. A kind that is not `listed` is a part
     that pages ask for by themselves: the list of a person's reports and exports leaves it out. Jobs
     of `heavy` kinds resample the labels of a whole campaign, which takes up to minutes. Workers
-    keep a place for the others, which never wait for them.
+    keep a place for the others, which never wait for them. The result of a kind that `grows` can be
+    read while its job runs: `carry_out` publishes its parts, as `Publish` says.
     """
 
     name: str
     title: str
     state: Callable[[Options], Any]
-    carry_out: Callable[[Options, Progress], Result]
+    carry_out: Callable[..., Result]
     may_see: Callable[[Any, Options], bool]
     listed: bool = True
     heavy: bool = False
+    grows: bool = False
 
 
 _kinds: dict[str, Kind] = {}

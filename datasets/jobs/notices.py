@@ -16,7 +16,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils.module_loading import autodiscover_modules
 
-from datasets.jobs import queue
+from datasets.jobs import queue, results
 from datasets.jobs.kinds import kind_named, subject_names
 from datasets.jobs.pages import address_with_job
 from datasets.models import Job, JobAsker, Upload
@@ -63,10 +63,10 @@ def _jobs(user: Any, keys: Sequence[str]) -> Iterator[Work]:
         job, kind = asker.job, kind_named(asker.job.kind)
         if not kind.listed:
             continue
-        if job.state in queue.ACTIVE:
+        if queue.is_under_way(job):
             yield Work(job.key)
         elif job.state != State.CANCELLED and kind.may_see(user, job.options):
-            is_done = job.state == State.DONE
+            is_done = results.is_ready(job)
             address = asker.address if asker.address.startswith("/") else ""
             about = "".join(f", {name}" for name in subject_names(job.options))
             text = f"{kind.title}{about}: {'ready' if is_done else 'not computed'}."

@@ -30,7 +30,7 @@ from datasets.models import Job
 State = Job.State
 PARTS = ("#measures", "#queries")
 """The parts of the page Results that follow a job beside the report's."""
-OWN = ("job", "seen")
+OWN = ("job", "seen", "part")
 """Parameters of these pages, which are not options."""
 QUICK_SECONDS, QUICK, SLOW = 15, 1, 3
 RETRY_AFTER = "2"
@@ -62,10 +62,8 @@ def follow(
     question = queue.question_of(kind, options)
     if key := request.GET.get("job"):
         job = Job.objects.filter(key=key, question=question).first()
-        if job is not None and (job.state != State.DONE or results.has_result(job)):
-            return JobRequest(
-                job, job if job.state == State.DONE else queue.last_finished(question)
-            )
+        if job is not None and (not results.is_ready(job) or results.has_result(job)):
+            return JobRequest(job, job if results.is_ready(job) else queue.last_finished(question))
     try:
         return ask(kind, options, request.user, page or address_of(request), again)
     except TooManyError as error:
@@ -148,14 +146,16 @@ def status_of(job: Job, poll: str, target: str, page: str) -> Status:
     waits = job.state == State.WAITING
     position = queue.position(job) if waits else 0
     status = Status(job, "", target, page, position, waits and queue.is_stuck(job))
-    own = urlencode({"job": job.key, "seen": status.seen})
+    own = urlencode({"job": job.key, "seen": status.seen, "part": job.result.get("part", 0)})
     poll = f"{poll}{'&' if '?' in poll else '?'}{own}"
     return Status(job, poll, target, page, position, status.is_stuck)
 
 
 def progress(request: HttpRequest, asked: JobRequest, status: Status) -> HttpResponse | None:
-    """Answer htmx while its job has no result; send the status only if it has changed."""
+    """Answer htmx while its job has nothing new; send the status only if it has changed."""
     if not request.htmx or "job" not in request.GET or asked.is_current:  # type: ignore[attr-defined]
+        return None
+    if asked.part is not None and request.GET.get("part") != str(asked.part.result["part"]):
         return None
     if request.GET.get("seen") == status.seen:
         return HttpResponse(status=204)
@@ -250,12 +250,19 @@ def safe_address(request: HttpRequest, address: str) -> str:
 class PageResult:
     """The content of a page: the `value` of the last result, and the status of a newer one.
 
-    `value` is None before the first result, and `status` if the result is up to date.
+    `value` is None before the first result, and `status` if the result is up to date. A value that
+    `is_part` is what exists of the first result.
     """
 
     value: Any
     job: Job | None
     status: Status | None
+    is_part: bool = False
+
+    @property
+    def is_checking(self) -> bool:
+        """Whether the result is complete, and its check is not."""
+        return self.job is not None and self.job.state == State.RUNNING and not self.is_part
 
 
 def result_or_progress(
@@ -289,8 +296,9 @@ def result_or_progress_of(
     status = None if asked.is_current else status_of(asked.job, poll, target, page)
     if status is not None and (part := progress(request, asked, status)):
         return part
+    job = asked.last or asked.part
     try:
-        value = load(asked.last) if asked.last else None
+        value = load(job) if job else None
     except results.GoneError:
         value = None
-    return PageResult(value, asked.last if value is not None else None, status)
+    return PageResult(value, job if value is not None else None, status, asked.last is None)

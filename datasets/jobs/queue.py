@@ -65,6 +65,11 @@ class JobRequest:
     def is_current(self) -> bool:
         return self.last is not None and self.last.pk == self.job.pk
 
+    @property
+    def part(self) -> Job | None:
+        """The job, if it has published a part of what will be the first result."""
+        return self.job if self.last is None and results.has_part(self.job) else None
+
 
 def digest_of(*parts: object) -> str:
     text = json.dumps(parts, sort_keys=True, default=str)
@@ -164,8 +169,8 @@ def _ended_for(user: Any, job: Job | None) -> Job | None:
 
 
 def last_finished(question: str) -> Job | None:
-    """Return the newest job of a question whose result still exists."""
-    done = Job.objects.filter(question=question, state=State.DONE).order_by("-pk")
+    """Return the newest job of a question whose whole result exists (`results.ready`)."""
+    done = results.ready(Job.objects.filter(question=question)).order_by("-pk")
     return next((job for job in done[:3] if results.has_result(job)), None)
 
 
@@ -236,6 +241,11 @@ def _turns(heavy: bool) -> tuple[list[tuple[int, int]], Counter[int]]:
     served = dict(of.annotate(last=Max("started_at")))
     running = Counter(_of_lane(_live(), heavy).values_list("user", flat=True))
     return turns(asked, served, running), running
+
+
+def is_under_way(job: Job) -> bool:
+    """Return whether a job has yet to give its whole result."""
+    return job.state in ACTIVE and not results.is_ready(job)
 
 
 def is_heavy(job: Job) -> bool:
@@ -323,7 +333,8 @@ def lease_now(job: Job) -> Job:
 
 def _lease(job: int, values: dict[str, Any]) -> Job:
     of = Job.objects.filter(pk=job)
-    of.update(**values, state=State.RUNNING, turn=uuid.uuid4(), done=0, total=0)
+    fresh: dict[str, Any] = {"done": 0, "total": 0, "result": {}, "ended_at": None}
+    of.update(**values, **fresh, state=State.RUNNING, turn=uuid.uuid4())
     of.update(lease_until=Now() + LEASE, attempts=F("attempts") + 1)
     return of.get()
 
@@ -347,6 +358,12 @@ def set_digest(job: Job) -> bool:
 def renew(job: Job, done: int, total: int) -> bool:
     """Extend the lease and note the progress. False if the job was cancelled or is another's."""
     return _note(job, lease_until=Now() + LEASE, done=done, total=total)
+
+
+def publish(job: Job, result: Mapping[str, Any]) -> bool:
+    """Note a part of the result. From the whole on, `ended_at` says since when it can be read."""
+    ended = {"ended_at": Now()} if result["stage"] == results.CHECKING else {}
+    return _note(job, result=dict(result), **ended)
 
 
 def finish(job: Job, result: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from datasets.jobs import launcher, queue
+from datasets.jobs import launcher, queue, results
 from datasets.jobs.execution import carry_out
 from datasets.jobs.kinds import Options
 from datasets.jobs.queue import JobRequest
@@ -44,20 +44,20 @@ def _carry_out_now(asked: JobRequest) -> JobRequest:
     job = queue.lease_now(asked.job)
     carry_out(job, lambda done, total: None, strict=True)
     job.refresh_from_db()
-    return JobRequest(job, job if job.state == State.DONE else asked.last)
+    return JobRequest(job, job if results.is_ready(job) else asked.last)
 
 
 def wait_for_job(job: Job) -> Job:
-    """Wait until a job ends, for at most 20 seconds, and return it as it is then.
+    """Wait for a job's result, for at most 20 seconds, and return the job as it is then.
 
     Only a third of the web server's threads for reports and similar pages may wait, and no thread
     for saves. A request beyond these returns at once.
     """
-    if job.state not in queue.ACTIVE or not _waiting.acquire(blocking=False):
+    if not queue.is_under_way(job) or not _waiting.acquire(blocking=False):
         return job
     try:
         pause, until = FIRST_PAUSE, monotonic() + WAIT_SECONDS
-        while job.state in queue.ACTIVE and monotonic() < until:
+        while queue.is_under_way(job) and monotonic() < until:
             sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
             job.refresh_from_db()

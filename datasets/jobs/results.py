@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from django.conf import settings
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from audit.looks import deliver
@@ -27,6 +28,8 @@ NEW_SECONDS = 3600
 MEGABYTE = 1024 * 1024
 PARTIAL = ".part"
 PARTIAL_SECONDS = 24 * 3600
+GROWING, CHECKING = "growing", "checking"
+"""The stages of a running job's result: parts are missing, or only a check of the whole."""
 
 
 class GoneError(Exception):
@@ -71,8 +74,32 @@ def open_result(job: Job) -> BinaryIO:
     return file
 
 
+def ready(jobs: QuerySet[Job]) -> QuerySet[Job]:
+    """Return those jobs whose whole result exists, although it may still be being checked."""
+    checked = Q(state=State.RUNNING, result__stage=CHECKING)
+    return jobs.filter(Q(state=State.DONE) | checked)
+
+
+def is_ready(job: Job) -> bool:
+    """Return whether the whole result exists, although it may still be being checked."""
+    return job.state == State.DONE or _is_at(job, CHECKING)
+
+
 def has_result(job: Job) -> bool:
-    return job.state == State.DONE and (folder() / str(job.result.get("file", ""))).is_file()
+    return is_ready(job) and _exists(job)
+
+
+def has_part(job: Job) -> bool:
+    """Return whether a running job has published a part of its result."""
+    return _is_at(job, GROWING) and _exists(job)
+
+
+def _is_at(job: Job, stage: str) -> bool:
+    return job.state == State.RUNNING and job.result.get("stage") == stage
+
+
+def _exists(job: Job) -> bool:
+    return (folder() / str(job.result.get("file", ""))).is_file()
 
 
 def value(job: Job) -> Any:
@@ -86,12 +113,13 @@ def remove(name: str) -> None:
 
 
 def forget(**options: object) -> int:
-    """Delete the finished jobs with these options, such as those of a campaign, and their files.
+    """Delete the jobs with these options, such as those of a campaign, that have files, and these.
 
     For results that nobody may read any more. Returns the number of jobs.
     """
     asked = {f"options__{name}": value for name, value in options.items()}
-    gone = list(Job.objects.filter(state=State.DONE, **asked))
+    shown = Q(state=State.DONE) | Q(state=State.RUNNING, result__has_key="file")
+    gone = list(Job.objects.filter(shown, **asked))
     Job.objects.filter(pk__in=[job.pk for job in gone]).delete()
     for job in gone:
         if name := job.result.get("file"):

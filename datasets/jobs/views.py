@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from datasets.access import READERS, role_required
-from datasets.jobs import launcher, queue
+from datasets.jobs import launcher, queue, results
 from datasets.jobs.kinds import kind_named, subject_names
 from datasets.jobs.notices import notices
 from datasets.jobs.pages import address_with_job, safe_address, status_of
@@ -36,11 +36,12 @@ def jobs(request: HttpRequest) -> HttpResponse:
             if each.address.startswith("/")
             else "",
             "position": queue.position(each.job) if each.job.state == State.WAITING else 0,
+            "is_ready": results.is_ready(each.job),
         }
         for each in asked[:MOST_SHOWN]
         if _is_listed(each.job, request.user)
     ]
-    active = any(row["job"].state in queue.ACTIVE for row in rows)
+    active = any(queue.is_under_way(row["job"]) for row in rows)
     return render(request, "jobs/list.html", {"rows": rows, "active": active})
 
 

@@ -24,6 +24,7 @@ LABELS = 100_000
 SECONDS = 600
 IS_ON = True
 """Tests of other behaviour switch it off."""
+EQUAL, DIFFERS, SKIPPED, CHECKING = "equal", "differs", "skipped", "checking"
 
 
 def run_crosscheck(figures: Callable[[], Figures], labels: int, requested: bool) -> JSON:
@@ -50,15 +51,24 @@ def crosscheck(found: Figures) -> JSON:
     ]
     number = sum(theirs is not None for theirs in output["values"])
     line = _line(number, differs, output["libraries"])
-    return _block(line, number, differs, output["libraries"])
+    state = DIFFERS if differs else EQUAL
+    return _block(state, line, number, differs, output["libraries"])
 
 
 def skipped_crosscheck(reason: str) -> JSON:
-    return _block(f"Not checked by other libraries: {reason}.", 0, [], {})
+    return _block(SKIPPED, f"Not checked by other libraries: {reason}.", 0, [], {})
 
 
-def _block(line: str, number: int, differs: list[JSON], libraries: Mapping[str, str]) -> JSON:
+def pending_crosscheck() -> JSON:
+    """Return the block of a report that is shown before its check has ended."""
+    return _block(CHECKING, "Being checked by other libraries.", 0, [], {})
+
+
+def _block(
+    state: str, line: str, number: int, differs: list[JSON], libraries: Mapping[str, str]
+) -> JSON:
     return {
+        "state": state,
         "line": line,
         "figures": number,
         "within": TOLERANCE,

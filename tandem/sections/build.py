@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ..crosscheck.figures import Figures, score_figures, variable_figures
-from ..crosscheck.process import run_crosscheck, skipped_crosscheck
+from ..crosscheck.process import pending_crosscheck, run_crosscheck, skipped_crosscheck
 from ..document import PLAIN
 from ..labels.assisted import summary
 from ..labels.frame import Frame, UnitFacts, VariableFrame
@@ -21,7 +21,7 @@ from ..labels.resampling import Sample
 from ..labels.selection import OWN_STRATA, ReportOptions, Strata
 from ..labels.splits import STRATUM, evaluation_items, item_mask, splits_as_json
 from ..statistics import resamples_of
-from ..types import JSON, Progress, Steps, ignore_progress
+from ..types import JSON, Progress, Publish, Steps, ignore_part, ignore_progress
 from ..version import ORIGIN
 from .agreement import agreement, distribution, scale_used
 from .alt_test import sensitivity_and_power
@@ -57,6 +57,7 @@ def frame_report(
     words: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     nouns: Mapping[str, tuple[str, str]] = MappingProxyType({}),
     chosen: int = 0,
+    publish: Publish = ignore_part,
 ) -> JSON:
     """Create the report of a frame, as JSON.
 
@@ -65,23 +66,46 @@ def frame_report(
     share of all. With `check`, other libraries compute the figures again. `progress` is called with
     the number of finished steps and of all steps. By variable, `words` maps codes to words, and
     `nouns` has the singular and plural of the units' noun. `chosen` is the number of items that
-    were chosen instead of sampled.
+    were chosen instead of sampled. `publish` gets the report without its strata and guidelines, and
+    then the whole report before its check.
     """
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
     comparable = evaluation_items(frame.strata, options)
     judged = (len(frame.variables[name].columns("judge")) for name in names)
     steps = Steps(progress, 2 + len(names) * STEPS_OF_A_VARIABLE + sum(judged))
-    variables = {name: _variable(frame, name, options, comparable, steps) for name in names}
+    samples = {n: Sample(frame.variables[n], options.resamples, options.seed) for n in names}
+    variables = {
+        name: _variable(frame, samples[name], options, comparable, steps) for name in names
+    }
     for name, block in variables.items():
         block |= {"words": dict(words[name])} if words.get(name) else {}
         block |= {"noun": list(nouns[name])} if name in nouns else {}
-        if frame.guidelines:
-            sample = Sample(frame.variables[name], options.resamples, options.seed)
-            noun = nouns.get(name, PLAIN)
-            compared = comparable_part(sample, comparable)
-            block["guidelines"] = guidelines(sample, frame.guidelines, noun, compared)
     found = _scores(frame, options, sampled, comparable)
     steps.done()
+    made = _assemble(head, frame, options, variables, found, comparable, chosen)
+    publish(made | {"check": pending_crosscheck()}, False)
+    for name, block in variables.items():
+        block["strata"] = steps.after(_strata(samples[name], frame, options, comparable))
+        if frame.guidelines:
+            noun, compared = nouns.get(name, PLAIN), comparable_part(samples[name], comparable)
+            block["guidelines"] = guidelines(samples[name], frame.guidelines, noun, compared)
+    made = _assemble(head, frame, options, variables, found, comparable, chosen)
+    if not check:
+        return made | {"check": skipped_crosscheck("it was not asked for")}
+    publish(made | {"check": pending_crosscheck()}, True)
+    return made | {"check": _check(frame, variables, found, options, samples, comparable)}
+
+
+def _assemble(
+    head: JSON,
+    frame: Frame,
+    options: ReportOptions,
+    variables: JSON,
+    found: JSON,
+    comparable: Comparable,
+    chosen: int,
+) -> JSON:
+    """Return the report without its check, from the blocks of the variables and the scores."""
     raters = [_rater(rater) for rater in frame.raters]
     return {
         **head,
@@ -102,9 +126,6 @@ def frame_report(
         "warnings": warnings(frame, variables),
         "variables": variables,
         "scores": found,
-        "check": _check(frame, variables, found, options, comparable)
-        if check
-        else skipped_crosscheck("it was not asked for"),
     }
 
 
@@ -138,16 +159,20 @@ def _own_categories(of: VariableFrame) -> list[str]:
 
 
 def _check(
-    frame: Frame, variables: JSON, of: JSON, options: ReportOptions, comparable: Comparable
+    frame: Frame,
+    variables: JSON,
+    of: JSON,
+    options: ReportOptions,
+    samples: Mapping[str, Sample],
+    comparable: Comparable,
 ) -> JSON:
     """Check the figures that other libraries can compute."""
 
     def figures() -> Figures:
         found = Figures()
         for name, block in variables.items():
-            whole = frame.variables[name]
-            sample = Sample(whole, options.resamples, options.seed)
-            variable_figures(found, whole, comparable_part(sample, comparable).frame, block)
+            compared = comparable_part(samples[name], comparable).frame
+            variable_figures(found, frame.variables[name], compared, block)
         score_figures(found, of)
         return found
 
@@ -174,11 +199,10 @@ STEPS_OF_A_VARIABLE = 5
 
 
 def _variable(
-    whole: Frame, name: str, options: ReportOptions, comparable: Comparable, steps: Steps
+    whole: Frame, sample: Sample, options: ReportOptions, comparable: Comparable, steps: Steps
 ) -> JSON:
-    """Return the block of a variable, in five steps and one for each judge."""
-    frame = whole.variables[name]
-    sample = Sample(frame, options.resamples, options.seed)
+    """Return the block of a variable without strata, in four steps and one for each judge."""
+    frame = sample.frame
     compared, both = _comparison(sample, options, comparable), comparable_part(sample, comparable)
     steps.done()
     for column in frame.columns("judge"):
@@ -202,7 +226,7 @@ def _variable(
         "soft_labels": soft_labels(sample),
         **steps.after(between_judges(both)),
         "planning": steps.after(planning(sample, compared, options.width)),
-        "strata": steps.after(_strata(sample, whole, options, comparable)),
+        "strata": {},
     }
 
 

@@ -14,16 +14,17 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from annotation.models import Campaign, Membership, User
-from datasets.jobs import queue, requests
+from datasets.jobs import queue, requests, results
 from datasets.jobs.execution import carry_out
 from datasets.models import Job
 from tests import queue_cast
 from tests.analysis.test_report_page import logged_in, more_labels
 from tests.api.cast import script_of
-from tests.queue_cast import run_due_jobs
+from tests.queue_cast import reload_job, run_due_jobs
 
 SITE = "http://testserver"
 HTMX = {"HX-Request": "true", "HX-Target": "report"}
+OF_BADGE = {"HX-Request": "true", "HX-Target": "check"}
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +66,73 @@ class TestPages:
         assert 'id="job"' not in part
         assert "model-x" in self.text(rita, address), "without scripts a reload shows it"
         assert Job.objects.count() == 1
+
+    def test_a_report_is_read_as_it_grows_and_its_check_follows(
+        self, rita: Client, labelled: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        address = f"/campaigns/{labelled.pk}/results/"
+        api = script_of(User.objects.create(username="root", role="admin"))
+        poll = self.polled(self.text(rita, address))
+        pages: list[str] = []
+        reports: list[dict[str, Any]] = []
+        publish = queue.publish
+
+        def publish_and_look(job: Job, result: Any) -> bool:
+            done = publish(job, result)
+            pages.append(self.text(rita, poll, headers=HTMX))
+            reports.append(results.value(reload_job(job))["report"])
+            return done
+
+        monkeypatch.setattr(queue, "publish", publish_and_look)
+        monkeypatch.setattr(requests, "WAIT_SECONDS", 0)
+        checks: list[Any] = []
+
+        def check(*_: object) -> dict[str, Any]:
+            """Look at the site as if other libraries took long, and have them find the same."""
+            badge = rita.get(self.badge(pages[-1]), headers=OF_BADGE)
+            file = rita.get(f"/campaigns/{labelled.pk}/report.json").json()
+            own = api.get(f"/api/v1/campaigns/{labelled.pk}/report/").json()
+            tile = self.text(rita, f"/campaigns/{labelled.pk}/", headers=HTMX)
+            checks.extend([badge.status_code, file["check"]["state"], own["check"]["state"], tile])
+            return {"state": "equal", "line": "Computed again.", "figures": 7, "differs": []}
+
+        monkeypatch.setattr("tandem.sections.build.run_crosscheck", check)
+        run_due_jobs()
+        growing, whole = pages
+        assert "model-x" in growing
+        assert "The same by strata, such as length, follow here." in growing
+        assert "Save snapshot" not in growing
+        assert "up to date" not in growing
+        assert "being checked" in whole
+        assert "Save snapshot" in whole
+        assert 'id="job"' not in whole
+        assert checks[:3] == [204, "checking", "checking"]
+        assert "Newer figures are being computed" in checks[3], "the checks of labels"
+        assert "equal" in self.text(rita, self.badge(whole), headers=OF_BADGE)
+        final = rita.get(f"/campaigns/{labelled.pk}/report.json").json()
+        assert final["check"]["state"] == "equal"
+        assert reports[1] == {**final, "check": reports[1]["check"]}
+        for name in ("verdict", "scores", "warnings", "raters"):
+            assert reports[0][name] == final[name], "no number that was shown changes"
+
+    def test_the_first_page_follows_a_report_that_began_after_its_own(
+        self, rita: Client, labelled: Campaign, tmp_path: Path
+    ) -> None:
+        address = f"/campaigns/{labelled.pk}/"
+        self.text(rita, f"{address}results/")
+        run_due_jobs()
+        old = Job.objects.get(kind="report")
+        more_labels(labelled, tmp_path)
+        self.text(logged_in("admin"), f"{address}results/")
+        new = Job.objects.get(kind="report", state="waiting")
+        shown = self.text(rita, f"{address}?report={old.key}", headers=HTMX)
+        assert f"report={new.key}" in shown
+        assert "Newer figures are being computed" in shown
+
+    def badge(self, text: str) -> str:
+        found = re.search(r'id="check"[^>]*hx-get="([^"]+)"', text)
+        assert found, text
+        return found[1].replace("&amp;", "&")
 
     @pytest.mark.first_case
     @pytest.mark.parametrize("place", ["", "results/", "judges/", "exports/labels/csv/"])
