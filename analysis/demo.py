@@ -1,4 +1,4 @@
-"""Accounts of `make demo`.
+"""Accounts of `make demo`, and the results that its pages show from the first look on.
 
 Passwords are generated once and kept, so that a second run prints the same ones.
 """
@@ -8,12 +8,26 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
+from django.urls import reverse
 
-from annotation.models import User
+from analysis.attention.checks import CHECKS
+from analysis.attention.checks import question as checks_question
+from analysis.campaigns.jobs import REPORT
+from analysis.campaigns.jobs import question as report_question
+from analysis.disagreements.jobs import VOTES
+from analysis.disagreements.jobs import question as votes_question
+from annotation.models import Campaign, User
+from annotation.presentation import schema
+from datasets.jobs import Options, queue
+from datasets.jobs.execution import carry_out
+from datasets.models import Job
+from judging.jobs import COMPARISON, comparison_question
+from tandem.labels.selection import ReportOptions
 
 ROLES = {
     "annotator": "labels reports under My work",
@@ -42,6 +56,43 @@ def make_accounts() -> list[Account]:
             user.set_password(passwords[role])
             user.save()
     return [Account(f"demo-{role}", passwords[role], does) for role, does in ROLES.items()]
+
+
+def campaigns_with_results() -> list[Campaign]:
+    """Return the campaigns that have labels, as those of the demonstration's study."""
+    answered = Campaign.objects.filter(items__assignments__responses__current=True)
+    return list(answered.distinct().order_by("pk"))
+
+
+def compute_results(campaign: Campaign) -> int:
+    """Compute here what the pages of a campaign show first; return how many results were not yet.
+
+    They are results of jobs like any others, so that pages find them.
+    """
+    reader = User.objects.get(username="demo-researcher")
+    made = 0
+    for kind, options, page in _first_questions(campaign):
+        asked = queue.find_or_add(kind, options, reader, page, again=True)
+        if asked.job.state == Job.State.WAITING:
+            _carry_out(queue.lease_now(asked.job))
+            made += 1
+    return made
+
+
+def _first_questions(campaign: Campaign) -> Iterator[tuple[str, Options, str]]:
+    """Yield the kind and the options of each job behind a campaign's pages, and its page."""
+    of, variable = [campaign.pk], schema(campaign).variables[0].name
+    yield REPORT, report_question(campaign, ReportOptions()), reverse("results", args=of)
+    yield CHECKS, checks_question(campaign), reverse("campaign", args=of)
+    yield COMPARISON, comparison_question(campaign), reverse("judges-compared", args=of)
+    yield VOTES, votes_question(campaign, variable, {}), reverse("disagreements", args=of)
+
+
+def _carry_out(job: Job) -> None:
+    def renew(done: int, total: int) -> None:
+        queue.renew(job, done, total)
+
+    carry_out(job, renew)
 
 
 def _passwords(path: Path) -> dict[str, str]:

@@ -24,6 +24,15 @@ def ignore_part(part: JSON, is_whole: bool) -> None:
     """A `Publish` for callers that wait for the whole result."""
 
 
+Beside = Callable[[Callable[[], JSON]], Callable[[], JSON]]
+"""Begins a computation, perhaps in another process; what it returns waits for the value."""
+
+
+def compute_later(work: Callable[[], JSON]) -> Callable[[], JSON]:
+    """A `Beside` that computes when the value is asked for."""
+    return work
+
+
 class Steps:
     """Counts the steps of a computation, for a display of its progress."""
 

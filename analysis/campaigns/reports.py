@@ -18,11 +18,22 @@ from analysis.campaigns.published_readings import published_readings
 from analysis.campaigns.scripted_judges import fakes_among, mark_fakes
 from annotation.models import Campaign
 from annotation.presentation import schema
+from datasets.jobs.beside import compute_beside
 from datasets.jobs.guard import for_workers
 from tandem.labels.selection import ReportOptions
 from tandem.sections.build import frame_report
 from tandem.sections.extras import written
-from tandem.types import JSON, Progress, Publish, ignore_part, ignore_progress
+from tandem.types import (
+    JSON,
+    Progress,
+    Publish,
+    compute_later,
+    ignore_part,
+    ignore_progress,
+)
+
+FEW_LABELS = 100_000
+"""With fewer labels, two processes together need less memory than one job may use."""
 
 
 @for_workers
@@ -56,6 +67,7 @@ def campaign_report(
         add_consistency(report, counts)
         return report if answers is None else {**report, "written": written(answers)}
 
+    labels = sum(rater.labels for rater in frame.raters)
     report = frame_report(
         head,
         frame,
@@ -67,5 +79,6 @@ def campaign_report(
         nouns=asked.nouns(),
         chosen=chosen_items(campaign),
         publish=lambda part, is_whole: publish(with_rest(part), is_whole),
+        beside=compute_beside if labels < FEW_LABELS else compute_later,
     )
     return with_rest(report)

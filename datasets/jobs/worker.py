@@ -9,7 +9,6 @@ the site's periodic work (`periodic`).
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import importlib.util
 import logging
@@ -31,6 +30,7 @@ from django.conf import settings
 from django.db import OperationalError, connection, connections
 
 from datasets.jobs import periodic, queue, results
+from datasets.jobs.beside import allow_forks, die_with_parent
 from datasets.jobs.execution import carry_out, out_of_memory
 from datasets.jobs.launcher import Bell
 from datasets.memory import limit_memory
@@ -48,7 +48,6 @@ GRACE_SECONDS = 10.0
 SPENT_MEMORY = 12
 """The exit status of a process that had too little memory left to report an error."""
 TOO_LONG = "it took longer than an hour; ask for less, or use the command"
-PR_SET_PDEATHSIG = 1
 
 
 @dataclass
@@ -270,6 +269,7 @@ def _describe_exit(status: int) -> str:
 
 
 def _run_in_child(job: Job, shared: mmap.mmap, parent: int) -> NoReturn:
+    allow_forks()
     _run(partial(carry_out, job, _writer(shared)), parent, f"job {job.key}")
 
 
@@ -283,7 +283,8 @@ def _run(work: Callable[[], None], parent: int, name: str) -> NoReturn:
     try:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
-        _die_with_parent(parent)
+        # Another worker then takes the lease.
+        die_with_parent(parent)
         # The session of the work gets a lower priority than the worker's.
         os.setsid()
         give_way()
@@ -298,14 +299,6 @@ def _run(work: Callable[[], None], parent: int, name: str) -> NoReturn:
         logger.exception("the process of %s ended by an error", name)
     finally:
         os._exit(status)
-
-
-def _die_with_parent(parent: int) -> None:
-    """On Linux, have the process killed with its worker, whose lease another worker then takes."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
 
 
 def _writer(shared: mmap.mmap) -> Callable[[int, int], None]:
@@ -323,7 +316,11 @@ def disconnect() -> None:
 
 
 def _import_everything() -> None:
-    """Import what jobs need before the first one, and keep it out of the garbage collection."""
+    """Import what jobs need before the first one, and keep it out of the garbage collection.
+
+    Statistics import their tests late, so that commands start fast; here each job would pay for it.
+    """
+    importlib.import_module("scipy.stats")
     for app in apps.get_app_configs():
         name = f"{app.name}.jobs"
         if importlib.util.find_spec(name):

@@ -21,7 +21,16 @@ from ..labels.resampling import Sample
 from ..labels.selection import OWN_STRATA, ReportOptions, Strata
 from ..labels.splits import STRATUM, evaluation_items, item_mask, splits_as_json
 from ..statistics import resamples_of
-from ..types import JSON, Progress, Publish, Steps, ignore_part, ignore_progress
+from ..types import (
+    JSON,
+    Beside,
+    Progress,
+    Publish,
+    Steps,
+    compute_later,
+    ignore_part,
+    ignore_progress,
+)
 from ..version import ORIGIN
 from .agreement import agreement, distribution, scale_used
 from .alt_test import sensitivity_and_power
@@ -58,6 +67,7 @@ def frame_report(
     nouns: Mapping[str, tuple[str, str]] = MappingProxyType({}),
     chosen: int = 0,
     publish: Publish = ignore_part,
+    beside: Beside = compute_later,
 ) -> JSON:
     """Create the report of a frame, as JSON.
 
@@ -67,13 +77,14 @@ def frame_report(
     the number of finished steps and of all steps. By variable, `words` maps codes to words, and
     `nouns` has the singular and plural of the units' noun. `chosen` is the number of items that
     were chosen instead of sampled. `publish` gets the report without its strata and guidelines, and
-    then the whole report before its check.
+    then the whole report before its check. `beside` computes the strata.
     """
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
     comparable = evaluation_items(frame.strata, options)
     judged = (len(frame.variables[name].columns("judge")) for name in names)
     steps = Steps(progress, 2 + len(names) * STEPS_OF_A_VARIABLE + sum(judged))
     samples = {n: Sample(frame.variables[n], options.resamples, options.seed) for n in names}
+    strata = beside(lambda: {n: _strata(samples[n], frame, options, comparable) for n in names})
     variables = {
         name: _variable(frame, samples[name], options, comparable, steps) for name in names
     }
@@ -84,8 +95,9 @@ def frame_report(
     steps.done()
     made = _assemble(head, frame, options, variables, found, comparable, chosen)
     publish(made | {"check": pending_crosscheck()}, False)
+    parts = strata()
     for name, block in variables.items():
-        block["strata"] = steps.after(_strata(samples[name], frame, options, comparable))
+        block["strata"] = steps.after(parts[name])
         if frame.guidelines:
             noun, compared = nouns.get(name, PLAIN), comparable_part(samples[name], comparable)
             block["guidelines"] = guidelines(samples[name], frame.guidelines, noun, compared)

@@ -94,6 +94,24 @@ def test_the_demonstration_prints_the_address_and_the_accounts(first: str) -> No
 
 
 @started
+def test_the_results_are_computed_before_the_address_is_printed(first: str) -> None:
+    """The first page that is opened shows numbers, without a job that it would have to wait for."""
+    computing, _, open_ = first.partition("The site: open ")
+    assert "Computing those of 'demo-crux-coverage' …" in computing
+    address = open_.split()[0]
+    accounts = dict(re.findall(r"(demo-\w+)\s+(\S+)", open_))
+    opener = browser(address, "demo-researcher", accounts["demo-researcher"])
+    campaigns = answer(opener, f"{address}campaigns/?find=demo-crux-coverage")
+    found = re.search(r'href="(/campaigns/\d+/)"[^>]*>demo-crux-coverage', campaigns)
+    assert found is not None
+    page = answer(opener, address.rstrip("/") + found[1])
+    assert "Not computed yet" not in page
+    assert "Being computed" not in page
+    assert "being computed" not in answer(opener, f"{address.rstrip('/')}{found[1]}results/")
+    assert "being computed" not in answer(opener, f"{address.rstrip('/')}{found[1]}disagreements/")
+
+
+@started
 def test_starting_the_demonstration_again_changes_nothing_even_beside_another_team(
     first: str, environment: dict[str, str]
 ) -> None:
@@ -123,13 +141,19 @@ def test_an_account_keeps_its_password_until_somebody_changes_it(own_quarantine:
 
 def log_in(address: str, name: str, password: str) -> str:
     """Log in by the form, and return the page that follows."""
+    return answer(browser(address, name, password), address)
+
+
+def browser(address: str, name: str, password: str) -> urllib.request.OpenerDirector:
+    """Return a browser that is logged in."""
     jar = http.cookiejar.CookieJar()
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
     form = answer(opener, f"{address}login/")
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', form)
     assert token is not None
     fields = {"username": name, "password": password, "csrfmiddlewaretoken": token[1]}
-    return answer(opener, f"{address}login/", urllib.parse.urlencode(fields).encode())
+    answer(opener, f"{address}login/", urllib.parse.urlencode(fields).encode())
+    return opener
 
 
 def answer(opener: urllib.request.OpenerDirector, address: str, data: bytes | None = None) -> str:

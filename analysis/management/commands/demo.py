@@ -9,6 +9,7 @@ from argparse import ArgumentParser
 from contextlib import closing
 from io import StringIO
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from django.conf import settings
@@ -18,7 +19,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 import datasets
-from analysis.demo import make_accounts
+from analysis.demo import campaigns_with_results, compute_results, make_accounts
 from analysis.models import Study
 from analysis.presets import demonstration
 from analysis.study import FILE_NAME
@@ -108,12 +109,24 @@ class Command(BaseCommand):
             )
         self.say(f"And {len(others) + 1} campaigns to try the other protocols.")
 
+    def compute(self) -> None:
+        """Compute what the first pages show, so that nobody waits for it there."""
+        self.say("\n3. Results, so that no page waits for them")
+        for campaign in campaigns_with_results():
+            self.say(f"Computing those of '{campaign.name}' …")
+            self.stdout.flush()
+            begun = monotonic()
+            made = compute_results(campaign)
+            self.say(f"  {f'{monotonic() - begun:.1f} s' if made else 'they exist'}")
+
     def serve(self, first: int) -> None:
+        accounts = make_accounts()
+        self.compute()
         port = free_port(first)
         if port != first:
             self.say(f"\nPort {first} is used by another program.")
-        self.say(f"\n3. The site: open http://127.0.0.1:{port}/ and log in as one of")
-        for account in make_accounts():
+        self.say(f"\n4. The site: open http://127.0.0.1:{port}/ and log in as one of")
+        for account in accounts:
             self.say(f"   {account.name:<16} {account.password:<18} {account.does}")
         tables = f"studies/{Study.objects.get(name=STUDY).pk}/tables/{PRESET}/"
         self.say(f"   The study is the researcher's first page; its tables: {tables}")

@@ -20,13 +20,13 @@ from pytest_django.fixtures import Settings
 from annotation.models import User
 from datasets.jobs import ask, launcher, queue, results
 from datasets.jobs import worker as worker_module
+from datasets.jobs.beside import die_with_parent
 from datasets.jobs.worker import (
     GRACE_SECONDS,
     TOO_LONG,
     Child,
     JobWorker,
     _describe_exit,
-    _die_with_parent,
     _writer,
 )
 from datasets.models import Job, Worker
@@ -284,9 +284,9 @@ class TestWorker:
         system = SimpleNamespace(prctl=lambda *order: asked.append(order))
         monkeypatch.setattr(worker_module, "ctypes", SimpleNamespace(CDLL=lambda name: system))
         monkeypatch.setattr(os, "_exit", exits.append)
-        _die_with_parent(os.getppid())
+        die_with_parent(os.getppid())
         assert (asked, exits) == ([(1, signal.SIGKILL)], [])
-        _die_with_parent(-1)
+        die_with_parent(-1)
         assert exits == [1], "it had ended before the system was asked"
 
 
@@ -312,7 +312,7 @@ class TestJobProcess:
         monkeypatch.setattr(os, "_exit", leave)
         monkeypatch.setattr(os, "setsid", note("setsid"))
         monkeypatch.setattr(signal, "signal", note("signal"))
-        monkeypatch.setattr(worker_module, "_die_with_parent", note("end with"))
+        monkeypatch.setattr(worker_module, "die_with_parent", note("end with"))
         monkeypatch.setattr(worker_module, "give_way", note("give way"))
         monkeypatch.setattr(resource, "setrlimit", note("limit"))
         options = {"OPTIONS": {"pool": True, "other": 1}}
