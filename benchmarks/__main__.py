@@ -20,11 +20,11 @@ FILES, SCALE, MEASURES, COVERAGE = "files", "scale", "measures", "coverage"
 CROWD, INTERVALS, DURABILITY, PRESETS = "crowd", "intervals", "durability", "presets"
 SAVES, PROMISE, DERIVATION = "saves", "promise", "derivation"
 DISAGREEMENTS, MEANS, ORDER, REPLACING = "disagreements", "means", "order", "replacing"
-TEXTS = "texts"
+TEXTS, NUMBERS = "texts", "numbers"
 PARTS = (
     PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES, COVERAGE, CROWD, INTERVALS, DURABILITY,
     PRESETS, SAVES, PROMISE, DERIVATION, DISAGREEMENTS, MEANS, ORDER, REPLACING,
-    TEXTS,
+    TEXTS, NUMBERS,
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -65,6 +65,8 @@ def main(arguments: list[str]) -> int:
         return _promise(options)
     if options.only == TEXTS:
         return _texts(options)
+    if options.only == NUMBERS:
+        return _numbers(options)
     if options.only == DURABILITY:
         return _durability(options)
     if options.only == PRESETS:
@@ -104,6 +106,15 @@ def _statistics(options: argparse.Namespace) -> int:
 
     figures = measure_statistics(QUICK if options.quick else FULL)
     _write({"machine": machine(), "statistics": figures}, lines(figures), options.output)
+    return 0
+
+
+def _numbers(options: argparse.Namespace) -> int:
+    """Measure how soon the demonstration's reports can be read."""
+    from benchmarks.first_numbers import FULL, QUICK, lines, measure_first_numbers
+
+    figures = measure_first_numbers(QUICK if options.quick else FULL)
+    _write({"machine": machine(), "numbers": figures}, lines(figures), options.output)
     return 0
 
 
