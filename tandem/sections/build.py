@@ -76,15 +76,16 @@ def frame_report(
     share of all. With `check`, other libraries compute the figures again. `progress` is called with
     the number of finished steps and of all steps. By variable, `words` maps codes to words, and
     `nouns` has the singular and plural of the units' noun. `chosen` is the number of items that
-    were chosen instead of sampled. `publish` gets the report without its strata and guidelines, and
-    then the whole report before its check. `beside` computes the strata.
+    were chosen instead of sampled. `publish` gets the report without spans, strata,
+    guidelines and components of variance, and then the whole report before its check. `beside`
+    computes strata and components.
     """
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
     comparable = evaluation_items(frame.strata, options)
     judged = (len(frame.variables[name].columns("judge")) for name in names)
     steps = Steps(progress, 2 + len(names) * STEPS_OF_A_VARIABLE + sum(judged))
     samples = {n: Sample(frame.variables[n], options.resamples, options.seed) for n in names}
-    strata = beside(lambda: {n: _strata(samples[n], frame, options, comparable) for n in names})
+    later = beside(lambda: _later(frame, samples, options, comparable))
     variables = {
         name: _variable(frame, samples[name], options, comparable, steps) for name in names
     }
@@ -95,9 +96,15 @@ def frame_report(
     steps.done()
     made = _assemble(head, frame, options, variables, found, comparable, chosen)
     publish(made | {"check": pending_crosscheck()}, False)
-    parts = strata()
     for name, block in variables.items():
-        block["strata"] = steps.after(parts[name])
+        sample = samples[name]
+        _put_spans(block, spans(sample.frame, frame.evidence, options.resamples, options.seed))
+        steps.done()
+    rest = later()
+    for name, of in rest["components"].items():
+        found[name]["components"] = of
+    for name, block in variables.items():
+        block["strata"] = steps.after(rest["strata"][name])
         if frame.guidelines:
             noun, compared = nouns.get(name, PLAIN), comparable_part(samples[name], comparable)
             block["guidelines"] = guidelines(samples[name], frame.guidelines, noun, compared)
@@ -106,6 +113,25 @@ def frame_report(
         return made | {"check": skipped_crosscheck("it was not asked for")}
     publish(made | {"check": pending_crosscheck()}, True)
     return made | {"check": _check(frame, variables, found, options, samples, comparable)}
+
+
+def _later(
+    frame: Frame, samples: Mapping[str, Sample], options: ReportOptions, comparable: Comparable
+) -> JSON:
+    """Return the strata by variable, and the components of variance by score."""
+    return {
+        "strata": {n: _strata(of, frame, options, comparable) for n, of in samples.items()},
+        "components": {
+            name: components(of, options, comparable) for name, of in scores_of_items(frame).items()
+        },
+    }
+
+
+def _put_spans(block: JSON, found: JSON) -> None:
+    """Replace the block's empty key `spans`, or drop it if no rater marked anything."""
+    block |= found
+    if not found:
+        del block["spans"]
 
 
 def _assemble(
@@ -197,7 +223,7 @@ def _scores(
     found = scores(frame, options.resamples, options.seed, sampled, comparable)
     for name, of in scores_of_items(frame).items():
         found[name]["planning"] = systems_planning(of, found[name]["systems"], options.width)
-        found[name]["components"] = components(of, options, comparable)
+        found[name]["components"] = None
         found[name]["missing_scores"] = missing_scores(of)
     return found
 
@@ -213,7 +239,10 @@ STEPS_OF_A_VARIABLE = 5
 def _variable(
     whole: Frame, sample: Sample, options: ReportOptions, comparable: Comparable, steps: Steps
 ) -> JSON:
-    """Return the block of a variable without strata, in four steps and one for each judge."""
+    """Return the block of a variable without spans and strata.
+
+    It takes three steps and one for each judge.
+    """
     frame = sample.frame
     compared, both = _comparison(sample, options, comparable), comparable_part(sample, comparable)
     steps.done()
@@ -234,7 +263,7 @@ def _variable(
         "missing_labels": missing_labels(frame),
         **compared,
         **({"backgrounds": backgrounds(sample, whole.backgrounds)} if whole.backgrounds else {}),
-        **steps.after(spans(frame, whole.evidence, options.resamples, options.seed)),
+        "spans": None,
         "soft_labels": soft_labels(sample),
         **steps.after(between_judges(both)),
         "planning": steps.after(planning(sample, compared, options.width)),

@@ -201,7 +201,9 @@ class _State:
         """
         across = single - pairs @ self.ratios
         own = total - single @ self.ratios
-        whole = np.block([[pairs, across[:, None]], [across, own - across @ self.ratios]])
+        whole = np.empty((len(single) + 1, len(single) + 1))
+        whole[:-1, :-1], whole[-1, -1] = pairs, own - across @ self.ratios
+        whole[:-1, -1] = whole[-1, :-1] = across
         return np.append(single, own), whole
 
     def targets(self) -> Iterator[tuple[Floats, float]]:
@@ -238,9 +240,11 @@ def _least(curvature: Floats, linear: Floats, bounds: Floats) -> Floats | None:
         return None
     best, least = np.zeros(len(linear)), 0.0
     for kept in product((True, False), repeat=len(linear)):
-        of = np.flatnonzero(kept)
-        x = np.zeros(len(linear))
-        x[of] = np.linalg.solve(curvature[np.ix_(of, of)], linear[of])
+        if all(kept):
+            x = np.linalg.solve(curvature, linear)
+        else:
+            of, x = np.flatnonzero(kept), np.zeros(len(linear))
+            x[of] = np.linalg.solve(curvature[np.ix_(of, of)], linear[of])
         value = -float(linear @ x) / 2
         if value < least and (x >= 0).all():
             best, least = x, value

@@ -236,8 +236,9 @@ def token_alpha(
     raters = max(map(len, documents), default=0)
     queries, index = np.unique(np.asarray(clusters), return_inverse=True)
     sums = np.zeros((len(queries), (raters + 1) ** 2))
+    inside: _Inside = {}
     for row, document, of in zip(index, documents, tokens, strict=True):
-        _count(sums[row], document, of, raters + 1)
+        _count(sums[row], document, of, raters + 1, inside)
     judged, inside = np.divmod(np.arange(sums.shape[1]), raters + 1)
     kinds = np.stack([judged - inside, inside], axis=1).clip(0)
     sums[:, (judged < 2) | (inside > judged)] = 0
@@ -252,14 +253,23 @@ def token_alpha(
     return bootstrap.estimate(alpha, int(sums.sum()), method, reason).within(*COEFFICIENT)
 
 
-def _count(row: Floats, document: Document, tokens: Ints, base: int) -> None:
+_Inside = dict[tuple[int, int], Ints]
+"""By a rater's spans and a text's tokens, whether each token is inside: documents share both."""
+
+
+def _count(row: Floats, document: Document, tokens: Ints, base: int, known: _Inside) -> None:
     """Add to `row` the tokens by number of raters, and by number of raters with a span there."""
     worked = [marked for marked in document if marked is not None]
-    if any(worked):
-        inside = np.sum([_inside_tokens(marked, tokens) for marked in worked], axis=0)
-        row += np.bincount(len(worked) * base + inside, minlength=len(row))
-    else:
+    if not any(worked):
         row[len(worked) * base] += len(tokens)
+        return
+    inside = np.full(len(tokens), len(worked) * base)
+    for marked in filter(None, worked):
+        key = id(marked), id(tokens)
+        if key not in known:
+            known[key] = _inside_tokens(marked, tokens)
+        inside += known[key]
+    row += np.bincount(inside, minlength=len(row))
 
 
 def _inside_tokens(marked: Marked, tokens: Ints) -> Ints:

@@ -100,7 +100,7 @@ class TestPages:
         run_due_jobs()
         growing, whole = pages
         assert "model-x" in growing
-        assert "The same by strata, such as length, follow here." in growing
+        assert "the same numbers by strata follow here." in growing
         assert "Save snapshot" not in growing
         assert "up to date" not in growing
         assert "being checked" in whole
