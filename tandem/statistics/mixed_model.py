@@ -240,10 +240,11 @@ def _least(curvature: Floats, linear: Floats, bounds: Floats) -> Floats | None:
         return None
     best, least = np.zeros(len(linear)), 0.0
     for kept in product((True, False), repeat=len(linear)):
+        x: Floats = np.zeros(len(linear))
         if all(kept):
             x = np.linalg.solve(curvature, linear)
         else:
-            of, x = np.flatnonzero(kept), np.zeros(len(linear))
+            of = np.flatnonzero(kept)
             x[of] = np.linalg.solve(curvature[np.ix_(of, of)], linear[of])
         value = -float(linear @ x) / 2
         if value < least and (x >= 0).all():

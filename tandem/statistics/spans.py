@@ -236,9 +236,9 @@ def token_alpha(
     raters = max(map(len, documents), default=0)
     queries, index = np.unique(np.asarray(clusters), return_inverse=True)
     sums = np.zeros((len(queries), (raters + 1) ** 2))
-    inside: _Inside = {}
+    known: _Inside = {}
     for row, document, of in zip(index, documents, tokens, strict=True):
-        _count(sums[row], document, of, raters + 1, inside)
+        _count(sums[row], document, of, raters + 1, known)
     judged, inside = np.divmod(np.arange(sums.shape[1]), raters + 1)
     kinds = np.stack([judged - inside, inside], axis=1).clip(0)
     sums[:, (judged < 2) | (inside > judged)] = 0
