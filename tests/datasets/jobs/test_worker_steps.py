@@ -18,7 +18,7 @@ from django.db import OperationalError
 from pytest_django.fixtures import Settings
 
 from annotation.models import User
-from datasets.jobs import ask, launcher, queue, results
+from datasets.jobs import ask, beside, launcher, queue, results
 from datasets.jobs import worker as worker_module
 from datasets.jobs.beside import die_with_parent
 from datasets.jobs.worker import (
@@ -282,7 +282,7 @@ class TestWorker:
         asked: list[tuple[int, ...]] = []
         exits: list[int] = []
         system = SimpleNamespace(prctl=lambda *order: asked.append(order))
-        monkeypatch.setattr(worker_module, "ctypes", SimpleNamespace(CDLL=lambda name: system))
+        monkeypatch.setattr(beside, "ctypes", SimpleNamespace(CDLL=lambda name: system))
         monkeypatch.setattr(os, "_exit", exits.append)
         die_with_parent(os.getppid())
         assert (asked, exits) == ([(1, signal.SIGKILL)], [])
