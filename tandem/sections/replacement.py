@@ -80,7 +80,6 @@ def _parts(of: JSON, path: Path, name: str) -> Iterator[Part]:
         yield Part(f"; gap {number(of['gap'][name])}", (*path, "gap", name))
     if answer["outcome"] == "not-shown":
         yield from _chance(test, path)
-        yield from _needed(answer, (*key, "undecided"))
     elif answer["outcome"] == "shown":
         yield from _beside(answer, key)
     balanced = test["balanced"]
@@ -90,6 +89,8 @@ def _parts(of: JSON, path: Path, name: str) -> Iterator[Part]:
         yield Part(
             f"; with equal weight for each category: {words}{at}", (*path, "alt_test", "balanced")
         )
+    # At the end, since pages show it as a button.
+    yield from _needed(answer, (*key, "undecided"))
 
 
 def _chance(test: JSON, path: Path) -> Iterator[Part]:
