@@ -158,7 +158,7 @@ def campaign(tmp_path: Path) -> Campaign:
     ]
     cast.load(tmp_path, lines)
     batch = Batch.objects.get(name="b")
-    return create_campaign("Pilot", "report-coverage", batch, Design(raters_per_item=2)).campaign
+    return create_campaign("Pilot", "report-coverage", batch, Design(raters_per_item=2), pool="open").campaign
 
 
 def people() -> list[User]:
