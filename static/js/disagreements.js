@@ -89,7 +89,8 @@ document.addEventListener("htmx:afterSwap", (event) => {
   const { target } = /** @type {CustomEvent} */ (event).detail;
   const place = unit?.querySelector(".unit-place .numbers")?.textContent ?? "";
   const told = document.getElementById("opened-now");
-  if (told && unit && target?.id === "unit") told.textContent = `${place}: ${unit.querySelector("h2")?.textContent ?? ""}`;
+  if (told && unit && target?.id === "unit")
+    told.textContent = `${place}: ${unit.querySelector("h2")?.textContent ?? ""}`;
 });
 
 document.addEventListener("change", (event) => {
@@ -102,7 +103,8 @@ document.addEventListener("change", (event) => {
 
 document.addEventListener("keydown", (event) => {
   const typing =
-    event.target instanceof Element && event.target.closest("input:not([type=radio], [type=checkbox]), select, textarea");
+    event.target instanceof Element &&
+    event.target.closest("input:not([type=radio], [type=checkbox]), select, textarea");
   if (typing && event.key === "Escape" && event.target instanceof HTMLElement) event.target.blur();
   if (typing || !singleKeys() || document.querySelector("dialog[open]")) return;
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;

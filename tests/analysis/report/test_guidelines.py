@@ -158,7 +158,8 @@ def campaign(tmp_path: Path) -> Campaign:
     ]
     cast.load(tmp_path, lines)
     batch = Batch.objects.get(name="b")
-    return create_campaign("Pilot", "report-coverage", batch, Design(raters_per_item=2), pool="open").campaign
+    design = Design(raters_per_item=2)
+    return create_campaign("Pilot", "report-coverage", batch, design, pool="open").campaign
 
 
 def people() -> list[User]:
