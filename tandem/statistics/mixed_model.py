@@ -242,7 +242,7 @@ def _least(curvature: Floats, linear: Floats, bounds: Floats) -> Floats | None:
     for kept in product((True, False), repeat=len(linear)):
         x: Floats = np.zeros(len(linear))
         if all(kept):
-            x = np.linalg.solve(curvature, linear)
+            x[:] = np.linalg.solve(curvature, linear)
         else:
             of = np.flatnonzero(kept)
             x[of] = np.linalg.solve(curvature[np.ix_(of, of)], linear[of])
