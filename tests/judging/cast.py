@@ -71,7 +71,8 @@ def campaign_of(folder: Path, protocol: str = "report-coverage", **options: Any)
     name = f"study of {protocol}"
     if Campaign.objects.filter(name=name).exists():
         name = f"another {name}"
-    command("create_campaign", name, "--protocol", protocol, "--batch", "bridges", *given)
+    made = ("create_campaign", name, "--protocol", protocol, "--batch", "bridges")
+    command(*made, "--pool", "open", *given)
     return Campaign.objects.get(name=name)
 
 
