@@ -128,7 +128,8 @@ def _planned(block: JSON, name: str) -> Iterator[Part]:
         purpose = " for an interval"
         yield more_queries(first["needed"], first["more"], key, at_least=True, purpose=purpose)
     elif found["queries"]["more"]:
-        purpose = f" for an interval {planning['width']:g} wide"
+        # The plan is for alpha, which need not be the coefficient of the sentence.
+        purpose = f" for an interval of α {planning['width']:g} wide"
         queries = found["queries"]
         yield more_queries(queries["needed"], queries["more"], key, purpose=purpose)
 
