@@ -26,7 +26,7 @@ ASSETS = ROOT / "docs" / "assets"
 PORT = 8790
 SITE = f"http://127.0.0.1:{PORT}"
 DESK: ViewportSize = {"width": 1010, "height": 500}
-FIRST: ViewportSize = {"width": 1200, "height": 880}
+FIRST: ViewportSize = {"width": 1200, "height": 940}
 PHONE: ViewportSize = {"width": 390, "height": 680}
 PATIENCE = 180
 QUOTES = (
@@ -129,7 +129,9 @@ def main() -> None:
         names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
         path = next(filter(None, map(shutil.which, names)), None)
         browser = playwright.chromium.launch(executable_path=path, args=["--disable-lcd-text"])
-        picture(log_in(browser, "researcher", passwords["researcher"], FIRST), "first-page")
+        first = log_in(browser, "researcher", passwords["researcher"], FIRST)
+        first.locator(".study-judges").wait_for(timeout=PATIENCE * 1000)
+        picture(first, "first-page")
         desk(item(browser, passwords["annotator"], DESK))
         picture(item(browser, passwords["annotator"], PHONE, touch=True), "annotator-phone")
         browser.close()
