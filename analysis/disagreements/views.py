@@ -61,7 +61,7 @@ TAG_KEYS = {
 }
 """The key that sets each tag."""
 TAGS = [(tag.value, tag.label, TAG_KEYS[tag]) for tag in UnitTag.Tag]
-FEW = 4
+FEW = 3
 """Up to this many raters of a kind, a row names each one; otherwise it counts them by answer."""
 
 
