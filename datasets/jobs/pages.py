@@ -301,4 +301,6 @@ def result_or_progress_of(
         value = load(job) if job else None
     except results.GoneError:
         value = None
-    return PageResult(value, job if value is not None else None, status, asked.last is None)
+    if value is None:
+        return PageResult(None, None, status)
+    return PageResult(value, job, status, is_part=asked.last is None)

@@ -72,7 +72,9 @@ class TestPages:
     ) -> None:
         address = f"/campaigns/{labelled.pk}/results/"
         api = script_of(User.objects.create(username="root", role="admin"))
-        poll = self.polled(self.text(rita, address))
+        waiting = self.text(rita, address)
+        assert "These numbers" not in waiting, "there are none"
+        poll = self.polled(waiting)
         caches["reports"].clear()
         pages: list[str] = []
         reports: list[dict[str, Any]] = []
