@@ -14,6 +14,7 @@ from analysis.attention import Facts
 from analysis.cockpit.missing import Missing
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.progress.answer_totals import AnswerTotals
+from tandem.figures.base import judge_css
 from tandem.types import JSON
 
 MOST_JUDGES, MOST_SYSTEMS = 3, 12
@@ -72,7 +73,12 @@ def tiles_of(facts: Facts, blind: bool, is_computing: bool = False) -> Tiles:
     first = variables[0] if variables else {}
     missing = missing_of(facts, blind, is_computing)
     people = first if first.get("units", 0) >= FEWEST_UNITS else None
-    judged = [each for each in first.get("judges", ()) if each["units"] >= FEWEST_UNITS]
+    numbers = {name: n for n, name in enumerate((report or {}).get("judges", ()))}
+    judged = [
+        {**each, "css": judge_css(numbers.get(each["name"], 0))}
+        for each in first.get("judges", ())
+        if each["units"] >= FEWEST_UNITS
+    ]
     score = _score((report or {}).get("scores", ()), first)
     shown = [people["units"]] if people else []
     shown += [each["units"] for each in judged]

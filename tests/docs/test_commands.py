@@ -15,7 +15,7 @@ from tests.docs.markdown import inline, shell_lines, written
 
 OURS = re.compile(r"(?:^(?:\.venv/bin/)?tandem |(?=manage\.py [a-z]))(?P<rest>[a-z_.]+\b.*)")
 DJANGO = "manage.py"
-PROGRAM = ("--json", "--quiet")  # options that every verb of the program also has
+PROGRAM = ("--data", "--json", "--quiet")  # options that every verb of the program also has
 MAKE = re.compile(r"(?:^|-- |&& )make (?P<target>[a-z-]+)")
 MODULE = re.compile(r"-m (?P<module>scripts\.[a-z.]+)")
 PLACE = re.compile(

@@ -37,6 +37,8 @@ FORM = {
     "prompt_from": "file",
     "file": GRADED.replace("\n", "\r\n"),
 }
+LIMIT = GRADED[: GRADED.index("= 256")].count("\n") + 1
+"""The line of `max_tokens`."""
 HTMX = {"hx-request": "true"}
 
 
@@ -109,7 +111,11 @@ class TestCreating:
                 "file",
                 "Line 2: 'titel' is not a key",
             ),
-            ({"file": GRADED.replace("= 256", "= 0")}, "file", "Line 29: Param max_tokens is '0'"),
+            (
+                {"file": GRADED.replace("= 256", "= 0")},
+                "file",
+                f"Line {LIMIT}: Param max_tokens is '0'",
+            ),
             ({"isolate": "item"}, "isolate", "The judge file sets this itself"),
         ],
     )
