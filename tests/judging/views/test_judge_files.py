@@ -37,8 +37,7 @@ FORM = {
     "prompt_from": "file",
     "file": GRADED.replace("\n", "\r\n"),
 }
-LIMIT = GRADED[: GRADED.index("= 256")].count("\n") + 1
-"""The line of `max_tokens`."""
+TOO_SHORT = f"Line {GRADED[: GRADED.index('= 256')].count(chr(10)) + 1}: Param max_tokens is '0'"
 HTMX = {"hx-request": "true"}
 
 
@@ -114,7 +113,7 @@ class TestCreating:
             (
                 {"file": GRADED.replace("= 256", "= 0")},
                 "file",
-                f"Line {LIMIT}: Param max_tokens is '0'",
+                TOO_SHORT,
             ),
             ({"isolate": "item"}, "isolate", "The judge file sets this itself"),
         ],
