@@ -18,6 +18,7 @@ from tandem.types import JSON
 
 logger = logging.getLogger("tandem.jobs")
 PR_SET_PDEATHSIG = 1
+NICENESS = 5
 _is_own_process = False
 
 
@@ -58,6 +59,8 @@ def _compute(work: Callable[[], JSON], pipe: int, parent: int) -> None:
     status = 1
     try:
         die_with_parent(parent)
+        # What the job computes meanwhile is shown first.
+        os.nice(NICENESS)
         packed = json.dumps(work()).encode()
         with os.fdopen(pipe, "wb") as out:
             out.write(packed)
