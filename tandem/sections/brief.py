@@ -14,7 +14,7 @@ from .coefficient import Coefficient, coefficient_of, people_of
 from .sentence import SURE
 from .verdict import THIN
 
-BRIEF_VERSION = 3
+BRIEF_VERSION = 4
 """Part of the key under which a brief is cached: raise it when `brief_of` changes."""
 BOUNDS = (0.001, 0.01, SURE)
 
@@ -44,7 +44,7 @@ def brief_of(report: JSON) -> JSON:
             for name, block in report["variables"].items()
         ],
         "scores": [
-            {**found, "best": ranked.get(name, {}).get("best", {}).get("text", "")}
+            {**found, "best": _open_ended(ranked.get(name, {}).get("best", {}))}
             for name, of in report["scores"].items()
             if (found := _score(name, of))
         ],
