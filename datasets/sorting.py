@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from django.http import QueryDict
 
@@ -47,20 +48,24 @@ def order_of(columns: Iterable[Column], query: QueryDict) -> Order:
     return Order(name, asked != name) if name in names else Order()
 
 
-def heads_of(columns: Iterable[Column], query: QueryDict) -> Sequence[Head]:
-    """Return the heads of a table. A second click turns the order round."""
+def heads_of(
+    columns: Iterable[Column], query: QueryDict, filters: Collection[str] = ()
+) -> Sequence[Head]:
+    """Return the heads of a table, which keep the page's `filters`.
+
+    A second click turns the order round.
+    """
     columns = list(columns)
     now = order_of(columns, query)
-    return [_head(column, now, query) for column in columns]
+    kept = {name: query[name] for name in filters if query.get(name)}
+    return [_head(column, now, kept) for column in columns]
 
 
-def _head(column: Column, now: Order, query: QueryDict) -> Head:
+def _head(column: Column, now: Order, kept: Mapping[str, str]) -> Head:
     if not column.can_sort:
         return Head(column.title, column.is_number, "", "")
     is_now = column.name == now.by
     falls = not now.is_descending if is_now else column.highest_first
-    address = query.copy()
-    address[PARAMETER] = f"{'-' if falls else ''}{column.name}"
-    address.pop("page", None)
+    address = urlencode({**kept, PARAMETER: f"{'-' if falls else ''}{column.name}"})
     order = ("descending" if now.is_descending else "ascending") if is_now else ""
-    return Head(column.title, column.is_number, f"?{address.urlencode()}", order)
+    return Head(column.title, column.is_number, f"?{address}", order)

@@ -152,7 +152,7 @@ def data(request: HttpRequest, pk: int) -> HttpResponse:
         "campaign": found,
         "page": page,
         "groups": _grouped(rows, by_query=not is_computed),
-        "heads": heads_of(columns, request.GET),
+        "heads": heads_of(columns, request.GET, ("variable", "show", "find")),
         "variables": names,
         "variable": variable,
         "shows": SHOWS,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..document import PLAIN, count, rounded
+from ..statistics.planning import more_queries as planned_queries
 from ..types import JSON
 from .coefficient import Coefficient, coefficient_of, people_of
 from .replacement import replacement
@@ -111,11 +112,11 @@ def _people(block: JSON, name: str, labelled: bool) -> Sentence:
         parts.append(
             Part(_units(block, differ), ("variables", name, "distribution"), show="people")
         )
-    parts += _planned(block, name)
+    parts += _planned(block, name, found)
     return Sentence(question, words, tone, parts, AGREEMENT)
 
 
-def _planned(block: JSON, name: str) -> Iterator[Part]:
+def _planned(block: JSON, name: str, shown: JSON) -> Iterator[Part]:
     """State how many queries give people's agreement an interval, or one of the planned width.
 
     Nothing in snapshots of older reports, which have no planning.
@@ -123,15 +124,18 @@ def _planned(block: JSON, name: str) -> Iterator[Part]:
     planning, key = block.get("planning"), ("variables", name, "planning", "agreement")
     if not planning:
         return
-    found = planning["agreement"]
-    if first := found.get("for_an_interval"):
+    found, target = planning["agreement"], planning["width"]
+    first, needed = found.get("for_an_interval"), found["queries"]["needed"]
+    if first:
         purpose = " for an interval"
         yield more_queries(first["needed"], first["more"], key, at_least=True, purpose=purpose)
-    elif found["queries"]["more"]:
-        # The plan is for alpha, which need not be the coefficient of the sentence.
-        purpose = f" for an interval of α {planning['width']:g} wide"
-        queries = found["queries"]
-        yield more_queries(queries["needed"], queries["more"], key, purpose=purpose)
+    elif needed and shown["low"] is not None and shown["high"] > shown["low"]:
+        # The plan of the section is for alpha; this one is for the coefficient of the sentence.
+        now = needed - found["queries"]["more"]
+        plan = planned_queries(shown["high"] - shown["low"], now, target)
+        if plan.needed and plan.more:
+            purpose = f" for an interval {target:g} wide"
+            yield more_queries(plan.needed, plan.more, key, purpose=purpose)
 
 
 def _noun(block: JSON) -> Sequence[str]:

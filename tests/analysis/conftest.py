@@ -92,7 +92,8 @@ def ferries(
     path.write_text("\n".join(r for r in rows if '"variable": "answerable"' in r), "utf-8")
     with rolled_back(django_db_blocker):
         run("load_batch", str(CONTRACT / "batch.jsonl"), "--name", "ferries")
-        run("create_campaign", "ferries", "--protocol", "report-coverage", "--batch", "ferries")
+        run("create_campaign", "ferries", "--protocol", "report-coverage", "--batch", "ferries",
+            "--pool", "open")  # fmt: skip
         run("import_labels", str(path), "--campaign", "ferries")
         yield Campaign.objects.get()
 

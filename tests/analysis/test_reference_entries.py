@@ -73,7 +73,7 @@ def test_no_coefficient_equals_the_result_of_a_known_mistake(name: str, kit: Kit
     met = [
         key
         for key, of in agreement.items()
-        if isinstance(of, dict) and near(of["value"], wrong, 0.001)
+        if isinstance(of, dict) and "value" in of and near(of["value"], wrong, 0.001)
     ]
     assert met == []
 

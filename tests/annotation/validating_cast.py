@@ -25,14 +25,21 @@ def validating(option: str = JUDGE, **more: Any) -> Design:
 
 
 def plain_answer(assignment: Assignment) -> dict[str, dict[str, Any]]:
-    """The first code of every asked variable, owed evidence, and a text."""
+    """The first possible code of every asked variable, owed evidence, and a text."""
     spec, asked = present(assignment.item), schema(assignment.item.campaign)
     units: dict[str, dict[str, Any]] = {}
     for name, unit in asked_units(assignment, spec).items():
         answer: dict[str, Any] = dict.fromkeys(asked.keys(unit.kind))
         for variable in asked.variables_of(unit.kind):
             if asked.holds(variable.asked_if, answer):
-                answer[variable.name] = variable.codes[0]
+                answer[variable.name] = next(
+                    code
+                    for code in variable.codes
+                    if not any(
+                        asked.holds(each, {**answer, variable.name: code})
+                        for each in asked.contradictions(unit.kind)
+                    )
+                )
         rule, written = asked.evidence(unit.kind), asked.written(unit.kind)
         if rule:
             text = next(text.text for text in spec.texts if text.field == rule.field)

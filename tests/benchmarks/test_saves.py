@@ -55,8 +55,8 @@ def test_latencies_of_a_busy_site_are_compared_with_those_of_a_quiet_one(tmp_pat
 
 
 def test_the_answers_that_researchers_get_are_a_share_of_those_without_people_who_save() -> None:
-    alone = Counter({"reports (200)": 40, "exports (200)": 2, "exports (202)": 8})
-    busy = Counter({"reports (200)": 30, "reports (503)": 9, "exports (202)": 5})
+    alone = Counter({"reports (200)": 40, "exports (200)": 10, "exports (202)": 8})
+    busy = Counter({"reports (200)": 30, "reports (503)": 9, "exports (200)": 5})
     assert promise.compare_answers(alone, busy) == {
         "reports": {"alone": 40, "busy": 30, "share": 0.75},
         "exports": {"alone": 10, "busy": 5, "share": 0.5},

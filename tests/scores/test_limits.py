@@ -310,8 +310,8 @@ class TestGroundedResponses:
         assert same(MEASURES["Deflection:TP"].of(of, DEFAULT), 1, NAN, NAN)  # type: ignore[arg-type]
         assert same(MEASURES["Deflection:FP"].of(of, DEFAULT), NAN, 1, NAN)  # type: ignore[arg-type]
 
-    def test_quality_is_medium_from_one_third_up_to_two_thirds(self) -> None:
-        shares = np.array([1 / 3 - 1e-9, 1 / 3, 2 / 3, 2 / 3 + 1e-9, 1.0])
+    def test_quality_is_medium_from_33_up_to_66_percent(self) -> None:
+        shares = np.array([0.33 - 1e-9, 0.33, 0.66, 0.66 + 1e-9, 1.0])
         assert grounding_quality(shares) == ["low", "medium", "medium", "high", "high"]
 
 

@@ -61,7 +61,7 @@ def typed(query: str, rater: str, kind: str = "human", **codes: str) -> list[JSO
 
 def campaign(folder: Path, name: str, protocol: str, labels: Iterable[JSON]) -> Campaign:
     path = write_lines(folder / f"{name}.jsonl", list(labels))
-    run("create_campaign", name, "--protocol", protocol, "--batch", "b")
+    run("create_campaign", name, "--protocol", protocol, "--batch", "b", "--pool", "open")
     run("import_labels", str(path), "--campaign", name)
     return Campaign.objects.get(name=name)
 

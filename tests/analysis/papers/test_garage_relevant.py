@@ -158,8 +158,10 @@ def test_tables_3_and_4_weigh_answers_or_citations_equally(study: Material) -> N
     grid = garage.tables_3_4(study)[0]
     # No text declines. Answers cite one of the two passages of q1, and the only one of q2.
     assert grid.caption == "By the texts"
-    macro, micro = [1, (1 / 2 + 1) / 2, (2 / 3 + 1) / 2], [1, 2 / 3, 2 * 2 / (2 + 3)]
-    assert row_of(grid, "plain") == pytest.approx([0, 0, *macro, *micro])
+    means, micro = [1, (1 / 2 + 1) / 2], [1, 2 / 3, 2 * 2 / (2 + 3)]
+    of_means, mean_of_f1 = 2 * 3 / 4 / (1 + 3 / 4), (2 / 3 + 1) / 2
+    expected = [0, 0, *means, of_means, *micro, mean_of_f1]
+    assert row_of(grid, "plain") == pytest.approx(expected)
 
 
 def test_tables_3_and_4_have_the_deflections_that_people_see(study: Material) -> None:

@@ -367,8 +367,8 @@ def test_a_best_system_that_may_be_first_by_chance_is_not_certain() -> None:
     points = document(report).sections[0].points
     assert f"Which system is best? {found['text']}" in points
     (brief,) = brief_of({**report, "generated_at": ""})["scores"]
-    # Of six queries two differ by a half: t 1.58, p .17, which is 1.36 normal deviates. Holm's first
-    # step over 3 pairs asks for 2.39, and .84 more in four of five studies: 6 * (3.24 / 1.36)^2.
+    # Of six queries two differ by a half: t 1.58, p .17, which is 1.36 normal deviates. Holm's
+    # first step over 3 pairs needs 2.39, and .84 more in four of five studies: 6 (3.24 / 1.36)^2.
     needed = {"text": "about 35 queries like these are needed: label 29 more", "more": 29}
     assert brief["best"]["needed"] == needed
     assert f"{brief['best']['text']}; {needed['text']}" == found["text"]

@@ -42,7 +42,9 @@ def test_the_reason_is_stored_exported_and_the_slot_goes_to_another_person(study
 def test_an_item_is_answered_after_all_while_its_slot_is_free(study: Study) -> None:
     mine, ada = study.assignment(study.ada), client_of(study.ada)
     ada.post(page("cannot-judge", mine), {"reason": "ambiguous"})
-    assert "Items that you could not judge" in ada.get("/tasks/").content.decode()
+    finished = f"/tasks/finished/{study.campaign.pk}/"
+    assert finished in ada.get("/tasks/").content.decode()
+    assert "Items that you could not judge" in ada.get(finished).content.decode()
     assert client_of(study.ben).post(page("take-up", mine)).status_code == 404
     assert ada.post(page("take-up", mine)).headers["Location"] == page("item", mine)
     assert Assignment.objects.get().status == "open"

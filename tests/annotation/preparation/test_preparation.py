@@ -178,7 +178,7 @@ class TestARun:
         client.force_login(User.objects.create_user("ada", role=User.Role.ADMIN))
         row = JudgeCall.objects.get(repair=True).assignment
         pages = [reverse("judge-call", args=[call.pk]) for call in row.judge_calls.order_by("pk")]
-        assert [bool(client.get(page).context["labels"]) for page in pages] == [True, False]
+        assert [bool(client.get(page).context["has_labels"]) for page in pages] == [True, False]
         Response.objects.all().delete()
         Assignment.objects.update(status="leased", lease=uuid.uuid4())
         again = prepare("key-points", "documents", run.judge, {})
