@@ -57,7 +57,7 @@ def heads_of(
     """
     columns = list(columns)
     now = order_of(columns, query)
-    kept = {name: query[name] for name in filters if query.get(name)}
+    kept = {name: str(query[name]) for name in filters if query.get(name)}
     return [_head(column, now, kept) for column in columns]
 
 
