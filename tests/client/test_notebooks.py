@@ -105,6 +105,7 @@ def settings(site: Site, token: str) -> dict[str, str]:
     return {"TANDEM_SITE": site.url, "TANDEM_TOKEN": token}
 
 
+@pytest.mark.long
 def test_the_notebook_of_a_site_sets_up_a_study(
     settings: dict[str, str], client: Client, tmp_path: Path
 ) -> None:

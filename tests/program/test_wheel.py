@@ -173,6 +173,7 @@ class TestTheLibrary:
 
 
 class TestTheSite:
+    @pytest.mark.long
     def test_a_demo_runs_in_a_folder_with_modules_of_our_names(
         self, server: Environment, mine: Path
     ) -> None:

@@ -121,6 +121,7 @@ def test_hup_loads_new_code_while_people_save(
     assert sorted(ben.acknowledged) == sorted(stored)
 
 
+@pytest.mark.long
 def test_a_signal_to_stop_is_heeded_even_during_a_restart(
     own: tuple[Site, subprocess.Popen[bytes]],
 ) -> None:

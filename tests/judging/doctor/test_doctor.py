@@ -157,6 +157,7 @@ def test_a_broker_that_is_away_is_named_without_its_password(settings: Settings)
 
 
 @pytest.mark.processes
+@pytest.mark.long
 def test_a_broker_that_answers_is_well_and_has_no_worker(
     valkey_server: Valkey, settings: Settings
 ) -> None:
