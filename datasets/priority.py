@@ -14,7 +14,7 @@ from django.db import connection
 # 2 ms instead of 0.1 ms.
 NICENESS = 10
 # While a process that writes to SQLite waits for the processor, nobody can save.
-NICENESS_OF_SESSION = {"sqlite": 5, "postgresql": 12}
+NICENESS_OF_SESSION = {"sqlite": 8, "postgresql": 12}
 # Somebody waits for a page, and for a job only its status. With the niceness of jobs, each of which
 # has a session of its own, a process for pages would get as much as one job, and on PostgreSQL next
 # to nothing while people save.

@@ -40,7 +40,7 @@ from datasets.priority import give_way
 logger = logging.getLogger("tandem.jobs")
 BEAT_SECONDS = 2.0
 POLL_SECONDS = 1.0
-LIGHT_PLACES = 2
+LIGHT_PLACES = 1
 """How many light jobs a worker carries out beside its heavy ones. They may take free places."""
 SWEEP_SECONDS = 600.0
 MOST_SECONDS = 3600.0
