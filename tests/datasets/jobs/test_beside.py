@@ -13,6 +13,8 @@ from datasets.jobs.beside import compute_beside
 @pytest.fixture(autouse=True)
 def _two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside, "processors", lambda: 2)
+    # Other tests begin a job's process in this one.
+    monkeypatch.setattr(beside, "_is_own_process", False)
 
 
 def where() -> dict[str, float]:
