@@ -204,6 +204,11 @@ def word_of(variable: Variable, code: str) -> str:
     return gettext(variable.word(code))
 
 
+def tone_of(variable: Variable, code: str) -> str:
+    """Return the tone of a code on pages of answers: yes, no, other for an escape, or none."""
+    return "other" if code in variable.escapes else TONES.get(code, "")
+
+
 def with_button_words(guideline: str, asked: Schema, own: Mapping[str, str]) -> str:
     """Return a guideline that names answers as their buttons do, and variables by their questions.
 
@@ -259,7 +264,7 @@ def _asked_variable(schema: Schema, variable: Variable, value: object) -> AskedV
             code,
             word_of(variable, code),
             key=code if digits and code.isdecimal() else str(place) if place < 10 else "",
-            tone="other" if code in variable.escapes else TONES.get(code, "plain"),
+            tone=tone_of(variable, code) or "plain",
             chosen=code == value,
             meaning=_translated(variable.meanings.get(code, "")),
         )

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
-
-from django.http import QueryDict
 
 PARAMETER = "sort"
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table. A click on its head sorts, `highest_first` or lowest first."""
+    """A column of a table. A click on its head sorts, `highest_first` or lowest first.
+
+    `rater` is the kind of the rater whose column it is, if it is one's.
+    """
 
     name: str
     title: str
     is_number: bool = False
     highest_first: bool = False
     can_sort: bool = True
+    rater: str = ""
 
 
 @dataclass(frozen=True)
@@ -29,43 +31,49 @@ class Order:
     by: str = ""
     is_descending: bool = False
 
+    def __str__(self) -> str:
+        """Return the order as an address has it."""
+        return f"{'-' if self.is_descending else ''}{self.by}"
+
 
 @dataclass(frozen=True)
 class Head:
-    """A column's head: the address that sorts by it, and its order now, for `aria-sort`."""
+    """A column's head: the query of the address that sorts by it, and its order now.
 
-    title: str
-    is_number: bool
-    address: str
+    The order is a value of `aria-sort`, or empty.
+    """
+
+    column: Column
+    query: str
     order: str
 
 
-def order_of(columns: Iterable[Column], query: QueryDict) -> Order:
-    """Return the order that an address asks for, if it names a column."""
-    asked = query.get(PARAMETER, "")
+def order_of(columns: Iterable[Column], asked: str, default: Order | None = None) -> Order:
+    """Return the order that an address asks for, if it names a column; otherwise the default."""
     name = asked.removeprefix("-")
     names = {column.name for column in columns if column.can_sort}
-    return Order(name, asked != name) if name in names else Order()
+    return Order(name, asked != name) if name in names else default or Order()
 
 
 def heads_of(
-    columns: Iterable[Column], query: QueryDict, filters: Collection[str] = ()
+    columns: Iterable[Column],
+    now: Order,
+    kept: Mapping[str, str] | None = None,
+    parameter: str = PARAMETER,
 ) -> Sequence[Head]:
-    """Return the heads of a table, which keep the page's `filters`.
+    """Return the heads of a table, whose addresses keep the page's filters that are not empty.
 
     A second click turns the order round.
     """
-    columns = list(columns)
-    now = order_of(columns, query)
-    kept = {name: str(query[name]) for name in filters if query.get(name)}
-    return [_head(column, now, kept) for column in columns]
+    filters = {name: text for name, text in (kept or {}).items() if text}
+    return [_head(column, now, filters, parameter) for column in columns]
 
 
-def _head(column: Column, now: Order, kept: Mapping[str, str]) -> Head:
+def _head(column: Column, now: Order, filters: Mapping[str, str], parameter: str) -> Head:
     if not column.can_sort:
-        return Head(column.title, column.is_number, "", "")
+        return Head(column, "", "")
     is_now = column.name == now.by
     falls = not now.is_descending if is_now else column.highest_first
-    address = urlencode({**kept, PARAMETER: f"{'-' if falls else ''}{column.name}"})
+    query = urlencode({parameter: str(Order(column.name, falls)), **filters})
     order = ("descending" if now.is_descending else "ascending") if is_now else ""
-    return Head(column.title, column.is_number, f"?{address}", order)
+    return Head(column, query, order)

@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from datasets.occurrences import Occurrence, choose, choose_next, occurrences
@@ -64,6 +65,12 @@ def as_sentence(message: object) -> str:
     """Return a message, such as an error, with a capital and a full stop, or its question mark."""
     text = str(message)
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('?') else '.'}"
+
+
+def cut(start: int, end: int, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a range between all points at which spans begin or end, in order."""
+    inside = {at for span in spans for at in span if start < at < end}
+    yield from pairwise(sorted({start, end, *inside}))
 
 
 def sentences(text: str) -> list[tuple[int, int]]:

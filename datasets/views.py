@@ -18,7 +18,7 @@ from django.db.models import (
     Subquery,
 )
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
@@ -79,7 +79,7 @@ class LengthOfArray(Func):
 @role_required(*READERS)
 def batches(request: HttpRequest) -> HttpResponse:
     columns = BATCH_COLUMNS.values()
-    found, order = visible_batches(request.user), order_of(columns, request.GET)
+    found, order = visible_batches(request.user), order_of(columns, request.GET.get(PARAMETER, ""))
     if order.by:
         field = next(field for field, each in BATCH_COLUMNS.items() if each.name == order.by)
         found = found.annotate(number_of_warnings=LengthOfArray("warnings"))
@@ -93,8 +93,8 @@ def batches(request: HttpRequest) -> HttpResponse:
         "rows": rows,
         "page": page,
         "uploads": uploads,
-        "heads": heads_of(columns, request.GET),
-        "query": urlencode({PARAMETER: request.GET[PARAMETER]}) if order.by else "",
+        "heads": heads_of(columns, order),
+        "query": urlencode({PARAMETER: str(order)}) if order.by else "",
     }
     return render(request, "batches/list.html", context)
 
@@ -112,7 +112,8 @@ def batch(request: HttpRequest, pk: int) -> HttpResponse:
         "asked": asked,
         "ancestors": _ancestors(found, request.user),
     }
-    more = _hits(found, words, number) if words else _queries(found, number, request.GET)
+    sort = request.GET.get(PARAMETER, "")
+    more = _hits(found, words, number) if words else _queries(found, number, sort)
     return render(request, "batches/batch.html", context | more)
 
 
@@ -155,7 +156,7 @@ QUERY_COLUMNS = (
 )
 
 
-def _queries(found: Batch, number: str | None, asked: QueryDict) -> dict[str, Any]:
+def _queries(found: Batch, number: str | None, asked: str) -> dict[str, Any]:
     queries, order = found.queries.all(), order_of(QUERY_COLUMNS, asked)
     if order.by:
         queries = _sorted(queries, order)
@@ -170,8 +171,8 @@ def _queries(found: Batch, number: str | None, asked: QueryDict) -> dict[str, An
         "page": page,
         "rows": rows,
         "parts": PARTS,
-        "heads": heads_of(QUERY_COLUMNS, asked),
-        "sorted": urlencode({PARAMETER: asked[PARAMETER]}) if order.by else "",
+        "heads": heads_of(QUERY_COLUMNS, order),
+        "sorted": urlencode({PARAMETER: str(order)}) if order.by else "",
     }
 
 

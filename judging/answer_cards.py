@@ -10,14 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import pairwise
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import saw_answers
-from annotation.item_context import TONES, word_of
+from annotation.item_context import tone_of, word_of
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Span
 from annotation.presentation import (
     CHANGED,
@@ -27,9 +26,10 @@ from annotation.presentation import (
     schema,
     stored_units,
 )
+from datasets.text import cut
 from judging.costs import cost_of_stored_call, count_tokens
 from judging.models import Judge, JudgeCall
-from tandem.labels.file.rows import GRADE
+from tandem.labels.grades import grade_of
 from tandem.protocols.base import ItemSpec, Text, UnitSpec, Variable, name_units
 from tandem.protocols.schema import Schema
 
@@ -325,15 +325,13 @@ def _chosen_texts(spec: ItemSpec, fields: set[str]) -> Sequence[Text]:
 
 
 def _verdict(label: Label, variable: Variable, people: Mapping[str, str]) -> Verdict:
-    meta = label.meta if isinstance(label.meta, dict) else {}
-    escape = label.value in variable.escapes
     return Verdict(
         label.variable,
         variable.question,
         label.value,
         word_of(variable, label.value),
-        "other" if escape else TONES.get(label.value, ""),
-        str(meta.get(GRADE, "")),
+        tone_of(variable, label.value),
+        grade_of(label.meta),
         label.score,
         {name: word_of(variable, code) for name, code in people.items()},
     )
@@ -389,8 +387,7 @@ def _excerpt(text: Text, spans: Sequence[Span]) -> Excerpt:
     for start, end in kept:
         if start:
             pieces.append(Piece(GAP, False))
-        cuts = sorted({start, end, *(at for span in ranges for at in span if start < at < end)})
-        for a, b in pairwise(cuts):
+        for a, b in cut(start, end, ranges):
             quoted = any(first <= a and b <= last for first, last in ranges)
             pieces.append(Piece(text.text[a:b], quoted))
     is_cut = kept != [(0, len(text.text))]

@@ -27,10 +27,18 @@ _COLUMNS = (
 PROTOCOLS = Guideline(None, "")
 
 
+def versions_by_digest(campaign: Campaign) -> dict[str, int]:
+    """Return the number of each text by its digest, apart from the protocol's own guideline.
+
+    A text that is used again has the number of its first version.
+    """
+    rows = campaign.guidelines.exclude(digest="").order_by("-version")
+    return dict(rows.values_list("digest", "version"))
+
+
 def with_followed_versions(frame: Frame, campaign: Campaign) -> Frame:
     """Add the versions that people followed to a campaign's frame, if there are several."""
-    rows = campaign.guidelines.exclude(digest="").order_by("-version")
-    versions = dict(rows.values_list("digest", "version"))
+    versions = versions_by_digest(campaign)
     if not versions:
         return frame
     own = sorted((number, digest) for digest, number in versions.items())

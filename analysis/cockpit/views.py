@@ -33,7 +33,7 @@ from annotation.presentation import schema
 from datasets.access import READERS, role_required
 from datasets.jobs import queue
 from datasets.models import Job, Query
-from datasets.sorting import heads_of, order_of
+from datasets.sorting import PARAMETER, heads_of, order_of
 from judging.access import blind_page
 from tandem.labels.selection import ReportOptions
 
@@ -138,7 +138,7 @@ def data(request: HttpRequest, pk: int) -> HttpResponse:
     variable = given["variable"] if given["variable"] in names else names[0]
     items = _items(found, given["show"], given["find"])
     columns = columns_of(items.count())
-    order = order_of(columns, request.GET)
+    order = order_of(columns, request.GET.get(PARAMETER, ""))
     is_computed = order.by not in ("", "item")
     sorted_items: Sequence[Any] | QuerySet[Item] = items
     if is_computed:
@@ -147,12 +147,13 @@ def data(request: HttpRequest, pk: int) -> HttpResponse:
         sorted_items = items.reverse()
     page: Page[Any] = Paginator(sorted_items, PAGE).get_page(request.GET.get("page"))
     rows = list(page) if is_computed else rows_of(found, list(page), variable)
-    given["sort"] = request.GET.get("sort", "") if order.by else ""
+    heads = heads_of(columns, order, given)
+    given[PARAMETER] = str(order)
     context = {
         "campaign": found,
         "page": page,
         "groups": _grouped(rows, by_query=not is_computed),
-        "heads": heads_of(columns, request.GET, ("variable", "show", "find")),
+        "heads": heads,
         "variables": names,
         "variable": variable,
         "shows": SHOWS,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Item, Label, Rater, Unit
 from annotation.presentation import FORGOTTEN, preload, present, schema, words_of_unit
+from datasets.text import cut
 from judging.answers.reasons import reason_in
 from judging.models import JudgeCall
 from tandem.labels.grades import grade_of
@@ -159,7 +159,6 @@ def _answers(
 
 def pieces(text: str, spans: Sequence[tuple[int, int, int]]) -> Iterator[Piece]:
     """Cut a text where highlights begin and end; offsets are code points."""
-    cuts = sorted({0, len(text), *(at for start, end, _ in spans for at in (start, end))})
-    for start, end in pairwise(cuts):
+    for start, end in cut(0, len(text), ((a, b) for a, b, _ in spans)):
         layers = sorted({layer for a, b, layer in spans if a <= start and end <= b})
         yield Piece(text[start:end], tuple(layers))

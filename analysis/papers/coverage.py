@@ -35,12 +35,14 @@ from tandem.scores.coverage import (
     ReportDensities,
     tokens,
 )
-from tandem.scores.options import Options
+from tandem.scores.options import PRESETS, Options
 from tandem.scores.ratings import answerable, answers
 from tandem.scores.tokenizer import tokenizer
 from tandem.statistics import Floats, Ints
+from tandem.statistics.arrays import ratio
 from tandem.types import JSON
 
+OPTIONS = PRESETS["crux"]
 REFERENCE = "reference"
 DEN = DENSITIES[0]
 RATED = "@rated"
@@ -346,3 +348,8 @@ def _data_sets(material: Material, sampled: bool) -> list[DataSet]:
                 roots.append(root)
                 found.append(DataSet(root, material, campaign, None))
     return found
+
+
+def column_means(table: Floats) -> Floats:
+    """Return the mean of each column (N, M) over the rows with a value; NaN without any."""
+    return ratio(np.nansum(table, axis=0), np.isfinite(table).sum(axis=0).astype(float))

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from analysis.presets.public_works import KINDS, PLACES, Works, words_of
-from analysis.presets.world import Line, jsonl, label, rank_passages
+from analysis.presets.public_works import KINDS, Works, words_of
+from analysis.presets.world import PLACES, Line, jsonl, label, rank_passages
 
 SEED = 51
 SYSTEMS = {"bm25": 0.05, "dense": 0.3, "hybrid-rerank": 0.7}
@@ -304,7 +304,7 @@ README = """\
 All texts and labels here are made up, and the judges are fakes that replay a file.
 `tandem study plan` says what would be done, `tandem study apply` does it, and
 `tandem study status` shows the chain. On the site the study is under *Studies*.
-A study of your own begins with `tandem study init FOLDER --preset crux`, whose README says
+A study of your own begins with `tandem init FOLDER --preset crux`, whose README says
 which files to replace.
 """
 

@@ -10,16 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-PLACES = (
-    "Varnholm",
-    "Ostrel",
-    "Lindauve",
-    "Kessmoor",
-    "Tarvik",
-    "Brannoch",
-    "Hollmark",
-    "Pellin",
-)
 PEOPLE = ("Ida Marn", "Tomas Vell", "Greta Olin", "Paul Dreesen", "Mira Kost", "Jonas Hale")
 STREETS = ("Mill Lane", "the Hay Market", "Bishop Street", "the Old Rampart")
 

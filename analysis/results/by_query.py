@@ -24,6 +24,7 @@ from annotation.models import Campaign
 from annotation.presentation import schema
 from datasets.jobs import pages as jobs
 from datasets.models import Query
+from datasets.sorting import Column, Order, heads_of, order_of
 from tandem.statistics import Ints
 
 PEOPLE, ORDER, UNITS, JUDGE = "people", "order", "units", "judge:"
@@ -71,21 +72,6 @@ class QueryRow:
         return min(each.units for each in self.all if each.units)
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column to sort by: its title, its sort key in an address, and whether it is a judge's.
-
-    `order` is ascending or descending if the table is sorted by it. `link` sorts by it, the other
-    way round if it is sorted already.
-    """
-
-    title: str
-    name: str
-    is_judge: bool
-    order: str
-    link: str
-
-
 def by_query_context(request: HttpRequest, campaign: Campaign) -> dict[str, Any] | HttpResponse:
     """Return the context of the table, or the response to htmx while there is nothing new."""
     names = list(dict.fromkeys(each.name for each in schema(campaign).variables))
@@ -110,16 +96,18 @@ def by_query_context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]
     table: VoteTable = shown.value
     rows = rows_of(campaign, table)
     _note_look(campaign, rows)
-    sort = _sort_of(request.GET.get(SORT, ""), table, rows)
-    rows = sorted_rows(rows, sort)
+    columns = _columns(table.judges)
+    order = order_of(columns, request.GET.get(SORT, ""), _first_order(table, rows))
+    rows = sorted_rows(rows, order)
     every = bool(request.GET.get(EVERY)) or len(rows) <= MOST
+    kept = {VARIABLE: variable, EVERY: "1" if every and len(rows) > MOST else ""}
     return {
         **context,
         "rows": rows if every else rows[:MOST],
         "number": len(rows),
-        "rest": "" if every else urlencode({SORT: sort, VARIABLE: variable, EVERY: "1"}),
+        "rest": "" if every else urlencode({SORT: str(order), VARIABLE: variable, EVERY: "1"}),
         "judges": table.judges,
-        "columns": _columns(table.judges, sort, variable, every and len(rows) > MOST),
+        "heads": heads_of(columns, order, kept, SORT),
         "is_marked": any(row.fewest < FEWEST_UNITS for row in rows)
         and open_campaigns(get_account(request)).filter(pk=campaign.pk).exists(),
     }
@@ -157,19 +145,25 @@ def _alike(counts: tuple[Ints, Ints], n: int) -> Alike:
     return Alike(int(counts[0][n]), int(counts[1][n]))
 
 
-def _sort_of(asked: str, table: VoteTable, rows: Sequence[QueryRow]) -> str:
-    """Return the sort key of an address, by default the first that says anything."""
-    names = (PEOPLE, ORDER, UNITS, *(f"{JUDGE}{judge}" for judge in table.judges))
-    if asked.removeprefix("-") in names:
-        return asked
+def _columns(judges: Sequence[str]) -> list[Column]:
+    return [
+        Column(ORDER, "Query"),
+        Column(UNITS, "Shared", is_number=True),
+        Column(PEOPLE, "People agree", is_number=True),
+        *(Column(f"{JUDGE}{each}", each, is_number=True, rater="judge") for each in judges),
+    ]
+
+
+def _first_order(table: VoteTable, rows: Sequence[QueryRow]) -> Order:
+    """Return the order by the first column that says anything."""
     if any(row.people.units for row in rows) or not table.judges:
-        return PEOPLE
-    return f"{JUDGE}{table.judges[0]}"
+        return Order(PEOPLE)
+    return Order(f"{JUDGE}{table.judges[0]}")
 
 
-def sorted_rows(rows: Sequence[QueryRow], sort: str) -> list[QueryRow]:
-    """Sort by a key, with a minus descending. Queries without a value come last."""
-    name, down = sort.removeprefix("-"), sort.startswith("-")
+def sorted_rows(rows: Sequence[QueryRow], order: Order) -> list[QueryRow]:
+    """Sort rows. Queries without a value come last."""
+    name, down = order.by, order.is_descending
     if name == ORDER:
         return list(reversed(rows)) if down else list(rows)
     if name == UNITS:
@@ -181,24 +175,6 @@ def sorted_rows(rows: Sequence[QueryRow], sort: str) -> list[QueryRow]:
         return alike.share is None, sign * (alike.share or 0.0), -sign * alike.differ
 
     return sorted(rows, key=key)
-
-
-def _columns(judges: Sequence[str], sort: str, variable: str, every: bool) -> list[Column]:
-    titles = {ORDER: "Query", UNITS: "Shared", PEOPLE: "People agree"}
-    titles |= {f"{JUDGE}{judge}": judge for judge in judges}
-    name, down = sort.removeprefix("-"), sort.startswith("-")
-    found = []
-    for key, title in titles.items():
-        order = ("descending" if down else "ascending") if key == name else ""
-        asked: dict[str, str | int] = {
-            SORT: f"-{key}" if order == "ascending" else key,
-            VARIABLE: variable,
-        }
-        if every:
-            asked[EVERY] = 1
-        link = urlencode(asked)
-        found.append(Column(title, key, key.startswith(JUDGE), order, link))
-    return found
 
 
 def _note_look(campaign: Campaign, rows: Sequence[QueryRow]) -> None:

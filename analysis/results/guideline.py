@@ -5,12 +5,13 @@ The report compares agreement before and after a change. This says where it has 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.utils.dateformat import format as date_format
 
-from annotation.models import Campaign, GuidelineVersion
+from analysis.campaigns.guidelines import versions_by_digest
+from annotation.models import Campaign
 from annotation.presentation import schema
 from annotation.progress import with_counts
 from annotation.progress.counts import answers_by_guideline
@@ -28,10 +29,8 @@ def guideline_points(campaign: Campaign, is_compared: bool) -> list[str]:
 
 
 def _points(campaign: Campaign, is_compared: bool) -> Iterator[str]:
-    versions = list(campaign.guidelines.order_by("version"))
-    numbers = _numbered(versions)
-    followed = _answers_by_text(campaign, numbers) if versions else {}
-    now = versions[-1] if versions else None
+    numbers, now = versions_by_digest(campaign), campaign.guidelines.order_by("version").last()
+    followed = _answers_by_text(campaign, numbers) if now else {}
     current = numbers.get(now.digest) if now else None
     former = {version: n for version, n in followed.items() if version != current and n}
     if now is None or not former:
@@ -64,18 +63,6 @@ def _needs(campaign: Campaign, where: str) -> str:
         f"A comparison needs {FEWEST} {units} that two people labelled {where}. It then states the "
         "difference in agreement with its interval; for a judge, between its labels and people’s."
     )
-
-
-def _numbered(versions: Iterable[GuidelineVersion]) -> dict[str, int]:
-    """Return the number of each text by its digest.
-
-    A text that is used again has the number of its first version, as in the report.
-    """
-    found: dict[str, int] = {}
-    for each in versions:
-        if each.digest:
-            found.setdefault(each.digest, each.version)
-    return found
 
 
 def _answers_by_text(campaign: Campaign, numbers: Mapping[str, int]) -> dict[int | None, int]:

@@ -23,8 +23,7 @@ from annotation.derivation.rules import RULES
 from annotation.exposure.ledger import saw_figures
 from annotation.models import Campaign, Rater, User
 from annotation.people.membership import manageable, readable
-from annotation.progress.answer_totals import AnswerTotals, answer_totals
-from annotation.progress.counts import cached
+from annotation.progress.answer_totals import AnswerTotals, cached_answer_totals
 from annotation.registry import get_protocol
 from datasets.behind import behind_for
 from datasets.derivation import RULE
@@ -172,7 +171,7 @@ class _Cards:
 
     def campaign(self, campaign: Campaign) -> Card:
         page, progress = _pages(campaign, "campaign", "campaign-progress")
-        places = cached(f"places-{campaign.pk}", lambda: _sized(answer_totals(campaign)))
+        places = cached_answer_totals(campaign)
         raters = tuple(self._raters(campaign, progress))
         steps = tuple(self._steps(campaign, places, raters, progress))
         return Card(
@@ -258,10 +257,6 @@ STATUSES = ("done", "open", "failed")
 def _count(of: Mapping[str, int], status: str) -> int:
     at = (f"answers/study/{status}/{place}" for place in ("placed", "no-place"))
     return sum(of.get(name, 0) for name in at)
-
-
-def _sized(places: AnswerTotals) -> tuple[AnswerTotals, int]:
-    return places, places.asked
 
 
 def _pages(campaign: Campaign, *names: str) -> list[str]:

@@ -75,7 +75,7 @@ def seconds_per_item(user: User, campaigns: list[int]) -> dict[int, float]:
     """
     own = _mean_seconds(rater__user=user, item__campaign__in=campaigns)
     others = (pk for pk in campaigns if pk not in own)
-    means = ((pk, cached(f"pace-{pk}", partial(_pace, pk))) for pk in others)
+    means = ((pk, cached(f"seconds-per-item-{pk}", partial(_pace, pk))) for pk in others)
     return own | {pk: seconds for pk, seconds in means if seconds is not None}
 
 

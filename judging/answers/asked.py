@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-from annotation.item_context import TONES, word_of
+from annotation.item_context import tone_of, word_of
 from annotation.models import Label
 from annotation.presentation import FORGOTTEN, present, schema, stored_units
+from datasets.text import cut
 from judging.answers.reasons import reason_in
 from judging.models import JudgeCall
-from tandem.labels.file.rows import GRADE
+from tandem.labels.grades import grade_of
 from tandem.protocols.base import ItemSpec, UnitSpec, name_units
 
 
@@ -122,15 +122,13 @@ def _unit(
                 quotes.append((number, span.field, span.start, span.end, is_open))
             own.append((number, span.quote))
         variable = asked.variable(label.variable, spec.kind) if spec else None
-        meta = label.meta if isinstance(label.meta, dict) else {}
-        escape = variable is not None and label.value in variable.escapes
         values.append(
             Value(
                 label.variable,
                 label.value,
                 word_of(variable, label.value) if variable else label.value,
-                "other" if escape else TONES.get(label.value, ""),
-                str(meta.get(GRADE, "")),
+                tone_of(variable, label.value) if variable else "",
+                grade_of(label.meta),
                 label.score,
             )
         )
@@ -159,8 +157,7 @@ def _texts(spec: ItemSpec, quotes: Sequence[Quote], own: set[str]) -> Iterator[A
 def _pieces(text: str, quotes: Sequence[Quote]) -> Iterator[Piece]:
     """Cut a text where quotes begin and end; offsets are code points."""
     spans = [(n, a, b, own) for n, _, a, b, own in quotes if a is not None and b is not None]
-    cuts = sorted({0, len(text), *(at for _, a, b, _ in spans for at in (a, b))})
-    for start, end in pairwise(cuts):
+    for start, end in cut(0, len(text), ((a, b) for _, a, b, _ in spans)):
         over = [(n, a, own) for n, a, b, own in spans if a <= start and end <= b]
         begun = next((n for n, a, _ in over if a == start), None)
         yield Piece(text[start:end], bool(over), any(own for *_, own in over), begun)

@@ -28,9 +28,9 @@ from ..statistics import (
     pair_estimates,
     undefined,
 )
-from ..statistics.ceiling import METHODS as CEILINGS
 from ..statistics.coefficients import PAIR
 from ..statistics.correlation import FUNCTIONS
+from ..statistics.pairwise import METHODS as OF_PAIRS
 from ..types import JSON
 from .coefficient import MEAN_OF_PAIRS
 from .crowd import is_crowd, large_pairs, pairs_distribution
@@ -96,7 +96,7 @@ def pair_means(sample: Sample, codes: Ints) -> Mapping[str, Estimate]:
         made = estimates(
             held, sample.clusters, sample.k, **arguments, **sample.resampling_arguments
         )
-        many = undefined(TOO_MANY, int(several.sum()), CEILINGS["cohen_kappa"])
+        many = undefined(TOO_MANY, int(several.sum()), OF_PAIRS["cohen_kappa"])
         bounded = {
             name: of.within(*(SHARE if name == "percent" else COEFFICIENT))
             for name, of in made.items()

@@ -17,20 +17,20 @@ from .agreement import counts_of, paired_counts
 from .arrays import Floats, Ints, Value, unique_integers
 from .estimate import Estimate, defined, undefined
 from .informative import informative_among, informative_of_each
-from .pairwise import LEAST_SHARED, PairMean, kept_pairs, shared_units, with_enough_units
+from .pairwise import (
+    LEAST_SHARED,
+    METHODS,
+    WEIGHTED,
+    PairMean,
+    kept_pairs,
+    shared_units,
+    with_enough_units,
+)
 from .resampling import LEVEL, Bootstrap, Draws, Interval
 from .tally import Tally, kinds_of
 
 #: The level of the interval that contains two one-sided tests at .05.
 NARROW = 0.9
-OF_PAIRS = "mean over pairs of people weighted by shared units"
-WEIGHTED = "cohen_kappa_quadratic"
-"""Computed only if asked for, since categories without an order have none."""
-METHODS = {
-    "percent": f"share of equal labels, {OF_PAIRS}",
-    "cohen_kappa": f"Cohen's kappa, {OF_PAIRS}",
-    WEIGHTED: f"Cohen's kappa, quadratic weights, {OF_PAIRS}",
-}
 NO_PAIR = "no two people share labels that vary"
 NAMES = {"cohen_kappa": "Cohen's kappa", "percent": "share of equal labels"}
 NAMED = {**NAMES, WEIGHTED: "Cohen's kappa with quadratic weights"}
@@ -101,13 +101,8 @@ def ceiling_estimates(
     tally = Tally.of(kinds, len(rows), clusters)
     informative = informative_among(tally, paired_counts(counts_of(rows, k)))
     bootstrap = Bootstrap(tally, draws, seed, interval, informative)
-    functions = {
-        "percent": mean.percent,
-        "cohen_kappa": mean.kappa,
-        WEIGHTED: mean.weighted_kappa,
-    }
     return {
-        name: bootstrap.estimate(functions[name], n, method, NO_PAIR, queries)
+        name: bootstrap.estimate(partial(_FUNCTIONS[name], mean), n, method, NO_PAIR, queries)
         for name, method in methods.items()
     }
 
@@ -202,12 +197,13 @@ def with_people_estimates(
     if isinstance(beside, _Undefined):
         return {n: undefined(beside.reason, beside.n, m) for n, m in methods(0).items()}
     bootstrap = Bootstrap(beside.tally, draws, seed, interval, beside.informative)
-    functions = {name: partial(function, beside.judge) for name, function in _FUNCTIONS.items()}
     queries = len(unique_integers(beside.clusters)[0])
-    return {
-        name: bootstrap.estimate(functions[name], beside.n, method, ALIKE, queries)
-        for name, method in methods(beside.left_out).items()
-    }
+
+    def mean(name: str, method: str) -> Estimate:
+        function = partial(_FUNCTIONS[name], beside.judge)
+        return bootstrap.estimate(function, beside.n, method, ALIKE, queries)
+
+    return {name: mean(name, method) for name, method in methods(beside.left_out).items()}
 
 
 _FUNCTIONS: Mapping[str, Callable[[PairMean, Floats], Value]] = {

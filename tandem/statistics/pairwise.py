@@ -34,12 +34,13 @@ CROWD = 30
 #: The number of cells of tables computed at once, which take 16 MB.
 AT_ONCE = 2_000_000
 FEWEST_SHARED = 30
+OF_PAIRS = "mean over pairs of people weighted by shared units"
+WEIGHTED = "cohen_kappa_quadratic"
+"""Computed only if asked for, since categories without an order have none."""
 METHODS = {
-    "percent": "share of equal labels, mean over pairs of people weighted by shared units",
-    "cohen_kappa": "Cohen's kappa, mean over pairs of people weighted by shared units",
-    "cohen_kappa_quadratic": (
-        "Cohen's kappa, quadratic weights, mean over pairs of people weighted by shared units"
-    ),
+    "percent": f"share of equal labels, {OF_PAIRS}",
+    "cohen_kappa": f"Cohen's kappa, {OF_PAIRS}",
+    WEIGHTED: f"Cohen's kappa, quadratic weights, {OF_PAIRS}",
 }
 LINEAR = ", resamples linearised"
 NO_PAIR = f"no two people share {FEWEST_SHARED} units with labels that vary"
@@ -427,7 +428,7 @@ def _mean_and_slopes(
     name: str, pairs: PairCounts, codes: Ints, scale: Floats
 ) -> tuple[float, Floats, Bools] | None:
     """Return the value, its slope by the weight of each unit (U,), and the counted units (U,)."""
-    if name == "cohen_kappa_quadratic":
+    if name == WEIGHTED:
         return weighted_slopes(codes, scale, pairs.one, pairs.other)
     if name == "percent":
         return _percent(pairs, codes) if len(pairs.units) else None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from analysis.evaluation.inputs import PEOPLE, TEXTS
-from analysis.papers import clapnq, crux, garage, long2rag
+from analysis.papers import clapnq, crux, crux_agreement, garage, long2rag
 from analysis.papers.base import Column, Grid, percent, plain
 from analysis.papers.rendering import _table
 from analysis.papers.systems import cell_of, sliced
@@ -480,7 +480,8 @@ class TestGarage:
 def test_tables_of_crux_without_data_say_that_nothing_was_imported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(crux, "data_sets", lambda material: [])
+    for module in (crux, crux_agreement):
+        monkeypatch.setattr(module, "data_sets", lambda material: [])
     for build in (crux.table_1, crux.table_4):
         (grid,) = build(material())
         assert {reason(each) for each in grid.rows[0][1]} == {crux.NOTHING}

@@ -11,6 +11,7 @@ import pytest
 
 from analysis.evaluation.passages import CountedQuestions, report_parts
 from analysis.papers import crux
+from analysis.papers import crux_agreement as agreement
 from analysis.papers.base import Cell
 from analysis.papers.coverage import Values
 from tandem.files.rows import Passage, Query, Question, Report
@@ -63,20 +64,20 @@ class TestThresholds:
     def test_precision_and_recall_count_each_pair_of_a_person_and_the_judge(self) -> None:
         # Ada and the judge: both at least 3 twice, and each of the other three cases once.
         # Bram and the judge: both once, Bram alone once. The judge did not rate the last passage.
-        found = crux._sides(rated(Ada="54031..4", Bram=".5...3..", model="5044233."), "model")
+        found = agreement._sides(rated(Ada="54031..4", Bram=".5...3..", model="5044233."), "model")
         # At least 3: 3 of the judge's 4 and of people's 5. Below: 1 of the judge's 3 and of 2.
         assert numbers(found) == [3 / 4, 3 / 5, 1 / 3, 1 / 2]
         assert sizes(found) == [7] * 4
 
     def test_a_side_without_ratings_is_undefined(self) -> None:
-        found = crux._sides(rated(Ada="55", model="53"), "model")
+        found = agreement._sides(rated(Ada="55", model="53"), "model")
         assert numbers(found) == [1, 1, None, None]
         assert reason(found[2]) == "no such rating"
 
     def test_passages_that_only_one_of_them_rated_give_nothing(self) -> None:
         expected = ["no person and model rated the same passage"] * 4
         for data in (rated(Ada="5.", model=".5"), rated(model="55")):
-            assert [reason(each) for each in crux._sides(data, "model")] == expected
+            assert [reason(each) for each in agreement._sides(data, "model")] == expected
 
     def test_judges_have_a_row_and_data_without_their_ratings_a_reason(
         self, monkeypatch: pytest.MonkeyPatch
@@ -90,8 +91,8 @@ class TestThresholds:
             data_set("people", ratings=own.ratings, passages=campaign("unjudged")),
             data_set("both", ratings=own.ratings, passages=campaign("judged")),
         ]
-        monkeypatch.setattr(crux, "data_sets", lambda material: sets)
-        none, people, both = crux._threshold_grids(study)
+        monkeypatch.setattr(agreement, "data_sets", lambda material: sets)
+        none, people, both = agreement._threshold_grids(study)
         assert reason(none.rows[0][1][0]) == "a judge rated nothing"
         assert reason(people.rows[0][1][3]) == "no judge rated passages in campaign unjudged"
         assert values(both) == [("model", [3 / 4, 3 / 5, 1 / 3, 1 / 2])]
@@ -129,7 +130,7 @@ class TestMeansOverSettings:
     def test_people_without_a_value_are_left_out_of_the_mean(self) -> None:
         nobody: Floats = np.full(3, NAN)
         ada, ben = np.array([1.0, 0.5, NAN]), np.array([0.5, NAN, NAN])
-        found = crux._mean_of([ada, ben], nobody).tolist()
+        found = agreement._mean_of([ada, ben], nobody).tolist()
         assert found == pytest.approx([0.75, 0.5, NAN], nan_ok=True)
 
 
@@ -148,13 +149,18 @@ def test_figure_4_counts_for_people_the_questions_that_count_for_the_judge() -> 
     data = data_set(queries=queries, reports=campaign("c"), report_part=judged)
     data.counted = lambda by, options: counted if by == JUDGE else None
     data.material = material(frame={"c": frame})
-    coverage = crux._coverage_of_reports(data, JUDGE)
+    coverage = agreement._coverage_of_reports(data, JUDGE)
     assert {rater: found.tolist() for rater, found in coverage.items()} == {
         "ada": [1, 0], JUDGE: [1, 0],
     }  # fmt: skip
-    assert crux._denominator(data, JUDGE) == f"the sub-questions that are answerable by {JUDGE}"
+    assert (
+        agreement._denominator(data, JUDGE) == f"the sub-questions that are answerable by {JUDGE}"
+    )
     # Without a judge, every question counts.
-    assert crux._coverage_of_reports(data, crux.NOBODY)["ada"].tolist() == [0.5, 0.5]
+    assert agreement._coverage_of_reports(data, agreement.NOBODY)["ada"].tolist() == [
+        0.5,
+        0.5,
+    ]
 
 
 def test_figure_4_correlates_a_judge_with_each_person_in_each_setting() -> None:
@@ -170,7 +176,7 @@ def test_figure_4_correlates_a_judge_with_each_person_in_each_setting() -> None:
         "ada": np.array([0.1, 0.5, 0.2, 0.4, 0.3, 0.6]),
         "ben": np.array([0.3, 0.5, 0.2, 0.4, 0.1, 0.6]),
     }
-    grid = crux._spearman_grid(data, {"model": coverage}, ["ada", "ben"])
+    grid = agreement._spearman_grid(data, {"model": coverage}, ["ada", "ben"])
     assert grid.caption == (
         "news: Spearman's correlation of coverage over all answers, query difficulty included"
     )
@@ -187,7 +193,7 @@ def test_figure_4_correlates_a_judge_with_each_person_in_each_setting() -> None:
 def test_figure_4_says_whether_the_judge_or_the_person_is_missing() -> None:
     data = data_set(queries=(), campaign=campaign("c"))
     for people, judged, who in ((["ada"], {}, "judge"), ([], {"model": {}}, "person")):
-        grid = crux._spearman_grid(data, judged, people)
+        grid = agreement._spearman_grid(data, judged, people)
         assert reason(grid.rows[0][1][0]) == f"no {who} labelled reports in campaign c"
         assert grid.stub == "Setting"
 
@@ -248,12 +254,12 @@ def test_figure_4_has_the_agreement_of_people_or_says_that_they_were_not_asked()
     found = {"answerable": {"agreement": {"fleiss_kappa": cell(0.5), "percent": cell(0.75)}}}
     data = data_set(reports=campaign("c"))
     data.material = material(agreement={"c": found})
-    grid = crux._kappa_grid(data)
+    grid = agreement._kappa_grid(data)
     assert values(grid) == [("Fleiss' κ", [0.5]), ("agreement", [0.75])]
     assert (grid.caption, grid.stub) == ("news: agreement of people", "Among people")
     data.material = material(agreement={"c": {}})
     expected = "campaign c does not ask for answerable"
-    assert [reason(cells[0]) for _, cells in crux._kappa_grid(data).rows] == [expected] * 2
+    assert [reason(cells[0]) for _, cells in agreement._kappa_grid(data).rows] == [expected] * 2
 
 
 def test_table_4_has_mean_lengths_in_tokens_and_names_absent_texts(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from itertools import combinations
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 
 import tandem
-from analysis.presets.demonstration import CARELESS, JUDGES, PEOPLE, build
+from analysis.presets.demonstration import CARELESS, JUDGES, PEOPLE, README, build
+from tandem.verbs import BY_WORDS
 
 Row = dict[str, Any]
 FILES = build("demo")
@@ -137,3 +139,10 @@ def test_the_files_are_the_same_each_time() -> None:
 def test_the_study_file_names_every_file() -> None:
     study = FILES["study.toml"]
     assert all(f'"{name}"' in study for name in FILES if name.endswith(".jsonl"))
+
+
+def test_the_readme_of_the_study_names_verbs_that_exist() -> None:
+    named = re.findall(r"`tandem ([a-z ]+)", README)
+    assert len(named) == 4
+    for words in named:
+        assert {tuple(words.split()[:n]) for n in (1, 2)} & BY_WORDS.keys(), words

@@ -13,7 +13,7 @@ from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.campaigns.settings import CampaignSettings, change
-from annotation.models import Assignment, Campaign, GoldAnswer, Item, Rater, Response
+from annotation.models import Assignment, Campaign, GoldAnswer, Item, Rater, Response, User
 from annotation.people.membership import exclude
 from annotation.progress import counts
 from annotation.progress.counts import (
@@ -26,6 +26,7 @@ from annotation.progress.counts import (
     total,
     with_counts,
 )
+from annotation.progress.person import seconds_per_item
 from annotation.progress.status import (
     NO_SPEED,
     Speed,
@@ -281,3 +282,13 @@ class TestStatus:
         assert first == second
         first, second = (get_status(other).at for _ in range(2))
         assert first < second
+
+    def test_the_pace_of_a_large_campaign_is_read_by_its_managers_and_by_its_people(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(counts, "MANY", 1)
+        for n in range(3):
+            answered(row(study.campaign, n, rater("ann"), seconds=60 + 30 * n), NOW)
+        new = User.objects.create(username="new", role="annotator")
+        assert get_status(study.campaign).seconds == 90
+        assert seconds_per_item(new, [study.campaign.pk]) == {study.campaign.pk: 90}
