@@ -202,6 +202,9 @@ def _graded(of: Question) -> list[Answer]:
 def _ratings(rater: str) -> Iterator[Line]:
     rate = ERRORS[rater]
     for of in _questions():
+        draw = Random(f"{SEED} certainty {rater} {of.key}")
+        sure = noisy_label(draw, "4" if of.is_answerable else "3", GRADES, rate)
+        yield label(of.key, of.key, "query", "certainty", sure, rater)
         for answer in _graded(of):
             draw = Random(f"{SEED} rating {rater} {answer.key}")
             at = of.key, answer.key, "report"
@@ -373,7 +376,7 @@ labels = ["labels/ratings-mona.jsonl", "labels/ratings-nils.jsonl", "labels/rati
 judges = ["rubric-judge"]
 
 [campaign.{study}-ratings.option]
-variables = "appropriate,faithful,natural,abstains,irrelevant"
+variables = "certainty,appropriate,faithful,natural,abstains,irrelevant"
 passages = "relevant"
 
 [campaign.{study}-pairs]          # which of two answers is better?

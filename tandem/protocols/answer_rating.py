@@ -17,8 +17,13 @@ SUPPORT = {
 }
 
 
-def _grade(name: str, question: str) -> Variable:
-    return Variable(name, "report", question, tuple(GRADES), level="ordinal", words=GRADES)
+CERTAIN = "Are you sure what is asked, and what a right answer says?"
+
+
+def _grade(name: str, kind: str, question: str, optional: bool = False) -> Variable:
+    return Variable(
+        name, kind, question, tuple(GRADES), level="ordinal", words=GRADES, optional=optional
+    )
 
 
 def _yes_no(name: str, kind: str, question: str) -> Variable:
@@ -33,9 +38,10 @@ _NOW = Declaration(
     version="2",
     title="Answer rating",
     variables=(
-        _grade("appropriate", "Does it answer what was asked?"),
-        _grade("faithful", "Do the passages support it?"),
-        _grade("natural", "Does it read naturally?"),
+        _grade("certainty", "query", CERTAIN, optional=True),
+        _grade("appropriate", "report", "Does it answer what was asked?"),
+        _grade("faithful", "report", "Do the passages support it?"),
+        _grade("natural", "report", "Does it read naturally?"),
         _yes_no("abstains", "report", "Does it say that it does not know?"),
         _yes_no("irrelevant", "report", "Is it irrelevant or incoherent?"),
         Variable(
@@ -55,6 +61,6 @@ _NOW = Declaration(
 _FIRST = replace(
     _NOW,
     version="1",
-    variables=(*_NOW.variables[:-1], _FOR_ANY),
+    variables=(*_NOW.variables[1:-1], _FOR_ANY),
 )
 DECLARATION = replace(_NOW, earlier={_FIRST.version: _FIRST})

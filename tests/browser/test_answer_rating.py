@@ -110,9 +110,13 @@ def test_an_item_is_answered_by_keyboard_and_every_step_passes_axe(
 
 
 def test_an_item_is_answered_by_mouse(errors: list[str], page: Page, tmp_path: Path) -> None:
-    desk = begin(page, tmp_path, "appropriate", "faithful", "support", "needed_answer", reports=2)
+    asked = ("certainty", "appropriate", "faithful", "support", "needed_answer")
+    desk = begin(page, tmp_path, *asked, reports=2)
     mine = desk.assignment
-    expected: Values = {}
+    expected: Values = {("q/1", "certainty"): "3"}
+    # Asked of the question, before any answer is rated; then the page goes on to the first answer.
+    desk.page.keyboard.press("3")
+    expect(desk.page.locator(".rates.now [data-variable=appropriate]")).to_be_visible()
     for place, report in enumerate(reports_of(mine)):
         desk.page.locator(f"[data-round='{place + 1}']").click()
         expect(passages(desk)).to_be_hidden()

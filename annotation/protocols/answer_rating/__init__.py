@@ -19,7 +19,7 @@ from annotation.protocols.units import (
 )
 from tandem.protocols import material
 from tandem.protocols.answer_rating import DECLARATION
-from tandem.protocols.base import ItemSpec, Variable, kinds_of
+from tandem.protocols.base import ItemSpec, UnitSpec, Variable, kinds_of
 
 NEEDS_PASSAGES = {"faithful", "support", "needed_question", "needed_answer"}
 NEEDS_REFERENCES = {"eligibility"}
@@ -46,6 +46,7 @@ def _items(
 ) -> Iterator[ItemSpec]:
     kinds = kinds_of(variables)
     possible = chain(
+        (UnitSpec("query", query.id, query.text),),
         report_units(query),
         sentence_units(query),
         passage_units(query),
@@ -68,6 +69,7 @@ _NOW = Protocol.of(
     shuffled=True,
     folder=HERE,
     sections={
+        "The question": ("certainty",),
         "Each answer": (
             "appropriate",
             "faithful",

@@ -74,6 +74,7 @@ def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, 
     # With a judge's label in view, hiding the passages would achieve nothing.
     gated = graded and bool(shown or references) and not assignment.assisted_by
     return {
+        "first": [row for unit, row in rows if unit.kind == "query"],
         "answers": [_gate(answer) for answer in answers] if gated else answers,
         "cards": tuple(_cards(sheet, rows, spec)),
         "references": references,

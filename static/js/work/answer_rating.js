@@ -30,8 +30,9 @@ const answerOf = ({ element }) => Number(element.dataset.answer ?? 0);
 const groups = new Map(articles.map(({ dataset }) => [Number(dataset.shown), []]));
 for (const unit of sheet.units) groups.get(answerOf(unit))?.push(unit);
 const unitsOf = (answer) => groups.get(answer) ?? [];
+const isFirst = ({ element }) => "first" in element.dataset; // of the request, before all answers
 const isRating = ({ element }) => element.classList.contains("rates");
-const ratings = new Map(sheet.units.filter(isRating).map((unit) => [answerOf(unit), unit]));
+const ratings = new Map(sheet.units.filter((unit) => isRating(unit) && !isFirst(unit)).map((unit) => [answerOf(unit), unit]));
 const rating = (answer) => ratings.get(answer);
 
 function graded(answer) {
@@ -70,7 +71,8 @@ function show() {
   if (beside === shown) beside = before === shown ? 0 : before;
   const here = atPassages();
   for (const unit of sheet.units) {
-    unit.element.hidden = !due(unit) || (here ? answerOf(unit) > 0 : answerOf(unit) !== shown);
+    const elsewhere = here ? answerOf(unit) > 0 || isFirst(unit) : answerOf(unit) !== shown && !isFirst(unit);
+    unit.element.hidden = !due(unit) || elsewhere;
   }
   for (const head of heads) head.hidden = here || Number(head.dataset.head) !== shown || !opened(shown);
   showAnswers();
@@ -167,7 +169,8 @@ does.choose = (digit) => {
 
 function forward(unit) {
   const rest = sheet.units.slice(sheet.units.indexOf(unit) + 1);
-  const next = rest.find((one) => one.problem() && due(one) && answerOf(one) === answerOf(unit));
+  const near = isFirst(unit) ? shown : answerOf(unit);
+  const next = rest.find((one) => one.problem() && due(one) && answerOf(one) === near);
   if (next) board.go(next, true);
 }
 

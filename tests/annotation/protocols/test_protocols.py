@@ -36,6 +36,7 @@ grounded-answer        | query            | action              | keep modify sk
 grounded-answer        | passage-sentence | selected            | yes no | nominal
 grounded-answer        | passage          | selected            | yes no | nominal
 grounded-answer        | sentence         | grounded            | yes no | nominal
+answer-rating          | query            | certainty           | 1 2 3 4 | ordinal
 answer-rating          | report           | appropriate         | 1 2 3 4 | ordinal
 answer-rating          | report           | faithful            | 1 2 3 4 | ordinal
 answer-rating          | report           | natural             | 1 2 3 4 | ordinal
@@ -60,6 +61,7 @@ OPTIONAL = {
     ("report-coverage", "rating"),
     ("grounded-answer", "action"),
     ("grounded-answer", "grounded"),
+    ("answer-rating", "certainty"),
 }
 EVIDENCE = {
     "report-coverage": ("answerable", "report", "yes"),
