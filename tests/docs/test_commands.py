@@ -15,7 +15,8 @@ from tests.docs.markdown import inline, shell_lines, written
 
 OURS = re.compile(r"(?:^(?:\.venv/bin/)?tandem |(?=manage\.py [a-z]))(?P<rest>[a-z_.]+\b.*)")
 DJANGO = "manage.py"
-PROGRAM = ("--data", "--json", "--quiet")  # options that every verb of the program also has
+DATA = "--data"
+PROGRAM = (DATA, "--json", "--quiet")  # options that every verb of the program also has
 MAKE = re.compile(r"(?:^|-- |&& )make (?P<target>[a-z-]+)")
 MODULE = re.compile(r"-m (?P<module>scripts\.[a-z.]+)")
 PLACE = re.compile(
@@ -45,6 +46,8 @@ def command_and_arguments(line: str) -> tuple[str, list[str]]:
     """Return the command that a line names, directly or as a verb, and its arguments."""
     words = shlex.split(line, comments=True)
     words = words[: words.index(">")] if ">" in words else words
+    if DATA in words:  # the program's own, which it takes before the command does
+        del words[words.index(DATA) : words.index(DATA) + 2]
     if words[0] == DJANGO:
         return words[1], words[2:]
     for length in (2, 1):
