@@ -19,7 +19,7 @@ from analysis.evaluation.layout import Layout
 from analysis.evaluation.parts_by_protocol import batch_parts, parts_of
 from analysis.evaluation.passages import reference_contexts, sampled_orderings
 from analysis.evaluation.people_mean import Persons
-from analysis.evaluation.slicing import Stratum, check_same_batch, labelled_strata
+from analysis.evaluation.slicing import Division, Stratum, check_same_batch, labelled_strata
 from analysis.evaluation.stored import answer_points, asked_content, passage_ratings, stored_sample
 from analysis.evaluation.system_rankings import RANKED, Tables, matrix_of, system_rankings
 from annotation.models import Campaign
@@ -104,11 +104,12 @@ def named_measures(
     report_options: ReportOptions,
     frame: Frame,
     queries: Sequence[Query],
+    strata: Sequence[Division] = (),
 ) -> JSON:
     """Compute only these measures of a campaign, by name, with their values of each system.
 
-    The values are those of `measures_report` under `measures`; its rankings, tests and orderings,
-    which take most of its time, are left out.
+    The values are those of `measures_report` under `measures`, with slices by further `strata`; its
+    rankings, tests and orderings, which take most of its time, are left out.
     """
     layout = Layout.from_queries(queries)
     parts = parts_of(asked_content(campaign), queries, frame, options, None, layout)
@@ -116,7 +117,7 @@ def named_measures(
     for part in parts:
         for measure in of_family(part.family):
             if f"{measure.name}{part.suffix}" in names:
-                _add(found, measure, part, options, report_options, ())
+                _add(found, measure, part, options, report_options, strata)
     return found
 
 
@@ -245,7 +246,7 @@ def _add(
     part: Part,
     options: Options,
     report_options: ReportOptions,
-    strata: Sequence[Stratum],
+    strata: Sequence[Division],
 ) -> tuple[str, MeasureValues]:
     name = f"{measure.name}{part.suffix}"
     of = found.setdefault(
@@ -270,7 +271,7 @@ def _add_sliced(
     values: MeasureValues,
     part: Part,
     report_options: ReportOptions,
-    strata: Sequence[Stratum],
+    strata: Sequence[Division],
 ) -> None:
     """Add a part's values by system, overall and in every slice."""
     every = np.ones(len(part.rows.systems), bool)
@@ -304,11 +305,11 @@ def _add_values(systems: JSON, made: Mapping[str, Estimate], part: Part) -> None
         (of if part.kind in JOINT_EVALUATORS else of["raters"])[part.rater] = each.as_json()
 
 
-def _strata(rows: Rows, labelled: Sequence[Stratum]) -> Iterable[tuple[str, dict[str, Bools]]]:
+def _strata(rows: Rows, divisions: Sequence[Division]) -> Iterable[tuple[str, dict[str, Bools]]]:
     for name, values in rows.strata.items():
         every = np.array([value or "" for value in values], dtype=str)
         known = sorted(set(every.tolist()) - {""})
         yield name, {value: every == value for value in known}
-    for stratum in labelled:
+    for stratum in divisions:
         if parts := stratum.among(rows):
             yield stratum.name, parts

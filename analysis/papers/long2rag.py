@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,9 +23,19 @@ from analysis.papers.base import (
 )
 from analysis.papers.extraction import WRITTEN, extraction
 from analysis.papers.material import Material, judges
-from analysis.papers.systems import all_evaluators, by_evaluator, cell_of, sliced, systems_of
+from analysis.papers.systems import (
+    all_evaluators,
+    by_evaluator,
+    cell_of,
+    sliced,
+    slices,
+    systems_of,
+)
+from analysis.papers.token_bins import length_bins
 from annotation.models import Campaign
 from annotation.registry import get_protocol
+from tandem.scores.options import PRESETS
+from tandem.scores.tokenizer import tokenizer
 from tandem.statistics import mean_by_cluster
 from tandem.types import JSON
 
@@ -174,12 +185,21 @@ def _words(material: Material, campaign: Campaign) -> dict[str, JSON]:
 
 
 def figures_6_7(material: Material) -> list[Grid]:
-    """KPR by thirds of document length and of answer length."""
+    """KPR by the tokens of all documents of the question, and of the answer."""
     found: list[Grid] = []
-    for campaign in (*recall_campaigns(material),) or (None,):
-        strata = ("document_length", "generation_length")
-        found += sliced(material, campaign, KPR, strata, percent, NO_RECALL)
-    return found
+    for campaign in recall_campaigns(material):
+        counted = tokenizer(PRESETS[material.preset].tokenizer)
+        bins = length_bins(material.queries(campaign.batch), counted.count)
+        of = material.named_measures(campaign, (KPR,), bins).get(KPR)
+        if of is None:
+            reason = f"campaign {campaign.name} has no {KPR}"
+            found.append(empty(campaign.name, [percent("all")], reason))
+            continue
+        grids = slices(
+            of, [each.name for each in bins], all_evaluators(material, [campaign]), percent
+        )
+        found += [replace(g, caption=f"{g.caption} ({counted.name})") for g in grids]
+    return found or [empty("By the number of tokens", [percent("all")], NO_RECALL)]
 
 
 def section_6(material: Material) -> list[Grid]:
@@ -341,7 +361,9 @@ PAPER = Paper(
         PaperTable(
             "figures-6-7",
             "Figures 6 and 7",
-            "KPR by thirds of the length of documents and of answers.",
+            "KPR by the tokens of all documents of the question, and of the answer. The bins of "
+            "answers are Figure 7's. Of Figure 6's bins the text names 8K–16K and 16K–25K only; "
+            "those below and above are ours, and so is that a bin holds its lower edge.",
             figures_6_7,
         ),
         PaperTable(

@@ -17,6 +17,7 @@ from analysis.campaigns.free_text import written_answers
 from analysis.campaigns.scripted_judges import mark_raters
 from analysis.evaluation.build import measures_report, named_measures
 from analysis.evaluation.inputs import PEOPLE, EvaluatorLabels, evaluator_labels
+from analysis.evaluation.slicing import Division
 from analysis.models import Study
 from annotation.models import Campaign
 from annotation.presentation import schema
@@ -106,13 +107,15 @@ class Material:
             )
         return self._measures[key]
 
-    def named_measures(self, campaign: Campaign, names: tuple[str, ...]) -> JSON:
+    def named_measures(
+        self, campaign: Campaign, names: tuple[str, ...], strata: tuple[Division, ...] = ()
+    ) -> JSON:
         """Return only these measures of a campaign, with their values of each system."""
-        key = (campaign.pk, names)
+        key = (campaign.pk, names, *(each.name for each in strata))
         if key not in self._measures:
             options, queries = PRESETS[self.preset], self.queries(campaign.batch)
             self._measures[key] = named_measures(
-                campaign, names, options, self.options, self.frame(campaign), queries
+                campaign, names, options, self.options, self.frame(campaign), queries, strata
             )
         return self._measures[key]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from analysis.evaluation.inputs import PEOPLE, TEXTS
 from analysis.papers.base import Cell, Column, Grid, empty, missing
 from analysis.papers.material import Material, evaluators
+from analysis.papers.token_bins import ANSWER_EDGES, DOCUMENT_EDGES, bin_names
 from annotation.models import Campaign
 from tandem.types import JSON
 
@@ -21,6 +22,8 @@ ORDERED = (
     ("low", "medium", "high"),
     ("static", "slow-changing", "fast-changing"),
     ("head", "torso", "tail"),
+    bin_names(DOCUMENT_EDGES),
+    bin_names(ANSWER_EDGES),
 )
 ORDER = {value: n for values in ORDERED for n, value in enumerate(values)}
 """The order of values that have one. Others are sorted by name."""
@@ -111,20 +114,23 @@ def sliced(
     named = " or ".join(strata)
     if campaign is None:
         return [empty(f"By {named}", (column("all"),), reason)]
-    report = material.measures(campaign)
-    of = report["measures"].get(measure)
+    of = material.measures(campaign)["measures"].get(measure)
     if of is None:
         return [
             empty(f"By {named}", (column("all"),), f"campaign {campaign.name} has no {measure}")
         ]
-    found: list[Grid] = []
-    known = [name for name in strata if name in of["slices"]]
-    for by in all_evaluators(material, [campaign]):
-        found += [_slices(of, stratum, by, column) for stratum in known]
-    if not known:
+    if not any(name in of["slices"] for name in strata):
         unsplit = f"the queries have no {named} of two or more values"
         return [empty(f"By {named}", (column("all"),), unsplit)]
-    return found
+    return slices(of, strata, all_evaluators(material, [campaign]), column)
+
+
+def slices(
+    of: JSON, strata: Sequence[str], evaluators: Sequence[str], column: Callable[[str], Column]
+) -> list[Grid]:
+    """Return a measure's grids for each evaluator and each of the strata that it is divided by."""
+    known = [name for name in strata if name in of["slices"]]
+    return [_slices(of, stratum, by, column) for by in evaluators for stratum in known]
 
 
 def _slices(of: JSON, stratum: str, by: str, column: Callable[[str], Column]) -> Grid:

@@ -32,7 +32,9 @@ for (const unit of sheet.units) groups.get(answerOf(unit))?.push(unit);
 const unitsOf = (answer) => groups.get(answer) ?? [];
 const isFirst = ({ element }) => "first" in element.dataset; // of the request, before all answers
 const isRating = ({ element }) => element.classList.contains("rates");
-const ratings = new Map(sheet.units.filter((unit) => isRating(unit) && !isFirst(unit)).map((unit) => [answerOf(unit), unit]));
+const ratings = new Map(
+  sheet.units.filter((unit) => isRating(unit) && !isFirst(unit)).map((unit) => [answerOf(unit), unit]),
+);
 const rating = (answer) => ratings.get(answer);
 
 function graded(answer) {

@@ -6,11 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from analysis.evaluation.inputs import all_reports
 from analysis.papers.extraction import Matching, read_matching
 from analysis.papers.long2rag import free_marginal
+from analysis.papers.token_bins import length_bins
 from annotation.protocols import PROTOCOLS
+from tandem.files.rows import Passage, Query, Report
 from tests.analysis.papers.conftest import reason_of, row_of, tables_of
 from tests.cast import run, write_lines
 from tests.databases import rolled_back
@@ -244,15 +248,35 @@ def test_table_4_averages_kpf_answer_by_answer(tables: Any) -> None:
     assert columns == [("KPP", 100, 1), ("KPR", 100, 1), ("KPF", 100, 1), ("Words", 1, 0)]
 
 
-def test_figures_6_and_7_divide_kpr_by_lengths_of_documents_and_answers(tables: Any) -> None:
-    alike, documents, answers = tables["figures-6-7"]
-    assert "no document_length or generation_length" in reason_of(alike, "none yet", 0)
-    assert documents["caption"] == "By document length, by people"
-    assert answers["caption"] == "By generation length, by people"
-    # One of the three points of the question with the shorter texts, one of the two of the other.
-    for grid in (documents, answers):
-        assert [column["name"] for column in grid["columns"]] == ["short", "long", "average"]
-        assert row_of(grid, "small") == pytest.approx([1 / 3, 1 / 2, 5 / 12])
+def test_figures_6_and_7_divide_kpr_by_tokens_of_documents_and_answers(tables: Any) -> None:
+    grids = tables["figures-6-7"]
+    assert [g["caption"] for g in grids[-2:]] == [
+        "By document tokens, by people (whitespace)",
+        "By answer tokens, by people (whitespace)",
+    ]
+    # All of the study's texts are short.
+    for grid, column in zip(grids[-2:], ("<8K", "<1K"), strict=True):
+        assert [each["name"] for each in grid["columns"]] == [column, "average"]
+        assert row_of(grid, "small") == pytest.approx([5 / 12, 5 / 12])
+
+
+def test_a_bin_of_tokens_holds_its_lower_edge() -> None:
+    lengths = (999, 1000, 1499, 1500, 5000, 4999)
+    reports = tuple(Report(f"r{n}", "word " * n) for n in lengths)
+    queries = (Query("q", "?", passages=(Passage("p", "word " * 16000),), reports=reports),)
+    _, rows = all_reports(queries)
+    documents, answers = (
+        {name: np.flatnonzero(at).tolist() for name, at in bins.among(rows).items()}
+        for bins in length_bins(queries, lambda text: len(text.split()))
+    )
+    assert documents == {"16K–25K": [0, 1, 2, 3, 4, 5]}
+    assert answers == {
+        "<1K": [0],
+        "1K–1.5K": [1, 2],
+        "1.5K–2K": [3],
+        "4.5K–5K": [5],
+        "≥5K": [4],
+    }
 
 
 def test_section_6_compares_the_evaluator_with_people(tables: Any) -> None:
