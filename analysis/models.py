@@ -61,13 +61,15 @@ class Study(models.Model):
     """A study as its file describes it, and what was created from the file.
 
     `text` is the file as it was last applied, and `sha256` its digest. `preset` names the paper
-    whose tables it fills; it may be empty.
+    whose tables it fills; it may be empty. `evaluators` has the names of judges that count as one,
+    by the evaluator's name; those of judges' models are not stored.
     """
 
     name = models.CharField(max_length=200, unique=True)
     preset = models.CharField(max_length=40, blank=True)
     text = models.TextField()
     sha256 = models.CharField(max_length=64)
+    evaluators = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
     changed_at = models.DateTimeField(auto_now=True)
 

@@ -11,9 +11,16 @@ from django.utils import timezone
 
 from analysis.campaigns.behind import behind_warnings
 from analysis.campaigns.chosen_items import chosen_warnings
+from analysis.campaigns.evaluators import campaign_evaluators
 from analysis.campaigns.frames import campaign_frame
-from analysis.campaigns.scripted_judges import mark_raters
-from analysis.evaluation.inputs import JOINT_EVALUATORS, Part, QuerySample, Rows
+from analysis.campaigns.scripted_judges import fakes_among, mark_raters
+from analysis.evaluation.inputs import JOINT_EVALUATORS, JUDGE, Part, QuerySample, Rows
+from analysis.evaluation.joint_labels import (
+    JointLabels,
+    evaluators_beside,
+    evaluators_instead,
+    variables_of,
+)
 from analysis.evaluation.key_points import key_point_scores
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.parts_by_protocol import batch_parts, parts_of
@@ -27,6 +34,7 @@ from datasets.jobs.guard import for_workers
 from datasets.material import batch_rows
 from datasets.models import Batch
 from tandem.files.rows import Query
+from tandem.labels.evaluators import Evaluator
 from tandem.labels.frame import Frame, without_garbage_collection
 from tandem.labels.selection import ReportOptions
 from tandem.scores import of_family
@@ -48,35 +56,45 @@ def measures_report(
     slices: Sequence[Campaign] = (),
     points: Campaign | None = None,
     progress: Progress = ignore_progress,
+    evaluators: Sequence[Evaluator] | None = None,
 ) -> JSON:
     """Compute the measures of a campaign.
 
     `passages` are a rater and the campaign with this rater's passage ratings. `slices` are
     campaigns whose labels divide the queries. `points` is a campaign that compares points of
-    answers with their context. Raises ValueError if the options cannot be met.
+    answers with their context. `evaluators` take the place of their judges. Without them, the
+    campaign's own stand beside their judges. Raises ValueError if the options cannot be met.
     """
     if passages is not None:
         check_same_batch(passages[1], campaign)
     strata = [each for other in slices for each in labelled_strata(other, campaign, report_options)]
     frame = campaign_frame(campaign, report_options)
     of_answers = None if points is None else answer_points(points, campaign, report_options)
+    if evaluators is None:
+        also = [(points, of_answers)] if points and of_answers else []
+        own = campaign_evaluators([(campaign, frame), *also])
+        labels = evaluators_beside(frame, of_answers, own)
+    else:
+        labels = evaluators_instead(frame, of_answers, evaluators)
+    # Beside their judges, evaluators would only repeat what is made of a single variable.
+    by_variable = labels.frame if labels.own is None else frame
     with without_garbage_collection():
         queries = tuple(batch_rows(campaign.batch))
     rated = passages and passage_ratings(passages[1], passages[0], queries, report_options)
     layout = Layout.from_queries(queries)
     tables, persons = Tables(stored_sample(campaign), layout.oracles), Persons()
     asked = asked_content(campaign)
-    parts = list(parts_of(asked, queries, frame, options, rated, layout, of_answers))
+    parts = list(parts_of(asked, queries, labels.frame, options, rated, layout, labels.points))
     number = sum(len(of_family(part.family)) for part in parts)
     # The tests and orderings that follow take about as long as the measures themselves.
     steps = Steps(progress, 2 * number + 1)
-    found = _measure_parts(parts, options, report_options, strata, tables, persons, steps)
+    found = _measure_parts(parts, labels, options, report_options, strata, tables, persons, steps)
     for name, measure, part, values in persons.together():
         _add_sliced(found[name], measure, values, part, report_options, strata)
     for place, (name, of) in enumerate(found.items(), start=1):
         of |= _of_tables(tables, name, report_options)
         steps.done(number + number * place // len(found) - steps.number)
-    raters = _raters(frame)
+    raters, evaluators_there = _raters(frame), _evaluators(labels)
     return {
         **_head(campaign, options, preset, report_options, len(queries)),
         "passages": passages and f"{passages[0]}@{passages[1].name}",
@@ -84,15 +102,18 @@ def measures_report(
         "strata": {each.name: each.as_json() for each in strata},
         "queries": len(queries),
         "raters": raters,
+        "evaluators": evaluators_there,
         "exposed": frame.exposed.summary(report_options.exposed),
         "warnings": [*chosen_warnings(campaign), *behind_warnings(campaign)],
         "evaluation_queries": tables.sample.combined(len(queries)),
-        "leaderboard": system_rankings(found, raters),
+        "leaderboard": system_rankings(found, [*raters, *evaluators_there]),
         "measures": found,
-        "thresholds": {} if rated is None else rated.thresholds(frame, options, report_options),
+        "thresholds": {}
+        if rated is None
+        else rated.thresholds(by_variable, options, report_options),
         "metrics": tables.metrics(report_options),
-        **_of_passages(campaign, layout, frame, options, report_options),
-        "key_point_scores": key_point_scores(asked, queries, frame, options, report_options),
+        **_of_passages(campaign, layout, by_variable, options, report_options),
+        "key_point_scores": key_point_scores(asked, queries, labels.frame, options, report_options),
     }
 
 
@@ -117,7 +138,7 @@ def named_measures(
     for part in parts:
         for measure in of_family(part.family):
             if f"{measure.name}{part.suffix}" in names:
-                _add(found, measure, part, options, report_options, strata)
+                _add(found, measure, part, JointLabels(frame), options, report_options, strata)
     return found
 
 
@@ -138,7 +159,8 @@ def batch_measures(
     tables = Tables(QuerySample(), layout.oracles)
     parts = list(batch_parts(queries, layout, options))
     steps = Steps(progress, sum(len(of_family(part.family)) for part in parts) + 1)
-    found = _measure_parts(parts, options, report_options, (), tables, Persons(), steps)
+    labels = JointLabels(Frame((), (), {}, 0))
+    found = _measure_parts(parts, labels, options, report_options, (), tables, Persons(), steps)
     for name, of in found.items():
         of |= _of_tables(tables, name, report_options)
     return {
@@ -155,6 +177,7 @@ def batch_measures(
 
 def _measure_parts(
     parts: Iterable[Part],
+    labels: JointLabels,
     options: Options,
     report_options: ReportOptions,
     strata: Sequence[Stratum],
@@ -166,11 +189,13 @@ def _measure_parts(
     found: JSON = {}
     for part in parts:
         for measure in of_family(part.family):
-            name, values = _add(found, measure, part, options, report_options, strata)
+            steps.done()
+            if not labels.counts(measure, part):
+                continue
+            name, values = _add(found, measure, part, labels, options, report_options, strata)
             persons.add(name, measure, part, values)
             if not isinstance(values, Pooled):
                 tables.add(name, measure, part, values)
-            steps.done()
     return found
 
 
@@ -199,6 +224,15 @@ def _raters(frame: Frame) -> list[JSON]:
     ]
     mark_raters(raters)
     return raters
+
+
+def _evaluators(labels: JointLabels) -> list[JSON]:
+    """Return the evaluators like raters; they are scripted if one of their judges is."""
+    fakes = fakes_among([judge for each in labels.evaluators for judge in each.judges])
+    return [
+        {**each.as_json(), "kind": JUDGE, "scripted": not fakes.keys().isdisjoint(each.judges)}
+        for each in labels.evaluators
+    ]
 
 
 def _of_tables(tables: Tables, name: str, report_options: ReportOptions) -> JSON:
@@ -244,6 +278,7 @@ def _add(
     found: JSON,
     measure: Measure,
     part: Part,
+    labels: JointLabels,
     options: Options,
     report_options: ReportOptions,
     strata: Sequence[Division],
@@ -255,11 +290,15 @@ def _add(
             "summary": measure.summary,
             "citation": measure.citation,
             "options": list(measure.options),
+            "variables": list(variables_of(measure, part.suffix)),
+            "judgements": {},
             "cut": part.suffix if part.family in RANKED else "",
             "systems": {},
             "slices": {},
         },
     )
+    if judgements := labels.made_of(measure, part):
+        of["judgements"][part.rater] = judgements
     values = part.compute(measure, options)
     _add_sliced(of, measure, values, part, report_options, strata)
     return name, values

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from analysis.evaluation.inputs import JOINT_EVALUATORS
 from tandem.files.spreadsheet import write_rows
+from tandem.labels.evaluators import kinds_by_name
 from tandem.types import JSON
 
 COLUMNS = (
@@ -50,7 +51,7 @@ def _boards(report: JSON) -> Iterator[JSON]:
 
 
 def _slices(report: JSON) -> Iterator[JSON]:
-    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
+    kinds = kinds_by_name(report)
     for name, of in report["measures"].items():
         for stratum, groups in of["slices"].items():
             for group, systems in groups.items():

@@ -60,7 +60,15 @@ def _describe_data(report: JSON) -> str:
     return (
         f"{systems} on {queries} of {report['batch']} were measured from the labels of {people} "
         f"and {judges} ({report['protocol']}), by {computed_by(report)}.{left}"
-        f"{_describe_slices(report)}"
+        f"{_describe_joint(report)}{_describe_slices(report)}"
+    )
+
+
+def _describe_joint(report: JSON) -> str:
+    """Name the judges that count as one evaluator."""
+    return "".join(
+        f" Judges that count as one evaluator: {', '.join(each['judges'])}."
+        for each in report.get("evaluators", ())
     )
 
 

@@ -27,6 +27,7 @@ from tandem.formats.html import as_json
 from tandem.formats.latex import sections_as_latex
 from tandem.formats.markdown import sections_as_markdown
 from tandem.formats.sections import NOT_EXPOSED, describe_exposed
+from tandem.labels.evaluators import kinds_by_name
 from tandem.labels.reference import HUMAN
 from tandem.types import JSON
 
@@ -207,7 +208,7 @@ def document(report: JSON, with_slices: bool = False) -> Document:
     Slices are included on request, since they are many. Single people's values of cuts are only in
     the complete files.
     """
-    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
+    kinds = kinds_by_name(report)
     measured = [
         _measure(name, of, kinds) for name, of in report["measures"].items() if not of["cut"]
     ]
@@ -256,7 +257,16 @@ def _measure(name: str, of: JSON, kinds: dict[str, str]) -> Section:
     tables = [_systems("By system", of["systems"], kinds)]
     if len(of["systems"]) <= MOST_PAIRED:
         tables += [_settings(rater, pairs) for rater, pairs in of["settings"].items()]
-    return Section(name, (Block("", tuple(tables)),), f"{of['summary']} {of['citation']}.")
+    about = f"{of['summary']} {of['citation']}.{_made_of(of)}"
+    return Section(name, (Block("", tuple(tables)),), about)
+
+
+def _made_of(of: JSON) -> str:
+    """Name the judge of each variable that an evaluator's values are made of."""
+    return "".join(
+        f" By {evaluator}: {', '.join(f'{name} of {judge}' for name, judge in judges.items())}."
+        for evaluator, judges in of.get("judgements", {}).items()
+    )
 
 
 def _systems(caption: str, systems: JSON, kinds: dict[str, str]) -> Table:
@@ -381,7 +391,7 @@ def _curve(scores: JSON) -> Table:
 
 
 def _by_rater(report: JSON) -> Table:
-    scores, kinds = report["key_point_scores"], {r["name"]: r["kind"] for r in report["raters"]}
+    scores, kinds = report["key_point_scores"], kinds_by_name(report)
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (RaterName(name, kinds.get(name, "")), *_cut(each))
         for name, of in scores["raters"].items()

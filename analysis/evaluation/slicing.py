@@ -13,6 +13,7 @@ from analysis.evaluation.inputs import JOINT_EVALUATORS, Rows
 from annotation.models import Campaign
 from annotation.presentation import schema
 from tandem.document import DASH, Block, Cell, Number, RaterName, Section, Table
+from tandem.labels.evaluators import kinds_by_name
 from tandem.labels.frame import Frame, VariableFrame
 from tandem.labels.selection import ReportOptions
 from tandem.protocols.schema import Schema
@@ -153,7 +154,7 @@ SLICING: dict[str, Callable[[Campaign, Frame], Iterator[Stratum]]] = {
 
 def slice_views(report: JSON) -> list[tuple[str, list[Table]]]:
     """Return the slices of each measure, a table for each stratum; cuts are only in the files."""
-    kinds, strata = {rater["name"]: rater["kind"] for rater in report["raters"]}, report["strata"]
+    kinds, strata = kinds_by_name(report), report["strata"]
     made = [
         (name, list(_slices(worded_slices(of["slices"], strata), kinds, strata)))
         for name, of in report["measures"].items()

@@ -14,12 +14,14 @@ from analysis.models import Study
 from analysis.papers.base import Grid, Paper, PaperTable, Printed
 from analysis.papers.material import Material
 from datasets.jobs.guard import for_workers
+from tandem.labels.evaluators import Evaluator
 from tandem.labels.selection import ReportOptions
 from tandem.types import JSON, Progress, ignore_progress
 
 NOT_VALIDATED = (
     "The LLM ratings of {paper} were not released, so {tables} were tested on made-up studies only."
 )
+JOINED = "Evaluator {name}: {judges}."
 FAKE = "Fakes, whose answers come from a file: {judges}. Their figures describe no real model."
 
 
@@ -53,6 +55,7 @@ def paper_tables(
         "resamples": options.resamples,
         "published": published,
         "campaigns": [campaign.name for campaign in material.every_campaign],
+        "evaluators": [each.as_json() for each in material.evaluators],
         "tables": tables,
         "notes": list(_notes(paper, material)),
         "not_filled": paper.not_filled,
@@ -60,6 +63,8 @@ def paper_tables(
 
 
 def _notes(paper: Paper, material: Material) -> Iterator[str]:
+    for evaluator in material.evaluators:
+        yield JOINED.format(name=evaluator.name, judges="; ".join(_members(evaluator, material)))
     if fakes := material.fakes:
         yield FAKE.format(judges=", ".join(fakes))
     for campaign in material.every_campaign:
@@ -72,6 +77,17 @@ def _notes(paper: Paper, material: Material) -> Iterator[str]:
     unseen = [table.name for table in paper.tables if not table.data_released]
     if unseen:
         yield NOT_VALIDATED.format(paper=paper.title, tables=", ".join(unseen))
+
+
+def _members(evaluator: Evaluator, material: Material) -> Iterator[str]:
+    """Yield each judge of an evaluator with the variables that it labelled, by campaign."""
+    for judge in evaluator.judges:
+        labelled = [
+            f"{', '.join(names)} in {campaign.name}"
+            for campaign in material.every_campaign
+            if (names := material.judged_by(evaluator, judge, campaign))
+        ]
+        yield f"{judge} labelled {' and '.join(labelled) or 'nothing yet'}"
 
 
 def _table(table: PaperTable, material: Material, published: bool) -> JSON:

@@ -17,9 +17,8 @@ from analysis.evaluation.layout import RANKING, Layout
 from analysis.evaluation.passages import CountedQuestions, PassageRatings, contexts_of, report_parts
 from analysis.evaluation.relevance import RatedRankings
 from analysis.papers.base import missing
-from analysis.papers.material import Material, evaluators, judges, labels_by
+from analysis.papers.material import Material, evaluators, labels_by
 from annotation.models import Campaign
-from judging.models import Judge
 from tandem.files.rows import Query
 from tandem.labels.frame import VariableFrame
 from tandem.scores import of_family
@@ -113,31 +112,7 @@ class DataSet:
     @cached_property
     def evaluators(self) -> list[str]:
         there = [c for c in (self.passages, self.reports) if c is not None]
-        taken = {name: pair for pair, names in self.pairs.items() for name in names}
-        found = evaluators(map(self.material.frame, there))
-        return list(dict.fromkeys(taken.get(name, name) for name in found))
-
-    @cached_property
-    def pairs(self) -> dict[str, tuple[str, str]]:
-        """Two judges of one model as one evaluator: the rater of passages and the rater of reports.
-
-        A judge has one prompt, and a judge file is for one protocol, so a model needs two judges. A
-        model with several judges for only one of the two protocols does not count.
-        """
-        if self.passages is None or self.reports is None:
-            return {}
-        frames = [self.material.frame(each) for each in (self.passages, self.reports)]
-        sides = [set(judges(frame)) for frame in frames]
-        one_sided = Judge.objects.filter(rater__name__in=sides[0] ^ sides[1])
-        rows = one_sided.values_list("rater__name", "model", "family")
-        # A fake judge has no model; its family says which one it represents.
-        models = {name: model or family for name, model, family in rows if model or family}
-        found = {}
-        for model in sorted(set(models.values())):
-            of = [sorted(n for n in side if models.get(n) == model) for side in sides]
-            if [len(names) for names in of] == [1, 1]:
-                found[f"{of[0][0]} and {of[1][0]}"] = (of[0][0], of[1][0])
-        return found
+        return evaluators(map(self.material.joint_frame, there))
 
     @cached_property
     def ratings(self) -> VariableFrame | None:
@@ -173,14 +148,14 @@ class DataSet:
             return f"no campaign of report-coverage labels reports of {self.name}"
         return f"{by} labelled no report in campaign {self.reports.name}"
 
-    def rater_of_passages(self, by: str) -> str:
-        return self.pairs.get(by, (by, by))[0]
-
     def passage_ratings(self, by: str) -> PassageRatings | None:
-        evaluator = labels_by(self.ratings, self.rater_of_passages(by))
-        if evaluator is None or self.ratings is None:
+        if self.passages is None:
             return None
-        return PassageRatings(self.layout, self.layout.ratings(self.ratings, evaluator))
+        ratings = self.material.joint_frame(self.passages).variables.get("rating")
+        evaluator = labels_by(ratings, by)
+        if evaluator is None or ratings is None:
+            return None
+        return PassageRatings(self.layout, self.layout.ratings(ratings, evaluator))
 
     def counted(self, by: str, options: Options) -> CountedQuestions | None:
         """Return the sub-questions that count by an evaluator's ratings; None: all of them."""
@@ -247,11 +222,11 @@ class DataSet:
         """
         if self.reports is None:
             return None
-        frame = self.material.frame(self.reports)
+        frame = self.material.joint_frame(self.reports)
         parts = [
             part
             for part in report_parts(self.queries, frame, options, self.counted(by, options))
-            if part.rater == self.pairs.get(by, (by, by))[1]
+            if part.rater == by
         ]
         form = "" if by == PEOPLE else RATED
         return next((p for p in parts if p.suffix == form), next(iter(parts), None))

@@ -210,10 +210,7 @@ def _sampled_matrices(data: DataSet) -> Iterator[Grid]:
         return
     sampled = data.material.measures(data.passages)["sampled"]
     for by in data.evaluators:
-        taus = {
-            (pair["a"], pair["b"]): pair["kendall"]
-            for pair in sampled.get(data.rater_of_passages(by), ())
-        }
+        taus = {(pair["a"], pair["b"]): pair["kendall"] for pair in sampled.get(by, ())}
         cells = {
             (a, b): taus.get((a, b), taus.get((b, a), missing(data.no_ratings(by))))
             for n, a in enumerate(MATRIX)

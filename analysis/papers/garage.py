@@ -233,7 +233,7 @@ def section_2(material: Material) -> list[Grid]:
     """
     found = []
     for campaign in verifications(material, True):
-        variable = material.frame(campaign).variables.get("grounded")
+        variable = material.joint_frame(campaign).variables.get("grounded")
         for labels in evaluator_labels(variable) if variable is not None else ():
             if labels.kind in (PEOPLE, JUDGE):
                 assert variable is not None

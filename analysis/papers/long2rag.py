@@ -115,7 +115,7 @@ def table_3(material: Material) -> list[Grid]:
     """KPR under two judges side by side, and how similarly they order the systems."""
     found = []
     for campaign in recall_campaigns(material):
-        named = judges(material.frame(campaign))
+        named = judges(material.joint_frame(campaign))
         if len(named) < 2:
             reason = f"campaign {campaign.name} has labels of fewer than two judges"
             found.append(empty(campaign.name, [percent("KPR by a second judge")], reason))
@@ -213,7 +213,8 @@ def section_6(material: Material) -> list[Grid]:
             rows = []
             for system in systems_of(report, names[0]):
                 made = [cell_of(report, name, system, by, "") for name in names]
-                rows.append((system or "–", tuple(made)))
+                if any(cell["value"] is not None for cell in made):
+                    rows.append((system or "–", tuple(made)))
             if rows:
                 found.append(Grid(f"{campaign.name}: failures by {by}", columns, tuple(rows)))
         found.append(_accuracy(material, campaign))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from analysis.campaigns.evaluators import evaluators_among
 from analysis.campaigns.frames import campaign_frame, splits_of_items
 from analysis.campaigns.free_text import written_answers
 from analysis.campaigns.scripted_judges import mark_raters
@@ -25,6 +26,7 @@ from datasets.lineage import lineage_of
 from datasets.material import batch_rows
 from datasets.models import Batch
 from tandem.files.rows import Query
+from tandem.labels.evaluators import Evaluator, with_evaluators
 from tandem.labels.frame import Frame, VariableFrame
 from tandem.labels.metadata import dividing_strata
 from tandem.labels.selection import ReportOptions
@@ -45,6 +47,7 @@ class Material:
     preset: str
     options: ReportOptions = field(default_factory=ReportOptions)
     _frames: dict[int, Frame] = field(default_factory=dict)
+    _joint_frames: dict[int, Frame] = field(default_factory=dict)
     _queries: dict[int, tuple[Query, ...]] = field(default_factory=dict)
     _measures: dict[tuple[Any, ...], JSON] = field(default_factory=dict)
     _agreement: dict[int, JSON] = field(default_factory=dict)
@@ -76,6 +79,24 @@ class Material:
             self._frames[campaign.pk] = campaign_frame(campaign, self.options)
         return self._frames[campaign.pk]
 
+    @cached_property
+    def evaluators(self) -> tuple[Evaluator, ...]:
+        """The sets of judges that count as one evaluator each."""
+        labelled = [(each, self.frame(each)) for each in self.every_campaign]
+        return evaluators_among(self.study.evaluators, labelled)
+
+    def judged_by(self, evaluator: Evaluator, judge: str, campaign: Campaign) -> list[str]:
+        """Return the variables for which an evaluator has a judge's labels in a campaign."""
+        judgements = evaluator.judgements(self.frame(campaign))
+        return [variable for variable, each in judgements.items() if each == judge]
+
+    def joint_frame(self, campaign: Campaign) -> Frame:
+        """Return the labels with evaluators in place of their judges."""
+        if campaign.pk not in self._joint_frames:
+            joint = with_evaluators(self.frame(campaign), self.evaluators, instead=True)
+            self._joint_frames[campaign.pk] = joint
+        return self._joint_frames[campaign.pk]
+
     def agreement(self, campaign: Campaign) -> JSON:
         """Return the agreement of people and of judges with them, by variable, as in the report."""
         if campaign.pk not in self._agreement:
@@ -103,7 +124,14 @@ class Material:
         if key not in self._measures:
             options = replace(PRESETS[self.preset], **changed)
             self._measures[key] = measures_report(
-                campaign, options, self.preset, self.options, None, slices, points
+                campaign,
+                options,
+                self.preset,
+                self.options,
+                None,
+                slices,
+                points,
+                evaluators=self.evaluators,
             )
         return self._measures[key]
 
@@ -115,7 +143,7 @@ class Material:
         if key not in self._measures:
             options, queries = PRESETS[self.preset], self.queries(campaign.batch)
             self._measures[key] = named_measures(
-                campaign, names, options, self.options, self.frame(campaign), queries, strata
+                campaign, names, options, self.options, self.joint_frame(campaign), queries, strata
             )
         return self._measures[key]
 

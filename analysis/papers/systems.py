@@ -46,7 +46,7 @@ def systems_of(report: JSON, name: str) -> list[str]:
 
 
 def all_evaluators(material: Material, campaigns: Iterable[Campaign]) -> list[str]:
-    return evaluators(map(material.frame, campaigns))
+    return evaluators(map(material.joint_frame, campaigns))
 
 
 def cell_of(report: JSON | None, name: str, system: str, by: str, reason: str) -> JSON:

@@ -358,14 +358,22 @@ extends = "{study}-references"
 rule = "references-as-system"
 batch = "{study}-systems"
 
-[judge.rubric-judge]              # both judges are scripted: they replay a file,
+[judge.rubric-judge]              # the judges are scripted: they replay a file,
 backend = "scripted"              # with the prompt and parser of a library judge file
 file = "rubric-with-reference"
+family = "made-up"                # the same family, so that they count as one evaluator
+answers = "labels/judge.jsonl"
+
+[judge.appropriateness-judge]
+backend = "scripted"
+file = "appropriateness"
+family = "made-up"
 answers = "labels/judge.jsonl"
 
 [judge.pair-judge]
 backend = "scripted"
 file = "pairwise-preference"
+family = "made-up"
 answers = "labels/judge.jsonl"
 
 [campaign.{study}-ratings]        # how good is each answer?
@@ -373,7 +381,7 @@ protocol = "answer-rating"
 batch = "{study}-answers"
 raters_per_item = 3
 labels = ["labels/ratings-mona.jsonl", "labels/ratings-nils.jsonl", "labels/ratings-olga.jsonl"]
-judges = ["rubric-judge"]
+judges = ["rubric-judge", "appropriateness-judge"]
 
 [campaign.{study}-ratings.option]
 variables = "certainty,appropriate,faithful,natural,abstains,irrelevant"

@@ -284,7 +284,7 @@ files = ["documents.jsonl"]
 [judge.passage-judge]             # both judges are scripted: they replay a file,
 backend = "scripted"              # with the prompt and parser of a library judge file
 file = "passage-rubric"
-family = "made-up"                # the same family, so that the paper's tables combine them
+family = "made-up"                # the same family, so that they count as one evaluator
 answers = "labels/passages-judge.jsonl"
 
 [judge.report-judge]

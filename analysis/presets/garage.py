@@ -355,14 +355,22 @@ from = ["{study}-writing"]
 files = ["answers.jsonl"]
 extends = "{study}-references"
 
-[judge.eligibility-judge]         # both judges are scripted: they replay a file,
+[judge.eligibility-judge]         # the judges are scripted: they replay a file,
 backend = "scripted"              # with the prompt and parser of a library judge file
 file = "eligibility"
+family = "made-up"                # the same family, so that they count as one evaluator
 answers = "labels/judge.jsonl"
 
 [judge.factuality-judge]
 backend = "scripted"
 file = "factuality"
+family = "made-up"
+answers = "labels/judge.jsonl"
+
+[judge.deflection-judge]
+backend = "scripted"
+file = "deflection"
+family = "made-up"
 answers = "labels/judge.jsonl"
 
 [campaign.{study}-factuality]     # rate answers by all passages and the reference
@@ -371,7 +379,7 @@ batch = "{study}-answers"
 raters_per_item = 2
 option = {{ variables = "eligibility,abstains,support" }}
 labels = ["labels/answers-gesa.jsonl", "labels/answers-hugo.jsonl"]
-judges = ["eligibility-judge", "factuality-judge"]
+judges = ["eligibility-judge", "factuality-judge", "deflection-judge"]
 
 [campaign.{study}-relevant]       # rate answers by the relevant passages only
 protocol = "answer-rating"

@@ -352,17 +352,26 @@ extends = "{study}-points"
 [judge.point-judge]               # the judges are scripted: they replay a file,
 backend = "scripted"              # with the prompt and parser of a library judge file
 file = "key-point-recall"
+family = "made-up-large"          # judges of one family count as one evaluator
 answers = "labels/point-judge.jsonl"
 
 [judge.second-judge]
 backend = "scripted"
 file = "key-point-recall"
+family = "made-up-small"
 answers = "labels/second-judge.jsonl"
 
 [judge.context-judge]
 backend = "scripted"
 file = "context-recall"
+family = "made-up-large"
 answers = "labels/point-judge.jsonl"
+
+[judge.second-context-judge]
+backend = "scripted"
+file = "context-recall"
+family = "made-up-small"
+answers = "labels/second-judge.jsonl"
 
 [campaign.{study}-recall]         # which points does each answer make?
 protocol = "key-point-recall"
@@ -377,7 +386,7 @@ batch = "{study}-answers"
 raters_per_item = 2
 option = {{ points = "answers" }}
 labels = ["labels/precision-dora.jsonl", "labels/precision-emil.jsonl"]
-judges = ["context-judge"]
+judges = ["context-judge", "second-context-judge"]
 
 [campaign.{study}-writing]        # which points does a person extract without help?
 protocol = "key-point-writing"

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from analysis.evaluation.inputs import JOINT_EVALUATORS, AskedContent, Part
+from analysis.evaluation.joint_labels import evaluators_beside
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.parts_by_protocol import parts_of
 from analysis.evaluation.people_mean import Persons
 from analysis.release.layout import MEASURES
 from tandem.files.rows import Query
+from tandem.labels.evaluators import Evaluator
 from tandem.labels.frame import Frame
 from tandem.scores import of_family
 from tandem.scores.base import Measure, MeasureValues, estimate, rows_of
@@ -40,13 +42,19 @@ def asked_content(facts: JSON) -> AskedContent | None:
 
 
 def computed(
-    asked: AskedContent, frame: Frame, queries: Sequence[Query], options: Options
+    asked: AskedContent,
+    frame: Frame,
+    queries: Sequence[Query],
+    options: Options,
+    evaluators: Sequence[Evaluator] = (),
 ) -> Values:
     """Return the value of each measure, system and evaluator."""
     found, persons = Values(), Persons()
-    layout = Layout.from_queries(queries)
-    for part in parts_of(asked, queries, frame, options, None, layout):
+    layout, labels = Layout.from_queries(queries), evaluators_beside(frame, None, evaluators)
+    for part in parts_of(asked, queries, labels.frame, options, None, layout):
         for measure in of_family(part.family):
+            if not labels.counts(measure, part):
+                continue
             values = part.compute(measure, options)
             name = f"{measure.name}{part.suffix}"
             persons.add(name, measure, part, values)

@@ -30,6 +30,7 @@ from analysis.release.layout import (
 from datasets.readers import read
 from tandem.files.rows import InputError, Place
 from tandem.files.spreadsheet import unescape_formula
+from tandem.labels.evaluators import evaluators_from_json
 from tandem.labels.file.wide import GRADE, graded, wide_column
 from tandem.labels.frame import Frame
 
@@ -149,7 +150,8 @@ def _check_measures(
         return
     queries = [each.query for each in read([batch], "native")]
     try:
-        now = measures.computed(asked, frame, queries, measures.options_in(file))
+        joint = evaluators_from_json(file)
+        now = measures.computed(asked, frame, queries, measures.options_in(file), joint)
         wrong = list(measures.differences(file, now))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..labels.evaluators import kinds_by_name
 from ..sections.words import worded_slices, worded_variable
 from . import (
     agreement,
@@ -58,7 +59,7 @@ def subjects(report: dict[str, Any], figure: Figure) -> Iterator[Subject]:
 
     Codes are replaced by the words on annotators' buttons.
     """
-    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
+    kinds = kinds_by_name(report)
     for name, block in report.get(figure.part, {}).items():
         if isinstance(block, list):
             block = {"pairs": block}

@@ -205,7 +205,8 @@ class Measure:
     `of` computes it from the input of its `family` and the options. `options` names the options
     that it reads. `undefined` says when a system has no value. All values and their means lie
     within `bounds`. `by_oracle` marks measures relative to the oracle. The oracle's own value of
-    such a measure is not a result to compare systems with.
+    such a measure is not a result to compare systems with. `variables` are those whose labels it is
+    made of; none if it needs only texts.
     """
 
     name: str
@@ -217,6 +218,7 @@ class Measure:
     options: tuple[str, ...] = ()
     bounds: Bounds = SHARE
     by_oracle: bool = False
+    variables: tuple[str, ...] = ()
 
 
 def estimate(

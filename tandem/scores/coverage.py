@@ -72,6 +72,7 @@ REPORT_COVERAGE = Measure(
     coverage_of_reports,
     "no sub-question of the reports was labelled",
     ("eta", "missing", "unrated", "scope", "filtered", "oracle"),
+    variables=("answerable",),
 )
 
 
@@ -195,6 +196,7 @@ ALPHA_NDCG = Measure(
     "no passage answers a sub-question that counts",
     ("eta", "missing", "unrated", "scope", "filtered", "oracle", "alpha", "alpha_ndcg", "cuts"),
     by_oracle=True,
+    variables=("rating",),
 )
 
 
@@ -228,6 +230,7 @@ COV = Measure(
     coverage,
     "no context has a sub-question that an oracle passage answers and that is rated throughout",
     ("eta", "missing", "unrated", "scope", "filtered", "oracle"),
+    variables=("rating",),
 )
 
 
@@ -309,6 +312,7 @@ REPORT_DENSITY = Measure(
     ("eta", "missing", "unrated", "scope", "filtered", "oracle", "weight", "tokenizer"),
     AMOUNT,
     by_oracle=True,
+    variables=("answerable", "rating"),
 )
 
 DENSITIES = (
@@ -322,6 +326,7 @@ DENSITIES = (
         ("eta", "missing", "unrated", "scope", "filtered", "oracle", "weight", "tokenizer"),
         AMOUNT,
         by_oracle=True,
+        variables=("rating",),
     ),
     Measure(
         "Tokens",

@@ -169,6 +169,7 @@ DEFLECTION = (
         partial(deflection_rate, where=YES),
         "people deflected none of these questions",
         ("missing", "refusals"),
+        variables=("abstains", "deflected"),
     ),
     Measure(
         "Deflection:FP",
@@ -178,6 +179,7 @@ DEFLECTION = (
         partial(deflection_rate, where=NO),
         "people answered none of these questions",
         ("missing", "refusals"),
+        variables=("abstains", "deflected"),
     ),
 )
 
@@ -224,6 +226,7 @@ ELIGIBILITY = Measure(
     eligibility,
     "no response was rated for eligibility",
     ("missing",),
+    variables=("eligibility",),
 )
 
 
@@ -252,6 +255,7 @@ def _measure(name: str, family: str, adjusted: bool, passages: str) -> Measure:
         factuality if adjusted else unadjusted_factuality,
         undefined + NOTHING_RELEVANT if family == RELEVANT else undefined,
         ("missing",),
+        variables=("eligibility", "support") if adjusted else ("support",),
     )
 
 

@@ -68,6 +68,7 @@ FAILURES = tuple(
         "Qi and others, Long2RAG, 2024",
         partial(failure_share, kind=number),
         "no failure has a kind",
+        variables=("failure",),
     )
     for number, (name, words) in enumerate(zip(KINDS, WORDS, strict=True))
 )
@@ -181,6 +182,7 @@ RETENTION = tuple(
         function,
         "no key point was verified",
         ("keep_neutral", "missing"),
+        variables=("grounded", "key"),
     )
     for name, function, how in (
         ("Retention", retention, "averaged over queries"),
@@ -287,6 +289,7 @@ PRECISION = Measure(
     key_point_precision,
     UNASKED,
     ("unexpressed", "missing", "unrated"),
+    variables=("grounded",),
 )
 
 
@@ -311,6 +314,7 @@ RECALL = Measure(
     key_point_recall,
     "no key point was labelled",
     ("missing", "unrated"),
+    variables=("entailed",),
 )
 
 
@@ -350,6 +354,7 @@ POINTS_FROM_CONTEXT = Measure(
     points_from_context,
     "no answer expresses a key point with a known context",
     ("unexpressed", "missing", "unrated"),
+    variables=("entailed",),
 )
 
 
@@ -379,4 +384,5 @@ F_SCORE = Measure(
     "no answer has both KPR and KPP from the same evaluator: give the campaign in which points of "
     "answers are compared with their context",
     ("missing", "unrated"),
+    variables=("entailed", "grounded"),
 )

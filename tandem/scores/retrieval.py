@@ -90,6 +90,7 @@ MEASURES = (
         NO_RELEVANT,
         OPTIONS,
         by_oracle=True,
+        variables=("rating",),
     ),
     Measure(
         "Recall",
@@ -100,6 +101,7 @@ MEASURES = (
         NO_RELEVANT,
         OPTIONS,
         by_oracle=True,
+        variables=("rating",),
     ),
     Measure(
         "nDCG",
@@ -110,5 +112,6 @@ MEASURES = (
         NO_RELEVANT,
         OPTIONS,
         by_oracle=True,
+        variables=("rating",),
     ),
 )

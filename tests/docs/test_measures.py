@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from annotation.models import Rater
 from docs._reference.measures import KEYS, SAME_AGAIN, keys_of
+from judging.models import Judge
 from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_command import label as said
 from tests.analysis.evaluation.test_command import measured, ratings, report
@@ -18,8 +20,12 @@ pytestmark = pytest.mark.django_db
 
 def test_the_documented_keys_are_those_of_full_reports(tmp_path: Path) -> None:
     labels = [said("k1", "k1", "grounded", "no"), said("k2", "k2", "grounded", "yes", "judge")]
+    labels.append({**said("k2", "k2", "key", "agree", "judge"), "rater": "of keys"})
     measured(tmp_path, "key-point-verification", labels)
     found = keys_of(report)
+    for rater in Rater.objects.filter(kind="judge"):
+        Judge.objects.create(rater=rater, backend="openai", model="one")
+    found |= keys_of(json.loads(run("measures", "--campaign", "c", "--resamples", "2")))
     run("create_campaign", "p", "--protocol", "rubric-passage", "--batch", "b",
         "--option", "sampling=all")  # fmt: skip
     run("import_labels", str(write_lines(tmp_path / "p.jsonl", ratings())), "--campaign", "p")

@@ -82,11 +82,12 @@ def _of_means(sums: Floats) -> Value:
 GRADE_MEASURES = (
     *(
         Measure(name.capitalize(), "grades", words, CITATION, partial(grade, name=name),
-                f"no answer was graded {name}", bounds=GRADES)
+                f"no answer was graded {name}", bounds=GRADES, variables=(name,))
         for name, words in WORDS.items()
     ),
     Measure("F+A", "grades", "Harmonic mean of faithful and appropriate.", CITATION,
-            faithful_and_appropriate, "no answer has both grades", ("harmonic",), GRADES),
+            faithful_and_appropriate, "no answer has both grades", ("harmonic",), GRADES,
+            variables=("faithful", "appropriate")),
 )  # fmt: skip
 
 
@@ -211,6 +212,7 @@ WIN_RATE = Measure(
     win_rate,
     "no pair of answers was judged",
     ("ties",),
+    variables=("preferred",),
 )
 
 

@@ -30,6 +30,7 @@ def campaign(name: str, batch: str = "b") -> Any:
 def material(*campaigns: Any, queries: tuple[Query, ...] = (), **of: Any) -> Any:
     """A study of these campaigns, with the `measures` and `agreement` of each by name."""
     known = {name: (lambda each, *_, found=found: found[each.name]) for name, found in of.items()}
+    known |= {"joint_frame": known["frame"]} if "frame" in known else {}
     return SimpleNamespace(
         every_campaign=campaigns,
         campaigns=lambda protocol: campaigns,

@@ -53,7 +53,6 @@ def data_set(name: str = "news", settings: tuple[str, ...] = (), **more: Any) ->
         material=material(),
         tau=lambda one, other, of: f"{one} with {other} over {' '.join(of)}",
         no_ratings=lambda by: f"{by} rated nothing",
-        rater_of_passages=lambda by: by,
         **more,
     )
 
