@@ -50,7 +50,10 @@ KINDS = (
     ),
 )
 
-_STUDY = "a file that can be applied again, which is compared with its digest"
+_STUDY = (
+    "a file that can be applied again, which is compared with its digest, and evaluators, which "
+    "each report of measures names"
+)
 EXCLUDED = {
     FrozenReport: {"id": KEY, "by": NULLED, "by_name": NULLED},
     Study: {"*": _STUDY},

@@ -142,6 +142,7 @@ EVENTS: dict[str, Kind] = {
     "labels.imported": Kind("Labels imported from files"),
     "export": Kind("Exported"),
     "report.frozen": Kind("Snapshot of a report saved"),
+    "study.evaluators": Kind("Evaluators of a study changed"),
     "unit.tagged": Kind("Tag of a disagreement changed"),
     "draft.made": Kind("Change of a guideline or prompt drafted"),
     "draft.changed": Kind("Draft of a change edited, discarded or opened again"),

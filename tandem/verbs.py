@@ -79,6 +79,7 @@ TREE = (
     _verb("study plan", "plan_study", "what applying a study file would create and change"),
     _verb("study apply", "apply_study", "do it, up to where people have to work first"),
     _verb("study status", "study_status", "the chain with counts, and the next step"),
+    _verb("study evaluators", "study_evaluators", "judges that count as one: list, declare"),
     _verb("study freeze", "freeze_study", "write a release that others can check and read"),
     _verb("paper", "paper", "a paper's own tables, filled from a study"),
     _verb("batch load", "load_batch", "load files as a batch, all or nothing"),

@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 
 from analysis.campaigns.cache import state_of
+from analysis.campaigns.evaluators import declared_for
 from analysis.campaigns.jobs import campaign_of, restore_dataclass
 from analysis.evaluation.build import batch_measures
 from analysis.evaluation.selection import ResolvedOptions, computed_measures
@@ -62,7 +63,8 @@ def _campaigns(options: Options) -> list[int]:
 
 def _state(options: Options) -> Any:
     there = Campaign.objects.select_related("batch").in_bulk(_campaigns(options))
-    return [state_of(there[key]) for key in _campaigns(options)]
+    declared = declared_for(there[options["campaign"]])
+    return [*(state_of(there[key]) for key in _campaigns(options)), declared]
 
 
 def _may_see(user: User, options: Options) -> bool:

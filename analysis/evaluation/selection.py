@@ -12,6 +12,7 @@ from django.db.models import Exists, OuterRef
 from django.http import QueryDict
 
 from analysis.campaigns.cache import state_of
+from analysis.campaigns.evaluators import declared_for
 from analysis.evaluation.build import measures_report
 from analysis.evaluation.display import DISPLAY_OPTIONS, DisplayOptions
 from analysis.evaluation.key_points import RECALL, VERIFICATION
@@ -280,6 +281,7 @@ def computed_measures(
         beside,
         dividing,
         points,
+        declared_for(campaign),
     )
     cache, (_, key) = caches["reports"], state_of(campaign, *said)
     found: tuple[JSON, list[Note]] | None = cache.get(key)

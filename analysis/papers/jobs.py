@@ -24,7 +24,8 @@ def question(paper: Paper, study: Study, published: bool) -> dict[str, Any]:
 
 def _state(options: Options) -> Any:
     study = Study.objects.get(pk=options["study"])
-    return [study.sha256, [state_of(campaign) for campaign in campaigns_of(study)]]
+    labels = [state_of(campaign) for campaign in campaigns_of(study)]
+    return [study.sha256, study.evaluators, labels]
 
 
 def _carry_out(options: Options, progress: Progress) -> Result:

@@ -14,6 +14,7 @@ from typing import Any
 
 from django.conf import settings
 
+from analysis.campaigns.evaluators import campaigns_of, check_declared
 from analysis.campaigns.reports import campaign_report
 from analysis.evaluation.build import measures_report
 from analysis.models import Study
@@ -35,6 +36,7 @@ from judging.models import Judge, JudgeRun
 from tandem.document import computed_by
 from tandem.files.rows import InputError, Place
 from tandem.formats.markdown import as_markdown
+from tandem.labels.evaluators import EvaluatorError
 from tandem.labels.selection import ReportOptions
 from tandem.scores.options import PRESETS
 from tandem.types import JSON
@@ -58,6 +60,11 @@ def freeze(
     study = Study.objects.filter(name=file.name).first()
     if study is None:
         raise InputError(place, f"study {file.name!r} was not applied", "run study apply first")
+    try:
+        check_declared(study.evaluators, campaigns_of(study))
+    except EvaluatorError as error:
+        wrong, _, remedy = str(error).partition("; ")
+        raise InputError(place, wrong, remedy) from error
     named = licence or str(file.about.get("licence", ""))
     if not named.strip():
         remedy = 'write licence = "CC-BY-4.0", or yours, in [study]; or give --licence'

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from django.core.management.base import CommandError
 
 from analysis.models import Study
-from analysis.study.file import Key, StudyFile
+from analysis.study.evaluators import changed_in, declare_those_in
+from analysis.study.file import EVALUATOR, Key, StudyFile
 from analysis.study.stages import Stage, link, stage_of, stages_of, store
 from tandem.files.rows import InputError
 
@@ -46,6 +47,10 @@ def apply(file: StudyFile, say: Callable[[Key, str], None] = lambda key, line: N
             applied.done[part.key] = _do(file, stage, study, position, say)
             stage = stage_of(file, part, study, applied.stages)
         applied.stages[part.key] = stage
+    for name, words in changed_in(file, study).items():
+        say(Key(EVALUATOR, name), words)
+        applied.done[Key(EVALUATOR, name)] = [words]
+    declare_those_in(file, study)
     return applied
 
 

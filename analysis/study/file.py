@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, NoReturn
@@ -33,6 +33,8 @@ from tandem.similar import did_you_mean
 FILE_NAME = "study.toml"
 MAX_LENGTH = 1_000_000
 KINDS = ("batch", "campaign", "judge")
+EVALUATOR = "evaluator"
+"""The kind of a table that is no part: it names judges that count as one."""
 STUDY_KEYS = ("name", "preset", "title", "description", "licence", "creators", "contact")
 PRESETS = ("crux", "long2rag", "garage", "clapnq")
 LONGEST_NAME = 200
@@ -100,12 +102,16 @@ OF_A_TEAM = ("load_batch", "create_judge", "create_campaign")
 
 @dataclass(frozen=True)
 class StudyFile:
-    """A checked study file. `parts` is sorted so that each part follows the parts that it needs."""
+    """A checked study file. `parts` is sorted so that each part follows the parts that it needs.
+
+    `evaluators` has the judges of each evaluator that it declares.
+    """
 
     path: str
     text: str
     about: Mapping[str, Any]
     parts: tuple[Part, ...]
+    evaluators: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -137,6 +143,11 @@ class StudyFile:
         line = Lines(self.text).of(_table(part.key), key) or part.line
         return InputError(Place(self.path, line), wrong, remedy)
 
+    def evaluator_error(self, name: str, wrong: str, remedy: str) -> InputError:
+        """Return an error about an evaluator of the file, or about all of them."""
+        line = Lines(self.text).of(_table(Key(EVALUATOR, name)))
+        return InputError(Place(self.path, line), wrong, remedy)
+
 
 def read_study(path: Path) -> StudyFile:
     """Read a study file, or the one in a folder. Raises InputError."""
@@ -164,7 +175,7 @@ def parse_study(text: str, path: str = FILE_NAME, folder: Path | None = None) ->
     except TomlError as error:
         raise InputError(Place(path, error.line), str(error), "correct it") from error
     reader = _Reader(path, folder, document, Lines(text))
-    return StudyFile(path, text, reader.about(), reader.parts())
+    return StudyFile(path, text, reader.about(), reader.parts(), dict(reader.evaluators()))
 
 
 def _table(key: Key) -> str:
@@ -190,7 +201,7 @@ class _Reader:
         return refuse
 
     def about(self) -> Mapping[str, Any]:
-        known = ("study", *KINDS)
+        known = ("study", *KINDS, EVALUATOR)
         for name, table in self.document.items():
             if name not in known:
                 remedy = did_you_mean(name, known, f"there are {', '.join(known)}")
@@ -212,6 +223,39 @@ class _Reader:
             if not all(isinstance(text, str) for text in texts):
                 refuse(key, f"{key} is not text", "put it in quotation marks")
         return about
+
+    def evaluators(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield the judges of each evaluator."""
+        known = self.document.get("judge", {})
+        for name, table in self.document.get(EVALUATOR, {}).items():
+            if not isinstance(table, Mapping):
+                remedy = f"write [{EVALUATOR}.{name}], and judges = […] below"
+                raise self.wrong(EVALUATOR, name, f"{EVALUATOR}.{name} is not a table", remedy)
+            refuse = self.refuser(_table(Key(EVALUATOR, name)))
+            check_keys(table, ("judges",), refuse)
+            judges = table.get("judges")
+            if not isinstance(judges, list) or not all(isinstance(each, str) for each in judges):
+                refuse("judges", f"evaluator {name} names no judges", 'write judges = ["NAME"]')
+            for judge in judges:
+                if judge not in known and not self.imports_labels:
+                    remedy = did_you_mean(judge, known, f"add [judge.{judge}]")
+                    refuse("judges", f"there is no judge {judge!r} here", remedy)
+            self._check_one_model(name, [known[judge] for judge in judges if judge in known])
+            yield name, tuple(judges)
+
+    def _check_one_model(self, name: str, judges: Iterable[Any]) -> None:
+        tables = [table for table in judges if isinstance(table, Mapping)]
+        models = {table.get("model") or table.get("family") for table in tables} - {None, ""}
+        if len(models) > 1:
+            wrong = f"evaluator {name!r} has judges of {' and '.join(sorted(map(str, models)))}"
+            table = _table(Key(EVALUATOR, name))
+            raise self.wrong(table, "judges", wrong, "name judges of one model")
+
+    @property
+    def imports_labels(self) -> bool:
+        """Whether campaigns import labels, which may be of judges without a table."""
+        tables = self.document.get("campaign", {}).values()
+        return any(isinstance(table, Mapping) and table.get("labels") for table in tables)
 
     def parts(self) -> tuple[Part, ...]:
         found = {part.key: part for part in self._tables()}

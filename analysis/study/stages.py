@@ -17,6 +17,7 @@ from django.core.management.base import CommandError
 
 from analysis.models import Study, StudyPart
 from analysis.study.commands import command_called, run_command
+from analysis.study.evaluators import check_declared_in
 from analysis.study.file import JudgeRequest, Key, LabelsFile, Part, StudyFile, campaigns_of
 from annotation.campaign_setup.creation import checked_campaign
 from annotation.campaigns.design import Design, DesignError, design_of
@@ -89,6 +90,7 @@ def stages_of(file: StudyFile) -> dict[Key, Stage]:
     A contradiction to existing labelled objects is rejected here, before anything is changed.
     """
     study = Study.objects.filter(name=file.name).first()
+    check_declared_in(file, study)
     stages: dict[Key, Stage] = {}
     for part in file.parts:
         stages[part.key] = stage_of(file, part, study, stages)

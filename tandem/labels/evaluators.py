@@ -20,10 +20,12 @@ JUDGE = "judge"
 T = TypeVar("T")
 Judgements = Mapping[str, str]
 """The judge that labelled each variable."""
+Labelled = Mapping[str, Collection[str]]
+"""The variables of a campaign that each judge labelled."""
 
 
-class AmbiguousEvaluatorError(ValueError):
-    """Two judges of an evaluator labelled the same variable in one campaign."""
+class EvaluatorError(ValueError):
+    """Judges cannot count as one evaluator. The message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -35,21 +37,28 @@ class Evaluator:
     is_declared: bool = False
 
     def judgements(self, frame: Frame) -> Judgements:
-        """Return the member whose labels count, by variable. Raises AmbiguousEvaluatorError.
+        """Return the member whose labels count, by variable. Raises EvaluatorError.
 
         If all members failed on a variable, it is the first one that was asked.
         """
-        found: dict[str, str] = {}
+        found = self.judge_of_each(labelled_variables(frame))
         for name, variable in frame.variables.items():
-            given = [judge for judge in _labelling(variable) if judge in self.judges]
-            if len(given) > 1:
-                raise AmbiguousEvaluatorError(
-                    f"evaluator {self.name!r} has two judges that labelled {name!r} in one "
-                    f"campaign, {given[0]!r} and {given[1]!r}; leave one of them out of it"
-                )
             failed = {aside.rater for aside in variable.asides}
-            for judge in given or [each for each in self.judges if each in failed][:1]:
-                found[name] = judge
+            for judge in [each for each in self.judges if each in failed][:1]:
+                found.setdefault(name, judge)
+        return found
+
+    def judge_of_each(self, labelled: Labelled, place: str = "one campaign") -> dict[str, str]:
+        """Return the member that labelled each variable. Raises EvaluatorError if two did."""
+        found: dict[str, str] = {}
+        for judge in self.judges:
+            for variable in labelled.get(judge, ()):
+                if variable in found:
+                    raise EvaluatorError(
+                        f"evaluator {self.name!r} has two judges that labelled {variable!r} in "
+                        f"{place}, {found[variable]!r} and {judge!r}; leave one of them out"
+                    )
+                found[variable] = judge
         return found
 
     def as_json(self) -> JSON:
@@ -76,23 +85,20 @@ def joint_name(judges: Sequence[str]) -> str:
 
 
 def derive_evaluators(
-    frames: Iterable[Frame], models: Mapping[str, Hashable], others: Collection[str] = ()
+    campaigns: Iterable[Labelled], models: Mapping[str, Hashable], others: Collection[str] = ()
 ) -> list[Evaluator]:
-    """Join the judges of each model in the campaigns' frames, except `others`.
+    """Join the judges of each model in the campaigns, except `others`.
 
     `models` identifies the model of each judge; judges that it lacks stay alone. So do those of a
     model of which two labelled the same variable in one campaign. Members are in the order of the
-    frames, and by name within one.
+    campaigns, and by name within one.
     """
     judges: dict[Hashable, dict[str, None]] = defaultdict(dict)
     places: dict[Hashable, list[tuple[int, str]]] = defaultdict(list)
-    for n, frame in enumerate(frames):
-        given = {name: _labelling(variable) for name, variable in frame.variables.items()}
-        for judge in (rater.name for rater in frame.raters):
-            labelled = [(n, name) for name, raters in given.items() if judge in raters]
-            if labelled and judge in models and judge not in others:
-                judges[models[judge]][judge] = None
-                places[models[judge]] += labelled
+    for n, labelled in enumerate(campaigns):
+        for judge in sorted(labelled.keys() & models.keys() - set(others)):
+            judges[models[judge]][judge] = None
+            places[models[judge]] += [(n, variable) for variable in labelled[judge]]
     return [
         Evaluator(joint_name(list(members)), tuple(members))
         for model, members in judges.items()
@@ -100,16 +106,16 @@ def derive_evaluators(
     ]
 
 
-def _labelling(variable: VariableFrame) -> list[str]:
-    """Return the judges with a label of a variable, or an escape; those excluded are left out."""
-    escaped = {aside.rater for aside in variable.asides if not aside.is_missing}
-    return [
-        rater.name
-        for column, rater in enumerate(variable.raters)
-        if rater.kind == JUDGE
-        and rater.excluded is None
-        and (rater.name in escaped or (variable.codes[:, column] >= 0).any())
-    ]
+def labelled_variables(frame: Frame) -> dict[str, list[str]]:
+    """Return the variables that each judge labelled, or escaped from; without excluded judges."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for name, variable in frame.variables.items():
+        escaped = {aside.rater for aside in variable.asides if not aside.is_missing}
+        for column, rater in enumerate(variable.raters):
+            counts = rater.kind == JUDGE and rater.excluded is None
+            if counts and (rater.name in escaped or (variable.codes[:, column] >= 0).any()):
+                found[rater.name].append(name)
+    return dict(found)
 
 
 def with_evaluators(frame: Frame, evaluators: Sequence[Evaluator], instead: bool = False) -> Frame:

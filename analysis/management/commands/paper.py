@@ -15,6 +15,7 @@ from analysis.papers.rendering import FORMATS
 from annotation.management.base import print_lines, write_whole
 from datasets.console import Command as BaseCommand
 from datasets.console import unknown_name_error
+from tandem.labels.evaluators import EvaluatorError
 from tandem.labels.selection import ReportOptions
 from tandem.options import add_arguments as add_declared
 from tandem.options import options_of
@@ -44,7 +45,10 @@ class Command(BaseCommand):
             raise CommandError("--resamples is not above 0; give a number.")
         study = study_called(options["study"])
         chosen = ReportOptions(seed=options["seed"], resamples=options["resamples"])
-        report = paper_tables(PAPERS[options["paper"]], study, options["published"], chosen)
+        try:
+            report = paper_tables(PAPERS[options["paper"]], study, options["published"], chosen)
+        except EvaluatorError as error:
+            raise CommandError(f"{error}.") from error
         text = FORMATS[options["format"]].render(report)
         if options["output"]:
             write_whole(options["output"], [text])

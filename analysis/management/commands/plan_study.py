@@ -10,6 +10,8 @@ from django.core.management.base import CommandError
 
 from analysis.models import Study
 from analysis.study import Stage, StudyFile, read_study, stages_of
+from analysis.study.evaluators import changed_in
+from analysis.study.file import EVALUATOR
 from datasets.console import FAULTS_FOUND, add_team_option
 from datasets.console import Command as BaseCommand
 
@@ -27,9 +29,15 @@ class Command(BaseCommand):
         for stage in stages:
             for line in lines_of(stage):
                 self.stdout.write(line)
-        for line in left_over(file):
+        study = Study.objects.filter(name=file.name).first()
+        declared = changed_in(file, study)
+        for name in file.evaluators:
+            words = declared.get(name)
+            how, end = ("change", f": {words}") if words else ("keep  ", "")
+            self.stdout.write(f"{how} {EVALUATOR} {name}{end}")
+        for line in left_over(file, study):
             self.stdout.write(line)
-        if todo := sum(len(stage.actions) for stage in stages):
+        if todo := sum(len(stage.actions) for stage in stages) + len(declared):
             what = "1 step is" if todo == 1 else f"{todo} steps are"
             raise CommandError(f"{what} left; run study apply.", returncode=FAULTS_FOUND)
         self.say(f"Nothing to do: study {file.name!r} is as its file says.")
@@ -47,12 +55,16 @@ def lines_of(stage: Stage) -> list[str]:
     return [f"{how} {named}: {action.words}{after}" for action in stage.actions]
 
 
-def left_over(file: StudyFile) -> list[str]:
-    """Return the parts of the stored study that the file no longer names; they stay."""
-    study = Study.objects.filter(name=file.name).first()
+def left_over(file: StudyFile, study: Study | None) -> list[str]:
+    """Return what the stored study has and the file does not name; it stays."""
+    if study is None:
+        return []
     named = {(part.key.kind, part.name) for part in file.parts}
+    named |= {(EVALUATOR, name) for name in file.evaluators}
+    stored = [(part.kind, part.name) for part in study.parts.all()]
+    stored += [(EVALUATOR, name) for name in study.evaluators]
     return [
-        f"leave  {part.kind:8} {part.name}: it is no longer in the file, but stays as it is"
-        for part in (study.parts.all() if study else ())
-        if (part.kind, part.name) not in named
+        f"leave  {kind:8} {name}: it is no longer in the file, but stays as it is"
+        for kind, name in stored
+        if (kind, name) not in named
     ]

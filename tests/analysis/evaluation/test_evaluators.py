@@ -12,10 +12,11 @@ import pytest
 
 from analysis.release.verify import verify
 from tandem.labels.evaluators import (
-    AmbiguousEvaluatorError,
     Evaluator,
+    EvaluatorError,
     derive_evaluators,
     joint_name,
+    labelled_variables,
     with_evaluators,
 )
 from tandem.labels.facts import LabelFact, Scale
@@ -61,16 +62,17 @@ BOTH = (
 )
 ONE_MODEL = {"form": ("m", ""), "truth": ("m", "")}
 JOINT = "form and truth"
+BOTH_LABELLED = {"form": ["eligibility"], "truth": ["support"]}
 
 
 class TestDerivation:
     def test_judges_of_one_model_join_if_they_labelled_different_variables(self) -> None:
-        (found,) = derive_evaluators([frame_of(*BOTH)], ONE_MODEL)
+        (found,) = derive_evaluators([BOTH_LABELLED], ONE_MODEL)
         assert found == Evaluator(JOINT, ("form", "truth"))
 
     def test_their_order_is_that_of_the_campaigns(self) -> None:
-        frames = [frame_of(BOTH[2]), frame_of(BOTH[0])]
-        (found,) = derive_evaluators(frames, ONE_MODEL)
+        campaigns = [{"truth": ["support"]}, {"form": ["eligibility"]}]
+        (found,) = derive_evaluators(campaigns, ONE_MODEL)
         assert found.name == "truth and form"
 
     @pytest.mark.parametrize(
@@ -79,17 +81,16 @@ class TestDerivation:
          {"form": ("m", "here"), "truth": ("m", "there")}],
     )  # fmt: skip
     def test_other_models_and_servers_stay_apart(self, models: Any) -> None:
-        assert derive_evaluators([frame_of(*BOTH)], models) == []
+        assert derive_evaluators([BOTH_LABELLED], models) == []
 
     def test_a_second_judge_of_the_same_variable_and_campaign_leaves_all_alone(self) -> None:
-        second = fact("b", "support", "supported", "again")
-        models = {**ONE_MODEL, "again": ("m", "")}
-        assert derive_evaluators([frame_of(*BOTH, second)], models) == []
-        (found,) = derive_evaluators([frame_of(*BOTH), frame_of(second)], models)
+        second, models = {"again": ["support"]}, {**ONE_MODEL, "again": ("m", "")}
+        assert derive_evaluators([BOTH_LABELLED | second], models) == []
+        (found,) = derive_evaluators([BOTH_LABELLED, second], models)
         assert found.judges == ("form", "truth", "again")
 
     def test_declared_judges_are_not_derived_again(self) -> None:
-        assert derive_evaluators([frame_of(*BOTH)], ONE_MODEL, {"truth"}) == []
+        assert derive_evaluators([BOTH_LABELLED], ONE_MODEL, {"truth"}) == []
 
     def test_a_name_lists_its_judges(self) -> None:
         assert [joint_name("a"), joint_name("ab"), joint_name("abc")] == [
@@ -98,6 +99,9 @@ class TestDerivation:
 
 
 class TestLabels:
+    def test_a_judge_labelled_what_it_gave_a_value_for(self) -> None:
+        assert labelled_variables(frame_of(*BOTH)) == BOTH_LABELLED
+
     def test_each_variable_has_the_labels_of_the_judge_that_labelled_it(self) -> None:
         frame = with_evaluators(frame_of(*BOTH), [Evaluator(JOINT, ("form", "truth"))])
         assert [each.name for each in frame.raters] == ["ann", "form", "truth", JOINT]
@@ -121,7 +125,7 @@ class TestLabels:
 
     def test_two_labels_of_a_variable_are_refused_with_both_names(self) -> None:
         twice = frame_of(*BOTH, fact("b", "support", "supported", "form"))
-        with pytest.raises(AmbiguousEvaluatorError, match=r"'x'.*'support'.*'form' and 'truth'"):
+        with pytest.raises(EvaluatorError, match=r"'x'.*'support'.*'form' and 'truth'"):
             with_evaluators(twice, [Evaluator("x", ("form", "truth"))])
 
     def test_a_campaign_without_its_judges_is_unchanged(self) -> None:

@@ -1,0 +1,135 @@
+"""A study declares which judges count as one: in its file, by command, and on its page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.core.management.base import CommandError
+
+from analysis.models import Study
+from analysis.study import parse_study, read_study
+from audit.models import Event
+from tandem.files.rows import InputError
+from tests.analysis.study.conftest import STUDY, labels_of
+from tests.cast import run, write_lines
+
+pytestmark = pytest.mark.django_db
+DECLARED = '[evaluator.llm]\njudges = ["replay"]\n'
+SECOND = '[judge.second]\nbackend = "scripted"\nanswers = "judge.jsonl"\n'
+
+
+@pytest.fixture
+def applied(folder: Path) -> Path:
+    write_lines(folder / "ben.jsonl", labels_of("ben"))
+    text = STUDY.replace('["ada.jsonl"]', '["ada.jsonl", "ben.jsonl"]').replace(
+        '["replay"]', '["replay", "second"]'
+    )
+    (folder / "study.toml").write_text(text + SECOND, "utf-8")
+    run("apply_study", folder)
+    return folder
+
+
+def add(folder: Path, text: str) -> Path:
+    path = folder / "study.toml"
+    path.write_text(path.read_text("utf-8") + text, "utf-8")
+    return folder
+
+
+def declared() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = Study.objects.get(name="pilot").evaluators
+    return found
+
+
+class TestFile:
+    def test_a_table_names_the_judges_of_an_evaluator(self) -> None:
+        assert parse_study(STUDY + DECLARED).evaluators == {"llm": ("replay",)}
+
+    @pytest.mark.parametrize(
+        ("table", "says"),
+        [
+            ('[evaluator.llm]\njudge = ["replay"]\n', "did you mean 'judges'"),
+            ("[evaluator.llm]\n", "evaluator llm names no judges"),
+            ('[evaluator.llm]\njudges = "replay"\n', "evaluator llm names no judges"),
+            ("[evaluator]\nllm = 3\n", "evaluator.llm is not a table"),
+        ],
+    )
+    def test_a_table_that_names_none_is_refused(self, table: str, says: str) -> None:
+        with pytest.raises(InputError, match=says):
+            parse_study(STUDY + table)
+
+    def test_a_judge_that_neither_the_file_nor_labels_name_is_refused_with_its_line(self) -> None:
+        text = STUDY.replace('labels = ["ada.jsonl"]\n', "")
+        with pytest.raises(
+            InputError, match=r"study.toml, line 19: there is no judge 'replya' here"
+        ):
+            parse_study(text + DECLARED.replace("replay", "replya"))
+
+    def test_judges_of_two_models_are_refused(self) -> None:
+        models = SECOND.replace("[judge.second]", '[judge.second]\nfamily = "b"')
+        text = STUDY.replace("[judge.replay]", '[judge.replay]\nfamily = "a"') + models
+        with pytest.raises(InputError, match="evaluator 'llm' has judges of a and b"):
+            parse_study(text + DECLARED.replace('"replay"', '"replay", "second"'))
+
+    def test_plan_and_apply_declare_it_once(self, applied: Path) -> None:
+        add(applied, DECLARED)
+        with pytest.raises(CommandError, match="1 step is left"):
+            run("plan_study", applied)
+        assert "evaluator llm: count replay as one" in run("apply_study", applied)
+        assert declared() == {"llm": ["replay"]}
+        assert "Nothing to do" in run("apply_study", applied)
+        assert "keep   evaluator llm" in run("plan_study", applied)
+
+    def test_one_that_left_the_file_stays_and_is_named(self, applied: Path) -> None:
+        text = (applied / "study.toml").read_text("utf-8")
+        run("apply_study", add(applied, DECLARED))
+        (applied / "study.toml").write_text(text, "utf-8")
+        assert "leave  evaluator llm" in run("plan_study", applied)
+
+    def test_judges_of_one_variable_and_campaign_are_refused_by_name(self, applied: Path) -> None:
+        add(applied, DECLARED.replace('"replay"', '"replay", "second"'))
+        says = r"'llm' has two judges that labelled 'answerable' in campaign 'coverage', 'replay'"
+        for command in ("plan_study", "apply_study"):
+            with pytest.raises(CommandError, match=says):
+                run(command, applied)
+
+    def test_the_file_is_read_with_its_evaluators(self, folder: Path) -> None:
+        assert read_study(add(folder, DECLARED)).evaluators == {"llm": ("replay",)}
+
+
+class TestCommand:
+    def test_it_declares_lists_and_removes(self, applied: Path) -> None:
+        study = ("--study", "pilot")
+        assert run("study_evaluators", *study) == "Each judge counts alone.\n"
+        said = run("study_evaluators", *study, "--declare", "llm", "--judge", "replay")
+        assert said == "llm: replay (declared)\n"
+        assert Event.objects.filter(event="study.evaluators").count() == 1
+        run("study_evaluators", *study, "--remove", "llm")
+        assert declared() == {}
+
+    @pytest.mark.parametrize(
+        ("options", "says"),
+        [
+            (("--declare", "llm"), "give --declare and --judge"),
+            (("--declare", "llm", "--judge", "replya"), "did you mean 'replay'"),
+            (("--declare", "people", "--judge", "replay"), "means something else in tables"),
+            (("--declare", "ada", "--judge", "replay"), "is the name of a rater"),
+            (("--remove", "llm"), "declares no evaluator 'llm'"),
+            (
+                ("--declare", "llm", "--judge", "replay", "--judge", "second"),
+                "two judges that labelled 'answerable' in campaign 'coverage'",
+            ),
+        ],
+    )
+    def test_it_refuses_what_cannot_count_as_one(
+        self, applied: Path, options: tuple[str, ...], says: str
+    ) -> None:
+        with pytest.raises(CommandError, match=says):
+            run("study_evaluators", "--study", "pilot", *options)
+        assert declared() == {}
+
+    def test_a_judge_belongs_to_one_evaluator(self, applied: Path) -> None:
+        run("study_evaluators", "--study", "pilot", "--declare", "llm", "--judge", "replay")
+        with pytest.raises(CommandError, match="belongs to evaluators 'llm' and 'other'"):
+            run("study_evaluators", "--study", "pilot", "--declare", "other", "--judge", "replay")
