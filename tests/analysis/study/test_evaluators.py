@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -62,7 +61,7 @@ class TestFile:
     def test_a_judge_that_neither_the_file_nor_labels_name_is_refused_with_its_line(self) -> None:
         text = STUDY.replace('labels = ["ada.jsonl"]\n', "")
         with pytest.raises(
-            InputError, match=r"study.toml, line 19: there is no judge 'replya' here"
+            InputError, match=r"study.toml, line 17: there is no judge 'replya' here"
         ):
             parse_study(text + DECLARED.replace("replay", "replya"))
 
