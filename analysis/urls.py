@@ -21,6 +21,7 @@ from analysis.papers import views as papers
 from analysis.results import more_queries
 from analysis.results import views as results
 from analysis.study_pages import views as studies
+from analysis.study_pages.evaluators import evaluators
 from tandem.figures.files import FILES
 from tandem.formats import FORMATS
 
@@ -64,6 +65,7 @@ urlpatterns = [
     path("studies/", studies.studies, name="studies"),
     path("studies/start/", studies.start, name="start"),
     path("studies/<int:pk>/", studies.study, name="study"),
+    path("studies/<int:pk>/evaluators/", evaluators, name="study-evaluators"),
     path("batches/<int:pk>/chain/", studies.batch_chain, name="batch-chain"),
     path("studies/<int:pk>/tables/<slug:paper>/", papers.tables, name="study-paper"),
     path(

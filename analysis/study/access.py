@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404
 
 from analysis.models import Study, StudyPart
 from annotation.models import User
-from annotation.people.membership import readable
+from annotation.people.membership import manageable, readable
 from datasets.models import Batch
 from datasets.teams import visible_batches
 
@@ -30,6 +30,13 @@ def readable_studies(user: User) -> QuerySet[Study]:
 def readable_study(user: User, pk: int) -> Study:
     """Return a study that the account may read. Raises Http404 for any other."""
     return get_object_or_404(readable_studies(user), pk=pk)
+
+
+def manages_study(user: User, study: Study) -> bool:
+    """Return whether an account manages all campaigns of a study."""
+    campaigns = set(study.parts.filter(kind="campaign").values_list("campaign", flat=True))
+    theirs = manageable(user).filter(pk__in=campaigns)
+    return bool(campaigns) and theirs.count() == len(campaigns)
 
 
 def readable_root(user: User, pk: int) -> Batch:

@@ -267,6 +267,18 @@ def _labelling_first(world: World) -> Example:
     )
 
 
+def _declaring(world: World) -> Example:
+    """Rita declares an evaluator of a judge that labelled an item of her study."""
+    campaign = world.study.campaign
+    item = campaign.items.order_by("position")[0]
+    rater = Rater.objects.create(name="a judge of one model", kind="judge")
+    asked = Assignment.objects.create(item=item, rater=rater, asked=["q:0", "q:1", "q:2"])
+    submit(asked, payload("no"), "judge")
+    study = StudyPart.objects.get(campaign=campaign).study_id
+    sent = {"name": "one model", "judges": [rater.name]}
+    return Example("study.evaluators", _at(world, "study-evaluators", study), sent)
+
+
 def _tagging(world: World) -> Example:
     campaign = world.study.campaign
     unit = Unit.objects.filter(item__campaign=campaign).order_by("pk")[0]
@@ -738,6 +750,7 @@ EXAMPLES: dict[str, list[Builder]] = {
     "judge-bench-file": [_reading("judge-bench-file")],
     "disagreements-file": [_reading("disagreements-file")],
     "disagreement-tag": [_tagging],
+    "study-evaluators": [_declaring],
     "disagreements-act": [_sending("disagreements-act", "adjudicate")],
     "api-disagreements": [_sending("api-disagreements")],
     "api-label-first": [_labelling_first],

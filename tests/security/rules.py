@@ -235,6 +235,8 @@ RULES: dict[str, Rule] = {
     # Redirects to the only study, or to the campaigns.
     "start": reads(READERS),
     "study": reads(READERS),
+    # An empty body gives no name.
+    "study-evaluators": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "batch-chain": reads(READERS),
     "study-paper": reads(READERS),
     "study-paper-file": reads(READERS),

@@ -584,6 +584,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("batch-chain", "pk"): _batches,
     ("api-batch-chain", "pk"): _batches,
     ("study", "pk"): _paper_studies,
+    ("study-evaluators", "pk"): _paper_studies,
     ("api-study", "pk"): _paper_studies,
     ("api-left-out", "pk"): _batches,
     ("preparation", "pk"): _batches,

@@ -6,13 +6,18 @@ from pathlib import Path
 
 import pytest
 from django.core.management.base import CommandError
+from django.test import Client
+from django.urls import reverse
 
 from analysis.models import Study
 from analysis.study import parse_study, read_study
+from annotation.models import Campaign, User
 from audit.models import Event
+from datasets.models import Team
 from tandem.files.rows import InputError
 from tests.analysis.study.conftest import STUDY, labels_of
 from tests.cast import run, write_lines
+from tests.page_cast import client_of
 
 pytestmark = pytest.mark.django_db
 DECLARED = '[evaluator.llm]\njudges = ["replay"]\n'
@@ -132,3 +137,46 @@ class TestCommand:
         run("study_evaluators", "--study", "pilot", "--declare", "llm", "--judge", "replay")
         with pytest.raises(CommandError, match="belongs to evaluators 'llm' and 'other'"):
             run("study_evaluators", "--study", "pilot", "--declare", "other", "--judge", "replay")
+
+
+class TestPage:
+    @pytest.fixture
+    def page(self, applied: Path) -> tuple[Client, str]:
+        study = Study.objects.get()
+        rita = User.objects.create_user("rita", role=User.Role.RESEARCHER)
+        return client_of(rita), reverse("study-evaluators", args=[study.pk])
+
+    def test_a_manager_declares_and_removes_them(self, page: tuple[Client, str]) -> None:
+        client, address = page
+        assert "Each judge counts alone." in client.get(address).content.decode()
+        sent = {"name": "llm", "judges": ["replay"]}
+        assert client.post(address, sent).status_code == 302
+        assert declared() == {"llm": ["replay"]}
+        assert "Remove" in client.get(address).content.decode()
+        client.post(address, {"remove": "llm"})
+        assert declared() == {}
+
+    @pytest.mark.parametrize(
+        ("sent", "says"),
+        [
+            ({"name": "", "judges": ["replay"]}, "blank or long name"),
+            ({"name": "llm"}, "has no judge"),
+            ({"name": "llm", "judges": ["ada"]}, "has no label in this study"),
+            ({"name": "llm", "judges": ["replay", "second"]}, "two judges that labelled"),
+        ],
+    )
+    def test_it_says_why_judges_cannot_count_as_one(
+        self, page: tuple[Client, str], sent: dict[str, object], says: str
+    ) -> None:
+        client, address = page
+        answer = client.post(address, sent)
+        assert answer.status_code == 422
+        assert says in answer.content.decode()
+        assert declared() == {}
+
+    def test_who_does_not_manage_its_campaigns_declares_none(
+        self, page: tuple[Client, str], applied: Path
+    ) -> None:
+        client, address = page
+        Campaign.objects.update(team=Team.objects.create(name="others"))
+        assert client.post(address, {"name": "llm", "judges": ["replay"]}).status_code == 404
