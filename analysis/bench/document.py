@@ -75,6 +75,11 @@ def _sections(found: JSON) -> Iterator[Section]:
         yield Section("Warnings", (), points=tuple(points))
     tried = any(judge["robustness"] for judge in found["judges"])
     about = f"{ABOUT} {ABOUT_TRIALS}" if tried else ABOUT
+    about += "".join(
+        f" In measures, {', '.join(each['judges'])} count as one evaluator, {each['name']}."
+        for each in found.get("evaluators", ())
+        if len(each["judges"]) > 1
+    )
     yield Section("Judges", (Block("", (_judges(found),)),), about)
     if len(found["judges"]) > 1:
         yield _errors(found)

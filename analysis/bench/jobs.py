@@ -10,6 +10,7 @@ from django.db.models import Count, Max
 
 from analysis.bench.numbers import BenchError, bench
 from analysis.campaigns.cache import state_of
+from analysis.campaigns.evaluators import declared_for
 from analysis.campaigns.jobs import campaign_of, may_see, restore_dataclass
 from annotation.models import Campaign
 from datasets.jobs import JobError, Kind, Options, Progress, Result
@@ -33,7 +34,7 @@ def calls_of(campaign: Campaign) -> dict[str, Any]:
 def _state(options: Options) -> Any:
     campaign = campaign_of(options)
     prices = Price.objects.aggregate(number=Count("pk"), newest=Max("pk"))
-    return [state_of(campaign), calls_of(campaign), prices]
+    return [state_of(campaign), calls_of(campaign), prices, declared_for(campaign)]
 
 
 def _carry_out(options: Options, progress: Progress) -> Result:

@@ -10,6 +10,7 @@ from django.db.models import Avg, Count
 
 from analysis.campaigns.cache import computed_report
 from analysis.campaigns.chosen_items import chosen_items
+from analysis.campaigns.evaluators import stored_evaluators, stored_variables
 from analysis.campaigns.frames import campaign_frame, campaign_strata
 from analysis.robustness.sheet import Resampling, sheet
 from annotation.models import Campaign
@@ -53,9 +54,11 @@ def bench(
 ) -> JSON:
     """Return the figures of several judges over a campaign, in the order named (default: all).
 
-    Figures against people are those of the report with the same options. The result is empty for a
-    campaign without judges. Raises BenchError if a named judge has no label there.
+    An evaluator's name stands for its judges, which are compared one by one. Figures against people
+    are those of the report with the same options. The result is empty for a campaign without
+    judges. Raises BenchError if a named judge has no label there.
     """
+    judges, evaluators = judges_named(campaign, judges), stored_evaluators(campaign)
     options = replace(options, judges=tuple(sorted(judges)))
     report = computed_report(campaign, options, progress).report
     names = _names(report, judges)
@@ -73,9 +76,20 @@ def bench(
     return {
         **{name: report[name] for name in copied},
         "chosen_items": chosen_items(campaign),
+        "evaluators": [each.as_json() for each in evaluators if {*each.judges} & {*names}],
         "judges": facts,
         "variables": _variables(campaign, report, names, options),
     }
+
+
+def judges_named(campaign: Campaign, names: Sequence[str]) -> list[str]:
+    """Return the named judges, and of the named evaluators those with labels in the campaign."""
+    ((_, labelled),) = stored_variables([campaign])
+    judges = {
+        each.name: [judge for judge in each.judges if judge in labelled]
+        for each in stored_evaluators(campaign)
+    }
+    return list(dict.fromkeys(judge for name in names for judge in judges.get(name) or (name,)))
 
 
 def _names(report: JSON, names: Sequence[str]) -> list[str]:

@@ -48,6 +48,11 @@ def study_evaluators(study: Study) -> tuple[Evaluator, ...]:
     return _evaluators(study.evaluators, stored_variables(campaigns_of(study)))
 
 
+def stored_evaluators(campaign: Campaign) -> tuple[Evaluator, ...]:
+    """Return the evaluators of a campaign by its stored labels, without reading all of them."""
+    return _evaluators(declared_for(campaign), stored_variables([campaign]))
+
+
 def campaigns_of(study: Study) -> list[Campaign]:
     parts = study.parts.filter(kind="campaign").select_related("campaign")
     return [part.campaign for part in parts if part.campaign is not None]

@@ -12,6 +12,7 @@ from django.db.models import CharField, Count, Max, OuterRef, Subquery, Value
 from django.db.models.functions import Coalesce, Length, NullIf
 
 from analysis.campaigns.disclosure import saw_frame
+from analysis.campaigns.evaluators import campaign_evaluators
 from analysis.campaigns.evidence import campaign_evidence
 from annotation.exposure.queries import exposed_labels
 from annotation.missing_reasons import reasons
@@ -99,8 +100,15 @@ def with_families(frame: Frame, campaign: Campaign) -> Frame:
     families = families_of_answers(campaign)
     if not families.answers:
         return frame
-    named = Judge.objects.filter(rater__name__in=[rater.name for rater in frame.raters])
-    judges = dict(named.exclude(family="").values_list("rater__name", "family"))
+    evaluators = campaign_evaluators([(campaign, frame)])
+    names = {rater.name for rater in frame.raters}
+    names |= {judge for each in evaluators for judge in each.judges}
+    named = Judge.objects.filter(rater__name__in=names).exclude(family="")
+    judges = dict(named.values_list("rater__name", "family"))
+    for each in evaluators:
+        # They are of one model, so the family of one is that of all.
+        known = [judges[judge] for judge in each.judges if judge in judges]
+        judges = dict.fromkeys(each.judges, known[0]) | judges if known else judges
     return replace(frame, families=replace(families, judges=judges))
 
 

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from analysis.bench.document import as_markdown
-from analysis.bench.numbers import BenchError, bench
+from analysis.bench.numbers import BenchError, bench, judges_named
 from annotation.management.base import campaign_called, print_lines, write_whole
 from annotation.models import Campaign
 from datasets.console import FAULTS_FOUND
@@ -42,8 +42,8 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="J",
-            help="may be given several times (default: all judges with labels there, without "
-            "running any)",
+            help="a judge, or an evaluator for its judges; may be given several times (default: "
+            "all judges with labels there, without running any)",
         )
         parser.add_argument(
             "--no-run", action="store_true", help="ask nothing; use the existing labels"
@@ -69,6 +69,7 @@ class Command(BaseCommand):
         except ValueError as error:
             raise CommandError(str(error)) from error
         campaign = campaign_called(options["campaign"])
+        options["judge"] = judges_named(campaign, options["judge"])
         if options["estimate"]:
             self.say_estimates(campaign, options["judge"])
             return

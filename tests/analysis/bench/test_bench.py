@@ -13,6 +13,7 @@ from django.test import Client
 
 from analysis.bench.document import as_markdown
 from analysis.bench.numbers import BenchError, bench
+from analysis.models import Study
 from annotation.models import Campaign, User
 from judging.models import JudgeRun
 from tandem.labels.selection import ReportOptions
@@ -165,6 +166,14 @@ class TestThreeJudges:
     def test_a_judge_without_labels_is_refused(self, three: Campaign) -> None:
         with pytest.raises(BenchError, match="Judge 'nobody' has no label"):
             bench(three, ["one", "nobody"], FEW)
+
+    def test_an_evaluator_stands_for_its_judges(self, three: Campaign) -> None:
+        study = Study.objects.create(name="s", evaluators={"llm": ["other", "elsewhere"]})
+        study.parts.create(kind="campaign", name=three.name, campaign=three)
+        found = bench(three, ["llm"], FEW)
+        assert [judge["name"] for judge in found["judges"]] == ["other"]
+        assert [each["name"] for each in found["evaluators"]] == ["llm"]
+        assert "count as one evaluator, llm" in command(*named("llm"), "--no-run")
 
     def test_with_no_run_the_table_uses_existing_labels(self, three: Campaign) -> None:
         found = json.loads(command(*named("twin", "one"), "--no-run", "--format", "json"))
