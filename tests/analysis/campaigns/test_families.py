@@ -9,7 +9,9 @@ import pytest
 from django.core.management.base import CommandError
 
 from analysis.bench.numbers import bench
+from analysis.campaigns.frames import campaign_frame, with_families
 from analysis.campaigns.reports import campaign_report
+from analysis.models import Study
 from annotation.models import Campaign
 from tandem.formats import FORMATS
 from tandem.labels.selection import ReportOptions
@@ -71,6 +73,14 @@ def test_the_report_on_a_batch_without_families_does_not_mention_them(tmp_path: 
     report = campaign_report(study(tmp_path), FEW)
     assert "own_family" not in report["variables"]["natural"]["judges"]["j"]
     assert "own family" not in FORMATS["md"].render(report)
+
+
+def test_a_judge_without_a_family_has_that_of_its_evaluator(tmp_path: Path) -> None:
+    campaign = study(tmp_path, ours="llama", theirs="qwen")
+    declared = Study.objects.create(name="s", evaluators={"llm": ["j", "k"]})
+    declared.parts.create(kind="campaign", name="c", campaign=campaign)
+    families = with_families(campaign_frame(campaign), campaign).families
+    assert families.judges == {"j": "llama", "k": "llama"}
 
 
 def test_families_are_exported_with_the_batch(tmp_path: Path) -> None:

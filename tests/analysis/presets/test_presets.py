@@ -37,7 +37,9 @@ def test_a_preset_runs_to_its_end_unchanged(db: None, folder: Path, preset: str)
     said = run("apply_study", folder)
     assert said.endswith("Done: study 'pilot' is as its file says.\n")
     assert run("apply_study", folder) == "Nothing to do: study 'pilot' is as its file says.\n"
-    assert empty_tables(preset) == set()
+    text = run("paper", preset, "--study", "pilot", "--format", "json", "--resamples", "2")
+    assert empty_tables(json.loads(text)) == set()
+    assert gaps_of_judges(json.loads(text)) == set()
     found = status(read_study(folder))
     assert found.preset == preset
     assert {stage.state for stage in found.stages} == {"done"}
@@ -46,12 +48,29 @@ def test_a_preset_runs_to_its_end_unchanged(db: None, folder: Path, preset: str)
         assert_judged(campaign_frame(campaign))
 
 
-def empty_tables(preset: str) -> set[str]:
+def gaps_of_judges(report: dict[str, Any]) -> set[tuple[str, str]]:
+    """The columns that are filled by people, and empty by the judges of the model."""
+    (evaluator, *_), found = [each["name"] for each in report["evaluators"]], set()
+    for table in report["tables"]:
+        filled = {grid["caption"]: set(filled_columns(grid)) for grid in table["grids"]}
+        for caption, columns in filled.items():
+            if caption.endswith("people") and (by := caption[:-6] + evaluator) in filled:
+                found |= {(by, column) for column in columns - filled[by]}
+    return found
+
+
+def filled_columns(grid: dict[str, Any]) -> Iterator[str]:
+    for n, column in enumerate(grid["columns"]):
+        cells = [row["cells"][n] for row in grid["rows"]]
+        if any(isinstance(cell, dict) and cell["value"] is not None for cell in cells):
+            yield column["name"]
+
+
+def empty_tables(report: dict[str, Any]) -> set[str]:
     """The tables of the paper that have no number at all."""
-    text = run("paper", preset, "--study", "pilot", "--format", "json", "--resamples", "2")
     return {
         table["key"]
-        for table in json.loads(text)["tables"]
+        for table in report["tables"]
         if not any(isinstance(value, int | float) for value in values_of(table))
     }
 
