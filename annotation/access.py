@@ -74,7 +74,7 @@ def check_managed_campaign(user: User, campaign: Campaign) -> None:
 
 def open_campaigns(user: User) -> QuerySet[Campaign]:
     """Return the campaigns in which a person may take the next item now."""
-    return workable(user).filter(open_now())
+    return workable(user).filter(open_now(), raters_per_item__gt=0)
 
 
 def intake_campaigns(user: User) -> QuerySet[Campaign]:

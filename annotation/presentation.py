@@ -13,7 +13,7 @@ campaign shows never changes either.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -24,9 +24,9 @@ from cachetools import LRUCache
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 from django.utils.translation import gettext, gettext_noop
 
-from annotation.campaigns.design import Design, stored_design
+from annotation.campaigns.design import Audience, Design, stored_design
 from annotation.campaigns.relevance import Uses, keep_passages, without_uses
-from annotation.models import Assignment, Campaign, Item, Label, Response, Unit
+from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Unit
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.guidelines import trim_guideline
 from annotation.protocols.schema import CampaignSchema, schema_of
@@ -49,6 +49,7 @@ from tandem.protocols.validation import NOT_AMONG, Problem, RefusedError
 Value = TypeVar("Value")
 
 PREFIX = "answer-"
+JUDGES = (Rater.Kind.JUDGE.value, Rater.Kind.TRIAL.value)
 
 
 @dataclass(frozen=True)
@@ -174,13 +175,36 @@ def design(campaign: Campaign) -> Design:
     )
 
 
-def schema(campaign: Campaign) -> CampaignSchema:
-    """Return the response schema of a campaign."""
+def schema(campaign: Campaign, audience: Audience = "everyone") -> CampaignSchema:
+    """Return the response schema of a campaign: what people, judges or both are asked."""
     chosen = design(campaign)
     asked = campaign.protocol, campaign.protocol_version, chosen.points or ""
-    return _schema(
-        *asked, chosen.variables, chosen.categories, campaign.guideline, campaign.trims_guideline
-    )
+    sides: tuple[Audience, ...] = (audience,)
+    if audience == "everyone":
+        sides = ("people", "judges")
+    names = tuple(dict.fromkeys(map(chosen.variables_for, sides)))
+    return _schema(*asked, names, chosen.categories, campaign.guideline, campaign.trims_guideline)
+
+
+def schema_for(campaign: Campaign, kind: str) -> CampaignSchema:
+    """Return what raters of a kind are asked: the Reference answers people's questions."""
+    return schema(campaign, "judges" if kind in JUDGES else "people")
+
+
+def has_audiences(campaign: Campaign) -> bool:
+    """Whether people and judges are asked different variables."""
+    return bool(campaign.options.get("judge_variables"))
+
+
+def units_of_audience(
+    campaign: Campaign, item: Item, audience: Audience, names: list[str]
+) -> list[str]:
+    """Return the units, of those named, with a question for this audience, in their order."""
+    if not has_audiences(campaign):
+        return names
+    kinds = kinds_of(schema(campaign, audience).variables)
+    units = name_units(present(item).units)
+    return [name for name in names if units[name].kind in kinds]
 
 
 def whole_guideline(campaign: Campaign) -> str:
@@ -193,7 +217,7 @@ def whole_guideline(campaign: Campaign) -> str:
 
 def guideline_in(campaign: Campaign, language: str) -> tuple[str, str]:
     """Return the guideline that people read in a language: as it is shown, and the whole of it."""
-    asked, whole = schema(campaign), whole_guideline(campaign)
+    asked, whole = schema(campaign, "people"), whole_guideline(campaign)
     chosen = design(campaign)
     task = DECLARED[campaign.protocol].as_of(campaign.protocol_version)
     task = task.read_as(chosen.points or "")
@@ -210,7 +234,7 @@ def _schema(
     protocol: str,
     version: str,
     points: str,
-    variables: tuple[str, ...],
+    variables: tuple[tuple[str, ...], ...],
     categories: tuple[str, ...],
     guideline: str,
     trims: bool,
@@ -218,13 +242,30 @@ def _schema(
     task = DECLARED[protocol].as_of(version).read_as(points)
     if guideline:
         task = replace(task, own_guideline=guideline)
-    asked = schema_of(task, variables, categories)
+    asked = _joined([schema_of(task, names, categories) for names in variables])
     if guideline or not trims:
         return asked
     text = trim_guideline(task, {variable.name for variable in asked.variables})
     if text == task.guideline:
         return asked
     return replace(asked, protocol=replace(task, own_guideline=text))
+
+
+def has_units_for_people(campaign: Campaign, spec: ItemSpec) -> bool:
+    """Whether people have a question about an item's units."""
+    if not has_audiences(campaign):
+        return True
+    return bool(kinds_of(schema(campaign, "people").variables) & {u.kind for u in spec.units})
+
+
+def _joined(schemas: Sequence[CampaignSchema]) -> CampaignSchema:
+    """Return one schema with the variables of all, in the protocol's order."""
+    first, *others = schemas
+    if not others:
+        return first
+    found = {(v.name, v.kind): v for each in schemas for v in each.variables}
+    order = [(v.name, v.kind) for v in first.protocol.variables]
+    return replace(first, variables=tuple(found[key] for key in order if key in found))
 
 
 def items_of(

@@ -210,7 +210,7 @@ class _Answers:
     """The answers of a judge and of people to some items."""
 
     def __init__(self, campaign: Campaign, judge: Judge, items: Sequence[Item]) -> None:
-        self.schema: Schema = schema(campaign)
+        self.schema: Schema = schema(campaign, "judges")
         rows = Assignment.objects.filter(item__in=items, rater=judge.rater_id, replicate=0)
         self.asked: Mapping[int, list[Assignment]] = defaultdict(list)
         for row in rows.order_by("pk"):

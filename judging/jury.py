@@ -290,7 +290,7 @@ def convene(
     The rater of a new jury is created in one transaction with its first labels. Each chunk has a
     transaction of its own, since people save answers meanwhile.
     """
-    rater, session, asked = check_name(name, jury), Session(), schema(campaign)
+    rater, session, asked = check_name(name, jury), Session(), schema(campaign, "judges")
     items = iter(campaign.items.select_related("query").order_by("position"))
     done = 0
     while chunk := list(islice(items, CHUNK)):

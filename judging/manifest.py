@@ -178,7 +178,7 @@ def _prompt(run: JudgeRun) -> JSON:
 
 
 def _schema_digest(campaign: Campaign) -> str:
-    asked = schema(campaign)
+    asked = schema(campaign, "judges")
     kinds = sorted({variable.kind for variable in asked.variables})
     return _digest({kind: asked.unit_schema(kind) for kind in kinds})
 

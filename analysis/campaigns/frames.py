@@ -19,7 +19,7 @@ from annotation.missing_reasons import reasons
 from annotation.models import Assignment, Campaign, Item, Label, QuerySampling, Rater, Unit
 from annotation.people.membership import exclusion_reasons
 from annotation.prerequisites.label_validation import source_campaign, validated_judge
-from annotation.presentation import schema
+from annotation.presentation import schema, schema_for
 from datasets.models import Grounding, Report
 from judging.floor import UnitKey as FloorPlace
 from judging.floor import get_floor
@@ -48,7 +48,6 @@ from tandem.labels.selection import (
     Strata,
 )
 from tandem.labels.splits import EVALUATION, STRATUM
-from tandem.protocols.schema import Schema
 from tandem.version import VERSION
 
 NO_RULE = "the lexical rule has no answer for categories other than yes and no or an ordered scale"
@@ -146,7 +145,7 @@ def campaign_frame(
     asked = schema(campaign)
     scales = {v.name: scale_of(v) for v in asked.variables}
     verdicts = verdicts_in_other_campaigns(campaign)
-    facts, out = list(_stored_labels(campaign, asked)), exclusion_reasons(campaign.name)
+    facts, out = list(_stored_labels(campaign)), exclusion_reasons(campaign.name)
     frame = selected_frame(facts, options, strata or {}, scales, verdicts, out)
     metas = _judges_metas(campaign)
     shares = {place: p for place, meta in metas if (p := probabilities_of(meta))}
@@ -176,7 +175,7 @@ def _judges_metas(campaign: Campaign) -> list[tuple[LabelKey, dict[str, Any]]]:
     return [(LabelKey(*place), meta) for *place, meta in rows]
 
 
-def _stored_labels(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
+def _stored_labels(campaign: Campaign) -> Iterator[LabelFact]:
     labels = Label.objects.filter(
         response__current=True,
         response__assignment__item__campaign=campaign,
@@ -191,7 +190,7 @@ def _stored_labels(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
         for pk, *row in ordered.values_list("pk", *_COLUMNS).iterator(chunk_size=5000):
             fact = LabelFact._make(row)
             yield fact._replace(exposed=pk in marked) if fact.exposed else fact
-    yield from _missing(campaign, asked)
+    yield from _missing(campaign)
 
 
 def verdicts_in_other_campaigns(campaign: Campaign) -> dict[AssistedKey, str]:
@@ -211,7 +210,7 @@ def verdicts_in_other_campaigns(campaign: Campaign) -> dict[AssistedKey, str]:
     }
 
 
-def _missing(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
+def _missing(campaign: Campaign) -> Iterator[LabelFact]:
     """Yield a fact for each variable that an assignment was asked for without giving a label."""
     closed = Assignment.objects.filter(item__campaign=campaign).exclude(
         status__in=("open", "leased", "done", "cancelled"), missing={}
@@ -221,6 +220,7 @@ def _missing(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
     for assignment in closed.select_related(*related).prefetch_related("item__units").iterator(500):
         units = {u.name: u for u in assignment.item.units.all() if u.name in assignment.asked}
         kinds = {name: unit.kind for name, unit in units.items()}
+        asked = schema_for(campaign, assignment.rater.kind)
         for name, lost in reasons(assignment, asked, kinds).items():
             for variable, reason in lost.items():
                 yield _missing_fact(assignment, units[name], variable, reason)

@@ -25,6 +25,10 @@ from tandem.types import JSON
 
 OF_PEOPLE = Q(response__assignment__rater__kind=Rater.Kind.HUMAN)
 ANY = Q()
+JUDGES_ONLY = (
+    "Only judges are asked here. A paper’s tables compare them with people in another campaign over "
+    "the same data; their labels may also be imported."
+)
 HERE = f"From {FEWEST_UNITS} on, the figure is here."
 
 
@@ -58,7 +62,7 @@ class Missing:
         """Why there is no agreement among people."""
         campaign: Any = self.facts.campaign
         if not campaign.people_done:
-            return "Nobody has answered yet."
+            return "Nobody has answered yet." if campaign.asks_people else JUDGES_ONLY
         if campaign.people < 2:
             return "One person has answered. Agreement needs two on the same items."
         units = self.variable.get("units", 0) if self.is_current else self._units(people__gt=1)
@@ -78,6 +82,8 @@ class Missing:
         if not campaign.people_done:
             return (
                 "A judge has answered. Its agreement with people shows once people have answered."
+                if campaign.asks_people
+                else JUDGES_ONLY
             )
         return self.of_judge()
 

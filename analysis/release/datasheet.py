@@ -142,12 +142,16 @@ def _answers(of: JSON) -> str:
 
 def _places(campaign: JSON) -> str:
     given, asked = campaign["answers_given"], campaign["answers_asked"]
+    if not campaign["raters_per_item"]:
+        return "only judges are asked"
     return f"{given} of {asked} answers that were asked for are there"
 
 
 def _choice(campaign: JSON) -> str:
     each = campaign["raters_per_item"]
     words = ["one person an item" if each == 1 else f"{each} people an item"]
+    if not each:
+        words = ["judges only"]
     if each > 1 and campaign["overlap"] < 1:
         some = f"a random share of {campaign['overlap']:g} of the items"
         words = [f"{each} people an item for {some}, and one for each of the others"]

@@ -52,7 +52,7 @@ def sees_both_orders(judge: Judge) -> bool:
 
 def both_orders(campaign: Campaign, judge: Judge) -> Mapping[str, BothOrders]:
     """Return the verdicts of a judge in both orders, by variable of pairs."""
-    variables = [v.name for v in schema(campaign).variables if v.kind == "pair"]
+    variables = [v.name for v in schema(campaign, "judges").variables if v.kind == "pair"]
     said = _verdicts(campaign, judge, variables)
     lost = dict(_missing_verdicts(campaign, judge))
     return {name: _paired(judge, said[name], lost) for name in variables}
@@ -81,7 +81,7 @@ def _verdicts(campaign: Campaign, judge: Judge, variables: list[str]) -> Mapping
 
 def _missing_verdicts(campaign: Campaign, judge: Judge) -> Iterator[tuple[tuple[int, int], str]]:
     """Yield the missing reason of each replicate without a verdict."""
-    rows, asked = assignments_of(campaign, judge), schema(campaign)
+    rows, asked = assignments_of(campaign, judge), schema(campaign, "judges")
     for replicate in range(2 * sample_count(judge)):
         for key, why in missing_reasons_in(rows.filter(replicate=replicate), asked).items():
             yield (key.unit, replicate), why

@@ -401,7 +401,7 @@ def _orders(campaign: Campaign, judge: Judge, how: Resampling) -> JSON | None:
 
 def _lost(campaign: Campaign, judge: Judge) -> Iterator[tuple[LabelKey, str]]:
     """Yield the missing labels of single samples, each with its reason."""
-    rows, asked = assignments_of(campaign, judge), schema(campaign)
+    rows, asked = assignments_of(campaign, judge), schema(campaign, "judges")
     for replicate in range(sample_count(judge)):
         yield from missing_reasons_in(rows.filter(replicate=replicate), asked).items()
 

@@ -151,7 +151,7 @@ class Case:
 
 def decision_schema(campaign: Campaign) -> CampaignSchema:
     """Return the campaign's schema without written texts and lists, which are not adjudicated."""
-    asked = schema(campaign)
+    asked = schema(campaign, "people")
     return replace(asked, protocol=replace(asked.protocol, written=None, listed=None))
 
 
@@ -170,7 +170,15 @@ def find_case(user: User, campaign: Campaign, pk: int) -> Case | None:
     saw_answers("dispute", campaign, units=[unit.pk])
     spec = present(unit.item)
     assignment = reference_assignment(unit, spec)
-    return Case(campaign, unit, spec, decision_schema(campaign), assignment, disagreements, history)
+    return Case(
+        campaign,
+        unit,
+        spec,
+        decision_schema(campaign, "people"),
+        assignment,
+        disagreements,
+        history,
+    )
 
 
 def reference_assignment(unit: Unit, spec: ItemSpec) -> Assignment:

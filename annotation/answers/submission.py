@@ -33,7 +33,7 @@ from annotation.answers.types import (
 )
 from annotation.models import Assignment
 from annotation.prerequisites.grounded_answer import check_action, check_grounds, shown_beside
-from annotation.presentation import asked_units, present, schema
+from annotation.presentation import asked_units, present, schema_for
 from annotation.protocols.schema import CampaignSchema
 from annotation.provenance import basis_of
 from tandem.labels.file.rows import REASONS
@@ -81,7 +81,7 @@ def submit(
     `asked_schema` pass them to save the look-up.
     """
     spec = spec or present(assignment.item)
-    asked_schema = asked_schema or schema(assignment.item.campaign)
+    asked_schema = asked_schema or schema_for(assignment.item.campaign, assignment.rater.kind)
     ready = prepare(assignment, payload, channel, spec, asked_schema)
     with transaction.atomic():
         return store(ready, circumstances or Circumstances())

@@ -231,7 +231,7 @@ class Disputes(List):
     def get(self, request: Request, pk: int) -> Response:
         user = get_account(request)
         campaign = get_object_or_404(adjudicable(user), pk=pk)
-        names = [variable.name for variable in schema(campaign).variables]
+        names = [variable.name for variable in schema(campaign, "people").variables]
         if self.parameters["variable"] not in ("", *names):
             raise ParseError(f"there is no such variable; the variables are {', '.join(names)}")
         wanted = QueuePart(*(self.parameters[name] for name in ("of", "variable", "state")))

@@ -143,7 +143,7 @@ class Guideline(Resource):
     )
     def get(self, request: Request, uid: uuid.UUID) -> Response:
         campaign = my_assignment(request, uid).item.campaign
-        shown = schema(campaign).protocol.guideline
+        shown = schema(campaign, "people").protocol.guideline
         return Response({"markdown": shown, "whole": whole_guideline(campaign)})
 
 
@@ -162,7 +162,7 @@ def describe_assignment(assignment: Assignment) -> Mapping[str, Any]:
     A unit that is matched to the person's own list has no text before that list is complete.
     """
     campaign = assignment.item.campaign
-    spec, asked = present(assignment.item), schema(campaign)
+    spec, asked = present(assignment.item), schema(campaign, "people")
     blinding, fields = blinding_of(assignment, spec), field_aliases(assignment, spec)
     units, texts = blinding.units, ordered_texts(assignment, spec)
     sheet = sheet_of(

@@ -227,7 +227,9 @@ class NewCampaignSerializer(SettingsSerializer):
     team = serializers.CharField(
         required=False, help_text="the team that it is for; by default the batch's"
     )
-    raters_per_item = serializers.IntegerField(min_value=1, max_value=1000, default=1)
+    raters_per_item = serializers.IntegerField(
+        min_value=0, max_value=1000, default=1, help_text="0: only judges are asked"
+    )
     overlap = Number(
         min_value=0, max_value=1, default=1.0, help_text="share of items with several people"
     )

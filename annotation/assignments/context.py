@@ -86,7 +86,7 @@ def _stored_answers(assignment: Assignment, spec: ItemSpec, judge: str) -> dict[
         # Skip units that only the judge's campaign has.
         if name := names.get((label.unit.kind, label.unit.key)):
             given.setdefault(name, []).append(label)
-    asked = schema(campaign)
+    asked = schema(campaign, "people")
     return {name: _verdict(judge, asked, of_unit) for name, of_unit in given.items()}
 
 
@@ -258,7 +258,9 @@ def correct_nugget(there: Editable, evidence: Any, circumstances: Circumstances)
     payload["units"][there.unit]["evidence"] = evidence
     check_draft(payload)
     spec = present(there.assignment.item)
-    ready = prepare(there.assignment, payload, "page", spec, schema(campaign), keep_refusal=True)
+    ready = prepare(
+        there.assignment, payload, "page", spec, schema(campaign, "people"), keep_refusal=True
+    )
     with transaction.atomic():
         return store(ready, circumstances, _no_draft)
 

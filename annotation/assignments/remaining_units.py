@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from django.db.models import Exists, OuterRef
 
 from annotation.models import CARRIED, Assignment, CarriedAnswer, Item, Rater
+from annotation.prerequisites import units_for_people
 from annotation.presentation import stored_units
 
 
@@ -26,7 +27,7 @@ def units_left(item: Item, rater: Rater, names: Sequence[str], slot: int) -> lis
         return list(names)
     given = Counter(name for _, asked in parts for name in asked)
     mine = {name for who, asked in parts if who == rater.pk for name in asked}
-    fewest = min(given[name] for name in stored_units(item))
+    fewest = min(given[name] for name in units_for_people(item, list(stored_units(item))))
     whole = _whole(item)
     most, place = item.quota - whole, slot - whole
     left = [n for n in names if most + fewest - given[n] >= place and n not in mine]

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from annotation.answers.storage import AnswerCopy, copy_answers
 from annotation.campaign_setup.items import DraftItem
-from annotation.campaigns.design import DesignError
+from annotation.campaigns.design import Audience, DesignError
 from annotation.campaigns.settings import check_named
 from annotation.exports.rows import ShownItem, chunks, present_items, shown_items
 from annotation.models import (
@@ -35,11 +35,12 @@ from annotation.models import (
     Unit,
     User,
 )
-from annotation.presentation import schema
+from annotation.presentation import has_audiences, schema
 from annotation.provenance import Bases
 from datasets.models import Query
-from tandem.protocols.base import ItemSpec, Payload, Text, UnitSpec, name_units
+from tandem.protocols.base import ItemSpec, Payload, Text, UnitSpec, kinds_of, name_units
 
+AUDIENCES: tuple[Audience, ...] = ("people", "judges")
 CHUNK = 500
 KINDS = (Rater.Kind.HUMAN, Rater.Kind.JUDGE, Rater.Kind.REFERENCE)
 
@@ -109,11 +110,14 @@ def _text_as_json(text: Text) -> str:
 
 @dataclass
 class _Side:
-    """The compared items of one campaign by key: the digests and keys of their units."""
+    """The compared items of one campaign by key: the digests and keys of their units.
+
+    The digests are by audience, since people and judges may be asked different questions.
+    """
 
     items: dict[str, ShownItem]
     specs: dict[str, ItemSpec]
-    digests: dict[str, dict[str, str]]
+    digests: Mapping[Audience, dict[str, dict[str, str]]]
     units: dict[int, dict[str, int]]
 
 
@@ -175,15 +179,20 @@ def carried_slots(
 class _Carrier:
     def __init__(self, campaign: Campaign, old: Campaign) -> None:
         self.new, self.old, self.number = campaign, old, 0
-        self.schemas = schema(campaign), schema(old)
-        self.bases = Bases(self.schemas[0]), Bases(self.schemas[1])
+        self.drawn: Mapping[int, list[str] | None] = {}
+        self.schemas = {each: schema(campaign, each) for each in AUDIENCES}
+        self.bases = {
+            each: (Bases(self.schemas[each]), Bases(schema(old, each))) for each in AUDIENCES
+        }
+        self.is_split = has_audiences(campaign) or has_audiences(old)
         excluded = Exclusion.objects.filter(campaign=old, undone_at=None)
         self.excluded = list(excluded.values_list("rater", flat=True))
-        self.whole_only = bool(self.schemas[0].protocol.written or self.schemas[0].protocol.listed)
+        protocol = self.schemas["people"].protocol
+        self.whole_only = bool(protocol.written or protocol.listed)
 
     def carry(self, items: list[ShownItem]) -> None:
         """Carry the answers to some items."""
-        new = self._side(self.new, items, self.bases[0])
+        new = self._side(self.new, items, 0)
         self._copy(new, self._before(new.items))
 
     def count(self, items: Sequence[tuple[DraftItem, Collection[str]]]) -> dict[str, CarriedSlots]:
@@ -192,7 +201,9 @@ class _Carrier:
         before = self._before(units)
         queries = _asked_queries({drafted.query for drafted, _ in items})
         digests = {
-            drafted.spec.key: unit_digests(queries[drafted.query], drafted.spec, self.bases[0])
+            drafted.spec.key: unit_digests(
+                queries[drafted.query], drafted.spec, self.bases["people"][0]
+            )
             for drafted, _ in items
             if drafted.spec.key in before.items
         }
@@ -203,8 +214,9 @@ class _Carrier:
             if row.rater.kind != Rater.Kind.HUMAN:
                 continue
             key = keys[row.item_id]
+            old = before.digests["people"][key]
             overlap = self._compare(
-                row, units[key], before.units[row.item_id], digests[key], before.digests[key]
+                row, units[key], units[key], before.units[row.item_id], digests[key], old
             )
             scope = self._scope_of_people(row, overlap)
             if not overlap.same:
@@ -223,14 +235,23 @@ class _Carrier:
             ShownItem(*row)
             for row in rows.order_by("position").values_list(*columns, "passage_uses")
         ]
-        return self._side(self.old, there, self.bases[1])
+        return self._side(self.old, there, 1)
 
-    def _side(self, campaign: Campaign, items: list[ShownItem], bases: Bases) -> _Side:
+    def _side(self, campaign: Campaign, items: list[ShownItem], number: int) -> _Side:
+        """Return the items of the new campaign (0) or of the old one (1)."""
         specs = {item.key: spec for item, spec in present_items(campaign, items)} if items else {}
         queries = _asked_queries({item.query_id for item in items})
-        digests = {
-            item.key: unit_digests(queries[item.query_id], specs[item.key], bases) for item in items
-        }
+        digests: dict[Audience, dict[str, dict[str, str]]] = {}
+        for audience in AUDIENCES:
+            bases = self.bases[audience][number]
+            digests[audience] = (
+                digests["people"]
+                if digests and not self.is_split
+                else {
+                    item.key: unit_digests(queries[item.query_id], specs[item.key], bases)
+                    for item in items
+                }
+            )
         units: dict[int, dict[str, int]] = defaultdict(dict)
         stored = Unit.objects.filter(item__in=[item.pk for item in items])
         for item, name, pk in stored.order_by("position").values_list("item_id", "name", "pk"):
@@ -243,11 +264,10 @@ class _Carrier:
         made: list[AnswerCopy] = []
         assignments: list[Assignment] = []
         slots: Counter[int] = Counter()
-        quotas = dict(
-            Item.objects.filter(pk__in=[item.pk for item in new.items.values()]).values_list(
-                "pk", "quota"
-            )
-        )
+        rows = Item.objects.filter(pk__in=[item.pk for item in new.items.values()])
+        stored = list(rows.values_list("pk", "quota", "drawn"))
+        quotas = {pk: quota for pk, quota, _ in stored}
+        self.drawn = {pk: drawn for pk, _, drawn in stored}
         for response in found:
             key = keys[response.assignment.item_id]
             if copy := self._copied(response, new, before, key, slots, quotas):
@@ -290,7 +310,10 @@ class _Carrier:
         """Return the copy of an answer, or None if no part of it can be carried."""
         row, item = response.assignment, new.items[key]
         units, own = new.units[item.pk], before.units[row.item_id]
-        found = self._compare(row, units, own, new.digests[key], before.digests[key])
+        audience: Audience = "judges" if row.rater.kind == Rater.Kind.JUDGE else "people"
+        needed = self._needed(item.pk, new, audience)
+        digests = new.digests[audience][key], before.digests[audience][key]
+        found = self._compare(row, units, needed, own, *digests)
         scope = self._scope(response, new, key, found)
         if scope is None or not found.same:
             return None
@@ -314,22 +337,38 @@ class _Carrier:
         mapped = {own[name]: units[name] for name in found.same}
         return AnswerCopy(response, assignment, mapped, _part(response.payload, found.same))
 
+    def _needed(self, item: int, new: _Side, audience: Audience) -> list[str]:
+        """Return the units of a new item that an audience is asked."""
+        names = list(new.units[item])
+        if audience == "people" and (drawn := self.drawn.get(item)) is not None:
+            names = [name for name in names if name in drawn]
+        if not has_audiences(self.new):
+            return names
+        kinds = kinds_of(self.schemas[audience].variables)
+        key = next(each.key for each in new.items.values() if each.pk == item)
+        specs = name_units(new.specs[key].units)
+        return [name for name in names if specs[name].kind in kinds]
+
     def _compare(
         self,
         row: Assignment,
         units: Collection[str],
+        needed: Collection[str],
         own: Collection[str],
         digests: Mapping[str, str],
         before: Mapping[str, str],
     ) -> _Overlap:
-        """Return which of the units that an answer is about are in the new item unchanged."""
+        """Return which of the units that an answer is about are in the new item unchanged.
+
+        `needed` are the units of the new item that its rater is asked.
+        """
         same = [
             name
             for name in row.asked
             if name in units and name in own and digests[name] == before[name]
         ]
         everything = len(same) == len(row.asked)
-        return _Overlap(same, everything, everything and set(units) == set(same))
+        return _Overlap(same, everything, everything and set(needed) <= set(same))
 
     def _scope(self, response: Response, new: _Side, key: str, found: _Overlap) -> str | None:
         """Return the scope of the carried assignment, or None if the answer is not carried."""
@@ -337,7 +376,8 @@ class _Carrier:
         if row.rater.kind != Rater.Kind.JUDGE:
             return self._scope_of_people(row, found)
         asked = name_units(new.specs[key].units)
-        now = str(self.bases[0].of(new.specs[key], [asked[name] for name in found.same]))
+        bases = self.bases["judges"][0]
+        now = str(bases.of(new.specs[key], [asked[name] for name in found.same]))
         whole = found.covers if row.scope == "" else found.everything
         return row.scope if response.basis in (None, now) and whole else None
 
@@ -376,7 +416,7 @@ class _Carrier:
                 found[assignment.item_id].parts.update(assignment.asked)
         changed = []
         for pk, carried in found.items():
-            taken, quota = carried.taken_of(quotas[pk], new.units[pk])
+            taken, quota = carried.taken_of(quotas[pk], self._needed(pk, new, "people"))
             changed.append(Item(pk=pk, taken=taken, quota=quota))
         Item.objects.bulk_update(changed, ["taken", "quota"], batch_size=CHUNK)
 

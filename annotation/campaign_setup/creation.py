@@ -35,7 +35,7 @@ from annotation.prerequisites.label_validation import check_validates, parse_val
 from annotation.presentation import design as stored
 from annotation.presentation import schema
 from annotation.protocols.base import Protocol
-from annotation.protocols.schema import schema_of
+from annotation.protocols.schema import CampaignSchema, schema_of
 from annotation.registry import DECLARED, get_protocol
 from audit.recording import record
 from datasets import models
@@ -285,13 +285,11 @@ def _protocol_reading(protocol: Protocol, design: Design) -> Protocol:
 
 def _check_options(protocol: Protocol, design: Design) -> None:
     """Raise DesignError for an option that has no effect with this protocol."""
-    try:
-        asked = schema_of(protocol, design.variables, design.categories)
-    except UnknownVariableError as error:
-        raise DesignError(f"{error}; see the protocol's variables", "variables") from error
+    asked = [_check_variables(protocol, design, name) for name in ("variables", "judge_variables")]
     idle = {
-        "categories": design.categories and asked.variable("category") is None,
+        "categories": design.categories and not any(s.variable("category") for s in asked),
         "sampling": design.sampling in ("own", "shared") and not protocol.sampled,
+        "judge_sampling": design.judge_sampling and not protocol.sampled,
         "passages": design.passages != "all" and "passages" not in protocol.needs,
     }
     if protocol.reading == "answers" and design.passages != "all":
@@ -305,6 +303,14 @@ def _check_options(protocol: Protocol, design: Design) -> None:
         raise DesignError(
             f"option {option} does not apply to {protocol.name}; leave it out", option
         )
+
+
+def _check_variables(protocol: Protocol, design: Design, option: str) -> CampaignSchema:
+    """Return the schema under the variables that an option names. Raises DesignError."""
+    try:
+        return schema_of(protocol, getattr(design, option), design.categories)
+    except UnknownVariableError as error:
+        raise DesignError(f"{error}; see the protocol's variables", option) from error
 
 
 def _check_passages(design: Design) -> None:

@@ -42,11 +42,13 @@ from annotation.presentation import schema
 from annotation.registry import get_protocol
 from datasets.jobs.guard import for_workers
 from datasets.models import Batch, Team
+from tandem.protocols.base import kinds_of
 from tandem.verbs import verb_of
 
 CHOSEN_ALONE = (
     "The items were chosen, not sampled: figures will describe them alone, not the batch."
 )
+JUDGES_ALONE = "Only judges are asked: there is no annotator slot, and nothing waits for people."
 MOST_PEOPLE, MOST_PAIRED = 1000, 60
 
 
@@ -136,7 +138,7 @@ def simulate(
     `people` is the expected number of people, by default the raters per item. With more than `most`
     items, DesignError is raised. The last four arguments are those of `create_campaign`.
     """
-    people = design.raters_per_item if people is None else people
+    people = max(1, design.raters_per_item) if people is None else people
     if not 1 <= people <= MOST_PEOPLE:
         raise DesignError(f"the number of people must be 1 to {MOST_PEOPLE}", "people")
     campaign = checked_campaign(name, protocol, batch, design)
@@ -154,9 +156,11 @@ def simulate(
             f"batch {batch.name!r} has nothing for {protocol}; choose another", "batch"
         )
     drawn = sample_queries(keys, design, splits_before(campaign), {each.query for each in found})
-    several = sample_shared_items([each.key for each in found if drawn[each.query].drawn], design)
+    asked = {each.key for each in found if each.units and drawn[each.query].drawn}
+    several = sample_shared_items([each.key for each in found if each.key in asked], design)
     items = [
-        each._replace(quota=_quota(each.key, drawn[each.query], several, design)) for each in found
+        each._replace(quota=_quota(each.key, several, design) if each.key in asked else 0)
+        for each in found
     ]
     if old:
         items = _fill(items, campaign, old, design)
@@ -167,11 +171,14 @@ def simulate(
 def _fill(items: list[_Item], campaign: Campaign, old: Campaign, design: Design) -> list[_Item]:
     """Return the items with the slots that answers of the continued campaign take."""
     protocol, names = get_protocol(campaign), dict[str, list[str]]()
+    kinds = kinds_of(schema(campaign, "people").variables)
 
     def with_names() -> Iterator[tuple[DraftItem, list[str]]]:
         for each in asked_items(campaign, protocol, design):
             units = sample_units(each.spec.key, each.spec.units, design, protocol)
-            names[each.spec.key] = [unit.name for unit in units if unit.drawn is not False]
+            names[each.spec.key] = [
+                unit.name for unit in units if unit.drawn is not False and unit.spec.kind in kinds
+            ]
             yield each, names[each.spec.key]
 
     carried = carried_slots(campaign, old, with_names())
@@ -192,9 +199,10 @@ def _items(
     """Return the items without their slots."""
     protocol = get_protocol(campaign)
     fewer = sampling_kind(design, protocol) != "all"
+    kinds = kinds_of(schema(campaign, "people").variables)
     found: list[_Item] = []
     for number, each in enumerate(asked_items(campaign, protocol, design), start=1):
-        units = len(each.spec.units)
+        units = sum(unit.kind in kinds for unit in each.spec.units)
         asked = min(units, design.per_passage) if fewer else units
         characters = sum(len(text.text) for text in each.spec.texts)
         found.append(_Item(each.spec.key, each.query_key, asked, 0, characters))
@@ -206,9 +214,7 @@ def _items(
     return found
 
 
-def _quota(key: str, query: SampledQuery, several: set[str], design: Design) -> int:
-    if not query.drawn:
-        return 0
+def _quota(key: str, several: set[str], design: Design) -> int:
     return design.raters_per_item if key in several else 1
 
 
@@ -243,7 +249,9 @@ def _summarize(
         common=_common(items, holders, people),
         kappa=expected_kappa(_sizes(shared), min(design.raters_per_item, people), assumptions),
         share=expected_share(_sizes(asked), assumptions),
-        powered=expected_powered(_sizes(compared), others, assumptions) if others else None,
+        powered=expected_powered(_sizes(compared), others, assumptions)
+        if others and compared
+        else None,
         assumptions=assumptions,
         characters=sum(item.characters for item in items),
         is_chosen=bool(design.chosen),
@@ -299,10 +307,12 @@ def sentences(found: DryRun) -> Iterator[str]:
     )
     if found.is_chosen:
         yield CHOSEN_ALONE
-    yield _describe_slots(found)
+    yield _describe_slots(found) if found.places else JUDGES_ALONE
     if len(found.roles) > 1:
         names = [f"{number} for {role}" for role, number in sorted(found.roles.items())]
         yield f"Queries by split: {', '.join(names)}."
+    if not found.places:
+        return
     yield from _describe_people(found)
     noun = found.noun
     yield f"Kappa between people: {describe_interval(found.kappa, noun)}."

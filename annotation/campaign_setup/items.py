@@ -11,11 +11,12 @@ from annotation.campaigns.relevance import Uses, relevance_of
 from annotation.campaigns.sampling import (
     SampledQuery,
     SampledUnit,
+    asks_judges_more,
     sample_shared_items,
     sample_units,
 )
 from annotation.models import Campaign, Item, Unit, UnitSampling
-from annotation.presentation import items_of
+from annotation.presentation import has_units_for_people, items_of
 from annotation.protocols.base import Protocol
 from datasets import models
 from datasets.db.bulk import Row, bulk_write, reserve
@@ -39,6 +40,7 @@ _ITEM = (
     "taken",
     "probability",
     "words",
+    "drawn",
 )
 _UNIT = ("item_id", "kind", "key", "name", "position")
 _UNIT_DRAW = (
@@ -147,23 +149,30 @@ class ItemWriter:
             (key, sample_units(of.spec.key, of.spec.units, self.design, self.protocol))
             for key, (_, of) in zip(keys, self.chunk, strict=True)
         ]
-        bulk_write(Item, _ITEM, self._items(keys))
-        bulk_write(Unit, _UNIT, (row for key, units in drawn for row in _unit_rows(key, units)))
+        more = asks_judges_more(self.design, self.protocol)
+        samples = [units if more else None for _, units in drawn]
+        bulk_write(Item, _ITEM, self._items(keys, samples))
+        rows = (row for key, units in drawn for row in _unit_rows(key, units, more))
+        bulk_write(Unit, _UNIT, rows)
         draws = (
             row for key, units in drawn for row in _unit_draw_rows(key, units, self.design.seed)
         )
         bulk_write(UnitSampling, _UNIT_DRAW, draws)
         self.chunk = []
 
-    def _items(self, keys: Sequence[int]) -> Iterator[Row]:
+    def _items(
+        self, keys: Sequence[int], samples: Sequence[list[SampledUnit] | None]
+    ) -> Iterator[Row]:
+        """Yield the rows of items. `samples` are the units of which people are asked only some."""
         specs = [drafted.spec for _, drafted in self.chunk]
         reports = self._stored(models.Report, (spec.report for spec in specs))
         passages = self._stored(models.Passage, (spec.passage for spec in specs))
         points = self._stored(models.KeyPoint, (spec.key_point for spec in specs))
-        for key, (position, drafted) in zip(keys, self.chunk, strict=True):
+        for key, (position, drafted), units in zip(keys, self.chunk, samples, strict=True):
             spec, query = drafted.spec, self.queries[drafted.query_key]
             about = reports[spec.report], passages[spec.passage], points[spec.key_point]
-            quota = self.design.raters_per_item if query.drawn else 0
+            asks_people = query.drawn and has_units_for_people(self.campaign, spec)
+            quota = self.design.raters_per_item if asks_people else 0
             yield (
                 key,
                 self.campaign.pk,
@@ -177,6 +186,7 @@ class ItemWriter:
                 0,
                 query.probability,
                 sum(number_of_words(text.text) for text in spec.texts),
+                None if units is None else [unit.name for unit in units if unit.drawn],
             )
 
     def _stored(
@@ -193,9 +203,9 @@ class ItemWriter:
         return found
 
 
-def _unit_rows(item: int, units: Iterable[SampledUnit]) -> Iterator[Row]:
-    """Yield the rows of units that are asked or may still be sampled."""
-    asked = [unit for unit in units if unit.drawn is not False]
+def _unit_rows(item: int, units: Iterable[SampledUnit], every: bool) -> Iterator[Row]:
+    """Yield the rows of units that are asked or may still be sampled, or of `every` unit."""
+    asked = [unit for unit in units if every or unit.drawn is not False]
     for position, unit in enumerate(asked):
         yield item, unit.spec.kind, unit.spec.key, unit.name, position
 

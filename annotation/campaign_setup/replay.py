@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from django.db.models import Exists, OuterRef, QuerySet
+
 from annotation.campaign_setup.creation import splits_before
 from annotation.campaign_setup.items import asked_items
 from annotation.campaigns.design import Design
@@ -15,13 +17,14 @@ from annotation.campaigns.sampling import (
 )
 from annotation.exports.rows import chunks
 from annotation.exposure.ledger import is_collecting, saw_answers
-from annotation.models import Campaign, Item, QuerySampling, UnitSampling
+from annotation.models import Campaign, Item, QuerySampling, Unit, UnitSampling
 from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.rubric_passage import alternating, chances
 from annotation.presentation import design as design_of
+from annotation.presentation import has_audiences, schema
 from annotation.protocols.base import Protocol
 from annotation.registry import get_protocol
-from tandem.protocols.base import UnitSpec, name_units
+from tandem.protocols.base import UnitSpec, kinds_of, name_units
 
 CHUNK = 200
 CLOSE = 2.0**-30
@@ -77,12 +80,20 @@ def _quotas(campaign: Campaign, design: Design, drawn: Mapping[str, SampledQuery
         .order_by("position")
         .values_list("key", "query__key", "quota")
     )
-    every = campaign.items.order_by().values_list("key", "query__key")
-    several = sample_shared_items([key for key, query in every if drawn[query].drawn], design)
-    for key, query, quota in rows:
+    every = _items_for_people(campaign).order_by().values_list("key", "query__key")
+    asked = [key for key, query in every if drawn[query].drawn]
+    several, for_people = sample_shared_items(asked, design), set(asked)
+    for key, _, quota in rows:
         fresh = design.raters_per_item if key in several else 1
-        if quota != (fresh := fresh if drawn[query].drawn else 0):
+        if quota != (fresh := fresh if key in for_people else 0):
             yield f"item {key!r} has {quota} slots, and the replay gives {fresh}"
+
+
+def _items_for_people(campaign: Campaign) -> QuerySet[Item]:
+    if not has_audiences(campaign):
+        return campaign.items.all()
+    kinds = kinds_of(schema(campaign, "people").variables)
+    return campaign.items.filter(Exists(Unit.objects.filter(item=OuterRef("pk"), kind__in=kinds)))
 
 
 def _units(campaign: Campaign, design: Design) -> Iterator[str]:

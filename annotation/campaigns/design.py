@@ -21,15 +21,17 @@ class DesignError(ValueError):
         self.field = field
 
 
+Audience = Literal["everyone", "people", "judges"]
 Sampling = Literal["own", "shared", "all"]
 Order = Literal["fixed", "random"]
 ItemOrder = Literal["fixed", "random", "blocked"]
 Gate = Literal["gap"]
 Points = Literal["answers"]
+JudgeSampling = Literal["all"]
 LONGEST_CODE = 255
 LARGEST = 2**31 - 1
 NAMES = ("prerequisite", "strata", "validates")
-LISTS = ("variables", "categories", "chosen")
+LISTS = ("variables", "judge_variables", "categories", "chosen")
 LONGEST_KEY = 600
 MOST_CHOSEN = 1000
 NO_LIST = "is a list such as a,b,c without repeats; correct it"
@@ -44,7 +46,9 @@ class Design:
     """The design of a campaign. Raises DesignError.
 
     All fields but the first three are the campaign's options, declared once for command, API and
-    documentation. None leaves `sampling` and `order` to the protocol.
+    documentation. None leaves `sampling` and `order` to the protocol. People and judges are the two
+    audiences of a campaign: without options of their own, judges are asked what people are asked.
+    With no raters per item, only judges are asked, and people's labels may be imported.
     """
 
     raters_per_item: int = 1
@@ -60,6 +64,14 @@ class Design:
             "which of the protocol's variables are asked, such as `answerable,rating`"
         ),
     )
+    judge_variables: tuple[str, ...] = field(
+        default=(),
+        metadata=_metadata(
+            "which variables judges are asked, if not those of people: with "
+            "`variables=answerable` and `judge_variables=rating`, people say yes or no and judges "
+            "rate"
+        ),
+    )
     categories: tuple[str, ...] = field(
         default=(), metadata=_metadata("the codes of `category` in `question-typing`")
     )
@@ -68,6 +80,13 @@ class Design:
         metadata=_metadata(
             "`shared`: every rater is asked the same sampled units; `own`: each rater is asked a "
             "sample of what that rater answered in the prerequisite; `all`: every unit"
+        ),
+    )
+    judge_sampling: JudgeSampling | None = field(
+        default=None,
+        metadata=_metadata(
+            "`all`: judges are asked every unit, also where people are asked a sample; otherwise "
+            "judges are asked the same units"
         ),
     )
     per_passage: int = field(
@@ -157,10 +176,13 @@ class Design:
     def __post_init__(self) -> None:
         for option in options_of(Design):
             _check(option, getattr(self, option.field))
-        if not 1 <= self.raters_per_item <= 1000:
+        if not 0 <= self.raters_per_item <= 1000:
             raise DesignError(
-                "raters per item is not from 1 to 1000; give another number", "raters_per_item"
+                "raters per item is not from 0 (judges only) to 1000; give another number",
+                "raters_per_item",
             )
+        if self.is_for_judges:
+            self._check_no_people()
         if not self.per_passage:
             raise DesignError("option per_passage is 0; give 1 or more", "per_passage")
         for name in ("overlap", "human_share"):
@@ -190,6 +212,28 @@ class Design:
             raise DesignError(
                 "option passages is all, relevant or relevant:CAMPAIGN; correct it", "passages"
             )
+
+    def variables_for(self, audience: Audience) -> tuple[str, ...]:
+        """Return the named variables of an audience; empty for the protocol's own."""
+        return (self.judge_variables if audience == "judges" else ()) or self.variables
+
+    def _check_no_people(self) -> None:
+        """Refuse options about people in a campaign for judges only. Raises DesignError."""
+        given = {
+            "overlap": self.overlap < 1,
+            "human_share": self.human_share < 1,
+            "judge_variables": bool(self.judge_variables),
+            "judge_sampling": self.judge_sampling is not None,
+            "validates": bool(self.validates),
+        }
+        for name in (name for name, is_given in given.items() if is_given):
+            wrong = f"nobody but judges is asked, so {name.replace('_', ' ')} has no effect"
+            raise DesignError(f"{wrong}; leave it out, or give raters per item", name)
+
+    @property
+    def is_for_judges(self) -> bool:
+        """Whether the campaign asks judges only."""
+        return self.raters_per_item == 0
 
     def options(self) -> dict[str, Any]:
         """Return the options as they are stored with the campaign."""

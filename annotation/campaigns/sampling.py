@@ -219,8 +219,8 @@ def _sample_part(
 
 
 PEOPLE, SEVERAL = "queries for people", "items for several people"
-CHOSEN = "chosen"
-"""The kind of a query's sampling in a campaign whose items were chosen."""
+CHOSEN, NONE = "chosen", "none"
+"""The kinds of a query's sampling where the items were chosen, or only judges are asked."""
 
 
 class SampledQuery(NamedTuple):
@@ -263,6 +263,9 @@ def sample_queries(
         kind = "all" if count == len(keys) else "simple"
     if roles is None:
         roles = sample_splits(keys, asked, design.development, design.audit, design.seed)
+    if design.is_for_judges:
+        # The splits are those of a campaign that asks people the same queries with the same seed.
+        kind, asked, chances = NONE, set(), dict.fromkeys(keys, 0.0)
     return {key: SampledQuery(kind, key in asked, chances[key], roles[key]) for key in keys}
 
 
@@ -287,6 +290,11 @@ def sample_units(
         names = sample(names, design.per_passage, design.seed, f"units of {item}")
     chance, kept = len(names) / max(1, len(named)), set(names)
     return [SampledUnit(n, unit, kind, 1, chance, n in kept) for n, unit in named.items()]
+
+
+def asks_judges_more(design: Design, protocol: Protocol) -> bool:
+    """Whether judges are asked every unit, and people a sample that is drawn at creation."""
+    return design.judge_sampling == "all" and sampling_kind(design, protocol) == "simple"
 
 
 def sampling_kind(design: Design, protocol: Protocol) -> str:

@@ -28,7 +28,7 @@ from annotation.models import (
     Unit,
 )
 from annotation.prerequisites import units_asked_so_far
-from annotation.presentation import items_of, schema, texts_by_field
+from annotation.presentation import design, items_of, schema, schema_for, texts_by_field
 from annotation.registry import get_protocol
 from datasets import material
 from datasets.material import as_line as batch_line
@@ -157,7 +157,8 @@ class _Chunk:
         """Yield the rows of an assignment, in the order of units and variables."""
         named = set(assignment.asked)
         units = [unit for unit in self.units[assignment.item_id] if unit.name in named]
-        missing = _missing(assignment, asked, units)
+        of_rater = schema_for(campaign, assignment.rater_kind)
+        missing = _missing(assignment, of_rater, units)
         for unit in units:
             reasons = missing.get(unit.name, {})
             for variable in asked.variables_of(unit.kind):
@@ -331,7 +332,7 @@ def asked_units(campaign: Campaign, items: list[ShownItem]) -> dict[int, list[Un
     """Return the units that the campaign asks, by the items' primary keys."""
     keys = {item.pk for item in items}
     found, so_far = units_by_item(keys), units_asked_so_far(campaign, keys)
-    if so_far is None:
+    if so_far is None or design(campaign).judge_sampling == "all":
         return found
     return {pk: [unit for unit in found[pk] if unit.name in so_far[pk]] for pk in keys}
 

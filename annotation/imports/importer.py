@@ -29,7 +29,7 @@ from annotation.imports.offsets import convert, marks_in, recognise
 from annotation.missing_reasons import Reasons, merge_reasons, reasons
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Span
 from annotation.people.consent import revoked_raters
-from annotation.presentation import preload, present, schema, texts_by_field
+from annotation.presentation import preload, present, schema, schema_for, texts_by_field
 from audit.recording import record
 from datasets.db.bulk import refresh_statistics
 from tandem.files.fields import Tally
@@ -287,7 +287,8 @@ class _Importer:
 
     def _reasons(self, assignment: Assignment) -> Reasons:
         kinds = self.known.kinds(assignment.item_id)
-        return reasons(assignment, self.schema, {n: kinds[n] for n in assignment.asked})
+        asked = schema_for(self.campaign, assignment.rater.kind)
+        return reasons(assignment, asked, {n: kinds[n] for n in assignment.asked})
 
     def _keep(
         self, assignment: Assignment, missing: Reasons, seconds: float | None, failed: bool

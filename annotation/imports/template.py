@@ -25,7 +25,7 @@ Line = dict[str, Any]
 
 def template_lines(campaign: Campaign) -> Iterator[Line]:
     """Yield the example, then a line for each unit and variable that the campaign asks."""
-    asked = schema(campaign)
+    asked = schema(campaign, "people")
     units = Unit.objects.filter(item__campaign=campaign, item__use=Item.Use.STUDY)
     rows = units.order_by("item__position", "position").values_list("item__key", "key", "kind")
     is_first = True

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from annotation.campaign_setup.replay import differences_of_queries, differences_of_units
+from annotation.campaigns.sampling import asks_judges_more
 from annotation.exports.rows import chunks
 from annotation.models import Campaign, Item, QuerySampling, Unit, UnitSampling
 from annotation.presentation import design
@@ -38,6 +39,7 @@ def find_violations(campaign: Campaign) -> Iterator[Violation]:
 
 def _of_items(campaign: Campaign) -> Iterator[Violation]:
     chosen, protocol = design(campaign), get_protocol(campaign)
+    more = asks_judges_more(chosen, protocol)
     items = campaign.items.order_by("pk").values_list("pk", "key").iterator(chunk_size=CHUNK)
     for chunk in chunks(items, CHUNK):
         keys = [pk for pk, _ in chunk]
@@ -47,7 +49,7 @@ def _of_items(campaign: Campaign) -> Iterator[Violation]:
             units = [UnitSpec(row.unit_kind, row.key, "") for row in rows]
             for line in differences_of_units(key, units, rows, chosen, protocol):
                 yield _of_item(campaign, pk, key, line)
-            left = {(row.unit_kind, row.key) for row in rows if row.drawn is not False}
+            left = {(row.unit_kind, row.key) for row in rows if more or row.drawn is not False}
             if rows and _has_final_sample(rows) and left != asked.get(pk, set()):
                 line = f"item {key!r} asks other units than those of its sample"
                 yield _of_item(campaign, pk, key, line)

@@ -111,6 +111,11 @@ class Campaign(Owned):
         return self.name
 
     @property
+    def asks_people(self) -> bool:
+        """Whether people are asked at all, and not only judges."""
+        return self.raters_per_item > 0
+
+    @property
     def takes_answers(self) -> bool:
         """Whether the campaign is open and its deadline has not passed, by the server's clock."""
         return self.is_open and (self.deadline is None or timezone.now() < self.deadline)
@@ -152,8 +157,9 @@ class Item(models.Model):
 
     `shown_passages` are the ids of the passages that the campaign's option kept when the item was
     created (None: all). `passage_uses` are the codes of their uses at that time, by id. Later
-    labels change neither. `drawn` are the names of the sampled units, if all raters are asked the
-    same sample and it depends on another campaign (None: not sampled, or sampled for each rater).
+    labels change neither. `drawn` are the names of the sampled units, if all people are asked the
+    same sample and it depends on another campaign, or judges are asked every unit (None: the item
+    has no other units, or they are sampled for each rater).
     `words` is the number of words in the texts shown (None: not counted).
 
     Answers to items with another `use` than study are left out of agreement and estimates, since
@@ -289,9 +295,9 @@ class Assignment(models.Model):
 class QuerySampling(models.Model):
     """The sampling of one query: whether people are asked about it, and its split.
 
-    `kind` is all, simple (without replacement) or chosen (not by chance). `probability` is the
-    chance with which people are asked about the query, and `role_probability` the chance with which
-    it got its split, the `role`. Prompts and examples may be tuned on development queries, but not
+    `kind` is all, simple (without replacement), chosen (not by chance) or none (only judges are
+    asked). `probability` is the chance with which people are asked about the query, and
+    `role_probability` the chance with which it got its split, the `role`. Prompts and examples may be tuned on development queries, but not
     on evaluation queries. Audit queries are left aside.
     """
 

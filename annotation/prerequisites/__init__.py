@@ -14,12 +14,15 @@ from functools import reduce
 from django.db.models import Q
 
 from annotation.campaigns.design import Design, DesignError
+from annotation.campaigns.sampling import asks_judges_more
 from annotation.gold import scoring
 from annotation.models import Assignment, Campaign, Item, Rater, User
 from annotation.people.membership import readable_judges
 from annotation.prerequisites import grounded_answer, label_validation, rubric_passage
 from annotation.prerequisites.base import PrerequisiteRule, WaitRule, prerequisite_of
+from annotation.presentation import design, units_of_audience
 from annotation.protocols.base import Protocol
+from annotation.registry import get_protocol
 from datasets.models import Batch
 from tandem.messages import Message
 from tandem.similar import did_you_mean
@@ -75,11 +78,20 @@ def units_asked(item: Item, rater: Rater, names: list[str]) -> list[str]:
     """Return the units of a ready item that a person is asked, in the order of `names`."""
     if prerequisite_of(item.campaign):
         names = RULES[item.campaign.protocol].asks(item, rater, names)
+    names = units_for_people(item, names)
     return (
         label_validation.units_labelled(item, names)
         if label_validation.validated_judge(item.campaign)
         else names
     )
+
+
+def units_for_people(item: Item, names: list[str]) -> list[str]:
+    """Return the units, of those named, that are not for judges alone."""
+    if item.drawn is not None:
+        drawn = set(item.drawn)
+        names = [name for name in names if name in drawn]
+    return units_of_audience(item.campaign, item, "people", names)
 
 
 def judge_shown(campaign: Campaign) -> str:
@@ -89,7 +101,7 @@ def judge_shown(campaign: Campaign) -> str:
 
 def ready_for_judges(campaign: Campaign) -> Q:
     """Return the items that judges may be asked now, as a condition on `Item`."""
-    if not prerequisite_of(campaign):
+    if not prerequisite_of(campaign) or design(campaign).judge_sampling == "all":
         return Q()
     return RULES[campaign.protocol].judges(campaign)
 
@@ -98,16 +110,17 @@ def units_asked_of_judges(item: Item, names: list[str]) -> list[str]:
     """Return the units of a ready item that judges are asked, in the order of `names`.
 
     They are the units that people are asked, so that each judge's label can be compared. If people
-    were asked no unit, judges are asked none either.
+    were asked no unit, judges are asked none either. With `judge_sampling`, it is every unit.
     """
-    if not prerequisite_of(item.campaign):
+    if not prerequisite_of(item.campaign) or design(item.campaign).judge_sampling == "all":
         return names
     return RULES[item.campaign.protocol].asks_judges(item, names)
 
 
 def units_asked_so_far(campaign: Campaign, items: Collection[int]) -> dict[int, set[str]] | None:
-    """Return the names of the units of these items that any rater was asked; None means all."""
-    if not prerequisite_of(campaign) or not RULES[campaign.protocol].samples(campaign):
+    """Return the names of the units of these items that people were asked; None means all."""
+    samples = prerequisite_of(campaign) and RULES[campaign.protocol].samples(campaign)
+    if not samples and not asks_judges_more(design(campaign), get_protocol(campaign)):
         return None
     found: dict[int, set[str]] = {pk: set() for pk in items}
     drawn = Item.objects.filter(pk__in=items, drawn__isnull=False).values_list("pk", "drawn")

@@ -116,7 +116,7 @@ def _check_source(protocol: Protocol, batch: Batch, design: Design, name: str) -
         wrong = f"campaign {name!r} is over another batch or protocol"
         raise DesignError(f"{wrong}; name one of {protocol.name} over {batch.name!r}", "validates")
     variables = schema_of(protocol, design.variables, design.categories).variables
-    if schema(source).variables != variables:
+    if schema(source, "judges").variables != variables:
         raise DesignError(
             f"campaign {name!r} asks other variables; give both the same", "validates"
         )

@@ -15,7 +15,8 @@ from annotation.progress.counts import PersonCounts, Total, cached
 class AnswerTotals(NamedTuple):
     """A campaign's study items, the answers that it asks people for, and those that exist.
 
-    An item counts at most as many answers as it asks for, each by another person.
+    The items are those that people are asked; in a campaign for judges only, all of them. An item
+    counts at most as many answers as it asks for, each by another person.
     """
 
     items: int
@@ -50,7 +51,10 @@ def cached_answer_totals(campaign: Campaign) -> AnswerTotals:
 def answer_totals(campaign: Campaign) -> AnswerTotals:
     """Count the answers that people are asked for and have given."""
     done = Q(assignments__status=Assignment.Status.DONE, assignments__rater__kind=Rater.Kind.HUMAN)
-    items = Item.objects.filter(campaign=campaign, use=Item.Use.STUDY, quota__gt=0)
+    items = Item.objects.filter(campaign=campaign, use=Item.Use.STUDY)
+    if not campaign.asks_people:
+        return AnswerTotals(items.count(), 0, 0)
+    items = items.filter(quota__gt=0)
     counted = items.annotate(people=Count("assignments__rater", filter=done, distinct=True))
     given = counted.annotate(counts=Least(F("people"), F("quota"), output_field=IntegerField()))
     found = given.aggregate(

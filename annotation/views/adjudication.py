@@ -103,7 +103,7 @@ def case_for(user: User, campaign: Campaign, unit: int) -> Case:
 def read_part(request: HttpRequest, campaign: Campaign) -> QueuePart:
     """Return the part of the queue that the address names. Raises Http404 if there is none."""
     given = {name: text for name, text in request.GET.items() if text and name != "page"}
-    names = {variable.name for variable in schema(campaign).variables}
+    names = {variable.name for variable in schema(campaign, "people").variables}
     options: dict[str, set[str]] = {
         "of": set(DISPUTES_AMONG),
         "state": set(STATES),
@@ -261,7 +261,7 @@ def disputes(request: HttpRequest, pk: int) -> HttpResponse:
         "query": query_string(part).removeprefix("?"),
         "lines": list(lines(campaign, user, list(page.object_list), part)),
         "parts": list(part_links(campaign, part)),
-        "asks_several": len(schema(campaign).variables) > 1,
+        "asks_several": len(schema(campaign, "people").variables) > 1,
     }
     return render(request, "adjudication/queue.html", context)
 
@@ -287,7 +287,7 @@ def guideline(request: HttpRequest, pk: int) -> HttpResponse:
 def lines(
     campaign: Campaign, user: User, found: Sequence[Dispute], part: QueuePart
 ) -> Iterator[Line]:
-    before, asked = None, schema(campaign)
+    before, asked = None, schema(campaign, "people")
     decided = decided_among(campaign, found) if part.state == "decided" else {}
     for each, query, text in with_texts(campaign, found):
         address = address_of(campaign, each.unit, part)
@@ -319,7 +319,7 @@ def _split(asked: Schema, found: Disagreement) -> Split:
 
 def part_links(campaign: Campaign, part: QueuePart) -> Iterator[tuple[str, list[PartLink]]]:
     """Yield each way of dividing the queue, with links to its parts."""
-    asked = {variable.name: variable.question for variable in schema(campaign).variables}
+    asked = {variable.name: variable.question for variable in schema(campaign, "people").variables}
     names = list(asked)
     groups: list[tuple[str, str, Mapping[Any, str]]] = [
         (gettext("Show"), "state", STATES),

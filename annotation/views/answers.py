@@ -190,7 +190,7 @@ def _read_submission(form: QueryDict, assignment: Assignment, key: str | None) -
         raise RefusedError([Problem("", "", REVOKED)])
     reclaim(assignment)
     late = _why_late(assignment)
-    spec, asked = present(assignment.item), schema(assignment.item.campaign)
+    spec, asked = present(assignment.item), schema(assignment.item.campaign, "people")
     blinding = blinding_of(assignment, spec)
     basis = form.get("basis") or None
     current = basis_of(asked, spec, blinding.units.values(), shown_beside(assignment))

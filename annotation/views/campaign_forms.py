@@ -59,6 +59,8 @@ class TaskForm(forms.Form):
 class CampaignForm(SettingsForm):
     """A new campaign; `design` and `settings` read a valid form."""
 
+    SEVERAL = ("variables", "judge_variables")
+    """The fields with several values."""
     name = forms.CharField(max_length=200, help_text="Unique among campaigns; people see it.")
     pool = forms.ChoiceField(
         label="Who takes part",
@@ -70,10 +72,10 @@ class CampaignForm(SettingsForm):
     )
     raters_per_item = forms.IntegerField(
         label="People per item",
-        min_value=1,
+        min_value=0,
         max_value=1000,
         initial=2,
-        help_text="Agreement needs at least two.",
+        help_text="Agreement needs at least two. 0: only judges are asked.",
     )
     overlap = forms.FloatField(
         label="Overlap",
@@ -126,6 +128,11 @@ class CampaignForm(SettingsForm):
     variables = forms.MultipleChoiceField(
         label="What is asked", required=False, widget=forms.CheckboxSelectMultiple
     )
+    judge_variables = forms.MultipleChoiceField(
+        label="What judges are asked, if something else",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
     continues = forms.ChoiceField(
         label="Continues",
         required=False,
@@ -175,6 +182,11 @@ class CampaignForm(SettingsForm):
         names = list(dict.fromkeys(v.name for v in self.protocol.variables))
         field.choices = [(name, f"{own[name].question} ({name})") for name in names]
         field.initial = [name for name in names if not own[name].optional]
+        of_judges = self.fields["judge_variables"]
+        assert isinstance(of_judges, forms.MultipleChoiceField)
+        of_judges.choices = field.choices
+        if len(names) == 1:
+            del self.fields["judge_variables"]
 
     def _option_fields(self) -> Iterator[tuple[str, forms.Field]]:
         """Yield a field for each option that this protocol uses."""
@@ -250,6 +262,8 @@ class CampaignForm(SettingsForm):
 
     def _option(self, name: str) -> Any:
         value = self.cleaned_data.get(name)
+        if name == "judge_variables":
+            return tuple(value or ())
         if name == "variables":
             # The protocol's own variables need no option.
             usual = self.fields["variables"].initial
@@ -275,6 +289,7 @@ class CampaignForm(SettingsForm):
         names = (
             "sampling",
             "per_passage",
+            "judge_sampling",
             "passages",
             "points",
             "prerequisite",
@@ -297,6 +312,13 @@ def _sampling_fields(one: str, many: str) -> Iterator[tuple[str, forms.Field]]:
         "per_passage",
         forms.IntegerField(
             label=f"{many.capitalize()} sampled", initial=2, min_value=1, max_value=2**31 - 1
+        ),
+    )
+    for_judges = [("", f"The same {many} as people"), ("all", f"Every {one}")]
+    yield (
+        "judge_sampling",
+        forms.ChoiceField(
+            label=f"{many.capitalize()} for judges", choices=for_judges, required=False
         ),
     )
 

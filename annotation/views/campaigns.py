@@ -104,7 +104,7 @@ def describe_design(campaign: Campaign) -> list[tuple[str, str]]:
     if items and used.items == "fixed":
         order = "The most urgent first"
     facts = [
-        ("People per item", str(used.raters_per_item)),
+        ("People per item", "0, judges only" if used.is_for_judges else str(used.raters_per_item)),
         ("Seed", str(used.seed)),
         ("Order of items", order),
     ]
@@ -119,6 +119,8 @@ def describe_design(campaign: Campaign) -> list[tuple[str, str]]:
     facts += [(f"Queries for {name}", f"{share:.0%}") for name, share in splits.items() if share]
     if used.variables:
         facts.append(("Asks", ", ".join(used.variables)))
+    if used.judge_variables:
+        facts.append(("Asks judges", ", ".join(used.judge_variables)))
     if campaign.continues is not None:
         carried = CarriedAnswer.objects.filter(response__assignment__item__campaign=campaign)
         facts.append(("Continues", f"{campaign.continues.name}: {carried.count()} answers carried"))
@@ -127,6 +129,7 @@ def describe_design(campaign: Campaign) -> list[tuple[str, str]]:
         "validates": "Shows labels from",
         "strata": "Stratified by labels from",
         "sampling": f"{schema(campaign).noun[1].capitalize()} of an item",
+        "judge_sampling": f"{schema(campaign).noun[1].capitalize()} for judges",
     }
     facts += [(title, str(options[name])) for name, title in names.items() if options.get(name)]
     return facts

@@ -88,7 +88,7 @@ def item_context(assignment: Assignment, user: User | None = None) -> dict[str, 
     Renderings that are missing are requested for `user`.
     """
     campaign = assignment.item.campaign
-    spec, asked = present(assignment.item), schema(campaign)
+    spec, asked = present(assignment.item), schema(campaign, "people")
     saved, page = read_draft_state(assignment), page_for(get_protocol(campaign).slug)
     texts = ordered_texts(assignment, spec)
     blinding = blinding_of(assignment, spec)
@@ -121,7 +121,7 @@ def guideline_parts(campaign: Campaign) -> dict[str, Any]:
 
     Both are in the reader's language and name answers as their buttons do.
     """
-    asked, words = schema(campaign), page_for(get_protocol(campaign).slug).words
+    asked, words = schema(campaign, "people"), page_for(get_protocol(campaign).slug).words
     texts = guideline_in(campaign, get_language() or "en")
     shown, whole = (with_button_words(text, asked, words) for text in texts)
     rest = "" if whole.strip() == shown.strip() else render_guideline(whole)

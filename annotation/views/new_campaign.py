@@ -197,7 +197,7 @@ def _draft_of(request: HttpRequest, protocol: str, batch: str) -> dict[str, Any]
         kept = {name: texts for name, texts in kept.items() if name != "chosen"}
     common = ("name", "raters_per_item", "deadline", "language", "people", "pay")
     return {
-        name: texts if name == "variables" else texts[-1]
+        name: texts if name in CampaignForm.SEVERAL else texts[-1]
         for name, texts in kept.items()
         if texts and (same or name in common)
     }

@@ -140,7 +140,7 @@ def labels(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
         context["notice"] = BLIND
         return render(request, "progress/labels.html", context, status=403)
     codes: dict[str, list[str]] = {}
-    for variable in schema(campaign).variables:
+    for variable in schema(campaign, "people").variables:
         codes.setdefault(variable.name, []).extend(variable.answers)
     form = LabelsForm({k: v for k, v in request.GET.items() if k != "page"}, codes)
     context["form"] = form

@@ -273,7 +273,7 @@ def feedback(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 
 
 def _feedback_rows(assignment: Assignment, spec: ItemSpec) -> Iterator[FeedbackRow]:
-    asked, units = schema(assignment.item.campaign), asked_units(assignment, spec)
+    asked, units = schema(assignment.item.campaign, "people"), asked_units(assignment, spec)
     swapped = blinding_of(assignment, spec).swapped
     for each in compare_with_gold(assignment):
         unit = units[each.unit]

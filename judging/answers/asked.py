@@ -113,7 +113,7 @@ def _unit(
     call: JudgeCall, name: str, pk: int, spec: UnitSpec | None,
     of_unit: Mapping[int, Sequence[Label]], quotes: list[Quote], is_open: bool,
 ) -> AskedUnit:  # fmt: skip
-    labels, asked = of_unit.get(pk, ()), schema(call.run.campaign)
+    labels, asked = of_unit.get(pk, ()), schema(call.run.campaign, "judges")
     values, own = [], []
     for label in labels:
         for span in label.spans.all():

@@ -143,7 +143,7 @@ async def _offered_decisions(run: JudgeRun, backend: Backend) -> str:
 
 
 def _is_closed(run: JudgeRun) -> bool:
-    return schema(run.campaign).is_closed
+    return schema(run.campaign, "judges").is_closed
 
 
 async def _fingerprint_alone(backend: Backend, answers: bool) -> Fingerprint:

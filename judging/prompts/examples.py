@@ -135,7 +135,7 @@ def agreed_examples(
         response__current=True,
         response__assignment__rater__kind=Rater.Kind.HUMAN,
     )
-    names = set(reads) or {variable.name for variable in schema(campaign).variables}
+    names = set(reads) or {variable.name for variable in schema(campaign, "judges").variables}
     votes: dict[int, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     labels = labels if only is None else labels.filter(unit__in=list(only))
     for unit, variable, value in labels.values_list("unit", "variable", "value"):

@@ -118,7 +118,7 @@ def request_parts(judge: Judge, item: Item, names: list[str]) -> list[tuple[str,
     reads some variables alone is asked about no other units.
     """
     if reads := parser_of(judge).reads:
-        variables = schema(item.campaign).variables
+        variables = schema(item.campaign, "judges").variables
         kinds = {variable.kind for variable in variables if variable.name in reads}
         units = name_units(present(item).units)
         names = [name for name in names if units[name].kind in kinds]

@@ -275,7 +275,7 @@ def _exchange_texts(spec: ItemSpec, item: Item, chosen: Mapping[str, Any]) -> It
 
 
 def _insert_attack(spec: ItemSpec, item: Item, chosen: Mapping[str, Any]) -> ItemSpec:
-    variables = schema(item.campaign).variables
+    variables = schema(item.campaign, "judges").variables
     return insert_attack(spec, chosen["family"], item.query.text, variables, chosen["seed"])
 
 

@@ -144,7 +144,7 @@ class Preparer:
 
     def __init__(self, campaign: Campaign, judge: Judge, prompt: Prompt, backend: Backend) -> None:
         self.campaign, self.judge = campaign, judge
-        self.schema = schema(campaign_shown_to(judge, campaign))
+        self.schema = schema(campaign_shown_to(judge, campaign), "judges")
         self.by_unit = judge.granularity == Judge.Granularity.UNIT
         self.unconstrained = is_unconstrained(judge)
         self.prompt = prompt

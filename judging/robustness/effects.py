@@ -161,7 +161,7 @@ def pairs(campaign: Campaign, trial: Judge) -> dict[str, Pair]:
     before = assignments_of(campaign, trial.base).filter(
         replicate=0, status=Status.DONE, item__in=items
     )
-    asked = schema(campaign)
+    asked = schema(campaign, "judges")
     kind = trial.variation["kind"]
     base, said = labels_by(campaign, trial.base, items), labels_by(campaign, trial)
     lost, reasons_before = missing_reasons_in(rows, asked), missing_reasons_in(before, asked)
@@ -175,7 +175,7 @@ def pairs(campaign: Campaign, trial: Judge) -> dict[str, Pair]:
 
 def variables_of(campaign: Campaign) -> dict[str, Variable]:
     """Return the variables of a campaign by name, once for each kind of unit that they apply to."""
-    variables = schema(campaign).variables
+    variables = schema(campaign, "judges").variables
     times = Counter(variable.name for variable in variables)
     return {v.name if times[v.name] == 1 else f"{v.name} of {v.kind}": v for v in variables}
 

@@ -129,7 +129,7 @@ def _free_name(base: Judge, variation: Perturbation, prompt: str) -> str:
 
 
 def _check_pair(campaign: Campaign, base: Judge) -> str:
-    pairs = "pair" in kinds_of(schema(campaign).variables)
+    pairs = "pair" in kinds_of(schema(campaign, "judges").variables)
     return "" if pairs else f"{campaign.protocol} has no pairs; leave it out"
 
 

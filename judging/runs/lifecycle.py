@@ -129,7 +129,7 @@ def check_fit(campaign: Campaign, judge: Judge) -> None:
 def check_granularity(campaign: Campaign, judge: Judge) -> None:
     rule = get_protocol(campaign).listed
     by_unit = judge.granularity == Judge.Granularity.UNIT
-    if rule and by_unit and schema(campaign).matching(rule.match_kind):
+    if rule and by_unit and schema(campaign, "judges").matching(rule.match_kind):
         raise SetupError(
             f"{campaign.protocol} matches each {rule.match_kind} with a list in the same answer, "
             "which a judge that is asked unit by unit does not see; create a judge with "
@@ -139,7 +139,7 @@ def check_granularity(campaign: Campaign, judge: Judge) -> None:
 
 def check_closed(campaign: Campaign, judge: Judge) -> None:
     """Check that a campaign asks a decision model only for codes. Raises SetupError."""
-    if judge.backend == "decisions" and not schema(campaign).is_closed:
+    if judge.backend == "decisions" and not schema(campaign, "judges").is_closed:
         raise SetupError(
             f"{campaign} asks for written texts or lists, which decision models cannot give; "
             "create a judge with another backend, or a campaign with only coded variables"
@@ -156,7 +156,7 @@ def check_file(campaign: Campaign, judge: Judge) -> None:
             f"judge {judge} is from a file about {file.protocol.name}, and {campaign} is about "
             f"{campaign.protocol}; create a judge from a file about {campaign.protocol}"
         )
-    asked = {variable.name for variable in schema(campaign).variables}
+    asked = {variable.name for variable in schema(campaign, "judges").variables}
     if file.parser.reads and not asked.intersection(file.parser.reads):
         names = ", ".join(file.parser.reads)
         raise SetupError(f"judge {judge} reads {names}, which {campaign} does not ask")

@@ -21,7 +21,7 @@ from annotation.assignments.queue import order_for
 from annotation.models import Assignment, Campaign, Item, Unit
 from annotation.prerequisites import ready_for_judges, units_asked_of_judges
 from annotation.prerequisites.base import prerequisite_of
-from annotation.presentation import design, preload, present
+from annotation.presentation import design, has_audiences, preload, present, units_of_audience
 from annotation.registry import get_protocol
 from datasets.db.prepared import PreparedInsert
 from datasets.models import Query
@@ -229,9 +229,10 @@ def _missing(campaign: Campaign, judge: Judge) -> Iterator[_NewAssignment]:
     existing = set(assignments_of(campaign, judge).values_list("item", "scope"))
     follows = bool(prerequisite_of(campaign))
     items = (_ready_items_with_units if follows else _items_with_units)(campaign, judge)
-    if needs_texts(judge, campaign.protocol):
+    if needs_texts(judge, campaign.protocol) or has_audiences(campaign):
         items = _with_texts(campaign, items)
-    for item, names in items:
+    for item, every in items:
+        names = units_of_audience(campaign, item, "judges", every)
         # A judge that was asked about whole items before continues that way.
         before = (item.pk, "") in existing
         for scope, part in [("", names)] if before else request_parts(judge, item, names):

@@ -45,7 +45,8 @@ class Command(BaseCommand):
 
 
 def _head(campaign: Campaign, found: CampaignStatus, left: Forecast) -> str:
-    parts = [f"{campaign.name}: {found.answered} of {found.total.places} answers"]
+    number = f"{found.answered} of {found.total.places} answers"
+    parts = [f"{campaign.name}: {number if campaign.asks_people else 'only judges are asked'}"]
     if found.imported:
         parts.append(f"{found.imported} from files")
     if left.answers:

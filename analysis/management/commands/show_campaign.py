@@ -60,7 +60,9 @@ def _lines(facts: Facts) -> Iterator[str]:
         yield owner
     places = facts.places
     imported = f", {campaign.imported} imported" if campaign.imported else ""
-    yield f"Answers from people: {places.answered} of {places.asked}{imported}."
+    given = f"{places.answered} of {places.asked}"
+    given = given if campaign.asks_people else "only judges are asked"
+    yield f"Answers from people: {given}{imported}."
     for variable in (facts.report or {}).get("variables", ()):
         yield f"People on {variable['name']}: {_describe_agreement(variable)}"
         for judge in variable["judges"]:

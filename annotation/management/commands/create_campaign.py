@@ -31,7 +31,13 @@ class Command(BaseCommand):
         parser.add_argument("name", metavar="NAME")
         parser.add_argument("--protocol", required=True, choices=sorted(PROTOCOLS))
         parser.add_argument("--batch", required=True, help="the name of a loaded batch")
-        parser.add_argument("--raters-per-item", type=int, default=1, metavar="N")
+        parser.add_argument(
+            "--raters-per-item",
+            type=int,
+            default=1,
+            metavar="N",
+            help="people per item; 0: only judges are asked, and nothing waits for people",
+        )
         parser.add_argument(
             "--overlap",
             type=float,

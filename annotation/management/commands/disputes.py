@@ -28,7 +28,7 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         campaign, variable = campaign_called(options["campaign"]), options["variable"]
-        names = [each.name for each in schema(campaign).variables]
+        names = [each.name for each in schema(campaign, "people").variables]
         if variable and variable not in names:
             known = ", ".join(names)
             raise CommandError(f"There is no variable {variable!r} here; there are {known}.")

@@ -78,7 +78,7 @@ def _option(choice: Choice, variable: str, words: Mapping[str, str]) -> Option:
 
 def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, Any]:
     asked_at = assignment.item.query.asked_at
-    shown = tuple(questions(sheet, schema(assignment.item.campaign)))
+    shown = tuple(questions(sheet, schema(assignment.item.campaign, "people")))
     return {
         "questions": shown,
         "gated": any(question.late for question in shown),

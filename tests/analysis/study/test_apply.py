@@ -12,11 +12,12 @@ from django.core.management.base import CommandError
 from analysis.models import Study
 from analysis.study import apply, read_study
 from analysis.study import stages as module
+from analysis.study.status import status
 from annotation.models import Campaign, Label, User
 from datasets.models import Batch, Team
 from judging.models import Judge
 from tests.analysis.study.conftest import labels_of
-from tests.cast import BATCH, run, write_lines
+from tests.cast import BATCH, exported, run, write_lines
 
 pytestmark = pytest.mark.django_db
 Rewrite = Callable[..., Path]
@@ -202,3 +203,24 @@ def test_the_status_shows_counts_and_the_next_step_in_words(folder: Path) -> Non
         "next": after["next"],
     }
     assert "waiting  campaign  coverage" in run("study_status", folder)
+
+
+def test_a_campaign_for_judges_only_waits_for_nobody(folder: Path, rewrite: Rewrite) -> None:
+    path = rewrite(("raters_per_item = 2", "raters_per_item = 0"), ('labels = ["ada.jsonl"]\n', ""))
+    said = run("apply_study", path)
+    assert said.endswith("Done: study 'pilot' is as its file says.\n")
+    (campaign,) = (s for s in status(read_study(path)).stages if s.key.kind == "campaign")
+    assert (campaign.state, campaign.waits) == ("done", ())
+    assert campaign.counts == {"items": 6, "asked": 0, "answered": 0}
+    assert "only judges are asked" in run("progress", "--campaign", "coverage")
+
+
+def test_people_say_yes_or_no_and_a_judge_rates_in_one_campaign(
+    folder: Path, rewrite: Rewrite
+) -> None:
+    option = 'option = { variables = "answerable", judge_variables = "rating" }'
+    rated = [{**line, "variable": "rating", "value": "3"} for line in labels_of("replay")]
+    write_lines(folder / "judge.jsonl", rated)
+    run("apply_study", rewrite(("raters_per_item = 2", option)))
+    found = {(row["rater"], row["variable"]) for row in exported("coverage", "labels")}
+    assert found == {("ada", "answerable"), ("replay", "rating")}

@@ -56,7 +56,7 @@ def test_a_list_in_an_option_may_have_commas_and_quotes_in_its_words(rewrite: Re
     [
         ("raters_per_item = 2", "raters_per_itme = 2", 7, "did you mean 'raters_per_item'?"),
         ("raters_per_item = 2", 'raters_per_item = "two"', 7, "write a whole number"),
-        ("raters_per_item = 2", "raters_per_item = 0", 7, "raters per item is not from 1 to 1000"),
+        ("raters_per_item = 2", "raters_per_item = 1001", 7, "raters per item is not from 0"),
         ("raters_per_item = 2", "option = { seeds = 2 }", 7, "'seeds=2' is not K=V"),
         ("raters_per_item = 2", "share = { ada = 1.5 }", 7, "the share of ada is not above 0"),
         ("raters_per_item = 2", 'pay = "a lot"', 7, "not an amount with a currency"),

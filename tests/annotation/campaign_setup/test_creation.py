@@ -261,8 +261,8 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (("--raters-per-item", "0"), "raters per item is not from 1 to 1000"),
-            (("--raters-per-item", "1001"), "raters per item is not from 1 to 1000"),
+            (("--raters-per-item", "-1"), "raters per item is not from 0 (judges only) to 1000"),
+            (("--raters-per-item", "1001"), "raters per item is not from 0 (judges only) to 1000"),
             (("--overlap", "0"), "overlap is not above 0 and up to 1"),
             (("--overlap", "nan"), "overlap is not above 0 and up to 1"),
             (("--human-share", "1.01"), "human share is not above 0 and up to 1"),
