@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from judging.floor import get_floor
 from judging.models import Judge
 from tandem.files.spelling import similar_names
 from tandem.labels.assisted import AssistedKey
-from tandem.labels.facts import FloorCodes, LabelFact, LabelKey, scale_of
+from tandem.labels.facts import FloorCodes, LabelFact, LabelKey, Scale, scale_of
 from tandem.labels.frame import (
     Families,
     Frame,
@@ -130,24 +131,56 @@ def _codes(frame: VariableFrame, said: Mapping[FloorPlace, str], is_without: boo
     return FloorCodes(np.array(found, dtype=np.int64), "")
 
 
+UnitKey = tuple[str, str, str]
+"""The key of an item, and the kind and the key of a unit."""
+
+
+@dataclass(frozen=True)
+class JoinedCampaign:
+    """A campaign whose labels are read together with those of others over the same units.
+
+    The labels of `replaced` units are those of another one.
+    """
+
+    campaign: Campaign
+    replaced: frozenset[UnitKey] = frozenset()
+
+    def facts(self) -> Iterator[LabelFact]:
+        for fact in _stored_labels(self.campaign):
+            if (fact.item, fact.kind, fact.unit) not in self.replaced:
+                yield fact
+
+    def metas(self) -> Iterator[tuple[LabelKey, dict[str, Any]]]:
+        for place, meta in _judges_metas(self.campaign):
+            if (place.item, place.kind, place.unit) not in self.replaced:
+                yield place, meta
+
+
 @without_garbage_collection()
 def campaign_frame(
     campaign: Campaign,
     options: ReportOptions = ALL_LABELS,
     strata: Strata | None = None,
     kind: str = "measures",
+    joined: Sequence[JoinedCampaign] = (),
 ) -> Frame:
     """Return the frame of a campaign's selected current labels and missing ones.
 
     Labels of trials, and answers to gold and practice items, whose right answers were known
     beforehand, are left out. Records a look of this `kind` at the frame's figures in the ledger.
+    With `joined`, the labels are those of all these campaigns, of which it is one.
     """
-    asked = schema(campaign)
-    scales = {v.name: scale_of(v) for v in asked.variables}
-    verdicts = verdicts_in_other_campaigns(campaign)
-    facts, out = list(_stored_labels(campaign)), exclusion_reasons(campaign.name)
+    parts = joined or (JoinedCampaign(campaign),)
+    scales: dict[str, Scale] = {}
+    verdicts: dict[AssistedKey, str] = {}
+    out: dict[str, str] = {}
+    for part in parts:
+        scales |= {v.name: scale_of(v) for v in schema(part.campaign).variables}
+        verdicts |= verdicts_in_other_campaigns(part.campaign)
+        out |= exclusion_reasons(part.campaign.name)
+    facts = list(_first_labels([part.facts() for part in parts]))
     frame = selected_frame(facts, options, strata or {}, scales, verdicts, out)
-    metas = _judges_metas(campaign)
+    metas = [meta for part in parts for meta in part.metas()]
     shares = {place: p for place, meta in metas if (p := probabilities_of(meta))}
     frame = with_probabilities(frame, shares)
     frame = with_readings(
@@ -156,10 +189,24 @@ def campaign_frame(
     frame = with_grades(frame, {place: g for place, meta in metas if (g := grade_of(meta))})
     own = {place: codes for place, meta in metas if (codes := own_codes_of(meta))}
     frame = with_own_sentences(frame, own)
-    saw_frame(kind, campaign, frame)
+    for part in parts:
+        saw_frame(kind, part.campaign, frame)
     counts = {rater.name: rater.labels for rater in frame.raters}
     alike = [Warning("similar_raters", None, None, each) for each in similar_names("rater", counts)]
     return replace(frame, evidence=campaign_evidence(campaign), warnings=tuple(alike))
+
+
+def _first_labels(parts: Sequence[Iterator[LabelFact]]) -> Iterator[LabelFact]:
+    """Yield the labels of several campaigns; a rater's label of a unit that two have, once."""
+    if len(parts) == 1:
+        yield from parts[0]
+        return
+    seen = set()
+    for fact in chain.from_iterable(parts):
+        key = fact.item, fact.kind, fact.unit, fact.variable, fact.rater, fact.replicate
+        if key not in seen:
+            seen.add(key)
+            yield fact
 
 
 def _judges_metas(campaign: Campaign) -> list[tuple[LabelKey, dict[str, Any]]]:

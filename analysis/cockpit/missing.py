@@ -26,8 +26,8 @@ from tandem.types import JSON
 OF_PEOPLE = Q(response__assignment__rater__kind=Rater.Kind.HUMAN)
 ANY = Q()
 JUDGES_ONLY = (
-    "Only judges are asked here. A paper’s tables compare them with people in another campaign over "
-    "the same data; their labels may also be imported."
+    "Only judges are asked here. A paper’s tables compare them with people of another campaign "
+    "over the same data; people’s labels may also be imported."
 )
 HERE = f"From {FEWEST_UNITS} on, the figure is here."
 

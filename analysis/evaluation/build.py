@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
+from types import MappingProxyType
 
 import numpy as np
 from django.conf import settings
@@ -12,7 +13,7 @@ from django.utils import timezone
 from analysis.campaigns.behind import behind_warnings
 from analysis.campaigns.chosen_items import chosen_warnings
 from analysis.campaigns.evaluators import campaign_evaluators
-from analysis.campaigns.frames import campaign_frame
+from analysis.campaigns.frames import JoinedCampaign, campaign_frame
 from analysis.campaigns.scripted_judges import fakes_among, mark_raters
 from analysis.evaluation.inputs import JOINT_EVALUATORS, JUDGE, Part, QuerySample, Rows
 from analysis.evaluation.joint_labels import (
@@ -57,19 +58,25 @@ def measures_report(
     points: Campaign | None = None,
     progress: Progress = ignore_progress,
     evaluators: Sequence[Evaluator] | None = None,
+    joined: Mapping[int, Sequence[JoinedCampaign]] = MappingProxyType({}),
 ) -> JSON:
     """Compute the measures of a campaign.
 
     `passages` are a rater and the campaign with this rater's passage ratings. `slices` are
     campaigns whose labels divide the queries. `points` is a campaign that compares points of
     answers with their context. `evaluators` take the place of their judges. Without them, the
-    campaign's own stand beside their judges. Raises ValueError if the options cannot be met.
+    campaign's own stand beside their judges. `joined` are, by a campaign's primary key, all
+    campaigns whose labels are read as its own. Raises ValueError if the options cannot be met.
     """
     if passages is not None:
         check_same_batch(passages[1], campaign)
     strata = [each for other in slices for each in labelled_strata(other, campaign, report_options)]
-    frame = campaign_frame(campaign, report_options)
-    of_answers = None if points is None else answer_points(points, campaign, report_options)
+    parts_of_points = () if points is None else joined.get(points.pk, ())
+    campaigns = joined.get(campaign.pk, ())
+    frame = campaign_frame(campaign, report_options, joined=campaigns)
+    of_answers = (
+        None if points is None else answer_points(points, campaign, report_options, parts_of_points)
+    )
     if evaluators is None:
         also = [(points, of_answers)] if points and of_answers else []
         own = campaign_evaluators([(campaign, frame), *also])
@@ -82,7 +89,8 @@ def measures_report(
         queries = tuple(batch_rows(campaign.batch))
     rated = passages and passage_ratings(passages[1], passages[0], queries, report_options)
     layout = Layout.from_queries(queries)
-    tables, persons = Tables(stored_sample(campaign), layout.oracles), Persons()
+    sample = stored_sample(_sampling_campaign(campaign, campaigns))
+    tables, persons = Tables(sample, layout.oracles), Persons()
     asked = asked_content(campaign)
     parts = list(parts_of(asked, queries, labels.frame, options, rated, layout, labels.points))
     number = sum(len(of_family(part.family)) for part in parts)
@@ -115,6 +123,12 @@ def measures_report(
         **_of_passages(campaign, layout, by_variable, options, report_options),
         "key_point_scores": key_point_scores(asked, queries, labels.frame, options, report_options),
     }
+
+
+def _sampling_campaign(campaign: Campaign, joined: Sequence[JoinedCampaign]) -> Campaign:
+    """Return the campaign whose sample is that of people."""
+    every = [campaign, *(each.campaign for each in joined)]
+    return next((each for each in every if each.asks_people), campaign)
 
 
 @for_workers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analysis.campaigns.chosen_items import chosen_items
-from analysis.campaigns.frames import campaign_frame
+from analysis.campaigns.frames import JoinedCampaign, campaign_frame
 from analysis.campaigns.people_sample import unfinished_queries
 from analysis.evaluation.inputs import AskedContent, QuerySample, evaluator_labels
 from analysis.evaluation.key_points import RECALL, VERIFICATION
@@ -86,7 +86,12 @@ def passage_ratings(
     return PassageRatings(layout, layout.ratings(variable, known[rater]))
 
 
-def answer_points(points: Campaign, campaign: Campaign, report_options: ReportOptions) -> Frame:
+def answer_points(
+    points: Campaign,
+    campaign: Campaign,
+    report_options: ReportOptions,
+    joined: Sequence[JoinedCampaign] = (),
+) -> Frame:
     """Return the labels of a campaign that compares points of answers with their context.
 
     Raises ValueError if it has another protocol, option or batch, or if `campaign` does not ask
@@ -103,4 +108,4 @@ def answer_points(points: Campaign, campaign: Campaign, report_options: ReportOp
             f"{VERIFICATION} with points=answers"
         )
     check_same_batch(points, campaign)
-    return campaign_frame(points, report_options)
+    return campaign_frame(points, report_options, joined=joined)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
 
+from analysis.attention.base import join_words
 from analysis.campaigns.behind import behind_sentence, units_behind
 from analysis.campaigns.chosen_items import chosen_items, describe_chosen
 from analysis.models import Study
-from analysis.papers.base import Grid, Paper, PaperTable, Printed
+from analysis.papers.base import Column, Grid, Paper, PaperTable, Printed, empty
 from analysis.papers.material import Material
+from analysis.papers.sources import AmbiguousError
 from datasets.jobs.guard import for_workers
 from tandem.labels.evaluators import Evaluator
 from tandem.labels.selection import ReportOptions
@@ -22,6 +24,9 @@ NOT_VALIDATED = (
     "The LLM ratings of {paper} were not released, so {tables} were tested on made-up studies only."
 )
 JOINED = "Evaluator {name}: {judges}."
+ONE_SOURCE = (
+    "The labels of campaigns {campaigns} are read as one, since they are about the same units."
+)
 FAKE = "Fakes, whose answers come from a file: {judges}. Their figures describe no real model."
 
 
@@ -32,13 +37,15 @@ def paper_tables(
     published: bool = False,
     options: ReportOptions | None = None,
     progress: Progress = ignore_progress,
+    without: Collection[str] = (),
 ) -> JSON:
     """Fill a paper's tables from a study; `published` adds the paper's printed figures.
 
+    `without` are campaigns that are left out, where several could serve.
     `progress` is called with the number of finished tables, and of all.
     """
     options = options or ReportOptions()
-    material = Material(study, paper.name, options)
+    material = Material(study, paper.name, options, without)
     tables = []
     for done, table in enumerate(paper.tables):
         progress(done, len(paper.tables))
@@ -63,6 +70,9 @@ def paper_tables(
 
 
 def _notes(paper: Paper, material: Material) -> Iterator[str]:
+    for source in material.sources:
+        if source.parts and not source.clash:
+            yield ONE_SOURCE.format(campaigns=join_words([p.campaign.name for p in source.parts]))
     for evaluator in material.evaluators:
         yield JOINED.format(name=evaluator.name, judges="; ".join(_members(evaluator, material)))
     if fakes := material.fakes:
@@ -91,7 +101,10 @@ def _members(evaluator: Evaluator, material: Material) -> Iterator[str]:
 
 
 def _table(table: PaperTable, material: Material, published: bool) -> JSON:
-    grids = table.build(material)
+    try:
+        grids = table.build(material)
+    except AmbiguousError as error:
+        grids = [empty(table.name, (Column("Value"),), str(error), "Table")]
     printed: dict[int, list[Printed]] = {}
     for each in table.printed if published else ():
         printed.setdefault(_place(each, grids), []).append(each)

@@ -285,18 +285,14 @@ def tables_7_9(material: Material) -> list[Grid]:
     roots = dict.fromkeys(material.data_set(c.batch) for c in (*rated, *paired))
     found: list[Grid] = []
     for root in roots or ("",):
-        grades = _first(material, rated, root)
-        pairs = _first(material, paired, root)
+        grades = material.only([c for c in rated if material.data_set(c.batch) == root])
+        pairs = material.only([c for c in paired if material.data_set(c.batch) == root])
         found += grids_by_evaluator(material, _graded(grades, pairs), root)
     return [
         *found,
         *_percent_agreement(material, rated, paired),
         *_needed_passages(material, rated),
     ]
-
-
-def _first(material: Material, campaigns: Sequence[Campaign], root: str) -> Campaign | None:
-    return next((c for c in campaigns if material.data_set(c.batch) == root), None)
 
 
 def _graded(grades: Campaign | None, pairs: Campaign | None) -> list[Spec]:

@@ -141,12 +141,12 @@ class DataSet:
     def no_ratings(self, by: str) -> str:
         if self.passages is None:
             return f"no campaign of rubric-passage rates the passages of {self.name}"
-        return f"{by} rated no passage in campaign {self.passages.name}"
+        return f"{by} rated no passage in {self.material.named(self.passages)}"
 
     def no_labels(self, by: str) -> str:
         if self.reports is None:
             return f"no campaign of report-coverage labels reports of {self.name}"
-        return f"{by} labelled no report in campaign {self.reports.name}"
+        return f"{by} labelled no report in {self.material.named(self.reports)}"
 
     def passage_ratings(self, by: str) -> PassageRatings | None:
         if self.passages is None:
@@ -314,9 +314,9 @@ def _data_sets(material: Material, sampled: bool) -> list[DataSet]:
     kept = [c for c in reports if material.is_derived_by(c.batch, "sampled-contexts") == sampled]
     roots = [material.data_set(c.batch) for c in kept]
     for campaign, root in zip(kept, roots, strict=True):
-        passages = material.of_same_data(campaign, "rubric-passage")
+        passages = material.only(material.of_same_data(campaign, "rubric-passage"))
         name = root if roots.count(root) == 1 else campaign.batch.name
-        found.append(DataSet(name, material, passages[0] if passages else None, campaign))
+        found.append(DataSet(name, material, passages, campaign))
     if not sampled:
         for campaign in material.campaigns("rubric-passage"):
             if (root := material.data_set(campaign.batch)) not in roots:

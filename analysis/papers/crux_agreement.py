@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 
 import numpy as np
 
 from analysis.evaluation.inputs import PEOPLE, system_of
 from analysis.evaluation.passages import report_parts
-from analysis.papers.base import Cell, Column, Grid, as_cell, empty, missing, percent, plain
+from analysis.papers.base import Column, Grid, as_cell, empty, missing, percent, plain
 from analysis.papers.coverage import OPTIONS, DataSet, column_means, data_sets
-from analysis.papers.material import Material, judges, labels_by, persons
+from analysis.papers.crux_thresholds import threshold_grids
+from analysis.papers.material import Material, persons
 from tandem.scores.base import values_of
 from tandem.scores.coverage import REPORT_COVERAGE
-from tandem.statistics import Bools, Bootstrap, Floats, Tally, Value, correlation_estimates
-from tandem.statistics.arrays import ratio, unbatch
+from tandem.statistics import Floats, correlation_estimates
 from tandem.types import JSON
 
 NOBODY = ""
@@ -31,7 +30,7 @@ def figure_4(material: Material) -> list[Grid]:
     if not found:
         reason = "the study has no campaign of report-coverage"
         return [empty("Coverage per query and setting", [percent("Mean of people")], reason)]
-    return [*found, *_threshold_grids(material)]
+    return [*found, *threshold_grids(material)]
 
 
 def _coverage_grids(data: DataSet) -> Iterator[Grid]:
@@ -73,7 +72,7 @@ def _denominator(data: DataSet, by: str) -> str:
 def _coverage_cell(value: float, data: DataSet) -> JSON:
     if np.isnan(value):
         assert data.reports is not None
-        return missing(f"no label in campaign {data.reports.name}")
+        return missing(f"no label in {data.material.named(data.reports)}")
     return plain(value, 1, "sub-questions answered / asked")
 
 
@@ -118,7 +117,8 @@ def _spearman_grid(
     columns = tuple(Column(f"{judge} with {person}") for judge, person in pairs)
     if not columns:
         which = "no judge" if people else "no person"
-        reason = f"{which} labelled reports in campaign {data.campaign.name}"
+        assert data.reports is not None
+        reason = f"{which} labelled reports in {data.material.named(data.reports)}"
         return empty(f"{data.name}: Spearman", [Column("judge with person")], reason, "Setting")
     rows = []
     for setting in ("all settings", *settings):
@@ -148,63 +148,9 @@ def _spearman_grid(
 def _kappa_grid(data: DataSet) -> Grid:
     assert data.reports is not None
     agreement = data.material.agreement(data.reports).get("answerable")
-    reason = f"campaign {data.reports.name} does not ask for answerable"
+    reason = f"{data.material.named(data.reports)} gives no yes or no"
     names = ("fleiss_kappa", "percent")
     cells = tuple(agreement["agreement"][name] if agreement else missing(reason) for name in names)
     columns = (Column("Value"),)
     rows = [(label, (cell,)) for label, cell in zip(("Fleiss' κ", "agreement"), cells, strict=True)]
     return Grid(f"{data.name}: agreement of people", columns, tuple(rows), stub="Among people")
-
-
-def _threshold_grids(material: Material) -> Iterator[Grid]:
-    """Yield precision and recall of each judge at η, on both sides, against people's ratings."""
-    heads = ("Precision", "Recall")
-    columns = tuple(Column(f"{side}: {head}") for side in ("answerable", "not") for head in heads)
-    for data in data_sets(material):
-        caption = f"{data.name}: passages cut at η = {OPTIONS.eta:g}"
-        if data.ratings is None or data.passages is None:
-            yield empty(caption, columns, data.no_ratings("a judge"), "Judge")
-            continue
-        machines = judges(material.frame(data.passages))
-        if not machines:
-            reason = f"no judge rated passages in campaign {data.passages.name}"
-            yield empty(caption, columns, reason, "Judge")
-            continue
-        rows = tuple((judge, _sides(data, judge)) for judge in machines)
-        yield Grid(caption, columns, rows, stub="Judge")
-
-
-def _sides(data: DataSet, judge: str) -> tuple[Cell, ...]:
-    """Return a judge's precision and recall against each person's ratings, on both sides of η."""
-    frame = data.ratings
-    assert frame is not None
-    machine = labels_by(frame, judge)
-    assert machine is not None
-    counts = []
-    for column in frame.columns("human"):
-        person = frame.scale.values()[np.maximum(frame.codes[:, column], 0)]
-        known = (frame.codes[:, column] >= 0) & np.isfinite(machine.values)
-        human: Bools = person >= OPTIONS.eta
-        other: Bools = machine.values >= OPTIONS.eta
-        cells: list[Bools] = [h & o for h in (human, ~human) for o in (other, ~other)]
-        counts.append((np.column_stack(cells)[known], frame.units.query[known]))
-    sums = np.concatenate([each for each, _ in counts] or [np.zeros((0, 4), bool)]).astype(float)
-    queries = np.concatenate([each for _, each in counts] or [np.zeros(0, np.int64)])
-    if not len(sums):
-        return tuple(missing(f"no person and {judge} rated the same passage") for _ in range(4))
-    options = data.material.options
-    bootstrap = Bootstrap(Tally.of_sums(sums, queries), options.resamples, options.seed)
-    # Hits over all the judge's labels, and over all people's labels, on either side.
-    over = ((0, (0, 2)), (0, (0, 1)), (3, (1, 3)), (3, (2, 3)))
-    return tuple(
-        as_cell(
-            bootstrap.estimate(
-                partial(_rate, hit, under), len(sums), "people's ratings as truth", "no such rating"
-            )
-        )
-        for hit, under in over
-    )
-
-
-def _rate(hit: int, under: tuple[int, int], sums: Floats) -> Value:
-    return unbatch(ratio(sums[..., hit], sums[..., under[0]] + sums[..., under[1]]))

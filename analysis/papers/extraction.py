@@ -90,6 +90,11 @@ def matchings(campaign: Campaign) -> dict[str, list[Matching]]:
     return dict(sorted(found.items(), key=lambda pair: pair[0] != PEOPLE))
 
 
+def _matchings(material: Material, campaign: Campaign) -> dict[str, list[Matching]]:
+    parts = [matchings(each) for each in material.parts(campaign)]
+    return {rater: rows for part in reversed(parts) for rater, rows in part.items()}
+
+
 def extraction(material: Material) -> list[Grid]:
     """Recall of extracted points against written ones, matched by people and by judges."""
     found = [
@@ -97,7 +102,7 @@ def extraction(material: Material) -> list[Grid]:
             f"{campaign.name}: own lists, own matching", COLUMNS, rows, stub="List and matching by"
         )
         for campaign in material.campaigns("key-point-writing")
-        if (rows := tuple(_own(material, matchings(campaign))))
+        if (rows := tuple(_own(material, _matchings(material, campaign))))
     ]
     found += _by_others(material)
     return found or [empty("Extraction", COLUMNS, REASON, "List and matching by")]

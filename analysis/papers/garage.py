@@ -158,8 +158,8 @@ def _deflections(material: Material) -> Iterator[Grid]:
 
 def table_2(material: Material) -> list[Grid]:
     """Return eligibility and factuality, by all passages and by the relevant ones."""
-    whole = next(iter(_rated(material, False)), None)
-    relevant = next(iter(_rated(material, True)), None)
+    whole = material.only(_rated(material, False))
+    relevant = material.only(_rated(material, True))
     specs: list[Spec] = [
         (percent("Eligibility"), "Eligibility", whole or relevant, NO_RATINGS),
         (percent("Unadj. factuality"), "uFactuality", whole, NO_RATINGS),
@@ -211,17 +211,23 @@ def _own_cell(report: JSON, name: str, system: str, by: str) -> JSON | None:
 
 
 def _with_answers(material: Material) -> Campaign | None:
-    """Return the first campaign that rates answers whose queries have references."""
-    campaigns = [*_rated(material, False), *_rated(material, True), *material.every_campaign]
-    for campaign in campaigns:
-        if any(q.references and q.reports for q in material.queries(campaign.batch)):
-            return campaign
-    return None
+    """Return the campaign that rates answers whose queries have references.
+
+    Without one, citations are taken from the texts of any campaign that has both.
+    """
+    for rated in (_rated(material, False), _rated(material, True)):
+        if there := [each for each in rated if _has_answers(material, each)]:
+            return material.only(there)
+    return next((c for c in material.every_campaign if _has_answers(material, c)), None)
+
+
+def _has_answers(material: Material, campaign: Campaign) -> bool:
+    return any(q.references and q.reports for q in material.queries(campaign.batch))
 
 
 def figures_5_6(material: Material) -> list[Grid]:
     """Return RAF by sensitivity, source, share of relevant passages, and popularity."""
-    relevant = next(iter(_rated(material, True)), None)
+    relevant = material.only(_rated(material, True))
     strata = ("sensitivity", "source", "grounding", "popularity")
     return sliced(material, relevant, "RAF", strata, percent, NO_RELEVANT)
 

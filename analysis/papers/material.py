@@ -1,25 +1,28 @@
 """The input of a paper's tables from a study: campaigns by protocol, their labels and batches.
 
-Campaigns belong together if their batches come from the same loaded batch, which is the *data set*.
+Campaigns over the same units are one source of labels, as `sources` says. Sources belong together
+if their batches come from the same loaded batch, which is the *data set*.
 For instance, ratings of passages from before the systems answered belong to the systems' reports,
 since derived batches keep identifiers. Everything that is read is cached for the following tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
+from analysis.attention.base import join_words
 from analysis.campaigns.evaluators import evaluators_among
-from analysis.campaigns.frames import campaign_frame, splits_of_items
+from analysis.campaigns.frames import JoinedCampaign, campaign_frame, splits_of_items
 from analysis.campaigns.free_text import written_answers
 from analysis.campaigns.scripted_judges import mark_raters
 from analysis.evaluation.build import measures_report, named_measures
 from analysis.evaluation.inputs import PEOPLE, EvaluatorLabels, evaluator_labels
 from analysis.evaluation.slicing import Division
 from analysis.models import Study
+from analysis.papers.sources import AmbiguousError, Source, Sources
 from annotation.models import Campaign
 from annotation.presentation import schema
 from datasets.lineage import lineage_of
@@ -41,11 +44,15 @@ JUDGE = "judge"
 
 @dataclass
 class Material:
-    """A study's campaigns, batches and labels, each read once. `preset` names the options."""
+    """A study's campaigns, batches and labels, each read once. `preset` names the options.
+
+    `without` are the names of campaigns that are left out.
+    """
 
     study: Study
     preset: str
     options: ReportOptions = field(default_factory=ReportOptions)
+    without: Collection[str] = ()
     _frames: dict[int, Frame] = field(default_factory=dict)
     _joint_frames: dict[int, Frame] = field(default_factory=dict)
     _queries: dict[int, tuple[Query, ...]] = field(default_factory=dict)
@@ -57,7 +64,14 @@ class Material:
     @cached_property
     def every_campaign(self) -> list[Campaign]:
         parts = self.study.parts.filter(kind="campaign").select_related("campaign__batch")
-        return [part.campaign for part in parts if part.campaign is not None]
+        found = [part.campaign for part in parts if part.campaign is not None]
+        return [each for each in found if each.name not in self.without]
+
+    @cached_property
+    def sources(self) -> list[Source]:
+        roots = {each.pk: self.data_set(each.batch) for each in self.every_campaign}
+        queries = partial(_queries_of, self)
+        return Sources(self.every_campaign, roots, queries).found
 
     @cached_property
     def batches(self) -> list[Batch]:
@@ -67,7 +81,36 @@ class Material:
         return list(found.values())
 
     def campaigns(self, *protocols: str) -> list[Campaign]:
-        return [each for each in self.every_campaign if each.protocol in protocols]
+        """Return the sources of labels of these protocols, each as its leading campaign.
+
+        Raises AmbiguousError if two campaigns could both serve.
+        """
+        found = [each for each in self.sources if each.lead.protocol in protocols]
+        if clash := next(filter(None, (each.clash for each in found)), None):
+            raise clash
+        return [each.lead for each in found]
+
+    def only(self, campaigns: Sequence[Campaign]) -> Campaign | None:
+        """Return the campaign, if there is one. Raises AmbiguousError if there are several."""
+        if len(campaigns) > 1:
+            raise AmbiguousError(campaigns, "are over different units of the same data")
+        return campaigns[0] if campaigns else None
+
+    def joined(self, campaign: Campaign) -> tuple[JoinedCampaign, ...]:
+        """Return the campaigns whose labels are read together with a leading one; it is among them.
+
+        The result is empty if it stands alone.
+        """
+        return next((each.parts for each in self.sources if each.lead == campaign), ())
+
+    def parts(self, campaign: Campaign) -> list[Campaign]:
+        """Return the campaigns whose labels are read as those of a leading one."""
+        return [each.campaign for each in self.joined(campaign)] or [campaign]
+
+    def named(self, campaign: Campaign) -> str:
+        """Return the names of the campaigns whose labels are read as those of a leading one."""
+        names = [each.name for each in self.parts(campaign)]
+        return f"campaign {names[0]}" if len(names) == 1 else f"campaigns {join_words(names)}"
 
     def queries(self, batch: Batch) -> tuple[Query, ...]:
         if batch.pk not in self._queries:
@@ -76,7 +119,8 @@ class Material:
 
     def frame(self, campaign: Campaign) -> Frame:
         if campaign.pk not in self._frames:
-            self._frames[campaign.pk] = campaign_frame(campaign, self.options)
+            joined = self.joined(campaign)
+            self._frames[campaign.pk] = campaign_frame(campaign, self.options, joined=joined)
         return self._frames[campaign.pk]
 
     @cached_property
@@ -102,15 +146,18 @@ class Material:
         if campaign.pk not in self._agreement:
             strata = dividing_strata({STRATUM: splits_of_items(campaign)})
             frame = replace(self.frame(campaign), strata=strata)
-            order = [variable.name for variable in schema(campaign).variables]
+            order = [v.name for each in self.parts(campaign) for v in schema(each).variables]
+            order = list(dict.fromkeys(order))
             found = agreement_of_variables(frame, self.options, order)
             self._agreement[campaign.pk] = found
         return self._agreement[campaign.pk]
 
     def written(self, campaign: Campaign) -> JSON:
         """Return the agreement of people's written answers, as in the report. Empty without any."""
-        answers = written_answers(campaign, self.options.exposed)
-        return {} if answers is None else written(answers)
+        for each in self.parts(campaign):
+            if (answers := written_answers(each, self.options.exposed)) is not None:
+                return written(answers)
+        return {}
 
     def measures(
         self,
@@ -123,6 +170,7 @@ class Material:
         key = (campaign.pk, tuple(c.pk for c in slices), points and points.pk, *changed.items())
         if key not in self._measures:
             options = replace(PRESETS[self.preset], **changed)
+            joined = {each.lead.pk: each.parts for each in self.sources if each.parts}
             self._measures[key] = measures_report(
                 campaign,
                 options,
@@ -132,6 +180,7 @@ class Material:
                 slices,
                 points,
                 evaluators=self.evaluators,
+                joined=joined,
             )
         return self._measures[key]
 
@@ -183,6 +232,10 @@ class Material:
         ]
         mark_raters(raters)
         return [rater["name"] for rater in raters if rater["scripted"]]
+
+
+def _queries_of(material: Material, campaign: Campaign) -> tuple[Query, ...]:
+    return material.queries(campaign.batch)
 
 
 def evaluators(frames: Iterable[Frame]) -> list[str]:

@@ -37,6 +37,13 @@ class Command(BaseCommand):
         parser.add_argument(
             "--published", action="store_true", help="show the figures printed in the paper, too"
         )
+        parser.add_argument(
+            "--without",
+            action="append",
+            default=[],
+            metavar="CAMPAIGN",
+            help="a campaign that is left out, where two could serve",
+        )
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
         add_declared(parser, RESAMPLING)
 
@@ -45,8 +52,9 @@ class Command(BaseCommand):
             raise CommandError("--resamples is not above 0; give a number.")
         study = study_called(options["study"])
         chosen = ReportOptions(seed=options["seed"], resamples=options["resamples"])
+        paper, out = PAPERS[options["paper"]], options["without"]
         try:
-            report = paper_tables(PAPERS[options["paper"]], study, options["published"], chosen)
+            report = paper_tables(paper, study, options["published"], chosen, without=out)
         except EvaluatorError as error:
             raise CommandError(f"{error}.") from error
         text = FORMATS[options["format"]].render(report)

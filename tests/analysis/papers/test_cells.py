@@ -38,6 +38,9 @@ def material(*campaigns: Any, queries: tuple[Query, ...] = (), **of: Any) -> Any
         queries=lambda batch: queries,
         data_set=lambda batch: batch.name,
         options=OPTIONS,
+        only=lambda found: next(iter(found), None),
+        parts=lambda each: [each],
+        named=lambda each: f"campaign {each.name}",
         **known,
     )
 
@@ -208,12 +211,6 @@ class TestReferencesOfClapnq:
 
 class TestGradesOfClapnq:
     GRADES, PAIRS = (campaign("g1", "a"), campaign("g2", "b")), (campaign("p", "b"),)
-
-    def test_grades_and_verdicts_on_one_data_set_share_a_table(self) -> None:
-        first, second = clapnq._first, material()
-        assert first(second, self.GRADES, "b") is self.GRADES[1]
-        assert first(second, self.PAIRS, "b") is self.PAIRS[0]
-        assert first(second, self.PAIRS, "a") is None
 
     def test_a_data_set_without_verdicts_says_so_in_its_column(self) -> None:
         systems = measured(one={PEOPLE: cell(3.0), "raters": {}})

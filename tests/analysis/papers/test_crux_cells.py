@@ -12,8 +12,10 @@ import pytest
 from analysis.evaluation.passages import CountedQuestions, report_parts
 from analysis.papers import crux
 from analysis.papers import crux_agreement as agreement
+from analysis.papers import crux_thresholds as thresholds
 from analysis.papers.base import Cell
 from analysis.papers.coverage import Values
+from analysis.papers.material import labels_by
 from tandem.files.rows import Passage, Query, Question, Report
 from tandem.scores.coverage import COV
 from tandem.scores.options import Options
@@ -33,10 +35,14 @@ def sizes(cells: Iterable[Cell]) -> list[int]:
     return [each["n"] for each in cells if isinstance(each, dict)]
 
 
-def rated(**ratings: str) -> Any:
-    """A data set with ratings of passages: a digit for each, two passages for each query."""
-    ratings_of = frame_of(table(ratings, "rating")).variables["rating"]
-    return SimpleNamespace(ratings=ratings_of, material=material())
+def sides(eta: float = 3.0, **ratings: str) -> tuple[Cell, ...]:
+    """The cells of the judge `model`: a digit for each rating, two passages for each query."""
+    frame = frame_of(table(ratings, "rating"))
+    rating = frame.variables["rating"]
+    labels = labels_by(rating, "model")
+    assert labels is not None
+    compared = thresholds._Compared(frame, rating, "model", labels.values, "campaign c")
+    return thresholds._cells(data_set(), compared, eta)
 
 
 def of_settings(**by_system: list[float]) -> Values:
@@ -63,37 +69,42 @@ class TestThresholds:
     def test_precision_and_recall_count_each_pair_of_a_person_and_the_judge(self) -> None:
         # Ada and the judge: both at least 3 twice, and each of the other three cases once.
         # Bram and the judge: both once, Bram alone once. The judge did not rate the last passage.
-        found = agreement._sides(rated(Ada="54031..4", Bram=".5...3..", model="5044233."), "model")
+        found = sides(Ada="54031..4", Bram=".5...3..", model="5044233.")
         # At least 3: 3 of the judge's 4 and of people's 5. Below: 1 of the judge's 3 and of 2.
         assert numbers(found) == [3 / 4, 3 / 5, 1 / 3, 1 / 2]
         assert sizes(found) == [7] * 4
 
     def test_a_side_without_ratings_is_undefined(self) -> None:
-        found = agreement._sides(rated(Ada="55", model="53"), "model")
+        found = sides(Ada="55", model="53")
         assert numbers(found) == [1, 1, None, None]
-        assert reason(found[2]) == "no such rating"
+        assert reason(found[2]) == "no such label"
+
+    def test_both_are_cut_at_another_eta(self) -> None:
+        # Ada says 5 twice and the judge once.
+        assert numbers(sides(5.0, Ada="55", model="53")) == [1, 1 / 2, 0, None]
 
     def test_passages_that_only_one_of_them_rated_give_nothing(self) -> None:
-        expected = ["no person and model rated the same passage"] * 4
-        for data in (rated(Ada="5.", model=".5"), rated(model="55")):
-            assert [reason(each) for each in agreement._sides(data, "model")] == expected
+        expected = ["no person and model labelled the same unit in campaign c"] * 4
+        for found in (sides(Ada="5.", model=".5"), sides(model="55")):
+            assert [reason(each) for each in found] == expected
 
     def test_judges_have_a_row_and_data_without_their_ratings_a_reason(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        own = rated(Ada="54031..4", Bram=".5...3..", model="5044233.")
-        judge = SimpleNamespace(name="model", kind="judge", excluded=None, labels=7)
-        study = material(frame={"judged": SimpleNamespace(raters=[judge]),
-                                "unjudged": SimpleNamespace(raters=[])})  # fmt: skip
+        own = {"Ada": "54031..4", "Bram": ".5...3.."}
+        judged = frame_of(table({**own, "model": "5044233."}, "rating"))
+        study = material(frame={"judged": judged, "unjudged": frame_of(table(own, "rating"))})
         sets = [
-            data_set("none", ratings=None, passages=None),
-            data_set("people", ratings=own.ratings, passages=campaign("unjudged")),
-            data_set("both", ratings=own.ratings, passages=campaign("judged")),
+            data_set("none", passages=None, reports=None),
+            data_set("people", passages=campaign("unjudged"), reports=None),
+            data_set("both", passages=campaign("judged"), reports=None),
         ]
-        monkeypatch.setattr(agreement, "data_sets", lambda material: sets)
-        none, people, both = agreement._threshold_grids(study)
+        for each in sets:
+            each.material = study
+        monkeypatch.setattr(thresholds, "data_sets", lambda material: sets)
+        none, _, people, _, both, _ = thresholds.threshold_grids(study)
         assert reason(none.rows[0][1][0]) == "a judge rated nothing"
-        assert reason(people.rows[0][1][3]) == "no judge rated passages in campaign unjudged"
+        assert reason(people.rows[0][1][3]) == "no judge rated in campaign unjudged"
         assert values(both) == [("model", [3 / 4, 3 / 5, 1 / 3, 1 / 2])]
         assert both.caption == "both: passages cut at η = 3"
         assert {grid.stub for grid in (none, people, both)} == {"Judge"}
@@ -190,7 +201,7 @@ def test_figure_4_correlates_a_judge_with_each_person_in_each_setting() -> None:
 
 
 def test_figure_4_says_whether_the_judge_or_the_person_is_missing() -> None:
-    data = data_set(queries=(), campaign=campaign("c"))
+    data = data_set(queries=(), reports=campaign("c"))
     for people, judged, who in ((["ada"], {}, "judge"), ([], {"model": {}}, "person")):
         grid = agreement._spearman_grid(data, judged, people)
         assert reason(grid.rows[0][1][0]) == f"no {who} labelled reports in campaign c"
@@ -257,7 +268,7 @@ def test_figure_4_has_the_agreement_of_people_or_says_that_they_were_not_asked()
     assert values(grid) == [("Fleiss' κ", [0.5]), ("agreement", [0.75])]
     assert (grid.caption, grid.stub) == ("news: agreement of people", "Among people")
     data.material = material(agreement={"c": {}})
-    expected = "campaign c does not ask for answerable"
+    expected = "campaign c gives no yes or no"
     assert [reason(cells[0]) for _, cells in agreement._kappa_grid(data).rows] == [expected] * 2
 
 

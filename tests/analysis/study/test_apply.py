@@ -212,7 +212,7 @@ def test_a_campaign_for_judges_only_waits_for_nobody(folder: Path, rewrite: Rewr
     (campaign,) = (s for s in status(read_study(path)).stages if s.key.kind == "campaign")
     assert (campaign.state, campaign.waits) == ("done", ())
     assert campaign.counts == {"items": 6, "asked": 0, "answered": 0}
-    assert "only judges are asked" in run("progress", "--campaign", "coverage")
+    assert "only judges are asked" in run("progress", "coverage")
 
 
 def test_people_say_yes_or_no_and_a_judge_rates_in_one_campaign(
