@@ -174,7 +174,7 @@ def find_case(user: User, campaign: Campaign, pk: int) -> Case | None:
         campaign,
         unit,
         spec,
-        decision_schema(campaign, "people"),
+        decision_schema(campaign),
         assignment,
         disagreements,
         history,

@@ -159,8 +159,7 @@ def simulate(
     asked = {each.key for each in found if each.units and drawn[each.query].drawn}
     several = sample_shared_items([each.key for each in found if each.key in asked], design)
     items = [
-        each._replace(quota=_quota(each.key, several, design) if each.key in asked else 0)
-        for each in found
+        each._replace(quota=_quota(each.key, each.key in asked, several, design)) for each in found
     ]
     if old:
         items = _fill(items, campaign, old, design)
@@ -214,7 +213,9 @@ def _items(
     return found
 
 
-def _quota(key: str, several: set[str], design: Design) -> int:
+def _quota(key: str, is_asked: bool, several: set[str], design: Design) -> int:
+    if not is_asked:
+        return 0
     return design.raters_per_item if key in several else 1
 
 

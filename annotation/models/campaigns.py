@@ -297,8 +297,8 @@ class QuerySampling(models.Model):
 
     `kind` is all, simple (without replacement), chosen (not by chance) or none (only judges are
     asked). `probability` is the chance with which people are asked about the query, and
-    `role_probability` the chance with which it got its split, the `role`. Prompts and examples may be tuned on development queries, but not
-    on evaluation queries. Audit queries are left aside.
+    `role_probability` the chance with which it got its split, the `role`. Prompts and examples may
+    be tuned on development queries, but not on evaluation queries. Audit queries are left aside.
     """
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="query_samplings")

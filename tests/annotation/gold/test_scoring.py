@@ -697,7 +697,7 @@ class TestDryRuns:
     def test_a_query_that_was_not_sampled_has_no_people(self) -> None:
         drawn = [SampledQuery("all", each, 1.0, Split(EVALUATION, 1.0)) for each in (True, False)]
         design = Design(raters_per_item=3)
-        quotas = [_quota(key, each, {"a"}, design) for each in drawn for key in "ab"]
+        quotas = [_quota(key, each.drawn, {"a"}, design) for each in drawn for key in "ab"]
         assert quotas == [3, 1, 0, 0]
 
     def test_a_judges_contribution_counts_evaluation_queries_only(self) -> None:
