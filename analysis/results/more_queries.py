@@ -82,7 +82,9 @@ def more_queries(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = managed_campaign(request, pk) if is_post else readable_campaign(request, pk)
     found = more_queries_of(campaign, max(number_in(request.GET.get("number", "")), 1))
     if is_post and found.not_sampled:
-        design = replace(design_of(campaign), human_share=found.larger_share)
+        people = max(1, campaign.raters_per_item)
+        larger = {"human_share": found.larger_share, "raters_per_item": people}
+        design = replace(design_of(campaign), **larger)
         return begin_continued(request, campaign, design, f"{campaign.name[:180]}-more")
     context = {
         "campaign": campaign,

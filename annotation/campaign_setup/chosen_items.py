@@ -39,6 +39,7 @@ class ChosenItems:
         # There are no shares, since queries keep their splits from the old campaign.
         return replace(
             design_of(self.campaign),
+            raters_per_item=max(1, self.campaign.raters_per_item),
             human_share=1.0,
             development=0.0,
             audit=0.0,
