@@ -83,8 +83,8 @@ def more_queries(request: HttpRequest, pk: int) -> HttpResponse:
     found = more_queries_of(campaign, max(number_in(request.GET.get("number", "")), 1))
     if is_post and found.not_sampled:
         people = max(1, campaign.raters_per_item)
-        larger = {"human_share": found.larger_share, "raters_per_item": people}
-        design = replace(design_of(campaign), **larger)
+        share = found.larger_share
+        design = replace(design_of(campaign), human_share=share, raters_per_item=people)
         return begin_continued(request, campaign, design, f"{campaign.name[:180]}-more")
     context = {
         "campaign": campaign,

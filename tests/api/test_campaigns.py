@@ -102,7 +102,7 @@ def test_a_campaign_created_concurrently_is_compared_with_the_request(
         ({"name": "x" * 201}, "name"),
         ({"protocol": "none"}, "protocol"),
         ({"batch": "none"}, "batch"),
-        ({"raters_per_item": 0}, "raters_per_item"),
+        ({"raters_per_item": -1}, "raters_per_item"),
         ({"raters_per_item": 1001}, "raters_per_item"),
         ({"overlap": 1.5}, "overlap"),
         ({"human_share": "nan"}, "human_share"),

@@ -74,7 +74,15 @@ class TestChoices:
             ("report-coverage", ["validates"]),
             (
                 "rubric-passage",
-                ["sampling", "per_passage", "passages", "prerequisite", "strata", "validates"],
+                [
+                    "sampling",
+                    "per_passage",
+                    "judge_sampling",
+                    "passages",
+                    "prerequisite",
+                    "strata",
+                    "validates",
+                ],
             ),
             ("key-point-verification", ["passages", "points", "validates"]),
             ("grounded-answer", ["passages", "prerequisite", "gate", "validates"]),

@@ -227,7 +227,7 @@ class TestNew:
     @pytest.mark.parametrize(
         ("field", "least", "most"),
         [
-            ("raters_per_item", 1, 1000),
+            ("raters_per_item", 0, 1000),
             ("overlap", 0, 1),
             ("human_share", 0, 1),
             ("development", 0, 1),
@@ -305,7 +305,7 @@ class TestNew:
         [
             ("name", "Pilot", "A campaign called"),
             ("overlap", "0", "Overlap is not above 0"),
-            ("raters_per_item", "0", "greater than or equal to 1"),
+            ("raters_per_item", "-1", "greater than or equal to 0"),
             ("human_share", "nan", "number"),
             ("development", "1", "share from 0 to below 1"),
             ("deadline", "soon", "is not a time"),
