@@ -5,16 +5,21 @@ from __future__ import annotations
 from annotation.models import Campaign
 from annotation.preparation.base import Step
 from annotation.preparation.steps.answer_points import STEP as ANSWER_POINTS
+from annotation.preparation.steps.decomposition import STEP as DECOMPOSITION
 from annotation.preparation.steps.key_points import STEP as KEY_POINTS
 from annotation.preparation.steps.merging import STEP as MERGING
 from annotation.preparation.steps.missed_points import STEP as MISSED_POINTS
+from annotation.preparation.steps.new_questions import STEP as NEW_QUESTIONS
 from annotation.preparation.steps.passages import STEP as PASSAGES
+from annotation.preparation.steps.question_score import STEP as QUESTION_SCORE
 from annotation.preparation.steps.questions import STEP as QUESTIONS
 from annotation.preparation.steps.ratings import STEP as RATINGS
+from annotation.preparation.steps.report_request import STEP as REPORT_REQUEST
 from annotation.preparation.steps.request import STEP as REQUEST
 from annotation.preparation.steps.scoring import STEP as SCORING
 from annotation.preparation.steps.sentence_splitting import STEP as SENTENCES_BY_AUTHOR
 from annotation.preparation.steps.sentences import STEP as SENTENCES
+from annotation.preparation.steps.sub_questions import STEP as SUB_QUESTIONS
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
 
@@ -22,7 +27,12 @@ STEPS: dict[str, Step] = {
     step.name: step
     for step in (
         REQUEST,
+        REPORT_REQUEST,
+        SUB_QUESTIONS,
         QUESTIONS,
+        QUESTION_SCORE,
+        NEW_QUESTIONS,
+        DECOMPOSITION,
         PASSAGES,
         RATINGS,
         KEY_POINTS,
@@ -36,8 +46,10 @@ STEPS: dict[str, Step] = {
 }
 
 
+TASKS: dict[str, Step] = {step.task.name: step for step in STEPS.values() if step.task is not None}
+"""The steps that have a task of their own, by its name."""
 DECLARED: dict[str, Protocol] = PROTOCOLS | {
-    step.task.name: step.task for step in STEPS.values() if step.task is not None
+    name: step.task for name, step in TASKS.items() if step.task is not None
 }
 
 

@@ -51,7 +51,8 @@ class Result:
 
 
 Numbers = Mapping[str, float]
-Apply = Callable[[rows.Query, Sequence[Result], Numbers], rows.Query | None]
+Applied = rows.Query | Sequence[rows.Query] | None
+Apply = Callable[[rows.Query, Sequence[Result], Numbers], Applied]
 FindProblems = Callable[[Result], Iterable[str]]
 
 
@@ -64,7 +65,8 @@ class Step:
     """One step. A step without a `protocol` has no author, and `apply` follows a rule.
 
     `makes` describes input and output in a line. `apply(query, results, numbers)` returns the query
-    of the new batch, or None to leave it out. `numbers` are the thresholds with their defaults.
+    of the new batch, several queries, or None to leave it out. `numbers` are the thresholds with
+    their defaults.
     `problems` returns messages about an answer whose form is valid. Such an answer cannot be
     accepted until it is corrected. `options` are those of the campaign. `task` is the protocol, if
     it belongs to this step alone.

@@ -6,7 +6,6 @@ from typing import Any
 
 from rest_framework import serializers
 
-from annotation.presentation import schema
 from datasets.api.base import (
     ErrorSerializer,
     Number,
@@ -134,7 +133,7 @@ class WholePreparedSerializer(PreparedSerializer):
         return each.problems(each.final)
 
     def get_answer_schema(self, each: AuthoredAnswer) -> dict[str, Any]:
-        return schema(each.assignment.item.campaign).item_schema(each.units)
+        return each.schema.item_schema(each.units)
 
 
 class NewReviewSerializer(Strict):

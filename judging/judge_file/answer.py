@@ -39,18 +39,7 @@ def build(table: Table, protocol: Protocol, prompt: str = "") -> Parser:
 
     The options' own texts are found in the `prompt`, the text of the messages. Raises FileError.
     """
-    name = table.get("parser", "schema")
-    if not isinstance(name, str) or name not in PARSERS:
-        raise FileError(
-            f"{name!r} is not a parser; choose one of {', '.join(PARSERS)}", path=("parser",)
-        )
-    keys, make = PARSERS[name]
-    if unknown := sorted(table.keys() - {*COMMON, *keys}):
-        names = ", ".join((*COMMON, *keys))
-        raise FileError(
-            f"{unknown[0]!r} is not a key of the parser {name}; it has {names}", path=(unknown[0],)
-        )
-    parser = make(table, protocol)
+    parser = PARSERS[check_keys(table)][1](table, protocol)
     verdicts = getattr(parser, "verdicts", None)
     if not prompt or not isinstance(verdicts, Verdicts):
         return parser
@@ -63,6 +52,22 @@ def build(table: Table, protocol: Protocol, prompt: str = "") -> Parser:
     fields = tuple(dict.fromkeys(_FIELD.findall(prompt)))
     found = replace(verdicts, texts=option_texts(prompt, words), fields=fields)
     return replace(parser, verdicts=found)  # type: ignore[type-var]
+
+
+def check_keys(table: Table, more: Sequence[str] = ()) -> str:
+    """Return the parser's name. Its table may have `more` keys. Raises FileError."""
+    name = table.get("parser", "schema")
+    if not isinstance(name, str) or name not in PARSERS:
+        raise FileError(
+            f"{name!r} is not a parser; choose one of {', '.join(PARSERS)}", path=("parser",)
+        )
+    keys = (*COMMON, *PARSERS[name][0], *more)
+    if unknown := sorted(table.keys() - set(keys)):
+        raise FileError(
+            f"{unknown[0]!r} is not a key of the parser {name}; it has {', '.join(keys)}",
+            path=(unknown[0],),
+        )
+    return name
 
 
 _FIELD = re.compile(r"^([A-Z][\w ]{1,25}):\s*\{\{", re.MULTILINE)
@@ -99,15 +104,18 @@ _TAIL = re.compile(
 """The end of a pattern that takes any signs after the verdict: `\\W*$`, `[^\\w]*\\z`."""
 
 
-def shortcomings(table: Table, texts: Iterable[str] = ()) -> Iterator[FileError]:
+def shortcomings(
+    table: Table, texts: Iterable[str] = (), is_written: bool = False
+) -> Iterator[FileError]:
     """Yield what keeps a parser from reading only whole statements; nothing for a published judge.
 
     `texts` are the messages and the fixtures with labels. A marker that none of them has finds
-    nothing; without fixtures this is not known.
+    nothing; without fixtures this is not known. `is_written` if the parser reads texts, whose
+    order in an array does not say what they are about.
 
     Judges that exist run on with such a table. A new file is refused.
     """
-    yield from unsaid_match(table)
+    yield from () if is_written else unsaid_match(table)
     if table.get("as_published"):
         return
     if table.get("parser") == "regex":
@@ -134,7 +142,8 @@ def shortcomings(table: Table, texts: Iterable[str] = ()) -> Iterator[FileError]
         )
 
 
-def _verdicts(table: Table, protocol: Protocol) -> Verdicts:
+def verdicts_of(table: Table, protocol: Protocol) -> Verdicts:
+    """Return the rules by which a parser takes verdicts. Raises FileError."""
     take, refusal = table.get("take", ""), table.get("refusal", [])
     if take not in ("", "first", "last"):
         raise FileError(
@@ -143,7 +152,7 @@ def _verdicts(table: Table, protocol: Protocol) -> Verdicts:
     if not isinstance(refusal, list) or not all(isinstance(each, str) for each in refusal):
         raise FileError("refusal is not a list of patterns", path=("refusal",))
     for pattern in refusal:
-        _check_pattern("refusal", pattern)
+        check_pattern("refusal", pattern)
     maps = table.get("map", {})
     if not isinstance(maps, Mapping) or not all(isinstance(m, Mapping) for m in maps.values()):
         raise FileError(
@@ -202,7 +211,8 @@ def _variable(table: Table, protocol: Protocol) -> str:
     return candidates[0]
 
 
-def _check_pattern(key: str, pattern: Any) -> re2._Regexp[str]:
+def check_pattern(key: str, pattern: Any) -> re2._Regexp[str]:
+    """Compile the pattern of a key. Raises FileError."""
     if not isinstance(pattern, str) or not pattern:
         raise FileError(f"{key} is not a pattern; give a text", path=(key,))
     if len(pattern) > MAX_PATTERN:
@@ -218,8 +228,8 @@ def _check_pattern(key: str, pattern: Any) -> re2._Regexp[str]:
 
 
 def _regex(table: Table, protocol: Protocol) -> Parser:
-    verdicts = _verdicts(table, protocol)
-    pattern = _check_pattern("pattern", table.get("pattern"))
+    verdicts = verdicts_of(table, protocol)
+    pattern = check_pattern("pattern", table.get("pattern"))
     names = tuple(pattern.groupindex)
     if names:
         for name in names:
@@ -238,15 +248,15 @@ def _letter(table: Table, protocol: Protocol) -> Parser:
     if isinstance(named, list) and named and all(isinstance(name, str) for name in named):
         for name in named:
             variables_named(name, protocol, ("variable",))
-        return LetterParser(tuple(named), _verdicts(table, protocol))
-    return LetterParser((_variable(table, protocol),), _verdicts(table, protocol))
+        return LetterParser(tuple(named), verdicts_of(table, protocol))
+    return LetterParser((_variable(table, protocol),), verdicts_of(table, protocol))
 
 
 def _lines(table: Table, protocol: Protocol) -> Parser:
     separator = table.get("separator", "")
     if not isinstance(separator, str):
         raise FileError("separator is not a text", path=("separator",))
-    return LinesParser(_variable(table, protocol), separator, _verdicts(table, protocol))
+    return LinesParser(_variable(table, protocol), separator, verdicts_of(table, protocol))
 
 
 def _tags(table: Table, protocol: Protocol) -> Parser:
@@ -259,12 +269,17 @@ def _tags(table: Table, protocol: Protocol) -> Parser:
         )
     return TagsParser(
         {name: _marks(name, tag, protocol) for name, tag in named.items()},
-        _verdicts(table, protocol),
+        verdicts_of(table, protocol),
     )
 
 
 def _marks(name: str, tag: Any, protocol: Protocol) -> tuple[str, str]:
     variables_named(name, protocol, ("tag", name))
+    return marks_of(name, tag)
+
+
+def marks_of(name: str, tag: Any) -> tuple[str, str]:
+    """Return the two marks of a tag. Raises FileError."""
     if isinstance(tag, str) and tag.isidentifier():
         return f"<{tag}>", f"</{tag}>"
     if isinstance(tag, list) and len(tag) == 2 and all(isinstance(t, str) and t for t in tag):
@@ -289,7 +304,7 @@ def _json(table: Table, protocol: Protocol) -> Parser:
         raise FileError(str(error), path=("path",)) from error
     for name in read:
         variables_named(name, protocol, ("path", name))
-    return JsonParser(read, each, _verdicts(table, protocol), _match(table))
+    return JsonParser(read, each, verdicts_of(table, protocol), _match(table))
 
 
 def _match(table: Table) -> Path | None:
@@ -307,7 +322,7 @@ def _first_token(table: Table, protocol: Protocol) -> Parser:
     floor = table.get("mass_floor", MASS_FLOOR)
     if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor <= 1:
         raise FileError(f"mass_floor is {floor!r}; give a share from 0 to 1", path=("mass_floor",))
-    return FirstTokenParser(_variable(table, protocol), _verdicts(table, protocol), float(floor))
+    return FirstTokenParser(_variable(table, protocol), verdicts_of(table, protocol), float(floor))
 
 
 def _expected(table: Table, protocol: Protocol) -> Parser:

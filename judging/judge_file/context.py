@@ -31,6 +31,7 @@ FIELDS: Mapping[str, frozenset[str]] = {
     "reports": PLAIN,
     "key_point": PLAIN,
     "key_points": PLAIN,
+    "found": frozenset({"text"}),
     "sentence": PLAIN,
     "sentences": PLAIN,
     "reference": PLAIN,
@@ -65,6 +66,8 @@ NEEDED = {
 GENERIC = ("Passage", "Answer", "Report", "Source", "Document", "Reference answer", "Reference")
 FACTS = {"source": "source", "date": "published_at", "age": "age", "use": "use"}
 TEXT_KINDS = {"passage": "passages", "report": "reports", "reference": "references"}
+FOUND = "found"
+"""The text with the points that earlier rounds found in a passage."""
 UNIT_KINDS = {
     "question": "questions",
     "key-point": "key_points",
@@ -77,9 +80,12 @@ def fields_for(protocol: Protocol) -> dict[str, frozenset[str]]:
     """Return the names that a template about a protocol may use, with their fields."""
     kinds = {variable.kind for variable in protocol.variables}
     plurals = {UNIT_KINDS[kind] for kind in kinds if kind in UNIT_KINDS}
+    plurals |= {TEXT_KINDS[kind] for kind in kinds if kind in TEXT_KINDS}
     named = {*ALWAYS, *plurals, *(plural.removesuffix("s") for plural in plurals)}
     for need in protocol.needs:
         named.update(NEEDED.get(need, ()))
+    if protocol.listed is not None and {"passages", "key_points"} <= set(protocol.needs):
+        named.add(FOUND)
     return {name: fields for name, fields in FIELDS.items() if name in named}
 
 
@@ -120,6 +126,7 @@ def template_context(shown: RequestItem) -> dict[str, Any]:
         if kind := UNIT_KINDS.get(unit.kind):
             parts[kind].append({"number": len(parts[kind]) + 1, "text": unit.text})
     named: dict[str, Any] = {name: Steps.of(each, left) for name, each in parts.items()}
+    named[FOUND] = {"text": "".join(text.text for text in shown.texts if text.field == FOUND)}
     return named | _single(shown, parts, numbers) | _common(shown, left)
 
 

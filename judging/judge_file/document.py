@@ -13,16 +13,17 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, get_args
 
-from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
+from annotation.registry import DECLARED
 from datasets.toml import TomlError, read_toml
 from judging.backends.base import JSON, Message
-from judging.judge_file import answer
+from judging.judge_file import answer, written
 from judging.judge_file.answer import BY_POSITION
 from judging.judge_file.context import fields_for
 from judging.judge_file.template import FileError, MessageTemplate
 from judging.parsers.base import STEPS, Fault, Parser
 from judging.parsers.codes import PLAIN
+from judging.parsers.written import WrittenParser
 
 MAX_LENGTH = 1_000_000
 MAX_MESSAGES = 50
@@ -55,11 +56,14 @@ OPEN_TABLES = ("answer", "params", "extra_body")
 class Fixture:
     """A completion and the expected reading: the labels of each unit, or a missing reason.
 
+    Texts and points that a judge writes are among the labels, each point as its words, or as its
+    `text` and the quotes of its `evidence`.
+
     `units` are the texts of the units, for a parser that compares them with the completion.
     """
 
     completion: str
-    labels: tuple[Mapping[str, str], ...]
+    labels: tuple[Mapping[str, Any], ...]
     fault: str = ""
     step: str = ""
     line: int | None = None
@@ -223,7 +227,8 @@ class _Reader:
         )
         read = [each.completion for each in file.fixtures if each.labels]
         texts = [*(template.source for _, template in file.messages), *read] if read else []
-        found = answer.shortcomings(self._answer, texts)
+        writes = isinstance(file.parser, WrittenParser)
+        found = answer.shortcomings(self._answer, texts, writes)
         return replace(file, shortcomings=tuple(map(self._placed, found)))
 
     @property
@@ -261,12 +266,12 @@ class _Reader:
             raise self.wrong(
                 "protocol is missing; name the protocol whose items it judges", "judge"
             )
-        if name not in PROTOCOLS:
-            names = ", ".join(PROTOCOLS)
+        if name not in DECLARED:
+            names = ", ".join(DECLARED)
             raise self.wrong(
                 f"{name!r} is not a protocol; give one of {names}", "judge", "protocol"
             )
-        return PROTOCOLS[name]
+        return DECLARED[name]
 
     def _messages(self, protocol: Protocol) -> Iterator[tuple[str, MessageTemplate]]:
         rows = self.document.get("messages", [])
@@ -304,7 +309,7 @@ class _Reader:
     def _parser(self, protocol: Protocol) -> Parser:
         texts = (row.get("text", "") for row in self.document.get("messages", []))
         try:
-            return answer.build(self._answer, protocol, "\n".join(texts))
+            return written.build(self._answer, protocol, "\n".join(texts))
         except FileError as error:
             raise self._placed(error) from error
 

@@ -9,7 +9,8 @@ from typing import Any
 from judging.backends.base import Answer, AskedUnit, AskedVariable
 from judging.judge_file.document import Fixture, JudgeFile
 from judging.parsers.base import ExpectedAnswer, Step, UnreadError
-from tandem.protocols.schema import Schema
+from judging.parsers.written import WrittenParser
+from tandem.protocols.schema import EVIDENCE_KEY, Schema
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class FixtureReading:
 
     number: int
     fixture: Fixture
-    labels: Sequence[Mapping[str, str]] = ()
+    labels: Sequence[Mapping[str, Any]] = ()
     steps: tuple[Step, ...] = ()
     fault: str = ""
     wrong: str = ""
@@ -49,7 +50,11 @@ def failures(file: JudgeFile) -> Iterator[str]:
 
 def _reading(file: JudgeFile, number: int, fixture: Fixture) -> FixtureReading:
     texts = fixture.units or ("",) * max(1, len(fixture.labels))
-    units = [asked_unit(file, number, text) for number, text in enumerate(texts, start=1)]
+    kinds = _kinds(file, len(texts))
+    units = [
+        asked_unit(file, number, text, kind)
+        for number, (text, kind) in enumerate(zip(texts, kinds, strict=True), start=1)
+    ]
     expected = ExpectedAnswer(tuple(units), by_unit=not file.parser.several)
     try:
         read = file.parser.read(Answer(fixture.completion), expected)
@@ -65,7 +70,7 @@ def _reading(file: JudgeFile, number: int, fixture: Fixture) -> FixtureReading:
     return FixtureReading(number, fixture, labels, read.steps, wrong=wrong)
 
 
-def _difference(fixture: Fixture, labels: Sequence[Mapping[str, str]], steps: str) -> str:
+def _difference(fixture: Fixture, labels: Sequence[Mapping[str, Any]], steps: str) -> str:
     if fixture.fault:
         return f"is read as {_format_labels(labels)} and not {fixture.fault}"
     if labels != [dict(each) for each in fixture.labels]:
@@ -75,23 +80,40 @@ def _difference(fixture: Fixture, labels: Sequence[Mapping[str, str]], steps: st
     )
 
 
-def _labels(entry: Mapping[str, Any]) -> dict[str, str]:
-    return {name: str(code) for name, code in entry.items() if isinstance(code, str | int)}
+def _labels(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry as a fixture gives it: texts as texts, and points without quotes, too."""
+    found = {name: _plain(value) for name, value in entry.items()}
+    return {name: value for name, value in found.items() if value is not None}
 
 
-def _format_labels(labels: Sequence[Mapping[str, str]]) -> str:
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if not isinstance(value, Mapping):
+        return str(value) if isinstance(value, str) else value
+    quotes = [each["quote"] for each in value.get(EVIDENCE_KEY, ())]
+    return {"text": value["text"], EVIDENCE_KEY: quotes} if quotes else value["text"]
+
+
+def _format_labels(labels: Sequence[Mapping[str, Any]]) -> str:
     units = (", ".join(f"{name} = {code}" for name, code in each.items()) for each in labels)
     return "; ".join(filter(None, units)) or "nothing"
 
 
-def asked_unit(file: JudgeFile, number: int, text: str = "") -> AskedUnit:
-    """Return a unit of the first kind with a variable that the parser reads."""
+def _kinds(file: JudgeFile, count: int) -> Sequence[str]:
+    """Return the kinds of a fixture's units: for texts the unit of the text, then those matched."""
+    if isinstance(file.parser, WrittenParser):
+        rule = file.protocol.listed
+        return [file.parser.kind, *[rule.match_kind if rule else ""] * (count - 1)]
+    reads = file.parser.reads
+    first = next(v.kind for v in file.protocol.variables if not reads or v.name in reads)
+    return [first] * count
+
+
+def asked_unit(file: JudgeFile, number: int, text: str = "", kind: str = "") -> AskedUnit:
+    """Return a unit, by default of the first kind with a variable that the parser reads."""
     schema = Schema(file.protocol, file.protocol.variables)
-    kind = next(
-        variable.kind
-        for variable in schema.variables
-        if not file.parser.reads or variable.name in file.parser.reads
-    )
+    kind = kind or _kinds(file, 1)[0]
     asked = tuple(
         AskedVariable(v.name, v.answers, v.level, v.asked_if, v.escapes)
         for v in schema.variables_of(kind)

@@ -94,7 +94,8 @@ class Reading:
 class Parser(Protocol):
     """Reads a judge's answers.
 
-    `whole` tells whether it reads every key of a unit; otherwise `reads` names its variables.
+    `whole` tells whether it reads every key of a unit; otherwise `reads` names the keys: its
+    variables, and for a judge that writes, its texts and lists.
     `several` tells whether it reads an answer to several units.
     """
 

@@ -167,12 +167,13 @@ def new_queries(
     """Yield the queries of the new batch, and count them."""
     for query in batch_rows(batch):
         prepared = step.apply(query, results.get(query.id, ()), numbers)
-        if prepared is None:
+        made = [prepared] if isinstance(prepared, Query) else prepared
+        if not made:
             built.left_out.append(query.id)
             tally.drop("queries", query.id, "nothing left of it")
-        else:
+        for each in made or ():
             built.queries += 1
             tally.keep("queries")
             # Authors wrote these texts, so they are checked like texts in a file.
-            line = as_line(keep_highest_numbers(query, prepared))
-            yield query_of(Fields(line, Place(f"query {query.id!r}"), known=QUERY))
+            line = as_line(keep_highest_numbers(query, each) if each.id == query.id else each)
+            yield query_of(Fields(line, Place(f"query {each.id!r}"), known=QUERY))

@@ -17,8 +17,10 @@ from django.utils import timezone
 from annotation.models import Assignment, Campaign, Rater, Response
 from annotation.preparation.base import Result, Step
 from annotation.presentation import asked_units, present, schema, texts_by_field
+from annotation.protocols.schema import CampaignSchema
 from audit.recording import record
 from judging.models import JudgeCall, Review
+from judging.prompts.isolation import parser_of
 from judging.prompts.repair import Units, find_problems
 from tandem.files.rows import InputError, Place
 from tandem.protocols.base import ItemSpec, UnitSpec
@@ -65,11 +67,18 @@ class AuthoredAnswer:
         review = self.review
         return review.answer if review is not None and review.answer else self.original
 
+    @cached_property
+    def schema(self) -> CampaignSchema:
+        """The form of the answer: of what the campaign asks, what the author's parser reads."""
+        asked = schema(self.assignment.item.campaign)
+        judge = getattr(self.assignment.rater, "judge", None)
+        reads = parser_of(judge).reads if judge is not None else ()
+        return asked.only(reads) if reads else asked
+
     def problems(self, units: Units, channel: Channel = "judge") -> list[str]:
         """Return the problems of an answer that keep it out of a batch."""
-        asked = schema(self.assignment.item.campaign)
         try:
-            return find_problems(asked, self.spec, self.units, units, channel)
+            return find_problems(self.schema, self.spec, self.units, units, channel)
         except RefusedError as error:
             return [str(problem) for problem in error.problems]
 
@@ -150,7 +159,7 @@ def with_related(responses: QuerySet[Response]) -> QuerySet[Response]:
         "assignment__item__campaign__batch",
         "assignment__item__query",
         "assignment__item__passage",
-        "assignment__rater",
+        "assignment__rater__judge",
         "review__by",
     ).prefetch_related("labels__unit", "assignment__judge_calls__run__judge__rater")
 

@@ -115,13 +115,12 @@ def request_parts(judge: Judge, item: Item, names: list[str]) -> list[tuple[str,
     """Return the requests about an item's units: each request's scope and unit names.
 
     The scope is the unit's name, or the answer's if each answer has its own request. A parser that
-    reads some variables alone is asked about no other units.
+    reads some keys of an answer alone is asked about no units without them.
     """
     if reads := parser_of(judge).reads:
-        variables = schema(item.campaign, "judges").variables
-        kinds = {variable.kind for variable in variables if variable.name in reads}
+        asked = schema(item.campaign, "judges")
         units = name_units(present(item).units)
-        names = [name for name in names if units[name].kind in kinds]
+        names = [name for name in names if set(reads) & set(asked.keys(units[name].kind))]
     if not names:
         return []
     if judge.granularity == Judge.Granularity.UNIT:

@@ -15,16 +15,16 @@ from typing import Any
 from annotation.answers.evidence import locate
 from annotation.preparation.base import Result, Step
 from annotation.presentation import texts_by_field
-from annotation.registry import STEPS
+from annotation.registry import TASKS
 from judging.backends.base import Answer, Message, Request
 from judging.parsers.base import UnreadError
+from judging.parsers.written import WrittenParser
 from judging.prompts.request import Prepared
 from tandem.protocols.base import ItemSpec, UnitSpec
 from tandem.protocols.schema import Schema
 from tandem.protocols.validation import Channel, RefusedError, check
 
 Units = Mapping[str, Mapping[str, Any]]
-_BY_TASK = {step.task.name: step for step in STEPS.values() if step.task is not None}
 MAX_PROBLEMS = 10
 MAX_ANSWER_LENGTH = 50_000
 MAX_PROBLEM_LENGTH = 300
@@ -34,6 +34,12 @@ UNREADABLE = """The answer above cannot be read. What is wrong with it:
 
 Give the same answer again in the form that was asked for: one JSON object that matches the \
 schema, and no other text. Keep every label that has the right form."""
+REWRITE = """The answer above cannot be used. What is wrong with it:
+
+{problems}
+
+Give it again in the form that was asked for, from its beginning, with these problems corrected \
+and everything else unchanged, and no other text."""
 INCONSISTENT = """The answer above does not hold together. What is wrong with it:
 
 {problems}
@@ -51,7 +57,7 @@ def find_problems(
     position, as on a page. A model's quotes are searched for.
     """
     entries, _ = check(schema, units, answer, channel)
-    step = _BY_TASK.get(schema.protocol.name)
+    step = TASKS.get(schema.protocol.name)
     if step is None and channel in ("judge", "parser"):
         return []
     _, lost = locate(entries, spec, channel)
@@ -72,15 +78,18 @@ def _step_problems(
 def repair_request(prepared: Prepared, answer: Answer) -> Request | None:
     """Build the request for a repair.
 
-    None if the answer is readable, empty or far too long, or has another form than our schema.
+    None if the answer is readable, empty or far too long, or is neither of our schema's form nor a
+    text that people review.
     """
-    if not 0 < len(answer.text) <= MAX_ANSWER_LENGTH or not prepared.parser.whole:
+    writes = isinstance(prepared.parser, WrittenParser)
+    if not 0 < len(answer.text) <= MAX_ANSWER_LENGTH or not (prepared.parser.whole or writes):
         return None
     words, problems = _describe_problems(prepared, answer)
     if not problems:
         return None
     first = prepared.request
     lines = "\n".join(f"- {problem[:MAX_PROBLEM_LENGTH]}" for problem in problems[:MAX_PROBLEMS])
+    words = REWRITE if writes else words
     again = Message("user", words.replace("{problems}", lines))
     messages = (*first.messages, Message("assistant", answer.text), again)
     return Request(messages, first.schema, first.facts, first.sample)
@@ -96,9 +105,10 @@ def _describe_problems(prepared: Prepared, answer: Answer) -> tuple[str, list[st
     """Return the template of a repair and the problems of an answer, none if it is acceptable."""
     try:
         units = prepared.read(answer).units
-        problems = find_problems(
-            prepared.schema, prepared.spec, prepared.units, units, prepared.channel
-        )
+        writes = isinstance(prepared.parser, WrittenParser)
+        asked = prepared.schema.only(prepared.parser.reads) if writes else prepared.schema
+        channel = "judge" if writes else prepared.channel
+        problems = find_problems(asked, prepared.spec, prepared.units, units, channel)
         return INCONSISTENT, problems
     except UnreadError as error:
         return UNREADABLE, [str(error)]

@@ -22,7 +22,8 @@ from django.db.models.functions import Now
 from annotation.answers.submission import LostLeaseError
 from annotation.models import Campaign, CarriedAnswer
 from annotation.presentation import schema
-from annotation.registry import get_protocol
+from annotation.protocols.schema import CampaignSchema
+from annotation.registry import TASKS, get_protocol
 from audit.recording import folded, record
 from judging import lanes
 from judging.backends.base import SetupError
@@ -147,7 +148,7 @@ def check_closed(campaign: Campaign, judge: Judge) -> None:
 
 
 def check_file(campaign: Campaign, judge: Judge) -> None:
-    """Check that a judge file reads at least one of the campaign's variables. Raises SetupError."""
+    """Check that a judge file reads something that the campaign asks. Raises SetupError."""
     if not judge.file:
         return
     file = read_file(judge.file)
@@ -156,10 +157,24 @@ def check_file(campaign: Campaign, judge: Judge) -> None:
             f"judge {judge} is from a file about {file.protocol.name}, and {campaign} is about "
             f"{campaign.protocol}; create a judge from a file about {campaign.protocol}"
         )
-    asked = {variable.name for variable in schema(campaign, "judges").variables}
+    asks = schema(campaign, "judges")
+    asked = {key for variable in asks.variables for key in asks.keys(variable.kind)}
     if file.parser.reads and not asked.intersection(file.parser.reads):
         names = ", ".join(file.parser.reads)
         raise SetupError(f"judge {judge} reads {names}, which {campaign} does not ask")
+    step = TASKS.get(campaign.protocol)
+    if step and file.parser.reads and (unread := _owed(asks) - set(file.parser.reads)):
+        names = ", ".join(sorted(unread))
+        raise SetupError(
+            f"judge {judge} does not read {names}, without which step {step.name} builds no batch; "
+            "create a judge from a file that reads all of it, or choose a step that asks for less"
+        )
+
+
+def _owed(schema: CampaignSchema) -> set[str]:
+    """Return the keys without which an answer is no use: texts and lists, else all variables."""
+    free = {key for v in schema.variables for key in schema.free_keys(v.kind)}
+    return free or {variable.name for variable in schema.variables}
 
 
 def check_template(campaign: Campaign, judge: Judge) -> None:

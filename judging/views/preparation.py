@@ -18,7 +18,6 @@ from annotation.campaigns.design import DesignError
 from annotation.models import Campaign, Rater, rater_of
 from annotation.people.membership import readable
 from annotation.preparation.base import Step
-from annotation.presentation import schema
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
 from datasets.jobs import results
@@ -171,7 +170,7 @@ def _given(request: HttpRequest, each: AuthoredAnswer) -> Units:
 
     A form cannot return every answer exactly, such as a quote in the model's own spelling.
     """
-    asked = schema(each.assignment.item.campaign)
+    asked = each.schema
     given = read_answer(request.POST, asked, each.spec, each.units, each.original)
     for known in (each.original, each.final):
         if given == _as_form_answer(each, known):
@@ -180,7 +179,7 @@ def _given(request: HttpRequest, each: AuthoredAnswer) -> Units:
 
 
 def _as_form_answer(each: AuthoredAnswer, answer: Units) -> Units:
-    asked = schema(each.assignment.item.campaign)
+    asked = each.schema
     form = MultiValueDict[str, str]()
     for unit in form_fields(asked, each.spec, each.units, answer):
         for name, values in unit.sent():
@@ -196,7 +195,7 @@ def _review_page(
     note: str | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    campaign, asked = each.assignment.item.campaign, schema(each.assignment.item.campaign)
+    campaign, asked = each.assignment.item.campaign, each.schema
     made = each.review
     context: dict[str, Any] = {
         "each": each,

@@ -99,7 +99,8 @@ class PointList:
     The points belong to the unit of `kind`. If the item has units of `match_kind`, these are
     matched to the points afterwards: where the variable `match` has the code `match_code`, the key
     `matches` contains the numbers of the points, from 1. Points owe quotes only if the list is
-    `quoted`. The points of a `verbatim` list are copied from `field`, in the order of the text.
+    `quoted`. The points of a `verbatim` list are copied from `field`, in the order of the text. A
+    list that is asked has at least `least` points.
     """
 
     name: str
@@ -112,6 +113,7 @@ class PointList:
     matches: str = "matches"
     quoted: bool = True
     verbatim: bool = False
+    least: int = 1
     asked_if: Conditions = dataclasses.field(default_factory=dict)
 
 

@@ -137,7 +137,7 @@ def read_points(
     """Return the points of a list, and messages. A lenient reading does not require quotes."""
     if not isinstance(value, list) or not all(map(_is_point, value)):
         return (), [NO_LIST]
-    if not value and not lenient:
+    if len(value) < rule.least and not lenient:
         return (), [NO_POINT]
     if len(value) > MAX_POINTS and not lenient:
         return (), [TOO_MANY_POINTS]

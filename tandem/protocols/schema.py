@@ -7,7 +7,7 @@ the campaign asks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from typing import Any, Self, TypeVar
@@ -21,6 +21,7 @@ from tandem.protocols.base import (
     UnitSpec,
     Variable,
     WrittenText,
+    kinds_of,
 )
 
 EVIDENCE_KEY = "evidence"
@@ -134,12 +135,16 @@ class Schema:
     @by_kind
     def written(self, kind: str) -> WrittenText | None:
         rule = self.protocol.written
-        return rule if rule is not None and rule.kind == kind and self.variables_of(kind) else None
+        return rule if rule is not None and rule.kind == kind and self._asks(kind) else None
 
     @by_kind
     def listed(self, kind: str) -> PointList | None:
         rule = self.protocol.listed
-        return rule if rule is not None and rule.kind == kind and self.variables_of(kind) else None
+        return rule if rule is not None and rule.kind == kind and self._asks(kind) else None
+
+    def _asks(self, kind: str) -> bool:
+        """Whether units of a kind are asked: about a variable, unless they have none."""
+        return bool(self.variables_of(kind)) or kind not in kinds_of(self.protocol.variables)
 
     @by_kind
     def matching(self, kind: str) -> PointList | None:
@@ -197,6 +202,27 @@ class Schema:
         """Return the JSON schema of an answer with one entry per unit name."""
         return closed_object(
             {name: self.unit_schema(unit.kind, with_field) for name, unit in units.items()}
+        )
+
+    def only(self, keys: Collection[str]) -> Self:
+        """Return the schema of a rater who gives these keys alone, such as a judge by its parser.
+
+        Points owe no quotes if `evidence` is not among the keys.
+        """
+        evidence, written, listed = (
+            self.protocol.evidence, self.protocol.written, self.protocol.listed
+        )  # fmt: skip
+        if listed is not None:
+            listed = replace(listed, quoted=listed.quoted and EVIDENCE_KEY in keys)
+        protocol = replace(
+            self.protocol,
+            variables=tuple(v for v in self.protocol.variables if v.name in keys),
+            evidence=evidence if EVIDENCE_KEY in keys else None,
+            written=written if written is not None and written.name in keys else None,
+            listed=listed if listed is not None and listed.name in keys else None,
+        )
+        return replace(
+            self, protocol=protocol, variables=tuple(v for v in self.variables if v.name in keys)
         )
 
     @property

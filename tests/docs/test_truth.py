@@ -6,6 +6,7 @@ import io
 import json
 import re
 import sys
+import tomllib
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -20,12 +21,14 @@ from pytest_django.live_server_helper import LiveServer
 
 from analysis.campaigns.reports import campaign_report
 from analysis.management.commands import demo
+from analysis.presets import PRESETS, files
 from annotation.campaign_setup.expected_widths import FEWEST_QUERIES, Assumptions
 from annotation.imports.gold import EVERY
 from annotation.models import Campaign, LogInCount, Response, User, rater_of
 from annotation.people.login_limits import digest_of
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
+from annotation.registry import STEPS
 from config.apps import check_tls
 from config.env import VARIABLES
 from config.middleware import MAX_IDLE, MAX_SESSION
@@ -358,3 +361,23 @@ def test_a_new_password_ends_log_ins_and_tokens_as_the_page_says(db: None, clien
     assert client.get("/tasks/").status_code == 302
     answer = client.get("/api/v1/", headers={"authorization": f"Token {token}"})
     assert answer.status_code == 401
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_study_of_released_data_has_no_name_of_the_presets_study(preset: str) -> None:
+    """Otherwise one of the two is refused after the other has been applied."""
+    taken = names_in(files(preset, preset)["study.toml"])
+    texts = blocks(read("how-to/paper-tables.md"), "toml")
+    for released in (each for each in texts if f'name = "{preset}-released"' in each):
+        assert not names_in(released) & taken
+
+
+def names_in(study: str) -> set[str]:
+    """The names of the batches, campaigns and judges of a study file."""
+    tables = tomllib.loads(study)
+    return {name for kind in ("batch", "campaign", "judge") for name in tables.get(kind, ())}
+
+
+def test_every_step_of_preparation_is_listed() -> None:
+    table = read("how-to/prepare-a-batch.md").partition("| step |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE) == list(STEPS)

@@ -29,8 +29,10 @@ class Behaviour:
     the largest number of tokens in a prompt. A server that is not `constrained` ignores the schema;
     a request with one of the `refused` keys is answered with 400. With `prefix_cache` the server
     caches prompts in blocks of that many tokens. `reasoning` comes with each answer. Answers take
-    the forms in `around` in turn, where ANSWER stands for the answer itself. `decides` says how the
-    server answers questions whose answers are probabilities.
+    the forms in `around` in turn, where ANSWER stands for the answer itself. A request without a
+    schema gets the first of the `replies` whose key occurs in its last message: a text, or words
+    with the probability of each as the first token. `decides` says how the server answers questions
+    whose answers are probabilities.
     """
 
     latency: float = 0.0
@@ -61,6 +63,7 @@ class Behaviour:
     cached_in_usage: bool = True
     reasoning: str = ""
     around: Sequence[str] = ()
+    replies: Mapping[str, str | Mapping[str, float]] = field(default_factory=dict)
     decides: Deciding = field(default_factory=Deciding)
 
     def __post_init__(self) -> None:

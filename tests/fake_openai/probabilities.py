@@ -62,6 +62,13 @@ class Probabilities:
         return own | {"top_logprobs": [_entry(*each) for each in best]}
 
 
+def first_token(shares: Mapping[str, float]) -> tuple[str, dict[str, Any]]:
+    """The most probable word as the whole answer, with the probability of each word."""
+    entries = [_entry(word, math.log(share)) for word, share in shares.items()]
+    best = max(entries, key=lambda entry: entry["logprob"])
+    return best["token"], {"content": [best | {"top_logprobs": entries}]}
+
+
 def tokens(text: str) -> list[str]:
     return _TOKEN.findall(text)
 

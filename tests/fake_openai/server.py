@@ -21,6 +21,7 @@ from tests.fake_openai.caching import LETTERS, PrefixCache
 from tests.fake_openai.deciding import PATHS, Deciding
 from tests.fake_openai.faults import FAULTS, Case
 from tests.fake_openai.limiting import Bucket
+from tests.fake_openai.probabilities import first_token
 from tests.fake_openai.wires import wire_of, wrong_with
 
 MODEL = "fake-judge"
@@ -265,6 +266,9 @@ class FakeOpenAI:
         asked, weights = body["messages"][-1]["content"], self.behaviour.weights
         form = (body.get("response_format") or {}).get("json_schema", {}).get("schema")
         decides = self.behaviour.decides
+        replies = (each for key, each in self.behaviour.replies.items() if key in asked)
+        if form is None and (reply := next(replies, None)) is not None:
+            return (reply, None) if isinstance(reply, str) else first_token(reply)
         if form is None and body.get("logprobs") and "first-token" in decides.forms:
             return decides.first_token(asked, body["top_logprobs"])
         # If the prompt asks for JSON, the model writes it, constrained or not.

@@ -187,7 +187,7 @@ def test_the_released_labels_give_the_printed_kappa_and_coverage(
         assert found[:3] == pytest.approx(people, abs=1e-4)
         assert found[3] == pytest.approx(sum(people) / 3, abs=1e-4)
     ratings = Label.objects.filter(
-        unit__item__campaign__name="released-passages", response__current=True
+        unit__item__campaign__name="crux-released-passages", response__current=True
     )
     given = expected["crux.t2.ratings"]["value"]
     assert ratings.count() == sum(
