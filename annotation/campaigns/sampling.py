@@ -181,6 +181,12 @@ def summary(campaign: Campaign) -> Line:
     }
 
 
+def sampled_queries(campaign: Campaign) -> QuerySet[QuerySampling, str]:
+    """Return the keys of the queries that were sampled for people, in the batch's order."""
+    rows = QuerySampling.objects.filter(campaign=campaign, drawn=True)
+    return rows.order_by("query__position").values_list("query__key", flat=True)
+
+
 DEVELOPMENT, EVALUATION, AUDIT = "development", "evaluation", "audit"
 ASKED, OTHERS = "roles of queries for people", "roles of other queries"
 

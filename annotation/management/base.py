@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Mapping
@@ -12,6 +13,7 @@ from typing import Any, BinaryIO
 from django.core.management.base import CommandError, OutputWrapper
 
 from annotation.campaigns.design import DesignError
+from annotation.campaigns.sampling import summary
 from annotation.campaigns.settings import GUIDELINES_SHOWN, CampaignSettings, read_deadline
 from annotation.models import Campaign, Rater, User
 from annotation.people.background import BackgroundError, Question, read_toml
@@ -32,6 +34,18 @@ def campaign_called(name: str) -> Campaign:
             "campaign", name, known, f"create it with {verb_of('create_campaign')}"
         )
     return campaign
+
+
+def describe_sample(campaign: Campaign) -> str:
+    """Say how many queries were sampled for people, and how to list them. Empty for all queries."""
+    sizes = summary(campaign)
+    if sizes["queries_drawn"] == sizes["queries"]:
+        return ""
+    how = f"{verb_of('draws')} --campaign {shlex.quote(campaign.name)} --queries"
+    return (
+        f"People are asked about {sizes['queries_drawn']} of {sizes['queries']} queries; "
+        f"{how} lists them."
+    )
 
 
 def batch_called(name: str) -> Batch:

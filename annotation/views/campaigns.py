@@ -21,7 +21,7 @@ from annotation.access import get_account, is_blind, managed_campaign, readable_
 from annotation.audit_log import changes_of
 from annotation.campaign_setup.sample_file import SAMPLE, question
 from annotation.campaigns.design import DesignError
-from annotation.campaigns.sampling import summary
+from annotation.campaigns.sampling import sampled_queries, summary
 from annotation.campaigns.settings import LONGEST_GUIDELINE, CampaignSettings, change
 from annotation.exposure.queries import exposed_people
 from annotation.gold.scoring import Score, admissible, admit, passes, scores
@@ -51,6 +51,8 @@ from tandem.files.rows import InputError
 MAX_PEOPLE = 200
 ORDER_NAMES = dict(ITEM_ORDERS)
 BLIND_GOLD = "You have an open item in this campaign; answer it before you set gold answers."
+MOST_QUERIES = 200
+"""How many sampled queries the page of a campaign lists. The file has all of them."""
 BLIND_SAMPLE = "You have an open item in this campaign; answer it before you download the sample."
 CHANGED = (
     "Another person changed the settings since you opened this page, and nothing of yours is saved "
@@ -87,6 +89,7 @@ def _campaign_context(
         "seen": settings_digest(campaign),
         "gold_form": gold_form or GoldForm(),
         "sample": sample,
+        "sampled": [] if blind else _sampled_queries(campaign, sample),
         "blind": blind,
         "people": [] if blind else gold_statuses(campaign, sample),
         "guidelines": guideline_versions(campaign),
@@ -94,6 +97,13 @@ def _campaign_context(
         "changes": changes_of(campaign),
         "manages": may_manage(user, campaign.pk),
     }
+
+
+def _sampled_queries(campaign: Campaign, sample: dict[str, Any]) -> list[str]:
+    """Return the first of the queries that were sampled for people; none if all of them were."""
+    if sample["queries_drawn"] == sample["queries"]:
+        return []
+    return list(sampled_queries(campaign)[:MOST_QUERIES])
 
 
 def describe_design(campaign: Campaign) -> list[tuple[str, str]]:

@@ -164,8 +164,8 @@ def _lines(table: Table, names: Mapping[str, Any], name: str, prompt: str) -> Fi
 
 
 def _regex(table: Table, names: Mapping[str, Any], name: str, prompt: str) -> Finder:
-    beside = [each if each in names else "" for each in _BESIDE]
-    return Pattern(table["pattern"], name, *beside, marker=str(table.get("marker", "")))
+    quotes, numbers = (each if each in names else "" for each in _BESIDE)
+    return Pattern(table["pattern"], name, quotes, numbers, str(table.get("marker", "")))
 
 
 def _json(table: Table, names: Mapping[str, Any], name: str, prompt: str) -> Finder:

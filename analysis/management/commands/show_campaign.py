@@ -11,7 +11,7 @@ from typing import Any
 from analysis.attention import Facts, facts_of, matters
 from analysis.attention.checks import check_campaign
 from analysis.campaigns.cache import computed_report
-from annotation.management.base import campaign_called
+from annotation.management.base import campaign_called, describe_sample
 from annotation.models import Campaign
 from annotation.registry import get_protocol
 from datasets.console import Command as BaseCommand
@@ -63,6 +63,8 @@ def _lines(facts: Facts) -> Iterator[str]:
     given = f"{places.answered} of {places.asked}"
     given = given if campaign.asks_people else "only judges are asked"
     yield f"Answers from people: {given}{imported}."
+    if sampled := describe_sample(campaign):
+        yield sampled
     for variable in (facts.report or {}).get("variables", ()):
         yield f"People on {variable['name']}: {_describe_agreement(variable)}"
         for judge in variable["judges"]:

@@ -14,7 +14,12 @@ from annotation.campaign_setup.dry_run import sentences, simulate
 from annotation.campaign_setup.expected_widths import AssumptionError, Assumptions
 from annotation.campaigns.design import Design, DesignError, design_of
 from annotation.campaigns.settings import CampaignSettings
-from annotation.management.base import add_settings_arguments, batch_called, read_settings
+from annotation.management.base import (
+    add_settings_arguments,
+    batch_called,
+    describe_sample,
+    read_settings,
+)
 from annotation.models import Campaign
 from annotation.people.membership import POOL_HELP
 from annotation.protocols import PROTOCOLS
@@ -120,6 +125,8 @@ class Command(BaseCommand):
             self.say(f"Nothing to do: campaign {options['name']!r} exists already ({sizes}).")
         else:
             self.say(f"Created campaign {options['name']!r}: {sizes}.")
+        if sampled := describe_sample(made.campaign):
+            self.say(sampled)
         if options["continues"] and not made.unchanged:
             self.say(f"Carried over {made.carried} answers from {options['continues']!r}.")
 

@@ -12,7 +12,13 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.campaign_setup.replay import differences
-from annotation.campaigns.sampling import COLUMNS, sample_lines, summary
+from annotation.campaigns.sampling import (
+    CHUNK,
+    COLUMNS,
+    sample_lines,
+    sampled_queries,
+    summary,
+)
 from annotation.management.base import campaign_called, print_lines, write_whole
 from annotation.models import Campaign
 from datasets.console import FAULTS_FOUND
@@ -25,12 +31,17 @@ MOST = 20
 class Command(BaseCommand):
     help = (
         "Write a campaign's stored sample: each query and each unit, sampled or not, with kind, "
-        "seed, wave, probability and role. With --check, repeat the sampling and compare."
+        "seed, wave, probability and role. With --queries, write only the ids of the queries that "
+        "were sampled for people. With --check, repeat the sampling and compare."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--campaign", required=True)
-        parser.add_argument(
+        which = parser.add_mutually_exclusive_group()
+        which.add_argument(
+            "--queries", action="store_true", help="the ids of the sampled queries, one a line"
+        )
+        which.add_argument(
             "--check",
             action="store_true",
             help="compare what is stored with a replay; exit status 1 if they differ",
@@ -47,7 +58,10 @@ class Command(BaseCommand):
         if options["check"]:
             self.check_draw(campaign)
             return
-        lines = as_text(options["format"], sample_lines(campaign))
+        if options["queries"]:
+            lines = (f"{key}\n" for key in sampled_queries(campaign).iterator(chunk_size=CHUNK))
+        else:
+            lines = as_text(options["format"], sample_lines(campaign))
         if options["output"]:
             write_whole(options["output"], lines)
         else:

@@ -16,10 +16,11 @@ from django.core.management.base import CommandError
 
 from annotation.assignments.queue import next_assignment
 from annotation.campaigns.sampling import COLUMNS, sample_lines, sample_splits, summary
-from annotation.models import Campaign, Item, QuerySampling, UnitSampling
+from annotation.models import Campaign, Item, QuerySampling, UnitSampling, User
 from annotation.prerequisites.rubric_passage import alternating, chances
 from tests.annotation.follow_cast import answer, coverage, given, rater, rating
 from tests.cast import FIRST, ROOT, SECOND, Line, campaign_of, load, run, write_lines
+from tests.page_cast import client_of
 
 QUERIES = 20
 
@@ -289,6 +290,22 @@ class TestLines:
         assert len(units) == UnitSampling.objects.count() > campaign.items.count()
         roles = {line["query"]: line["role"] for line in queries}
         assert all(line["role"] == roles[line["query"]] for line in units)
+
+    def test_the_sampled_queries_are_listed_alone(self, many: str) -> None:
+        made = run(
+            "create_campaign", "c", "--protocol", "report-coverage", "--batch", many,
+            "--human-share", "0.25", "--pool", "open",
+        )  # fmt: skip
+        how = "campaign draws --campaign c --queries lists them."
+        assert f"People are asked about 5 of 20 queries; tandem {how}" in made
+        assert how in run("show_campaign", "c")
+        drawn = QuerySampling.objects.filter(drawn=True).values_list("query__key", flat=True)
+        assert run("draws", "--campaign", "c", "--queries").splitlines() == list(drawn)
+        assert len(drawn) == 5
+        rita = client_of(User.objects.create(username="rita", role="admin"))
+        page = f"/campaigns/{Campaign.objects.get().pk}/"
+        assert "see which</a>" in rita.get(f"{page}progress/").content.decode()
+        assert ", ".join(drawn) in rita.get(f"{page}settings/").content.decode()
 
     def test_csv_has_the_same_columns(self, batch: Path, tmp_path: Path) -> None:
         campaign_of("rubric-passage")
