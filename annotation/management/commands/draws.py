@@ -58,10 +58,10 @@ class Command(BaseCommand):
         if options["check"]:
             self.check_draw(campaign)
             return
+        lines = as_text(options["format"], sample_lines(campaign))
         if options["queries"]:
-            lines = (f"{key}\n" for key in sampled_queries(campaign).iterator(chunk_size=CHUNK))
-        else:
-            lines = as_text(options["format"], sample_lines(campaign))
+            keys = sampled_queries(campaign).iterator(chunk_size=CHUNK)
+            lines = (f"{key}\n" for key in keys)
         if options["output"]:
             write_whole(options["output"], lines)
         else:

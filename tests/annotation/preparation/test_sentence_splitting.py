@@ -60,7 +60,7 @@ def answers(*reports: rows.Report) -> rows.Query:
 
 def applied(query: rows.Query, *results: Result) -> tuple[rows.Report, ...]:
     made = STEPS[STEP].apply(query, results, {})
-    assert made is not None
+    assert isinstance(made, rows.Query)
     assert replace(made, reports=query.reports) == query
     return made.reports
 

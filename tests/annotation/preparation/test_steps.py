@@ -29,7 +29,9 @@ PROMPTED = [pytest.param(step, id=name) for name, step in STEPS.items() if step.
 
 def apply(step: str, query: rows.Query, *results: Any, **numbers: float) -> rows.Query | None:
     made = STEPS[step]
-    return made.apply(query, results, {**made.numbers, **numbers})
+    found = made.apply(query, results, {**made.numbers, **numbers})
+    assert found is None or isinstance(found, rows.Query)
+    return found
 
 
 def applied(step: str, query: rows.Query, *results: Any, **numbers: float) -> rows.Query:
