@@ -106,8 +106,9 @@ def _kinds(file: JudgeFile, count: int) -> Sequence[str]:
         rule = file.protocol.listed
         return [file.parser.kind, *[rule.match_kind if rule else ""] * (count - 1)]
     reads = file.parser.reads
-    first = next(v.kind for v in file.protocol.variables if not reads or v.name in reads)
-    return [first] * count
+    asked = [v for v in file.protocol.variables if not reads or v.name in reads]
+    # An optional variable may be of another kind than what every campaign asks.
+    return [min(asked, key=lambda variable: variable.optional).kind] * count
 
 
 def asked_unit(file: JudgeFile, number: int, text: str = "", kind: str = "") -> AskedUnit:
