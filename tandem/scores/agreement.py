@@ -145,7 +145,7 @@ def _means(tables: int, weights: Floats) -> Floats:
 def _taus_ap(tables: int, reference: int, weights: Floats) -> Floats:
     """Return tau_AP of every other table with the reference, (..., T - 1)."""
     means = _means(tables, weights)
-    ranks, unknown = _ranks(means), np.isnan(means).any(axis=-1)
+    ranks, unknown = _ranks(means), np.asarray(np.isnan(means).any(axis=-1))
     found = tau_ap(ranks[..., reference, None, :], np.delete(ranks, reference, axis=-2))
     without = unknown[..., reference, None] | np.delete(unknown, reference, axis=-1)
     return np.where(without, np.nan, found)

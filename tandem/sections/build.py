@@ -303,26 +303,22 @@ def comparable_part(sample: Sample, comparable: Comparable) -> Sample:
 
 def _strata(sample: Sample, frame: Frame, options: ReportOptions, comparable: Comparable) -> JSON:
     """Repeat the sections for each part of each stratum. Equal parts are computed only once."""
-    done: dict[tuple[bool, tuple[tuple[int, ...], ...]], JSON] = {}
+    done: dict[tuple[bool, tuple[int, ...]], JSON] = {}
     strata: JSON = {}
     for name, values in _values(sample.frame.units, frame.strata).items():
-        parts = _parts(values)
-        if not parts:
-            continue
         # In the stratum of splits, each split is compared separately.
         of_roles = name == STRATUM
-        partition = of_roles, tuple(tuple(units) for units in parts.values())
-        if partition not in done:
-            done[partition] = {
-                part: _comparison(
+        for part, units in _parts(values).items():
+            # A system and its setting often have the same units.
+            key = of_roles, tuple(units)
+            if key not in done:
+                done[key] = _comparison(
                     sample.only(_mask(units, sample)),
                     options,
                     None if of_roles else comparable,
                     with_curves=False,
                 )
-                for part, units in parts.items()
-            }
-        strata[name] = done[partition]
+            strata.setdefault(name, {})[part] = done[key]
     return strata
 
 

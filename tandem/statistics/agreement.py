@@ -17,6 +17,8 @@ from .estimate import Estimate, undefined
 from .resampling import UNDEFINED, Bootstrap, Draws, Interval
 from .tally import Tally, kinds_of
 
+#: With at most so many categories, products are faster than sums along an axis.
+FEW = 10
 Counts: TypeAlias = "Ints | Floats | sparse.csr_array"
 """The labels of each unit by category, (U, K)."""
 WIDE = 64
@@ -295,10 +297,22 @@ def cohen_kappa(table: Floats, weighting: str | None = None, values: Floats | No
     its margins. Undefined if both raters use the same single category.
     """
     distance = _distances(positions(table.shape[-1], values), weighting)
-    rows, columns = table.sum(axis=-1), table.sum(axis=-2)
-    observed = np.einsum("...ij,ij->...", table, distance) * rows.sum(axis=-1)
-    expected = np.einsum("...i,ij,...j->...", rows, distance, columns)
+    rows, columns, flat = _margins(table)
+    observed = (flat @ distance.ravel()) * (rows @ np.ones(len(distance)))
+    expected = np.einsum("...i,...i->...", rows @ distance, columns)
     return unbatch(1 - ratio(observed, expected))
+
+
+def _margins(tables: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the sums of rows and of columns, (..., K), and the tables as (..., K * K).
+
+    Products with ones take a quarter of the time of sums along an axis of few elements.
+    """
+    k, shape = tables.shape[-1], tables.shape[:-2]
+    rows = (tables.reshape(-1, k) @ np.ones(k)).reshape(*shape, k)
+    flat = tables.reshape(*shape, k * k)
+    of_columns = np.tile(np.eye(k), (k, 1))
+    return rows, flat @ of_columns if k <= FEW else tables.sum(axis=-2), flat
 
 
 def _pairs(counts: Counts) -> tuple[Floats, Floats]:

@@ -22,7 +22,7 @@ from .tally import Tally
 
 #: The most distinct points for which `kendall` takes weights, since it compares all pairs of them.
 MAXIMUM_POINTS = 3000
-Ranks = NDArray[np.signedinteger[Any]]
+Numbers = NDArray[np.number[Any]]
 Correlation = Literal["spearman", "kendall", "pearson"]
 #: The most distinct points for which Kendall's tau is resampled over pairs of clusters.
 MAXIMUM_IN_CLUSTERS = 10_000
@@ -136,7 +136,7 @@ def _sum_by(weight: Floats, index: Ints) -> Floats:
     return np.add.reduceat(weight[..., order], starts, axis=-1)
 
 
-def tau_ap(reference: Floats | Ranks, ranking: Floats | Ranks) -> Value:
+def tau_ap(reference: Numbers, ranking: Numbers) -> Value:
     """Return tau_AP of a ranking with the true order: scores (..., S) of S systems, high first.
 
     Go down the ranking from its second place. p is the mean over these places of the share of the
@@ -164,7 +164,7 @@ def tau_ap(reference: Floats | Ranks, ranking: Floats | Ranks) -> Value:
     return unbatch(found.reshape(shape[:-1]))
 
 
-def _tau_ap_of_rows(reference: Floats | Ranks, ranking: Floats | Ranks) -> Floats:
+def _tau_ap_of_rows(reference: Numbers, ranking: Numbers) -> Floats:
     higher, lower = _higher(reference)
     own_higher, own_lower = _higher(ranking)
     counted = higher | lower
@@ -186,7 +186,7 @@ def _tau_ap_of_rows(reference: Floats | Ranks, ranking: Floats | Ranks) -> Float
     return np.where(known, found + 0.0, np.nan)
 
 
-def _higher(scores: Floats | Ranks) -> tuple[Bools, Bools]:
+def _higher(scores: Numbers) -> tuple[Bools, Bools]:
     """Return whether a system is above another, and whether it is below, (B, one, other)."""
     one, other = scores[:, :, None], scores[:, None, :]
     if np.issubdtype(scores.dtype, np.integer):
@@ -201,7 +201,8 @@ def _count(pairs: Bools) -> Ints:
     Numbers of the smallest type are added, along whole rows, since there are many pairs.
     """
     kind = np.min_scalar_type(pairs.shape[1])
-    return np.add.reduce(pairs.view(np.uint8), axis=1, dtype=kind).astype(np.int64)
+    found: Ints = np.add.reduce(pairs.view(np.uint8), axis=1, dtype=kind).astype(np.int64)
+    return found
 
 
 FUNCTIONS: dict[Correlation, tuple[Callable[[Floats, Floats, Floats], Value], str]] = {
