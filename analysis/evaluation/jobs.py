@@ -15,9 +15,10 @@ from analysis.evaluation.selection import ResolvedOptions, computed_measures
 from analysis.evaluation.trec import trec_archive
 from annotation.access import may_read
 from annotation.models import Campaign, User
-from datasets.jobs import Kind, Options, Progress, Result
+from datasets.jobs import JobError, Kind, Options, Progress, Result
 from datasets.models import Batch
 from datasets.teams import visible_batches
+from tandem.labels.evaluators import EvaluatorError
 from tandem.labels.selection import ReportOptions
 from tandem.scores.options import Options as MeasureOptions
 
@@ -72,7 +73,10 @@ def _may_see(user: User, options: Options) -> bool:
 
 
 def _measures(options: Options, progress: Progress) -> Result:
-    return Result.of(computed_measures(campaign_of(options), _resolve(options), progress))
+    try:
+        return Result.of(computed_measures(campaign_of(options), _resolve(options), progress))
+    except EvaluatorError as error:
+        raise JobError(f"{error}.") from error
 
 
 def _trec(options: Options, progress: Progress) -> Result:

@@ -12,7 +12,8 @@ from analysis.papers.build import paper_tables
 from annotation.access import may_read
 from annotation.exposure.ledger import saw_answers
 from annotation.models import User
-from datasets.jobs import Kind, Options, Progress, Result, register_name
+from datasets.jobs import JobError, Kind, Options, Progress, Result, register_name
+from tandem.labels.evaluators import EvaluatorError
 
 TABLES = "paper"
 
@@ -32,8 +33,11 @@ def _carry_out(options: Options, progress: Progress) -> Result:
     study = Study.objects.get(pk=options["study"])
     for campaign in campaigns_of(study):
         saw_answers("measures", campaign)
-    found = paper_tables(PAPERS[options["paper"]], study, options["published"], progress=progress)
-    return Result.of(found)
+    paper, published = PAPERS[options["paper"]], options["published"]
+    try:
+        return Result.of(paper_tables(paper, study, published, progress=progress))
+    except EvaluatorError as error:
+        raise JobError(f"{error}.") from error
 
 
 def _may_see(user: User, options: Options) -> bool:
