@@ -61,12 +61,14 @@ class Study(models.Model):
     """A study as its file describes it, and what was created from the file.
 
     `text` is the file as it was last applied, and `sha256` its digest. `preset` names the paper
-    whose tables it fills; it may be empty. `evaluators` has the names of judges that count as one,
-    by the evaluator's name; those of judges' models are not stored.
+    whose tables it fills; it may be empty. `options` are those of the tables, by name, as text.
+    `evaluators` has the names of judges that count as one, by the evaluator's name; those of
+    judges' models are not stored.
     """
 
     name = models.CharField(max_length=200, unique=True)
     preset = models.CharField(max_length=40, blank=True)
+    options = models.JSONField(default=dict)
     text = models.TextField()
     sha256 = models.CharField(max_length=64)
     evaluators = models.JSONField(default=dict)

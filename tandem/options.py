@@ -15,8 +15,9 @@ fields from the same declaration. Keys of the metadata, all but `help` optional:
 from __future__ import annotations
 
 import math
+import re
 from argparse import ArgumentParser
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
 from types import NoneType, UnionType
@@ -24,6 +25,10 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 Kind = Literal["flag", "whole", "number", "choice", "several", "text"]
 FACES = ("command", "page", "api")
+FLAG = re.compile(
+    r"(?P<advice>\b(?:give|or) )?--(?P<name>[a-z][a-z-]*)"
+    r"(?(advice)(?: (?P<value>[\w@.-]*\w)(?![\w=]))?)"
+)
 NUMBERS = {"whole": int, "number": float}
 
 
@@ -139,6 +144,24 @@ def values_of(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, 
         else:
             found[option.field] = option.default if value in (None, "") else value
     return found
+
+
+def named_options(
+    text: str, form: str = "{name}={value}", names: Container[str] | None = None
+) -> str:
+    """Return a message with options in another form than a command's `--ties keep`.
+
+    Values follow options in advice: *give --ties keep*. Elsewhere only the name is changed. With
+    `names`, only these options are.
+    """
+
+    def name_of(found: re.Match[str]) -> str:
+        name, value = found["name"].replace("-", "_"), found["value"]
+        if names is not None and name not in names:
+            return found[0]
+        return (found["advice"] or "") + (form.format(name=name, value=value) if value else name)
+
+    return FLAG.sub(name_of, text)
 
 
 def check_bounds(options: Iterable[Option], given: Mapping[str, Any]) -> None:

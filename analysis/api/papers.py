@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from analysis.evaluation.selection import read_pairs
+from analysis.models import Study
+from analysis.papers import Paper
 from analysis.papers.access import paper_called, readable_study
 from analysis.papers.jobs import TABLES, question
+from analysis.papers.options import OPTION, options_over_the_web
 from annotation.access import get_account
 from annotation.api.access import check_blind
 from audit.recording import record_export
@@ -19,12 +24,14 @@ from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_
 from datasets.api.permissions import READ
 from datasets.api.throttling import PerReport
 from datasets.jobs import results
+from datasets.option_fields import serializer_fields
 
 
 class PaperParameters(JobKey):
-    published = serializers.BooleanField(
-        required=False, default=False, help_text="add the paper's printed figures"
-    )
+    """The options of the tables, and optionally the job whose result is requested."""
+
+    def get_fields(self) -> dict[str, Any]:
+        return {**super().get_fields(), **serializer_fields((OPTION,))}
 
 
 class PaperTablesSerializer(serializers.Serializer[Any]):
@@ -36,7 +43,9 @@ class PaperTablesSerializer(serializers.Serializer[Any]):
     version = serializers.CharField()
     seed = serializers.IntegerField()
     resamples = serializers.IntegerField(allow_null=True)
-    published = serializers.BooleanField()
+    published = serializers.BooleanField(help_text="whether printed figures stand beside ours")
+    options = serializers.DictField(help_text="by name: the value, and the reason for the default")
+    changed = serializers.DictField(help_text="the options that are not the paper's")
     campaigns = serializers.ListField(child=serializers.CharField())
     tables = serializers.ListField(
         child=serializers.DictField(), help_text="each with its grids of columns and rows"
@@ -71,11 +80,14 @@ class StudyPaper(Resource):
             "seed": 0,
             "resamples": None,
             "published": False,
+            "options": {"eta": {"value": 5.0, "reason": "The rating from which a text answers."}},
+            "changed": {"eta": "5"},
             "campaigns": ["pilot-passages", "pilot-coverage"],
             "tables": [],
             "notes": [],
             "not_filled": "Labels cannot fill the paper's generation settings.",
         },
+        refuses=(422,),
         parameters=[PaperParameters],
         operation_id="paper_read",
     )
@@ -85,10 +97,20 @@ class StudyPaper(Resource):
         chosen = paper_called(paper)
         for campaign in campaigns:
             check_blind(user, campaign)
-        asked = question(chosen, study, self.parameters["published"])
+        asked = question(chosen, study, _given(chosen, study, self.parameters))
         job = current_job(request, TABLES, asked, self.parameters.get("job"))
         if job is None:
             return accepted_response(request)
         for campaign in campaigns:
             record_export(request, campaign.pk, "paper", "json")
         return Response(results.value(job))
+
+
+def _given(paper: Paper, study: Study, parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Return the options as text. Raises ValidationError for an invalid one."""
+    try:
+        given = read_pairs(parameters.get("option") or ())
+        options_over_the_web(paper, study, given)
+    except ValueError as error:
+        raise serializers.ValidationError({"option": str(error)}) from error
+    return given

@@ -163,18 +163,28 @@ def read_pairs(given: Iterable[str]) -> dict[str, str]:
 
 def options_over_the_web(preset: str, given: Mapping[str, str]) -> Options:
     """Return a preset's options with changes given as text. Raises ValueError if out of bounds."""
+    check_web_names(given)
+    chosen = PRESETS[preset].changed(given)
+    refusal_list(chosen.refusals)
+    check_web_bounds(chosen)
+    return chosen
+
+
+def check_web_names(given: Mapping[str, str]) -> None:
+    """Raise ValueError for an option that names a file of the server, before it is read."""
     for name in OPERATORS:
         if name in given:
             raise ValueError(f"{name} may be chosen by the command only")
-    chosen = PRESETS[preset].changed(given)
-    if chosen.refusals.startswith(FILE):
+    if given.get("refusals", "").startswith(FILE):
         raise ValueError("refusals of a file may be chosen by the command only")
-    refusal_list(chosen.refusals)
+
+
+def check_web_bounds(chosen: Options) -> None:
+    """Raise ValueError for options that would take a page too long."""
     if len(chosen.cuts) > MOST_CUTS or max(chosen.cuts, default=1) > DEEPEST:
         raise ValueError(f"cuts are at most {MOST_CUTS} numbers up to {DEEPEST}")
     if chosen.samples > MOST_SAMPLES:
         raise ValueError(f"samples are at most {MOST_SAMPLES} here; the command takes more")
-    return chosen
 
 
 def available_passages(user: User, campaign: Campaign) -> dict[str, tuple[str, Campaign]]:
@@ -317,7 +327,9 @@ class MeasuresForm(OptionsForm):
         own = PRESETS.get(preset, PRESETS["tandem"])
         for each in fields(Options):
             if each.name in NAMES:
-                self.fields[each.name] = _field(each.name, getattr(own, each.name), each.metadata)
+                self.fields[each.name] = option_field(
+                    each.name, getattr(own, each.name), each.metadata
+                )
         passages, points = available_passages(user, campaign), available_points(user, campaign)
         self.has_passages, self.has_points = bool(passages), bool(points)
         self._offer("passages", "all count", passages)
@@ -362,7 +374,7 @@ class MeasuresForm(OptionsForm):
         return any(self.address.get(name) for name in NAMES)
 
 
-def _field(name: str, own: Any, metadata: Any) -> forms.Field:
+def option_field(name: str, own: Any, metadata: Any) -> forms.Field:
     """Return the field of an option; an empty one takes the preset's value."""
     about: dict[str, Any] = {
         "label": name,

@@ -12,12 +12,15 @@ from analysis.attention.base import join_words
 from analysis.campaigns.behind import behind_sentence, units_behind
 from analysis.campaigns.chosen_items import chosen_items, describe_chosen
 from analysis.models import Study
-from analysis.papers.base import Column, Grid, Paper, PaperTable, Printed, empty
+from analysis.papers.base import Column, Grid, Paper, PaperTable, empty
 from analysis.papers.material import Material
+from analysis.papers.options import described
+from analysis.papers.published import Published
 from analysis.papers.sources import AmbiguousError
 from datasets.jobs.guard import for_workers
 from tandem.labels.evaluators import Evaluator
 from tandem.labels.selection import ReportOptions
+from tandem.scores.options import TableOptions
 from tandem.types import JSON, Progress, ignore_progress
 
 NOT_VALIDATED = (
@@ -34,37 +37,49 @@ FAKE = "Fakes, whose answers come from a file: {judges}. Their figures describe 
 def paper_tables(
     paper: Paper,
     study: Study,
-    published: bool = False,
+    chosen: TableOptions,
     options: ReportOptions | None = None,
+    published: Published | None = None,
     progress: Progress = ignore_progress,
     without: Collection[str] = (),
 ) -> JSON:
-    """Fill a paper's tables from a study; `published` adds the paper's printed figures.
+    """Fill a paper's tables from a study; `published` has the paper's own figures.
 
     `without` are campaigns that are left out, where several could serve.
     `progress` is called with the number of finished tables, and of all.
     """
-    options = options or ReportOptions()
-    material = Material(study, paper.name, options, without)
+    material = Material(study, paper.name, options or ReportOptions(), chosen, without)
+    return tables_of_material(paper, material, published, progress)
+
+
+def tables_of_material(
+    paper: Paper,
+    material: Material,
+    published: Published | None = None,
+    progress: Progress = ignore_progress,
+) -> JSON:
+    """Fill a paper's tables from a study's material."""
     tables = []
     for done, table in enumerate(paper.tables):
         progress(done, len(paper.tables))
-        tables.append(_table(table, material, published))
+        tables.append(_table(table, material))
+    placed = published.placed(paper, tables, material) if published else []
     return {
         "paper": paper.name,
         "title": paper.title,
         "citation": paper.citation,
-        "study": study.name,
+        "study": material.study.name,
         "generated_at": timezone.now().isoformat(timespec="seconds"),
         "version": settings.TANDEM_VERSION,
         "commit": settings.TANDEM_COMMIT,
-        "seed": options.seed,
-        "resamples": options.resamples,
-        "published": published,
+        "seed": material.options.seed,
+        "resamples": material.options.resamples,
+        "published": published is not None,
+        **described(paper, material.tables),
         "campaigns": [campaign.name for campaign in material.every_campaign],
         "evaluators": [each.as_json() for each in material.evaluators],
         "tables": tables,
-        "notes": list(_notes(paper, material)),
+        "notes": [*placed, *_notes(paper, material)],
         "not_filled": paper.not_filled,
     }
 
@@ -100,33 +115,25 @@ def _members(evaluator: Evaluator, material: Material) -> Iterator[str]:
         yield f"{judge} labelled {' and '.join(labelled) or 'nothing yet'}"
 
 
-def _table(table: PaperTable, material: Material, published: bool) -> JSON:
+def _table(table: PaperTable, material: Material) -> JSON:
     try:
         grids = table.build(material)
     except AmbiguousError as error:
         grids = [empty(table.name, (Column("Value"),), str(error), "Table")]
-    printed: dict[int, list[Printed]] = {}
-    for each in table.printed if published else ():
-        printed.setdefault(_place(each, grids), []).append(each)
-    made = [_grid(grid, printed.get(n, [])) for n, grid in enumerate(grids)]
+    made = [_grid(grid) for grid in grids]
     return {"key": table.key, "name": table.name, "about": table.about, "grids": made}
 
 
-def _place(printed: Printed, grids: list[Grid]) -> int:
-    """Return the grid for a printed figure: the one with its row and column, or with its column."""
-    same = [n for n, grid in enumerate(grids) if printed.column in {c.name for c in grid.columns}]
-    rows = [n for n in same if printed.row in {name for name, _ in grids[n].rows}]
-    return next(iter((*rows, *same)), -1)
-
-
-def _grid(grid: Grid, printed: list[Printed]) -> dict[str, Any]:
+def _grid(grid: Grid) -> dict[str, Any]:
     return {
         "caption": grid.caption,
         "stub": grid.stub,
         "columns": [{"name": c.name, "scale": c.scale, "digits": c.digits} for c in grid.columns],
         "rows": [{"name": name, "cells": list(cells)} for name, cells in grid.rows],
         "apart": grid.apart,
-        "printed": [
-            {"row": each.row, "column": each.column, "value": each.value} for each in printed
-        ],
+        "printed": [],
+        "judge": grid.by,
+        "data": grid.data,
+        "split": grid.split,
+        "settings": grid.settings,
     }

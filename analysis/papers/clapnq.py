@@ -16,7 +16,7 @@ from analysis.papers.base import (
     Grid,
     Paper,
     PaperTable,
-    Printed,
+    PrintedTable,
     as_cell,
     empty,
     missing,
@@ -30,11 +30,9 @@ from tandem.files.rows import Query, Reference
 from tandem.labels.frame import VariableFrame
 from tandem.scores.answers import TEXT_MEASURES, UNANSWERABLE
 from tandem.scores.base import estimate, values_of
-from tandem.scores.options import PRESETS
 from tandem.statistics import SHARE, UNBOUNDED, Bools, Bounds, Ints, mean_by_cluster, rouge_l
 from tandem.types import JSON
 
-OPTIONS = PRESETS["clapnq"]
 ALL = "all"
 NO_REFERENCES = (
     "no batch of the study has references: derive one by the rule references from a campaign of "
@@ -51,6 +49,12 @@ NEEDED_COLUMNS = (
     percent("Questions or answers with one"),
     Column("Passages seen by two", digits=0),
 )
+ROUGE_PAIRS = {
+    "selected sentences to passage": "selected sentences with passage",
+    "answer to selected sentences": "answer with selected sentences",
+    "answer to passage": "answer with passage",
+}
+"""The pairs of texts of section 3.2.1, as a list of printed figures says them, and ours."""
 NO_REPORTS = "no batch of the study has both references and reports of systems"
 
 
@@ -121,7 +125,8 @@ def table_2(material: Material) -> list[Grid]:
     found = []
     for data in answers_of(material):
         rows = tuple((name, (cell,)) for name, cell in _statistics(data))
-        found.append(Grid(f"{data.name}: means", columns, rows, stub="Answerable questions"))
+        caption, stub = f"{data.name}: means", "Answerable questions"
+        found.append(Grid(caption, columns, rows, stub=stub, data=data.name))
     found += _agreement(material)
     return found or [empty("Means", columns, NO_REFERENCES, "Answerable questions")]
 
@@ -175,7 +180,7 @@ def table_3(material: Material) -> list[Grid]:
         for split, queries in data.splits.items():
             yes = sum(bool(usable_references(query)) for query in queries)
             rows.append((split, (yes, len(queries) - yes, len(queries))))
-        found.append(Grid(data.name, columns, tuple(rows), stub="Split"))
+        found.append(Grid(data.name, columns, tuple(rows), stub="Split", data=data.name))
     return found or [empty("Splits", columns, NO_REFERENCES, "Split")]
 
 
@@ -184,9 +189,10 @@ def section_321(material: Material) -> list[Grid]:
     columns = tuple(percent(head) for head in ("Precision", "Recall", "F"))
     found = []
     for data in answers_of(material):
-        for caption, first in (("first answer of a question", True), ("every answer", False)):
+        for which, first in (("first answer of a question", True), ("every answer", False)):
             rows = tuple(_rouge_rows(data, first))
-            found.append(Grid(f"{data.name}: {caption}", columns, rows, stub="Pair of texts"))
+            caption = f"{data.name}: {which}"
+            found.append(Grid(caption, columns, rows, stub="Pair of texts", data=data.name))
     return found or [empty("Rouge-L", columns, NO_REFERENCES, "Pair of texts")]
 
 
@@ -227,7 +233,8 @@ def table_4(material: Material) -> list[Grid]:
         for system in ranked:
             found = [_of_ranking(measures, name, system) for name in names]
             rows.append((system, tuple(found)))
-        return [Grid(campaign.batch.name, columns, tuple(rows), stub="Retriever")]
+        data = material.data_set(campaign.batch)
+        return [Grid(campaign.batch.name, columns, tuple(rows), stub="Retriever", data=data)]
     return [empty("Retrievers", columns, NO_RANKINGS, "Retriever")]
 
 
@@ -253,18 +260,20 @@ def tables_5_6_8(material: Material) -> list[Grid]:
         for split, queries in data.splits.items():
             if any(query.reports for query in queries):
                 rows = tuple(_text_rows(material, queries))
-                found.append(Grid(f"{data.name}, {split}", columns, rows))
+                caption = f"{data.name}, {split}"
+                found.append(Grid(caption, columns, rows, data=data.name, split=split))
     return found or [empty("Systems", columns, NO_REPORTS)]
 
 
 def _text_rows(
     material: Material, queries: tuple[Query, ...]
 ) -> Iterator[tuple[str, tuple[Cell, ...]]]:
-    part = next((p for p in written_parts(queries, OPTIONS, {}) if p.family == "texts"), None)
+    chosen = material.chosen
+    part = next((p for p in written_parts(queries, chosen, {}) if p.family == "texts"), None)
     if part is None:
         return
     options, rows = material.options, part.rows
-    values = [(m, values_of(part.compute(m, OPTIONS))) for m in (*TEXT_MEASURES, UNANSWERABLE)]
+    values = [(m, values_of(part.compute(m, chosen))) for m in (*TEXT_MEASURES, UNANSWERABLE)]
     for column, system in enumerate(rows.system_names):
         kept: Bools = rows.columns == column
         yield (
@@ -387,11 +396,17 @@ PAPER = Paper(
             "pairwise Rouge-L F without stemming. Words are split at blanks.",
             table_2,
             (
-                Printed("answers per question", "Mean", 1.4),
-                Printed("words of the question", "Mean", 9.4),
-                Printed("words of the passage", "Mean", 156),
-                Printed("words of the answer", "Mean", 56.8),
-                Printed("both rounds, differing answers", "Rouge-L F", 0.67),
+                PrintedTable(
+                    "2",
+                    "{dataset}",
+                    {
+                        "answers per query": "answers per question",
+                        "words in question": "words of the question",
+                        "words in answer": "words of the answer",
+                    },
+                    set="dataset",
+                    transposed=True,
+                ),
             ),
         ),
         PaperTable(
@@ -399,7 +414,7 @@ PAPER = Paper(
             "Table 3",
             "Questions per split. A question is answerable if a reference answers it.",
             table_3,
-            (Printed("dev", "Answerable", 300), Printed("dev", "Unanswerable", 300)),
+            (PrintedTable("3", "{split}", set="split", of_texts=True),),
         ),
         PaperTable(
             "section-3.2.1",
@@ -407,16 +422,22 @@ PAPER = Paper(
             "Rouge-L without stemming. The paper does not say which answers it scores.",
             section_321,
             tuple(
-                Printed(row, column, value)
-                for row, values in (
-                    ("selected sentences with passage", (100, 45, 59)),
-                    ("answer with selected sentences", (92, 72, 79)),
-                    ("answer with passage", (94, 32, 46)),
+                PrintedTable(
+                    "text",
+                    "{what}",
+                    {"value": ours},
+                    {f"Rouge-L of {said}, {part}": row for said, row in ROUGE_PAIRS.items()},
                 )
-                for column, value in zip(("Precision", "Recall", "F"), values, strict=True)
+                for part, ours in (("precision", "Precision"), ("recall", "Recall"), ("F1", "F"))
             ),
         ),
-        PaperTable("table-4", "Table 4", "Retrieval of the gold passage.", table_4),
+        PaperTable(
+            "table-4",
+            "Table 4",
+            "Retrieval of the gold passage.",
+            table_4,
+            (PrintedTable("4", of_texts=True),),
+        ),
         PaperTable(
             "tables-5-6-8",
             "Tables 5, 6 and 8",
@@ -425,9 +446,17 @@ PAPER = Paper(
             "recall with the first, and RougeLp with the passage under its title.",
             tables_5_6_8,
             (
-                Printed("Full Passage, dev", "RougeL", 49.5),
-                Printed("Full Passage, dev", "R", 97.4),
-                Printed("Full Passage, dev", "Len", 912),
+                PrintedTable(
+                    "5",
+                    "{system} ({few-shot})",
+                    {"Recall": "R", "Unans%": "Unanswerable"},
+                    {"Full Passage": "passage"},
+                ),
+                PrintedTable(
+                    "6",
+                    "{generator} ({retriever})",
+                    {"Recall": "R", "Unans%": "Unanswerable"},
+                ),
             ),
         ),
         PaperTable(
@@ -438,14 +467,11 @@ PAPER = Paper(
             "passages. The grades behind the printed tables were not released.",
             tables_7_9,
             (
-                Printed("appropriate, GOLD", "Agreement", 73),
-                Printed("faithful, GOLD", "Agreement", 88),
-                Printed("win-rate, GOLD", "Agreement", 86),
-                Printed("appropriate, RAG", "Agreement", 68),
-                Printed("faithful, RAG", "Agreement", 91),
-                Printed("win-rate, RAG", "Agreement", 90),
+                PrintedTable("7", "{system} ({setup})"),
+                PrintedTable("9", set="dataset"),
             ),
         ),
     ),
     "Results on CLAPnq-T5, a model fine-tuned on the data, cannot be computed from labels.",
+    ("rankings", "texts", "grades", "preferences"),
 )

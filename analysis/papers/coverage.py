@@ -23,7 +23,15 @@ from tandem.files.rows import Query
 from tandem.labels.frame import VariableFrame
 from tandem.scores import of_family
 from tandem.scores.agreement import orderings
-from tandem.scores.base import Measure, MeasureValues, estimate, reason_of, values_of
+from tandem.scores.base import (
+    Measure,
+    MeasureValues,
+    estimate,
+    placed,
+    reason_of,
+    rows_of,
+    values_of,
+)
 from tandem.scores.contexts import Contexts, members, sizes_of
 from tandem.scores.coverage import (
     ALPHA_NDCG,
@@ -34,14 +42,13 @@ from tandem.scores.coverage import (
     ReportDensities,
     tokens,
 )
-from tandem.scores.options import PRESETS, Options
+from tandem.scores.options import Options
 from tandem.scores.ratings import answerable, answers
 from tandem.scores.tokenizer import tokenizer
 from tandem.statistics import Floats, Ints
 from tandem.statistics.arrays import ratio
 from tandem.types import JSON
 
-OPTIONS = PRESETS["crux"]
 REFERENCE = "reference"
 DEN = DENSITIES[0]
 RATED = "@rated"
@@ -96,6 +103,10 @@ class DataSet:
         found = self.reports or self.passages
         assert found is not None
         return found
+
+    @property
+    def options(self) -> Options:
+        return self.material.chosen
 
     @cached_property
     def queries(self) -> tuple[Query, ...]:
@@ -243,13 +254,12 @@ class DataSet:
             reason = self.no_labels(by)
             return {m.name: Values(m, reason=reason) for m in (REPORT_COVERAGE, REPORT_DENSITY)}
         values = part.compute(REPORT_COVERAGE, options)
-        unknown = reason_of(values)
-        covered = Values(REPORT_COVERAGE, reason=unknown or "")
-        if not unknown:
-            covered = Values(REPORT_COVERAGE, self.by_system(part, values_of(values)))
+        densities = self._densities(by, part, values_of(values), options)
+        if unknown := reason_of(values):
+            densities = Values(REPORT_DENSITY, reason=unknown)
         return {
-            REPORT_COVERAGE.name: covered,
-            REPORT_DENSITY.name: self._densities(by, part, values_of(values), options),
+            REPORT_COVERAGE.name: Values(REPORT_COVERAGE, self.by_system(part, values)),
+            REPORT_DENSITY.name: densities,
         }
 
     def _densities(self, by: str, part: Part, covered: Floats, options: Options) -> Values:
@@ -269,18 +279,14 @@ class DataSet:
             REPORT_DENSITY, self.by_system(part, values_of(REPORT_DENSITY.of(data, options)))
         )
 
-    def by_system(self, part: Part, values: Floats) -> dict[str, MeasureValues]:
+    def by_system(self, part: Part, values: MeasureValues) -> dict[str, MeasureValues]:
         """Return rows of reports as values by query, (Q,), for each system."""
         place = {query.id: n for n, query in enumerate(self.queries)}
+        at = np.array([place[query.id] for query in part.rows.queries], np.int64)
         made: dict[str, MeasureValues] = {}
-        for system in part.rows.system_names:
-            own = np.full(len(self.queries), np.nan)
-            for query, name, value in zip(
-                part.rows.queries, part.rows.systems, values.tolist(), strict=True
-            ):
-                if name == system:
-                    own[place[query.id]] = value
-            made[system] = own
+        for column, system in enumerate(part.rows.system_names):
+            kept = part.rows.columns == column
+            made[system] = placed(rows_of(values, kept), at[kept], len(self.queries))
         return made
 
     def tau(self, one: Values, other: Values, systems: list[str]) -> JSON:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from analysis.papers.base import (
     Grid,
     Paper,
     PaperTable,
-    Printed,
+    PrintedTable,
     as_cell,
     empty,
     missing,
@@ -25,7 +26,6 @@ from analysis.papers.coverage import (
     DEN,
     NO_CONTEXT,
     NO_REPORT,
-    OPTIONS,
     RATED,
     DataSet,
     Values,
@@ -33,10 +33,10 @@ from analysis.papers.coverage import (
     data_sets,
 )
 from analysis.papers.crux_agreement import figure_4
+from analysis.papers.crux_case import table_5
 from analysis.papers.material import Material
 from tandem.scores.contexts import members, required_subset
 from tandem.scores.coverage import ALPHA_NDCG, COV, REPORT_COVERAGE, REPORT_DENSITY
-from tandem.scores.options import Options
 from tandem.scores.tokenizer import tokenizer
 from tandem.statistics import (
     SHARE,
@@ -85,12 +85,14 @@ def table_1(material: Material) -> list[Grid]:
             for system in systems
         ]
         taus = tuple(cell for data in sets for cell in _taus(data, by))
-        found.append(Grid(f"By {by}", tuple(columns), (*rows, (TAU_ROW, taus)), apart=1))
+        data = sets[0].name if len(sets) == 1 else ""
+        grid = Grid(f"By {by}", tuple(columns), (*rows, (TAU_ROW, taus)), apart=1, by=by, data=data)
+        found.append(grid)
     return found
 
 
-def _values(data: DataSet, by: str, options: Options = OPTIONS) -> dict[str, Values]:
-    return {**data.of_contexts(by, options), **data.of_reports(by, options)}
+def _values(data: DataSet, by: str) -> dict[str, Values]:
+    return {**data.of_contexts(by, data.options), **data.of_reports(by, data.options)}
 
 
 def _row(data: DataSet, by: str, system: str) -> Iterator[Cell]:
@@ -127,16 +129,18 @@ def table_2(material: Material) -> list[Grid]:
     for data in data_sets(material):
         for by in data.evaluators:
             rows = tuple((f"η = {eta:g}", _threshold_row(data, by, eta)) for eta in ETAS)
-            found.append(Grid(f"{data.name}, by {by}", columns, rows, stub="Threshold"))
+            head: Any = {"by": by, "data": data.name, "settings": len(data.settings)}
+            caption = f"{data.name}, by {by}"
+            found.append(Grid(caption, columns, rows, stub="Threshold", **head))
     return found or [empty("By threshold", columns, NOTHING, "Threshold")]
 
 
 def _threshold_row(data: DataSet, by: str, eta: float) -> tuple[Cell, ...]:
-    options = replace(OPTIONS, eta=eta)
+    options = replace(data.options, eta=eta)
     contexts = data.of_contexts(by, options)[COV.name]
     reports = data.of_reports(by, options)[REPORT_COVERAGE.name]
     part = data.report_part(by, options)
-    if part is not None and part.suffix != RATED and eta != OPTIONS.eta:
+    if part is not None and part.suffix != RATED and eta != ETAS[0]:
         reason = f"{by} said yes or no about reports, which no other threshold can cut"
         reports = Values(REPORT_COVERAGE, reason=reason)
     cells = [cell for of in (reports, contexts) for cell in _over_settings(data, of)]
@@ -169,9 +173,9 @@ def table_3(material: Material) -> list[Grid]:
     for by in _evaluators(sets):
         rows = []
         for data in sets:
-            reports = data.of_reports(by, OPTIONS)
+            reports = data.of_reports(by, data.options)
             for label, size in SIZES:
-                contexts = data.of_contexts(by, OPTIONS, size, is_cut=True)
+                contexts = data.of_contexts(by, data.options, size, is_cut=True)
                 covered, dense = (reports[name] for name in OF_REPORTS)
                 pairs = [
                     *((contexts[name], covered) for name in names),
@@ -179,7 +183,7 @@ def table_3(material: Material) -> list[Grid]:
                 ]
                 cells = tuple(data.tau(one, other, data.settings) for one, other in pairs)
                 rows.append((f"{data.name} · {label}", cells))
-        found.append(Grid(f"By {by}", columns, tuple(rows), stub="Data set · passages"))
+        found.append(Grid(f"By {by}", columns, tuple(rows), stub="Data set · passages", by=by))
     return found or [empty("By size of the context", columns, NOTHING, "Data set · passages")]
 
 
@@ -201,7 +205,7 @@ def _written_matrix(data: DataSet, by: str) -> Grid:
         for n, a in enumerate(MATRIX)
         for b in MATRIX[n + 1 :]
     }
-    return _matrix(f"{data.name}, by {by}", cells, f"{len(data.settings)} sampled contexts")
+    return _matrix(data, by, cells, len(data.settings), "sampled contexts")
 
 
 def _sampled_matrices(data: DataSet) -> Iterator[Grid]:
@@ -217,10 +221,12 @@ def _sampled_matrices(data: DataSet) -> Iterator[Grid]:
             for b in MATRIX[n + 1 :]
             if b != REPORT_COVERAGE.name
         }
-        yield _matrix(f"{data.name}, by {by}", cells, f"{OPTIONS.samples} contexts drawn here")
+        yield _matrix(data, by, cells, data.options.samples, "contexts drawn here")
 
 
-def _matrix(caption: str, cells: dict[tuple[str, str], JSON], how: str) -> Grid:
+def _matrix(
+    data: DataSet, by: str, cells: dict[tuple[str, str], JSON], number: int, how: str
+) -> Grid:
     rows = []
     for a, head in zip(MATRIX, MATRIX_HEADS, strict=True):
         row: list[Cell] = [
@@ -229,7 +235,10 @@ def _matrix(caption: str, cells: dict[tuple[str, str], JSON], how: str) -> Grid:
         ]
         rows.append((head, tuple(row)))
     columns = tuple(map(Column, MATRIX_HEADS))
-    return Grid(f"{caption}: {how}", columns, tuple(rows), stub="Measure")
+    caption = f"{data.name}, by {by}: {number} {how}"
+    return Grid(
+        caption, columns, tuple(rows), stub="Measure", by=by, data=data.name, settings=number
+    )
 
 
 def table_4(material: Material) -> list[Grid]:
@@ -244,7 +253,7 @@ def table_4(material: Material) -> list[Grid]:
 
 
 def _statistics(data: DataSet) -> Iterator[tuple[str, Cell]]:
-    queries, count = data.queries, tokenizer(OPTIONS.tokenizer).count
+    queries, counting = data.queries, tokenizer(data.options.tokenizer)
     passages = {passage.id: passage.text for query in queries for passage in query.passages}
     texts = {
         "query": [query.text for query in queries],
@@ -255,33 +264,32 @@ def _statistics(data: DataSet) -> Iterator[tuple[str, Cell]]:
     yield "queries", len(queries)
     yield "passages", len(passages)
     for name, of in texts.items():
-        value = float(np.mean([count(text) for text in of])) if of else None
-        method = f"mean length in tokens ({OPTIONS.tokenizer})"
+        value = float(np.mean([counting.count(text) for text in of])) if of else None
+        method = f"mean length in tokens ({counting.name})"
         yield f"tokens per {name}", plain(value, len(of), method, f"the batch has no {name}")
     by = next(iter(data.evaluators), PEOPLE)
     required, redundant = _required_and_redundant(data, by)
-    yield f"required passages per query, by {by}", required
-    yield f"redundant relevant passages per query, by {by}", redundant
+    yield f"required passages, by {by}", required
+    yield f"redundant relevant passages, by {by}", redundant
 
 
 def _required_and_redundant(data: DataSet, by: str) -> tuple[Cell, Cell]:
-    """Return the mean size of P**, and how many other passages answer a counted question."""
+    """Return how many passages are in P**, and how many others answer a counted question.
+
+    Both are totals over queries, as in the paper.
+    """
     rated = data.passage_ratings(by)
     if rated is None:
         cell = missing(data.no_ratings(by))
         return cell, cell
-    oracle = data.oracle(by, OPTIONS)
+    oracle = data.oracle(by, data.options)
     assert oracle is not None
     found = oracle.answers
     relevant = found.yes.any(axis=2)
     # All passages are candidates here, since the oracle context may hold only required ones.
     every = found.passages | members(oracle.oracle, found.passages.shape[1])
     required = required_subset(found, every)
-    sizes = required.sum(axis=1).astype(float), (relevant & ~required).sum(axis=1).astype(float)
-    first, second = (
-        as_cell(mean_by_cluster(each, data.numbers, "mean over queries")) for each in sizes
-    )
-    return first, second
+    return int(required.sum()), int((relevant & ~required).sum())
 
 
 PAPER = Paper(
@@ -295,6 +303,18 @@ PAPER = Paper(
             "Contexts and the reports written from them. People say yes or no about reports, and "
             "judges rate them; questions count if an oracle passage answers them.",
             table_1,
+            (
+                PrintedTable(
+                    "1",
+                    columns={"alpha-nDCG": "α-nDCG"},
+                    rows={
+                        "(#1) Direct prompting": "direct",
+                        "(#2) Oracle result": "reference",
+                        "(#3) Oracle retrieval": "oracle",
+                        "Kendall tau with the result": TAU_ROW,
+                    },
+                ),
+            ),
             data_released=False,
         ),
         PaperTable(
@@ -303,20 +323,36 @@ PAPER = Paper(
             "Coverage of each report by a judge and by each person, over the sub-questions that "
             "are answerable by the judge, and their agreement.",
             figure_4,
-            (Printed("Fleiss' κ", "Value", 0.52),),
+            (
+                PrintedTable(
+                    "text",
+                    "{what}",
+                    {"value": "Value"},
+                    {"Fleiss kappa, task 1": "Fleiss' κ"},
+                ),
+            ),
         ),
         PaperTable(
             "table-2",
             "Table 2",
-            "Thresholds of answerability: means over retrieval settings and their deviation.",
+            "Thresholds of answerability: means over retrieval settings and their deviation. The "
+            "printed table is by the paper's LLM, and its headings are swapped: over the 21 "
+            "settings of the printed Table 1, Cov(Z) is 50.14 on average (SD 3.50), and Cov(y) "
+            "40.37 (SD 3.04). So a printed figure stands here beside the measure that it is of; at "
+            "η = 5 the paper gives no means to check this.",
             table_2,
             (
-                Printed("η = 3", "Cov(y)", 50.1),
-                Printed("η = 3", "Cov(Z)", 40.4),
-                Printed("η = 3", "τ", 0.676),
-                Printed("η = 5", "Cov(y)", 42.6),
-                Printed("η = 5", "Cov(Z)", 35.6),
-                Printed("η = 5", "τ", 0.562),
+                PrintedTable(
+                    "2",
+                    "η = {threshold}",
+                    {
+                        "Cov(y) mean": "Cov(Z)",
+                        "Cov(y) SD": "SD of Cov(Z)",
+                        "Cov(Z) mean": "Cov(y)",
+                        "Cov(Z) SD": "SD of Cov(y)",
+                        "Kendall tau": "τ",
+                    },
+                ),
             ),
             data_released=False,
         ),
@@ -326,6 +362,22 @@ PAPER = Paper(
             "Kendall's τ over retrieval settings. Rankings are cut at each size; the reports stay "
             "those that the study has.",
             table_3,
+            (
+                PrintedTable(
+                    "3",
+                    "{k}",
+                    {
+                        **{
+                            name: f"{name} – Cov(y)" for name in ("Cov(Z)", "Recall", "MAP", "nDCG")
+                        },
+                        "alpha-nDCG": "α-nDCG – Cov(y)",
+                        "Den(Z)": "Den(Z) – Den(y)",
+                    },
+                    {"oracle size": SIZES[0][0]},
+                    set="set",
+                    data_in_row=True,
+                ),
+            ),
             data_released=False,
         ),
         PaperTable(
@@ -333,9 +385,45 @@ PAPER = Paper(
             "Figure 5",
             "Kendall's τ among measures over sampled contexts.",
             figure_5,
+            (
+                PrintedTable(
+                    "F5",
+                    "{measure}",
+                    {"with Cov(y)": "Cov(y)", "with Cov(Z)": "Cov(Z)"},
+                    {"alpha-nDCG": "α-nDCG"},
+                ),
+            ),
             data_released=False,
         ),
-        PaperTable("table-4", "Table 4", "Statistics of the data sets.", table_4),
+        PaperTable(
+            "table-4",
+            "Table 4",
+            "Statistics of the data sets. Required and redundant passages are totals over queries, "
+            "as in print; the printed lengths are in tokens of Llama 3.1 (`tokenizer`).",
+            table_4,
+            (
+                PrintedTable(
+                    "4",
+                    "{what}",
+                    rows={
+                        "tokens per sub-question": "tokens per question",
+                        "tokens per oracle result": "tokens per reference",
+                    },
+                    data_in_columns=True,
+                ),
+            ),
+        ),
+        PaperTable(
+            "table-5",
+            "Table 5",
+            "One query (`query`): its sub-questions, of which those that no oracle passage answers "
+            "are dropped; its rated passages by the number of sub-questions that they answer, with "
+            "the new ones, and whether they are required; and its reports.",
+            table_5,
+            data_released=False,
+        ),
     ),
     "The paper's generation settings (temperature, prompts) cannot be computed from labels.",
+    ("contexts", "reports", "report-densities", "rankings"),
+    ("samples", "query"),
 )

@@ -9,7 +9,7 @@ import numpy as np
 from analysis.evaluation.inputs import PEOPLE, system_of
 from analysis.evaluation.passages import report_parts
 from analysis.papers.base import Column, Grid, as_cell, empty, missing, percent, plain
-from analysis.papers.coverage import OPTIONS, DataSet, column_means, data_sets
+from analysis.papers.coverage import DataSet, column_means, data_sets
 from analysis.papers.crux_thresholds import threshold_grids
 from analysis.papers.material import Material, persons
 from tandem.scores.base import values_of
@@ -60,11 +60,11 @@ def _coverage_grids(data: DataSet) -> Iterator[Grid]:
 
 def _judges_of_reports(data: DataSet) -> list[str]:
     found = (by for by in data.evaluators if by != PEOPLE)
-    return [by for by in found if data.report_part(by, OPTIONS) is not None]
+    return [by for by in found if data.report_part(by, data.options) is not None]
 
 
 def _denominator(data: DataSet, by: str) -> str:
-    if data.counted(by, OPTIONS) is None:
+    if data.counted(by, data.options) is None:
         return "all sub-questions"
     return f"the sub-questions that are answerable by {by}"
 
@@ -92,15 +92,15 @@ def _coverage_of_reports(data: DataSet, by: str) -> dict[str, Floats]:
     """
     assert data.reports is not None
     frame = data.material.frame(data.reports)
-    parts = report_parts(data.queries, frame, OPTIONS, data.counted(by, OPTIONS))
+    parts = report_parts(data.queries, frame, data.options, data.counted(by, data.options))
     found: dict[str, Floats] = {}
     for part in parts:
         # Yes and no come first, and ratings count where a person gave only these.
         if part.kind == "human" and part.rater not in found:
-            found[part.rater] = values_of(part.compute(REPORT_COVERAGE, OPTIONS))
-    judged = data.report_part(by, OPTIONS)
+            found[part.rater] = values_of(part.compute(REPORT_COVERAGE, data.options))
+    judged = data.report_part(by, data.options)
     if judged is not None:
-        found[by] = values_of(judged.compute(REPORT_COVERAGE, OPTIONS))
+        found[by] = values_of(judged.compute(REPORT_COVERAGE, data.options))
     return found
 
 
@@ -153,4 +153,6 @@ def _kappa_grid(data: DataSet) -> Grid:
     cells = tuple(agreement["agreement"][name] if agreement else missing(reason) for name in names)
     columns = (Column("Value"),)
     rows = [(label, (cell,)) for label, cell in zip(("Fleiss' κ", "agreement"), cells, strict=True)]
-    return Grid(f"{data.name}: agreement of people", columns, tuple(rows), stub="Among people")
+    caption = f"{data.name}: agreement of people"
+    name = data.name
+    return Grid(caption, columns, tuple(rows), stub="Among people", by=PEOPLE, data=name)

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from analysis.papers.base import Cell, Column, Grid, as_cell, empty, missing
-from analysis.papers.coverage import OPTIONS, DataSet, data_sets
+from analysis.papers.coverage import DataSet, data_sets
 from analysis.papers.material import Material, judges, labels_by
 from annotation.models import Campaign
 from tandem.labels.frame import Frame, VariableFrame
@@ -79,9 +79,9 @@ class _Compared:
                 found.append(rated)
                 continue
             said = answers and _sides_of(answers, column, place, _is_yes(answers))
-            if said and eta == OPTIONS.eta:
+            if said and eta == ETAS[0]:
                 found.append(said)
-            refused |= bool(said) and eta != OPTIONS.eta
+            refused |= bool(said) and eta != ETAS[0]
         return found, refused
 
 
@@ -119,7 +119,7 @@ def _cells(data: DataSet, compared: _Compared, eta: float) -> tuple[Cell, ...]:
         why = f"no person and {compared.judge} labelled the same unit in {compared.where}"
         if refused:
             why = (
-                f"people said yes or no in {compared.where}, which holds at η = {OPTIONS.eta:g} "
+                f"people said yes or no in {compared.where}, which holds at η = {ETAS[0]:g} "
                 f"and cannot be cut at {eta:g}; people who rate can"
             )
         return tuple(missing(why) for _ in OVER)

@@ -13,7 +13,7 @@ from analysis.papers.base import (
     Grid,
     Paper,
     PaperTable,
-    Printed,
+    PrintedTable,
     as_cell,
     empty,
     missing,
@@ -71,7 +71,14 @@ def _rated(material: Material, relevant: bool) -> list[Campaign]:
     return [c for c in material.campaigns("answer-rating") if _is_relevant(c) == relevant]
 
 
-def _shares(labels: Sequence[str], queries: Sequence[int], caption: str, what: str) -> Grid:
+def _shares(
+    labels: Sequence[str],
+    queries: Sequence[int],
+    caption: str,
+    what: str,
+    by: str = "",
+    data: str = "",
+) -> Grid:
     """Return the share of each label, with an interval over queries, and its number."""
     values = np.array(labels, dtype=str)
     clusters: Ints = np.array(queries, np.int64)
@@ -83,7 +90,7 @@ def _shares(labels: Sequence[str], queries: Sequence[int], caption: str, what: s
         rows.append((label, (share, int(own.sum()))))
     if not rows:
         return empty(caption, COLUMNS, f"no {what}", "Label")
-    return Grid(caption, COLUMNS, tuple(rows), stub="Label")
+    return Grid(caption, COLUMNS, tuple(rows), stub="Label", by=by, data=data)
 
 
 def _decided(variable: VariableFrame) -> tuple[list[str], list[int], int]:
@@ -102,7 +109,8 @@ def figure_3(material: Material) -> list[Grid]:
         for name in TYPED:
             if name in variables:
                 labels, queries, _ = _decided(variables[name])
-                found.append(_shares(labels, queries, f"{campaign.name}: {name}", "questions"))
+                caption, data = f"{campaign.name}: {name}", material.data_set(campaign.batch)
+                found.append(_shares(labels, queries, caption, "questions", PEOPLE, data))
     return found or [empty("Kinds of questions", COLUMNS, NO_TYPING, "Label")]
 
 
@@ -113,23 +121,26 @@ def figure_4(material: Material) -> list[Grid]:
 
 def _first_batch(
     material: Material, there: Callable[[Query], object]
-) -> tuple[str, tuple[Query, ...]]:
-    """Return the name of the first batch with such a query, and all queries of the batch."""
+) -> tuple[str, str, tuple[Query, ...]]:
+    """Return the first batch with such a query: its name, its data set, and all of its queries."""
     for batch in material.batches:
         queries = material.queries(batch)
         if any(there(query) for query in queries):
-            return batch.name, queries
-    return "", ()
+            return batch.name, material.data_set(batch), queries
+    return "", "", ()
 
 
 def _sources(material: Material) -> Iterator[Grid]:
-    name, queries = _first_batch(material, lambda query: any(p.source for p in query.passages))
+    name, data, queries = _first_batch(
+        material, lambda query: any(p.source for p in query.passages)
+    )
     pairs = [(p.source, n) for n, q in enumerate(queries) for p in q.passages if p.source]
     sources = [str(source) for source, _ in pairs]
     if not sources:
         yield empty("Sources of passages", COLUMNS, "no passage of the study has a source", "Label")
         return
-    yield _shares(sources, [n for _, n in pairs], f"{name}: sources of passages", "passages")
+    caption = f"{name}: sources of passages"
+    yield _shares(sources, [n for _, n in pairs], caption, "passages", data=data)
 
 
 def _grounding(material: Material) -> Iterator[Grid]:
@@ -141,11 +152,12 @@ def _grounding(material: Material) -> Iterator[Grid]:
         for name in ("relevant", "use"):
             if name in variables:
                 labels, queries, _ = _decided(variables[name])
-                yield _shares(labels, queries, f"{campaign.name}: {name}", "passages")
+                caption, data = f"{campaign.name}: {name}", material.data_set(campaign.batch)
+                yield _shares(labels, queries, caption, "passages", PEOPLE, data)
 
 
 def _deflections(material: Material) -> Iterator[Grid]:
-    name, queries = _first_batch(material, lambda query: query.references)
+    name, data, queries = _first_batch(material, lambda query: query.references)
     kept = [query for query in queries if query.references]
     labels = [
         "deflected" if all(r.deflected for r in query.references) else "answered" for query in kept
@@ -153,7 +165,8 @@ def _deflections(material: Material) -> Iterator[Grid]:
     if not labels:
         yield empty("Deflections", COLUMNS, "no batch of the study has references", "Label")
         return
-    yield _shares(labels, range(len(labels)), f"{name}: people's answers", "questions")
+    caption = f"{name}: people's answers"
+    yield _shares(labels, range(len(labels)), caption, "questions", PEOPLE, data)
 
 
 def table_2(material: Material) -> list[Grid]:
@@ -196,7 +209,9 @@ def tables_3_4(material: Material) -> list[Grid]:
                 rows.append((system or "–", tuple(row)))
         if rows:
             heads = tuple(percent(ATTRIBUTION[name]) for name in names)
-            found.append(Grid(f"By {'the texts' if by == 'texts' else by}", heads, tuple(rows)))
+            caption = f"By {'the texts' if by == 'texts' else by}"
+            data = material.data_set(campaign.batch)
+            found.append(Grid(caption, heads, tuple(rows), by=by, data=data))
     reason = f"campaign {campaign.name} gives neither deflection nor attribution"
     return found or [empty("By the texts", columns, reason)]
 
@@ -290,13 +305,42 @@ PAPER = Paper(
             "Figure 3",
             "Kinds of questions, by what most people said; ties are left out.",
             figure_3,
+            (
+                PrintedTable(
+                    "F3",
+                    "{class}",
+                    {"percent": "Share"},
+                    caption="{dimension}",
+                    captions={"time-sensitivity": "sensitivity", "popularity": "popularity"},
+                ),
+            ),
         ),
         PaperTable(
             "figure-4",
             "Figure 4",
             "Sources of passages, grounding labels by most people, and deflections.",
             figure_4,
-            (Printed("deflected", "Share", 18.0), Printed("deflected", "Number", 427)),
+            (
+                PrintedTable(
+                    "F4",
+                    "{class}",
+                    {"percent": "Share"},
+                    caption="{dimension}",
+                    captions={"source": "sources of passages"},
+                    of_texts=True,
+                ),
+                PrintedTable(
+                    "F4",
+                    "{class}",
+                    {"percent": "Share"},
+                    {"Irrelevant": "no"},
+                    "{dimension}",
+                    {"quality": ": relevant"},
+                ),
+                PrintedTable(
+                    "text", "{what}", {"value": "Number"}, {"deflected questions": "deflected"}
+                ),
+            ),
         ),
         PaperTable(
             "table-2",
@@ -304,6 +348,7 @@ PAPER = Paper(
             "Eligible answers, and answers whose every sentence is supported: by all passages, and "
             "by those that people call relevant.",
             table_2,
+            (PrintedTable("2", columns={"Unadjusted Factuality": "Unadj. factuality"}),),
             data_released=False,
         ),
         PaperTable(
@@ -313,6 +358,23 @@ PAPER = Paper(
             "passages against people's. Attribution F1 is the harmonic mean of P and R, as in 10 "
             "of the 11 printed rows. The paper does not say whether they are micro or macro.",
             tables_3_4,
+            (
+                PrintedTable(
+                    "3",
+                    columns={
+                        f"{each} positive": f"Deflection {each[0].upper()}P"
+                        for each in ("true", "false")
+                    },
+                ),
+                PrintedTable(
+                    "4",
+                    columns={
+                        "Precision": "Attribution P",
+                        "Recall": "Attribution R",
+                        "F1": "Attribution F1",
+                    },
+                ),
+            ),
             data_released=False,
         ),
         PaperTable(
@@ -321,6 +383,7 @@ PAPER = Paper(
             "RAF in parts of the questions. The share of relevant passages is low below 33 %, and "
             "high above 66 %.",
             figures_5_6,
+            (PrintedTable("F5"), PrintedTable("F6")),
             data_released=False,
         ),
         PaperTable(
@@ -328,11 +391,8 @@ PAPER = Paper(
             "Section 2",
             "Claims that at least one passage supports, of the sample that was checked.",
             section_2,
-            (
-                Printed("300 answers of people", "Supported by a passage", 97),
-                Printed("300 answers of people", "Claims", 2340),
-            ),
         ),
     ),
     "Results on retrieval before grounding, or on training, cannot be computed from labels.",
+    ("responses", "all-passages", "relevant-passages", "deflections", "citations"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from analysis.campaigns.cache import state_of
@@ -9,33 +10,42 @@ from analysis.models import Study
 from analysis.papers import PAPERS, Paper
 from analysis.papers.access import campaigns_of
 from analysis.papers.build import paper_tables
+from analysis.papers.options import file_states, table_options
 from annotation.access import may_read
 from annotation.exposure.ledger import saw_answers
 from annotation.models import User
 from datasets.jobs import JobError, Kind, Options, Progress, Result, register_name
 from tandem.labels.evaluators import EvaluatorError
+from tandem.scores.options import TableOptions
 
 TABLES = "paper"
 
 
-def question(paper: Paper, study: Study, published: bool) -> dict[str, Any]:
-    """Return the question of a paper's tables, for `datasets.jobs.ask`."""
-    return {"study": study.pk, "paper": paper.name, "published": published}
+def question(paper: Paper, study: Study, given: Mapping[str, str]) -> dict[str, Any]:
+    """Return the question of a paper's tables, for `datasets.jobs.ask`.
+
+    `given` are options of the tables as text.
+    """
+    return {"study": study.pk, "paper": paper.name, "options": dict(given)}
+
+
+def _chosen(study: Study, options: Options) -> TableOptions:
+    return table_options(PAPERS[options["paper"]], study, options["options"])
 
 
 def _state(options: Options) -> Any:
     study = Study.objects.get(pk=options["study"])
     labels = [state_of(campaign) for campaign in campaigns_of(study)]
-    return [study.sha256, study.evaluators, labels]
+    return [study.sha256, study.evaluators, file_states(_chosen(study, options)), labels]
 
 
 def _carry_out(options: Options, progress: Progress) -> Result:
     study = Study.objects.get(pk=options["study"])
     for campaign in campaigns_of(study):
         saw_answers("measures", campaign)
-    paper, published = PAPERS[options["paper"]], options["published"]
+    paper, chosen = PAPERS[options["paper"]], _chosen(study, options)
     try:
-        return Result.of(paper_tables(paper, study, published, progress=progress))
+        return Result.of(paper_tables(paper, study, chosen, progress=progress))
     except EvaluatorError as error:
         raise JobError(f"{error}.") from error
 

@@ -9,12 +9,13 @@ import numpy as np
 
 from analysis.evaluation.inputs import system_of
 from analysis.papers.base import (
+    PERCENT,
     Cell,
     Column,
     Grid,
     Paper,
     PaperTable,
-    Printed,
+    PrintedTable,
     as_cell,
     empty,
     missing,
@@ -34,7 +35,6 @@ from analysis.papers.systems import (
 from analysis.papers.token_bins import length_bins
 from annotation.models import Campaign
 from annotation.registry import get_protocol
-from tandem.scores.options import PRESETS
 from tandem.scores.tokenizer import tokenizer
 from tandem.statistics import mean_by_cluster
 from tandem.types import JSON
@@ -98,7 +98,8 @@ def table_2(material: Material) -> list[Grid]:
             (system or "–", tuple(cells.get((system, place), none) for place in places))
             for system in systems
         )
-        found.append(Grid(f"By {by}", tuple(map(percent, places)), rows))
+        data = material.data_set(campaigns[0].batch)
+        found.append(Grid(f"By {by}", tuple(map(percent, places)), rows, by=by, data=data))
     return found
 
 
@@ -140,7 +141,8 @@ def _side_by_side(material: Material, campaign: Campaign, one: str, other: str) 
     columns = (percent(f"KPR by {one}"), percent(f"KPR by {other}"))
     whole: list[tuple[str, tuple[Cell, ...]]] = [(name, (*cells,)) for name, cells in rows]
     whole.append((TAU_ROW, ("", last)))
-    return Grid(campaign.name, columns, tuple(whole), apart=1)
+    data = material.data_set(campaign.batch)
+    return Grid(campaign.name, columns, tuple(whole), apart=1, data=data)
 
 
 def table_4(material: Material) -> list[Grid]:
@@ -160,7 +162,8 @@ def table_4(material: Material) -> list[Grid]:
                 if points is None:
                     cells = [missing(NO_POINTS), cells[1], missing(NO_POINTS)]
                 rows.append((system or "–", (*cells, words[system])))
-            found.append(Grid(f"{campaign.name}, by {by}", columns, tuple(rows)))
+            caption, data = f"{campaign.name}, by {by}", material.data_set(campaign.batch)
+            found.append(Grid(caption, columns, tuple(rows), by=by, data=data))
     return found or [empty("By people", columns, NO_RECALL)]
 
 
@@ -188,7 +191,7 @@ def figures_6_7(material: Material) -> list[Grid]:
     """KPR by the tokens of all documents of the question, and of the answer."""
     found: list[Grid] = []
     for campaign in recall_campaigns(material):
-        counted = tokenizer(PRESETS[material.preset].tokenizer)
+        counted = tokenizer(material.chosen.tokenizer)
         bins = length_bins(material.queries(campaign.batch), counted.count)
         of = material.named_measures(campaign, (KPR,), bins).get(KPR)
         if of is None:
@@ -345,19 +348,28 @@ PAPER = Paper(
             "KPR by kind or category, and by domain, from the queries' meta; the average "
             "is over all questions.",
             table_1,
+            (PrintedTable("1", "{system} {size}", factor=PERCENT),),
         ),
         PaperTable(
             "table-2",
             "Table 2",
             "KPR by document setting: the setting of reports, or a batch for each.",
             table_2,
+            (PrintedTable("2", factor=PERCENT),),
         ),
-        PaperTable("table-3", "Table 3", "KPR under two judges, ordered by the first.", table_3),
+        PaperTable(
+            "table-3",
+            "Table 3",
+            "KPR under two judges, ordered by the first.",
+            table_3,
+            (PrintedTable("3", factor=PERCENT),),
+        ),
         PaperTable(
             "table-4",
             "Table 4",
             "Key point precision, recall and F; F is averaged answer by answer.",
             table_4,
+            (PrintedTable("4", columns={"KPP": "", "KPF": ""}, factor=PERCENT),),
         ),
         PaperTable(
             "figures-6-7",
@@ -372,26 +384,21 @@ PAPER = Paper(
             "Sections 6.1 and 6.2",
             "Kinds of failure, and how the evaluator agrees with people.",
             section_6,
-            (Printed("GPT-4o", "Accuracy", 87), Printed("GPT-4o", "Cohen's κ", 0.61)),
         ),
         PaperTable(
             "figure-13",
             "Figure 13, sections A.2 and A.3",
             "Extraction scores against people's verification.",
             figure_13,
-            (
-                Printed("score from 0.7", "Mean of people", 8.7),
-                Printed("people", "Of all points", 56.3),
-                Printed("200 shared points", "Free-marginal κ", 0.56),
-            ),
         ),
         PaperTable(
             "extraction",
             "Recall of extraction",
             "Points that raters wrote unaided and that were extracted as well.",
             extraction,
-            (Printed("ten questions", "Recall", 98.5),),
         ),
     ),
     "Section 6.3 (embeddings) and results on training cannot be computed from labels.",
+    ("points", "answer-points", "both-points", "failures", "verified"),
+    ("score_cut", "tokenizer"),
 )

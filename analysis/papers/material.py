@@ -28,13 +28,14 @@ from annotation.presentation import schema
 from datasets.lineage import lineage_of
 from datasets.material import batch_rows
 from datasets.models import Batch
+from judging.models import Judge
 from tandem.files.rows import Query
 from tandem.labels.evaluators import Evaluator, with_evaluators
 from tandem.labels.frame import Frame, VariableFrame
 from tandem.labels.metadata import dividing_strata
 from tandem.labels.selection import ReportOptions
 from tandem.labels.splits import STRATUM
-from tandem.scores.options import PRESETS
+from tandem.scores.options import Options, TableOptions
 from tandem.sections.build import agreement_of_variables
 from tandem.sections.extras import written
 from tandem.types import JSON
@@ -44,14 +45,16 @@ JUDGE = "judge"
 
 @dataclass
 class Material:
-    """A study's campaigns, batches and labels, each read once. `preset` names the options.
+    """A study's campaigns, batches and labels, each read once.
 
-    `without` are the names of campaigns that are left out.
+    `preset` names the paper, `tables` has the options of its tables, and `without` the names of
+    campaigns that are left out.
     """
 
     study: Study
     preset: str
-    options: ReportOptions = field(default_factory=ReportOptions)
+    options: ReportOptions
+    tables: TableOptions
     without: Collection[str] = ()
     _frames: dict[int, Frame] = field(default_factory=dict)
     _joint_frames: dict[int, Frame] = field(default_factory=dict)
@@ -60,6 +63,11 @@ class Material:
     _agreement: dict[int, JSON] = field(default_factory=dict)
     _roots: dict[int, str] = field(default_factory=dict)
     cache: dict[Any, Any] = field(default_factory=dict)
+
+    @cached_property
+    def chosen(self) -> Options:
+        """The options of the measures."""
+        return self.tables.measures
 
     @cached_property
     def every_campaign(self) -> list[Campaign]:
@@ -169,7 +177,7 @@ class Material:
         """Return the campaign's report of measures, by the paper's options or changed ones."""
         key = (campaign.pk, tuple(c.pk for c in slices), points and points.pk, *changed.items())
         if key not in self._measures:
-            options = replace(PRESETS[self.preset], **changed)
+            options = replace(self.chosen, **changed)
             joined = {each.lead.pk: each.parts for each in self.sources if each.parts}
             self._measures[key] = measures_report(
                 campaign,
@@ -190,7 +198,7 @@ class Material:
         """Return only these measures of a campaign, with their values of each system."""
         key = (campaign.pk, names, *(each.name for each in strata))
         if key not in self._measures:
-            options, queries = PRESETS[self.preset], self.queries(campaign.batch)
+            options, queries = self.chosen, self.queries(campaign.batch)
             self._measures[key] = named_measures(
                 campaign, names, options, self.options, self.joint_frame(campaign), queries, strata
             )
@@ -217,6 +225,12 @@ class Material:
         """Return the campaigns of these protocols over the same data set."""
         root = self.data_set(campaign.batch)
         return [c for c in self.campaigns(*protocols) if self.data_set(c.batch) == root]
+
+    def models_of(self, by: str) -> set[str]:
+        """Return the models of a judge, or of the judges that are one evaluator."""
+        judges = Judge.objects.filter(rater__name__in=[by, *by.split(" and ")])
+        # A fake judge has no model; its family says which one it represents.
+        return {model or family for model, family in judges.values_list("model", "family")} - {""}
 
     @cached_property
     def fakes(self) -> list[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from analysis.evaluation.selection import format_value
 from tandem.document import Block, Cell, Document, Format, Number, Section, Table, computed_by
 from tandem.formats.build import computed_at
 from tandem.formats.html import as_json, page_html
@@ -35,18 +37,28 @@ def document(report: JSON) -> Document:
             f"seed {report['seed']}",
             "intervals are 95 %",
             *(["printed figures are the paper's"] if report["published"] else []),
+            *_options(report),
         )
     )
     origin = f"{computed_by(report)}, {computed_at(report)}"
     return Document(report["study"], about, origin, tuple(sections))
 
 
+def _options(report: JSON) -> Iterator[str]:
+    """Yield the options that were changed, and then those that are the paper's."""
+    changed, title = report["changed"], report["title"]
+    if changed:
+        yield f"chosen: {', '.join(f'{name}={value}' for name, value in changed.items())}"
+    usual = {name: of["value"] for name, of in report["options"].items() if name not in changed}
+    values = (f"{name}={format_value(value)}" for name, value in usual.items() if value != "")
+    yield f"options of {title}: {', '.join(values)}"
+
+
 def _table(grid: JSON) -> Table:
-    """Return a grid with the printed figures, next to matching rows or in rows of their own."""
+    """Return a grid; columns with printed figures have a column for these beside them."""
     columns = grid["columns"]
     printed = {(each["row"], each["column"]): each["value"] for each in grid["printed"]}
-    known = {row["name"] for row in grid["rows"]}
-    beside = [c["name"] for c in columns if any((row, c["name"]) in printed for row in known)]
+    beside = {column for _, column in printed}
     header: list[str] = [grid["stub"]]
     for column in columns:
         header.append(column["name"])
@@ -59,18 +71,15 @@ def _table(grid: JSON) -> Table:
             if column["name"] in beside:
                 cells.append(_printed(printed.get((row["name"], column["name"])), column))
         rows.append(tuple(cells))
-    others = [name for name in dict.fromkeys(row for row, _ in printed) if name not in known]
-    for name in others:
-        cells = [f"{name} ({PRINTED})"]
-        for column in columns:
-            cells.append(_printed(printed.get((name, column["name"])), column))
-            cells += [""] if column["name"] in beside else []
-        rows.append(tuple(cells))
-    return Table(grid["caption"], tuple(header), tuple(rows), len(others) or grid["apart"])
+    return Table(grid["caption"], tuple(header), tuple(rows), grid["apart"])
 
 
 def _printed(value: float | None, column: JSON) -> Cell:
-    return "" if value is None else Number(value, digits=column["digits"])
+    """Return a printed figure with all of its decimals."""
+    if value is None:
+        return ""
+    decimals = f"{value:.6f}".rstrip("0").partition(".")[2]
+    return Number(value, digits=max(column["digits"], len(decimals)))
 
 
 def _cell(cell: Any, column: JSON) -> Cell:

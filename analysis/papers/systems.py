@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from analysis.evaluation.inputs import PEOPLE, TEXTS
 from analysis.papers.base import Cell, Column, Grid, empty, missing
@@ -84,13 +85,23 @@ def grids_by_evaluator(
         grid
         for by in all_evaluators(material, there) or [TEXTS]
         for grid in _grid(
-            reports, systems, by, f"{caption}, by {by}" if caption else f"By {by}", stub
+            reports,
+            systems,
+            f"{caption}, by {by}" if caption else f"By {by}",
+            stub,
+            by,
+            material.data_set(there[0].batch),
         )
     ]
 
 
 def _grid(
-    reports: Sequence[Measured], systems: Sequence[str], by: str, caption: str, stub: str
+    reports: Sequence[Measured],
+    systems: Sequence[str],
+    caption: str,
+    stub: str,
+    by: str,
+    data: str,
 ) -> Iterator[Grid]:
     columns = tuple(column for column, *_ in reports)
     rows: list[tuple[str, tuple[Cell, ...]]] = []
@@ -99,7 +110,7 @@ def _grid(
         if any(cell["value"] is not None for cell in cells):
             rows.append((system or "–", cells))
     if rows:
-        yield Grid(caption, columns, tuple(rows), stub=stub)
+        yield Grid(caption, columns, tuple(rows), stub=stub, by=by, data=data)
 
 
 def sliced(
@@ -122,7 +133,9 @@ def sliced(
     if not any(name in of["slices"] for name in strata):
         unsplit = f"the queries have no {named} of two or more values"
         return [empty(f"By {named}", (column("all"),), unsplit)]
-    return slices(of, strata, all_evaluators(material, [campaign]), column)
+    data = material.data_set(campaign.batch)
+    grids = slices(of, strata, all_evaluators(material, [campaign]), column)
+    return [replace(grid, data=data) for grid in grids]
 
 
 def slices(
@@ -142,4 +155,4 @@ def _slices(of: JSON, stratum: str, by: str, column: Callable[[str], Column]) ->
         none = missing(f"{by} gave no label of this system here")
         rows.append((system or "–", tuple(cell or none for cell in made)))
     columns = tuple(map(column, (*values, "average")))
-    return Grid(f"By {stratum.replace('_', ' ')}, by {by}", columns, tuple(rows))
+    return Grid(f"By {stratum.replace('_', ' ')}, by {by}", columns, tuple(rows), by=by)

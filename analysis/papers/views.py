@@ -14,6 +14,7 @@ from analysis.pages import attached
 from analysis.papers import PAPERS
 from analysis.papers.access import paper_called, readable_study
 from analysis.papers.jobs import TABLES, question
+from analysis.papers.options import TableForm
 from analysis.papers.rendering import FORMATS, document
 from annotation.access import get_account
 from annotation.models import Campaign
@@ -32,22 +33,28 @@ def tables(request: HttpRequest, pk: int, paper: str) -> HttpResponse:
     chosen = paper_called(paper)
     if blind := _blind(request, campaigns):
         return blind
-    job_options, page = question(chosen, study, _published(request)), request.path
-    shown = jobs.result_or_progress(request, TABLES, job_options, page, page)
-    if isinstance(shown, HttpResponse):
-        return shown
+    form = TableForm(jobs.options_of(request), chosen, study)
+    shown = None
+    if form.is_valid():
+        page = jobs.address_of(request)
+        asked = question(chosen, study, form.given)
+        made = jobs.result_or_progress(request, TABLES, asked, page, page)
+        if isinstance(made, HttpResponse):
+            return made
+        shown = made
     context = {
         "study": study,
         "campaigns": campaigns,
         "paper": chosen,
         "papers": PAPERS.values(),
         "formats": FORMATS.values(),
-        "published": _published(request),
+        "form": form,
+        "query": jobs.options_of(request).urlencode(),
         "shown": shown,
-        "document": document(shown.value) if shown.value else None,
+        "document": document(shown.value) if shown and shown.value else None,
     }
     name = "papers/body.html" if request.htmx else "papers/tables.html"  # type: ignore[attr-defined]
-    return render(request, name, context)
+    return render(request, name, context, status=200 if shown else 422)
 
 
 @require_safe
@@ -55,15 +62,18 @@ def tables(request: HttpRequest, pk: int, paper: str) -> HttpResponse:
 def download(request: HttpRequest, pk: int, paper: str, suffix: str) -> HttpResponse:
     """Return the tables as a file, in the format of that suffix."""
     study, campaigns = readable_study(get_account(request), pk)
+    chosen = paper_called(paper)
     form = next((each for each in FORMATS.values() if each.suffix == suffix), None)
     if form is None:
         raise Http404
     if blind := _blind(request, campaigns):
         return blind
-    job_options = question(paper_called(paper), study, _published(request))
-    asked = jobs.follow(request, TABLES, job_options)
+    page = jobs.address_of(request, reverse("study-paper", args=[pk, paper]))
+    options = TableForm(jobs.options_of(request), chosen, study)
+    if not options.is_valid():
+        return redirect(page)
+    asked = jobs.follow(request, TABLES, question(chosen, study, options.given))
     if not asked.is_current:
-        page = jobs.address_of(request, reverse("study-paper", args=[pk, paper]))
         return jobs.waiting_page(request, asked.job, page)
     try:
         report = results.value(asked.job)
@@ -72,10 +82,6 @@ def download(request: HttpRequest, pk: int, paper: str, suffix: str) -> HttpResp
     for campaign in campaigns:
         record_export(request, campaign.pk, "paper", suffix)
     return attached(form.render(report), form.media_type, f"{paper}-{study.pk}.{suffix}")
-
-
-def _published(request: HttpRequest) -> bool:
-    return request.GET.get("published") == "1"
 
 
 def _blind(request: HttpRequest, campaigns: list[Campaign]) -> HttpResponse | None:

@@ -14,8 +14,10 @@ from django.core.management.base import CommandError
 from analysis.models import Study
 from analysis.study.evaluators import changed_in, declare_those_in
 from analysis.study.file import EVALUATOR, Key, StudyFile
+from analysis.study.keys import keys_of
 from analysis.study.stages import Stage, link, stage_of, stages_of, store
 from tandem.files.rows import InputError
+from tandem.options import named_options
 
 
 @dataclass
@@ -73,7 +75,10 @@ def _do(
 
 
 def _failed(file: StudyFile, stage: Stage, error: Exception) -> InputError:
-    wrong, _, remedy = str(error).rstrip(".").rpartition("; ")
+    # A team may be given to the command as well, for all tables together.
+    keys = {*keys_of(stage.part.command)} - {"team"}
+    message = named_options(str(error), '{name} = "{value}"', keys)
+    wrong, _, remedy = message.rstrip(".").rpartition("; ")
     return file.error(
         stage.part, wrong or remedy, remedy if wrong else "correct it and apply again"
     )

@@ -14,7 +14,16 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, NoReturn
 
-from analysis.study.keys import Options, Refuse, check_keys, has_command, keys_of, read_options
+from analysis.evaluation.selection import read_pairs
+from analysis.study.keys import (
+    Options,
+    Refuse,
+    check_keys,
+    has_command,
+    keys_of,
+    list_values,
+    read_options,
+)
 from annotation.campaigns.design import DesignError, design_of
 from annotation.campaigns.settings import read_deadline
 from annotation.derivation.base import make_options
@@ -28,6 +37,8 @@ from datasets.toml import TomlError, read_toml
 from judging.judge_file.document import Lines
 from tandem.files.jsonl import excerpt
 from tandem.files.rows import InputError, Place
+from tandem.scores.answers.refusals import FILE
+from tandem.scores.options import TableOptions
 from tandem.similar import did_you_mean
 
 FILE_NAME = "study.toml"
@@ -35,7 +46,7 @@ MAX_LENGTH = 1_000_000
 KINDS = ("batch", "campaign", "judge")
 EVALUATOR = "evaluator"
 """The kind of a table that is no part: it names judges that count as one."""
-STUDY_KEYS = ("name", "preset", "title", "description", "licence", "creators", "contact")
+STUDY_KEYS = ("name", "preset", "option", "title", "description", "licence", "creators", "contact")
 PRESETS = ("crux", "long2rag", "garage", "clapnq")
 LONGEST_NAME = 200
 OWN_KEYS = ("labels", "judges")
@@ -120,6 +131,11 @@ class StudyFile:
     @property
     def preset(self) -> str:
         return str(self.about.get("preset", ""))
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of the papers' tables as text, with absolute paths of files."""
+        return dict(self.about.get("option", {}))
 
     @property
     def sha256(self) -> str:
@@ -218,7 +234,11 @@ class _Reader:
             refuse("name", "the study has no name", 'write name = "…" in [study]')
         if (preset := about.get("preset", "")) and preset not in PRESETS:
             refuse("preset", f"{preset!r} is not a preset", f"give one of {', '.join(PRESETS)}")
+        if "option" in about:
+            about = {**about, "option": self._table_options(about["option"], preset)}
         for key, value in about.items():
+            if key == "option":
+                continue
             texts = value if key == "creators" and isinstance(value, list) else [value]
             if not all(isinstance(text, str) for text in texts):
                 refuse(key, f"{key} is not text", "put it in quotation marks")
@@ -256,6 +276,23 @@ class _Reader:
         """Whether campaigns import labels, which may be of judges without a table."""
         tables = self.document.get("campaign", {}).values()
         return any(isinstance(table, Mapping) and table.get("labels") for table in tables)
+
+    def _table_options(self, given: Any, preset: str) -> dict[str, str]:
+        """Return the options of the papers' tables as text, with the paths of files from here."""
+        refuse = self.refuser("study")
+        values = list_values(given, str)
+        if values is None:
+            refuse("option", "option is not a table", "write option = { eta = 5 }")
+        try:
+            pairs = read_pairs(map(str, values))
+            for name, text in pairs.items():
+                if text.startswith(FILE):
+                    path = self._path("study", "option", text.removeprefix(FILE))
+                    pairs[name] = f"{FILE}{path.absolute()}"
+            TableOptions.of(preset or "tandem").changed(pairs)
+        except ValueError as error:
+            refuse("option", f"option: {error}", "correct it")
+        return pairs
 
     def parts(self) -> tuple[Part, ...]:
         found = {part.key: part for part in self._tables()}

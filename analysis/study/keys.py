@@ -97,7 +97,7 @@ def _value(action: Action, key: str, given: Any, refuse: Refuse) -> Any:
             refuse(key, f"{key} is neither true nor false", "write true or false")
         return given
     if _takes_several(action):
-        values = _list_values(given, _quoted if key == "option" else str)
+        values = list_values(given, _quoted if key == "option" else str)
         if values is None:
             refuse(key, f"{key} is not a list", f'write {key} = ["…"]')
         return [_read_single(action, key, each, refuse) for each in values]
@@ -108,7 +108,7 @@ def _takes_several(action: Action) -> bool:
     return action.nargs in ("+", "*") or isinstance(action.default, list)
 
 
-def _list_values(given: Any, word: Callable[[str], str]) -> list[Any] | None:
+def list_values(given: Any, word: Callable[[str], str]) -> list[Any] | None:
     """Return the words for a table or a list. Elements of inner lists are quoted by `word`."""
     if isinstance(given, Mapping):
         return [

@@ -112,7 +112,12 @@ def stage_of(file: StudyFile, part: Part, study: Study | None, before: dict[Key,
 
 def store(file: StudyFile) -> Study:
     """Store the file's text in the study, and return the study."""
-    values = {"preset": file.preset, "text": file.text, "sha256": file.sha256}
+    values = {
+        "preset": file.preset,
+        "options": file.options,
+        "text": file.text,
+        "sha256": file.sha256,
+    }
     study, _ = Study.objects.update_or_create(name=file.name, defaults=values)
     return study
 

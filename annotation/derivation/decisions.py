@@ -175,8 +175,9 @@ def _open(decider: Decider, campaigns: list[Campaign], names: str, what: str, nu
     message = f"{names} is not finished: {number} {what} have fewer labels than asked for ({shown})"
     others = [name for name in finished_raters(campaigns) if name not in MODES]
     if others:
-        return f"{message}; wait for them, or give --decided-by {' or '.join(others[:3])}"
-    return f"{message}; wait for them, or give --decided-by with a rater who labelled all"
+        who = " or ".join(f"--decided-by {name}" for name in others[:3])
+        return f"{message}; wait for them, or give {who}"
+    return f"{message}; wait for them, or name a rater who labelled all by --decided-by"
 
 
 def finished_raters(campaigns: list[Campaign]) -> list[str]:

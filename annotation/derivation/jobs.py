@@ -10,6 +10,7 @@ from datasets.derivation import DerivationError, NotDecidedError
 from datasets.jobs import Options, Progress, Result
 from datasets.models import Batch
 from tandem.files.rows import InputError
+from tandem.options import named_options
 
 DERIVATION = "derivation"
 
@@ -68,4 +69,4 @@ def carry_out(options: Options, progress: Progress) -> Result:
 
 
 def _refusal(why: str, field: str = "", undecided: bool = False) -> Result:
-    return Result.of({"refused": why, "field": field, "undecided": undecided})
+    return Result.of({"refused": named_options(why), "field": field, "undecided": undecided})

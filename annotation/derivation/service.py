@@ -252,8 +252,8 @@ def _check_finished(campaigns: Sequence[Campaign], work: Work) -> None:
             items = "1 item has" if number == 1 else f"{number} items have"
             raise NotDecidedError(
                 f"{campaign.name!r} is not finished: {items} fewer answers than asked "
-                f"for ({names}{more}); wait for them, or give --decided-by with a rater who "
-                "answered all",
+                f"for ({names}{more}); wait for them, or name a rater who answered all by "
+                "--decided-by",
                 "decided_by",
             )
 

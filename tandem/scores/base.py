@@ -179,6 +179,37 @@ def rows_of(found: MeasureValues, kept: Bools) -> MeasureValues:
     return found.select(kept) if isinstance(found, JudgedValues) else found[kept]
 
 
+def placed(found: MeasureValues, at: Ints, number: int) -> MeasureValues:
+    """Return rows (N,) at their places `at` (N,) among this number of rows; others have no value.
+
+    Raises ValueError for sums.
+    """
+    if not isinstance(found, JudgedValues):
+        values: Floats = _filled(values_of(found), at, number, np.nan)
+        return values
+
+    def filled(of: Any, fill: float = np.nan) -> Any:
+        return None if of is None else _filled(of, at, number, fill)
+
+    def counted(of: Cells | None) -> Cells | None:
+        return of and Cells(filled(of.total, 0.0), filled(of.rated, 0.0), filled(of.open, 0.0))
+
+    return replace(
+        found,
+        values=filled(found.values),
+        cells=counted(found.cells),
+        needs=counted(found.needs),
+        refused=filled(found.refused, False),
+        **{name: filled(getattr(found, name)) for name in ("no", "yes", "least", "most")},
+    )
+
+
+def _filled(values: Any, at: Ints, number: int, fill: float) -> Any:
+    made = np.full(number, fill, values.dtype)
+    made[at] = values
+    return made
+
+
 @dataclass(frozen=True)
 class MeasureEstimate(Estimate):
     """An estimate with `judged`, the share of the cells within the cut that were rated.

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from math import isfinite
-from typing import Any
+from typing import Any, Self
 
 LEAVE_OUT, ZERO = "leave-out", "zero"
 REFUSE, BOUNDS, CONDENSED = "refuse", "bounds", "condensed"
 MARKED, LISTED = "marked", "listed"
 IR_MEASURES = "ir-measures"
 WHITESPACE = "whitespace"
+WORDS = {"yes": True, "no": False, "true": True, "false": False}
 CHOOSE = "choose unrated=bounds, unrated=condensed or unrated=zero"
 
 
@@ -159,7 +160,7 @@ class Options:
         if self.samples < 0:
             raise ValueError(f"samples is {self.samples}; it is at least 0")
 
-    def changed(self, given: Mapping[str, str]) -> Options:
+    def changed(self, given: Mapping[str, str]) -> Self:
         """Return these options with others given as text. Raises ValueError for an invalid one."""
         current = {each.name: getattr(self, each.name) for each in fields(self)}
         if unknown := sorted(set(given) - set(current)):
@@ -182,9 +183,9 @@ def _example(like: Any) -> str:
 
 def _as_like(like: Any, text: str) -> Any:
     if isinstance(like, bool):
-        if text not in ("yes", "no"):
+        if text not in WORDS:
             raise ValueError("neither yes nor no")
-        return text == "yes"
+        return WORDS[text]
     if isinstance(like, tuple):
         return tuple(int(part) for part in text.split(",") if part)
     if isinstance(like, int):
@@ -200,3 +201,23 @@ PRESETS: Mapping[str, Options] = {
     "clapnq": Options(oracle="relevant", cuts=(1, 3, 5, 10), recall_references="first"),
 }
 """The options that each paper states or implies, by its name; `tandem` is our own default."""
+
+
+@dataclass(frozen=True)
+class TableOptions(Options):
+    """The options of a paper's tables: those of its measures, and what a single table shows."""
+
+    query: str = _choice(
+        "",
+        "The query that CRUX's Table 5 shows. Without one, it is the first of which a sub-question "
+        "is dropped, or else the first.",
+    )
+
+    @classmethod
+    def of(cls, preset: str) -> TableOptions:
+        """Return what a paper states or implies."""
+        return cls(**vars(PRESETS[preset]))
+
+    @property
+    def measures(self) -> Options:
+        return Options(**{each.name: getattr(self, each.name) for each in fields(Options)})

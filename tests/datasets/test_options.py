@@ -18,7 +18,7 @@ from analysis.management.commands.measures import Command as MeasuresCommand
 from analysis.management.commands.report import Command as ReportCommand
 from datasets.option_fields import form_fields, serializer_fields
 from tandem.labels.selection import ReportOptions
-from tandem.options import add_arguments, check_bounds, options_of, values_of
+from tandem.options import add_arguments, check_bounds, named_options, options_of, values_of
 
 
 @dataclass(frozen=True)
@@ -122,3 +122,14 @@ def test_all_interfaces_of_reports_and_measures_take_the_declared_options() -> N
 def _flags(command: Any) -> set[str]:
     parser = command.create_parser("manage.py", "x")
     return {flag for action in parser._actions for flag in action.option_strings}
+
+
+def test_a_message_names_options_as_the_reader_can_write_them() -> None:
+    said = "there is a tie; give --ties keep or --ties drop, or name a rater by --decided-by"
+    assert named_options(said) == (
+        "there is a tie; give ties=keep or ties=drop, or name a rater by decided_by"
+    )
+    assert named_options(said, '{name} = "{value}"', ["ties"]) == (
+        'there is a tie; give ties = "keep" or ties = "drop", or name a rater by --decided-by'
+    )
+    assert named_options("give --option A=B; --seed is not 1") == "give option A=B; seed is not 1"

@@ -8,9 +8,12 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from analysis.evaluation.selection import read_pairs
 from analysis.models import Study
 from analysis.papers import PAPERS
 from analysis.papers.build import paper_tables
+from analysis.papers.options import OPTION, table_options
+from analysis.papers.published import read_published
 from analysis.papers.rendering import FORMATS
 from annotation.management.base import print_lines, write_whole
 from datasets.console import Command as BaseCommand
@@ -35,7 +38,10 @@ class Command(BaseCommand):
             "--format", choices=list(FORMATS), default="md", help="format of the tables"
         )
         parser.add_argument(
-            "--published", action="store_true", help="show the figures printed in the paper, too"
+            "--published",
+            type=Path,
+            metavar="FILE",
+            help="a TOML file with figures printed in the paper, to show beside those that match",
         )
         parser.add_argument(
             "--without",
@@ -45,16 +51,22 @@ class Command(BaseCommand):
             help="a campaign that is left out, where two could serve",
         )
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
-        add_declared(parser, RESAMPLING)
+        add_declared(parser, (OPTION, *RESAMPLING))
 
     def run(self, **options: Any) -> None:
         if options["resamples"] is not None and options["resamples"] < 1:
             raise CommandError("--resamples is not above 0; give a number.")
         study = study_called(options["study"])
-        chosen = ReportOptions(seed=options["seed"], resamples=options["resamples"])
-        paper, out = PAPERS[options["paper"]], options["without"]
+        paper = PAPERS[options["paper"]]
         try:
-            report = paper_tables(paper, study, options["published"], chosen, without=out)
+            chosen = table_options(paper, study, read_pairs(options["option"]))
+        except ValueError as error:
+            raise CommandError(f"--option: {error}.") from error
+        published = read_published(options["published"]) if options["published"] else None
+        choices = ReportOptions(seed=options["seed"], resamples=options["resamples"])
+        try:
+            out = options["without"]
+            report = paper_tables(paper, study, chosen, choices, published, without=out)
         except EvaluatorError as error:
             raise CommandError(f"{error}.") from error
         text = FORMATS[options["format"]].render(report)

@@ -14,6 +14,7 @@ from analysis.papers.base import Column, Grid, percent, plain
 from analysis.papers.rendering import _table
 from analysis.papers.systems import cell_of, sliced
 from tandem.files.rows import Passage, Query, Ranking, Reference, Report
+from tandem.scores.options import PRESETS
 from tests.analysis.cast import JUDGE, YES_NO, fact, frame_of, table
 
 OPTIONS = SimpleNamespace(resamples=20, seed=1)
@@ -41,6 +42,7 @@ def material(*campaigns: Any, queries: tuple[Query, ...] = (), **of: Any) -> Any
         only=lambda found: next(iter(found), None),
         parts=lambda each: [each],
         named=lambda each: f"campaign {each.name}",
+        chosen=PRESETS["crux"],
         **known,
     )
 
@@ -471,8 +473,8 @@ class TestGarage:
     def test_a_table_uses_the_first_batch_that_has_the_needed_part(self) -> None:
         query = Query("q", "?", passages=(Passage("p", "So."),))
         study = material(campaign("c"), queries=(query,))
-        assert garage._first_batch(study, lambda each: each.passages) == ("b", (query,))
-        assert garage._first_batch(study, lambda each: each.reports) == ("", ())
+        assert garage._first_batch(study, lambda each: each.passages) == ("b", "b", (query,))
+        assert garage._first_batch(study, lambda each: each.reports) == ("", "", ())
 
 
 def test_tables_of_crux_without_data_say_that_nothing_was_imported(
@@ -487,24 +489,19 @@ def test_tables_of_crux_without_data_say_that_nothing_was_imported(
     assert "no campaign of report-coverage" in reason(figure.rows[0][1][0])
 
 
-def test_printed_figures_are_beside_their_row_or_in_a_row_of_their_own() -> None:
+def test_printed_figures_have_a_column_beside_ours() -> None:
     columns = [{"name": name, "scale": 100.0, "digits": 1} for name in ("A", "B")]
     rows = [{"name": "one", "cells": [cell(0.5), cell(0.25)]}, {"name": "two", "cells": [3, "x"]}]
-    printed = [
-        {"row": "one", "column": "A", "value": 49.0},
-        {"row": "three", "column": "B", "value": 1.0},
-    ]
+    printed = [{"row": "one", "column": "A", "value": 49.125}]
     grid = {"caption": "T", "columns": columns, "rows": rows, "printed": printed,
-            "stub": "System", "apart": 0}  # fmt: skip
+            "stub": "System", "apart": 1}  # fmt: skip
     table = _table(grid)
     assert [str(each).partition(",")[0] for each in table.header] == ["System", "A", "A", "B"]
-    first, second, third = table.rows
-    assert [getattr(each, "value", each) for each in first] == ["one", 50.0, 49.0, 25.0]
+    first, second = table.rows
+    assert [getattr(each, "value", each) for each in first] == ["one", 50.0, 49.125, 25.0]
+    assert getattr(first[2], "digits", None) == 3, "as it is printed"
     assert [getattr(each, "value", each) for each in second] == ["two", 3, "", "x"]
-    assert str(third[0]).startswith("three (")
-    assert [getattr(each, "value", each) for each in third[1:]] == ["", "", 1.0]
     assert table.apart == 1
-    assert _table({**grid, "printed": [], "apart": 2}).apart == 2
 
 
 def test_a_row_has_a_cell_for_each_column() -> None:

@@ -14,6 +14,7 @@ from analysis.papers.base import Grid
 from analysis.papers.material import Material
 from analysis.study import apply, read_study
 from tandem.labels.selection import ReportOptions
+from tandem.scores.options import TableOptions
 from tests.analysis.papers.test_cells import reason, values
 from tests.cast import write_lines
 from tests.databases import rolled_back
@@ -168,7 +169,12 @@ def study(
     (folder / "study.toml").write_text(STUDY, "utf-8")
     with rolled_back(django_db_blocker):
         apply(read_study(folder))
-        yield Material(Study.objects.get(name="reading"), "clapnq", ReportOptions(resamples=20))
+        yield Material(
+            Study.objects.get(name="reading"),
+            "clapnq",
+            ReportOptions(resamples=20),
+            TableOptions.of("clapnq"),
+        )
 
 
 def columns(grid: Grid) -> list[tuple[str, float, int]]:
@@ -326,42 +332,3 @@ def test_tables_7_and_9_have_the_share_of_needed_passages(study: Material) -> No
         "relevant to the question (rating)": [1 / 3, 1 / 2, 3],
         "the texts to which an answer is faithful (rating)": [3 / 6, 3 / 4, 6],
     })  # fmt: skip
-
-
-def test_figures_printed_in_the_paper_are_beside_their_tables() -> None:
-    printed = {
-        table.key: [(each.row, each.column, each.value) for each in table.printed]
-        for table in clapnq.PAPER.tables
-    }
-    agreed = {"GOLD": (73, 88, 86), "RAG": (68, 91, 90)}
-    asked = ("appropriate", "faithful", "win-rate")
-    rouge = {
-        "selected sentences with passage": (100, 45, 59),
-        "answer with selected sentences": (92, 72, 79),
-        "answer with passage": (94, 32, 46),
-    }
-    assert printed == {
-        "table-2": [
-            ("answers per question", "Mean", 1.4),
-            ("words of the question", "Mean", 9.4),
-            ("words of the passage", "Mean", 156),
-            ("words of the answer", "Mean", 56.8),
-            ("both rounds, differing answers", "Rouge-L F", 0.67),
-        ],
-        "table-3": [("dev", "Answerable", 300), ("dev", "Unanswerable", 300)],
-        "section-3.2.1": [
-            (row, column, value)
-            for row, of in rouge.items()
-            for column, value in zip(("Precision", "Recall", "F"), of, strict=True)
-        ],
-        "table-4": [],
-        "tables-5-6-8": [
-            ("Full Passage, dev", column, value)
-            for column, value in (("RougeL", 49.5), ("R", 97.4), ("Len", 912))
-        ],
-        "tables-7-9": [
-            (f"{name}, {setting}", "Agreement", value)
-            for setting, of in agreed.items()
-            for name, value in zip(asked, of, strict=True)
-        ],
-    }

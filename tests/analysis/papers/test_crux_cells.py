@@ -18,7 +18,7 @@ from analysis.papers.coverage import Values
 from analysis.papers.material import labels_by
 from tandem.files.rows import Passage, Query, Question, Report
 from tandem.scores.coverage import COV
-from tandem.scores.options import Options
+from tandem.scores.options import PRESETS, Options
 from tandem.statistics import Floats
 from tests.analysis.cast import JUDGE, frame_of, table
 from tests.analysis.papers.test_cells import campaign, cell, material, reason, values
@@ -57,6 +57,7 @@ def data_set(name: str = "news", settings: tuple[str, ...] = (), **more: Any) ->
         numbers=np.arange(2),
         evaluators=["people"],
         material=material(),
+        options=PRESETS["crux"],
         tau=lambda one, other, of: f"{one} with {other} over {' '.join(of)}",
         no_ratings=lambda by: f"{by} rated nothing",
         **more,
@@ -291,10 +292,10 @@ def test_table_4_has_mean_lengths_in_tokens_and_names_absent_texts(
         ("tokens per question", [1]),
         ("tokens per passage", [(3 + 5) / 2]),
         ("tokens per reference", [None]),
-        ("required passages per query, by people", [None]),
-        ("redundant relevant passages per query, by people", [None]),
+        ("required passages, by people", [None]),
+        ("redundant relevant passages, by people", [None]),
     ]
     rows = dict(grid.rows)
     assert reason(rows["tokens per reference"][0]) == "the batch has no reference"
-    assert reason(rows["required passages per query, by people"][0]) == "people rated nothing"
+    assert reason(rows["required passages, by people"][0]) == "people rated nothing"
     assert [column.digits for column in grid.columns] == [1]

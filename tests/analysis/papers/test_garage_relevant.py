@@ -14,6 +14,7 @@ from analysis.papers.base import Grid
 from analysis.papers.material import Material
 from analysis.study import apply, read_study
 from tandem.labels.selection import ReportOptions
+from tandem.scores.options import TableOptions
 from tests.analysis.papers.test_cells import reason, values
 from tests.cast import write_lines
 from tests.databases import rolled_back
@@ -118,7 +119,12 @@ def study(
     (folder / "study.toml").write_text(STUDY, "utf-8")
     with rolled_back(django_db_blocker):
         apply(read_study(folder))
-        yield Material(Study.objects.get(name="relevance"), "garage", ReportOptions(resamples=20))
+        yield Material(
+            Study.objects.get(name="relevance"),
+            "garage",
+            ReportOptions(resamples=20),
+            TableOptions.of("garage"),
+        )
 
 
 def heads(grid: Grid) -> list[str]:

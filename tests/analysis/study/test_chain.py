@@ -104,6 +104,17 @@ def refused_plan(path: Path) -> str:
     return out.getvalue()
 
 
+def test_a_tie_names_the_keys_that_would_decide_it(chain: Path) -> None:
+    text = CHAIN.replace('["verify.jsonl"]', '["verify.jsonl", "ben.jsonl"]')
+    path = chain / "study.toml"
+    text = text.replace('verification"\n', 'verification"\nraters_per_item = 2\n')
+    path.write_text(text, "utf-8")
+    write_lines(chain / "ben.jsonl", verified("ben", "disagree"))
+    error = str(refused("apply_study", path))
+    assert 'let an adjudicator decide, or give ties = "keep" or ties = "drop"' in error
+    assert "--" not in error
+
+
 def test_a_batch_says_that_labels_changed_later_and_keeps_its_rule(chain: Path) -> None:
     path = chain / "study.toml"
     run("apply_study", path)

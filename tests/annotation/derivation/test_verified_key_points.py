@@ -139,7 +139,7 @@ def test_an_unfinished_campaign_is_refused_with_its_units_and_who_would_decide(
     campaign("key-point-verification")
     label(tmp_path, {unit: [YES, YES] for unit in MAJORITY})
     label(tmp_path, {unit: [YES] for unit in MAJORITY if unit != "q2k3"}, people=("cleo",))
-    message = r"not finished: 1 key points .*\(q2k3\).*--decided-by ada or ben"
+    message = r"not finished: 1 key points .*\(q2k3\).*--decided-by ada or --decided-by ben"
     with pytest.raises(CommandError, match=message):
         of("points", "--ties", "keep")
     with pytest.raises(CommandError, match=message):
