@@ -11,8 +11,8 @@ from rest_framework.response import Response
 
 from analysis.evaluation.selection import read_pairs
 from analysis.models import Study
-from analysis.papers import Paper
 from analysis.papers.access import paper_called, readable_study
+from analysis.papers.base import Paper
 from analysis.papers.jobs import TABLES, question
 from analysis.papers.options import OPTION, options_over_the_web
 from annotation.access import get_account

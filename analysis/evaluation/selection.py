@@ -27,7 +27,7 @@ from datasets.option_fields import Several, form_fields
 from tandem.labels.selection import EXPOSED, RESAMPLES, SEED, ReportOptions, option_metadata
 from tandem.options import options_of, values_of
 from tandem.scores.answers.refusals import FILE, refusal_list, refusal_lists
-from tandem.scores.options import PRESETS, Options
+from tandem.scores.options import PRESETS, Options, format_value
 from tandem.types import JSON, Progress, ignore_progress
 
 MOST_CUTS, DEEPEST, MOST_SAMPLES = 6, 1000, 200
@@ -389,15 +389,6 @@ def option_field(name: str, own: Any, metadata: Any) -> forms.Field:
         return forms.ChoiceField(choices=[empty, *((v, v) for v in values)], **about)
     widget = forms.TextInput(attrs={"placeholder": format_value(own)})
     return forms.CharField(max_length=60, widget=widget, **about)
-
-
-def format_value(value: Any) -> str:
-    """Format an option's value as it is entered."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, tuple):
-        return ",".join(map(str, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _as_sentence(text: str) -> str:

@@ -1,15 +1,7 @@
 """The papers' own tables, filled from a study: `tandem paper NAME --study STUDY`.
 
-A paper is a module here that declares its tables, and a line in `PAPERS`. `material` collects a
-study's data for them, `base` defines a table, and `build` and `rendering` create the output.
+A paper is a module here that declares its tables, and a part of `index.PAPERS`. `material` collects
+a study's data for them, `base` defines a table, `options` reads its options, and `published` the
+figures that a paper prints. `build` and `rendering` create the output; a release is checked with
+`rendering` alone, which needs no framework.
 """
-
-from analysis.papers import clapnq, crux, garage, long2rag
-from analysis.papers.base import Paper
-
-PAPERS: dict[str, Paper] = {
-    paper.name: paper for paper in (crux.PAPER, long2rag.PAPER, garage.PAPER, clapnq.PAPER)
-}
-"""The papers by the names of their presets."""
-
-__all__ = ["PAPERS", "Paper"]

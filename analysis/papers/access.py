@@ -6,7 +6,8 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 
 from analysis.models import Study
-from analysis.papers import PAPERS, Paper
+from analysis.papers.base import Paper
+from analysis.papers.index import PAPERS
 from annotation.models import Campaign, User
 from annotation.people.membership import readable
 

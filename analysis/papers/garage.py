@@ -27,6 +27,7 @@ from analysis.papers.systems import (
     grids_by_evaluator,
     sliced,
     systems_of,
+    with_origin,
 )
 from annotation.models import Campaign
 from tandem.files.rows import Query
@@ -222,7 +223,7 @@ def _own_cell(report: JSON, name: str, system: str, by: str) -> JSON | None:
     if found is None:
         return None
     own: JSON | None = found.get(by) if by in ("texts", "people") else found["raters"].get(by)
-    return own
+    return own and with_origin(own, report, name, system, by)
 
 
 def _with_answers(material: Material) -> Campaign | None:

@@ -19,7 +19,6 @@ from analysis.evaluation.selection import (
     OPERATORS,
     check_web_bounds,
     check_web_names,
-    format_value,
     option_field,
 )
 from analysis.forms import OptionsForm
@@ -28,7 +27,7 @@ from analysis.papers.base import Paper
 from tandem.options import Option
 from tandem.scores import ir_measures
 from tandem.scores.answers.refusals import FILE, refusal_list
-from tandem.scores.options import IR_MEASURES, TableOptions
+from tandem.scores.options import IR_MEASURES, TableOptions, format_value
 from tandem.scores.tokenizer import tokenizer
 from tandem.types import JSON
 

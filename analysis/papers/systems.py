@@ -57,7 +57,17 @@ def cell_of(report: JSON | None, name: str, system: str, by: str, reason: str) -
     found = estimate_of(report, name, system, by)
     if found is None:
         return missing(f"{by} gave no label for {name} in campaign {report['campaign']}")
-    return found
+    return with_origin(found, report, name, system, by)
+
+
+def with_origin(cell: JSON, report: JSON, name: str, system: str, by: str) -> JSON:
+    """Return a cell that says which value of a report of measures it is.
+
+    Measures that also need points of another campaign are not in the report of the first.
+    """
+    if report.get("points"):
+        return cell
+    return {**cell, "from": [report["campaign"], name, system, by]}
 
 
 def grids_by_evaluator(

@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from analysis.pages import attached
-from analysis.papers import PAPERS
 from analysis.papers.access import paper_called, readable_study
+from analysis.papers.index import PAPERS
 from analysis.papers.jobs import TABLES, question
 from analysis.papers.options import TableForm
 from analysis.papers.rendering import FORMATS, document

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -18,6 +19,10 @@ from analysis.campaigns.evaluators import campaigns_of, check_declared
 from analysis.campaigns.reports import campaign_report
 from analysis.evaluation.build import measures_report
 from analysis.models import Study
+from analysis.papers.build import paper_tables
+from analysis.papers.index import PAPERS
+from analysis.papers.options import table_options
+from analysis.papers.rendering import as_markdown as tables_as_markdown
 from analysis.release import layout
 from analysis.release.croissant import LABEL_COLUMNS, Released, croissant
 from analysis.release.datasheet import datasheet
@@ -38,7 +43,8 @@ from tandem.files.rows import InputError, Place
 from tandem.formats.markdown import as_markdown
 from tandem.labels.evaluators import EvaluatorError
 from tandem.labels.selection import ReportOptions
-from tandem.scores.options import PRESETS
+from tandem.scores.answers.refusals import FILE
+from tandem.scores.options import PRESETS, TableOptions
 from tandem.types import JSON
 
 Files = Iterator[tuple[str, Iterable[bytes]]]
@@ -83,12 +89,15 @@ class _Release:
     batches: list[JSON] = field(default_factory=list)
     campaigns: list[JSON] = field(default_factory=list)
     judges: list[JSON] = field(default_factory=list)
+    tables: list[JSON] = field(default_factory=list)
 
     def files(self) -> Files:
         yield self.add(layout.STUDY, [published_text(self.file).encode()], "the study file")
         yield from self.of_batches(self.there("batch", Batch))
         yield from self.of_campaigns(self.there("campaign", Campaign))
         yield from self.of_judges(self.there("judge", Judge))
+        yield from self.of_options()
+        yield from self.of_tables()
         yield from self.about_all()
 
     def add(
@@ -162,7 +171,8 @@ class _Release:
         """Return a campaign's measures by the study's preset, or None if it has none."""
         preset = self.file.preset if self.file.preset in PRESETS else "tandem"
         try:
-            found = measures_report(campaign, PRESETS[preset], preset, self.options)
+            options = TableOptions.of(preset).changed(self.file.options).measures
+            found = measures_report(campaign, options, preset, self.options)
         except ValueError:
             return None
         return found if found["measures"] else None
@@ -176,9 +186,37 @@ class _Release:
             self.judges.append({"name": judge.rater.name, "file": path})
             yield self.add(path, [_json(judge_facts(judge, manifests))], "a judge and its runs")
 
+    def of_tables(self) -> Files:
+        """Yield the tables of the study's paper."""
+        paper = PAPERS.get(self.file.preset)
+        if paper is None:
+            return
+        self.study.options = self.file.options
+        try:
+            chosen = table_options(paper, self.study, {})
+        except ValueError as error:
+            raise InputError(Place(self.file.path), f"option: {error}", "correct it") from error
+        report = _undated(paper_tables(paper, self.study, chosen, self.options), self.newest())
+        path = f"{layout.TABLES}/{paper.name}"
+        about = {"paper": paper.name, "file": f"{path}.json", "text": f"{path}.md"}
+        self.tables.append({**about, "options": report["changed"]})
+        yield self.add(f"{path}.json", [_json(report)], f"the tables of {paper.title}")
+        yield self.add(f"{path}.md", [tables_as_markdown(report).encode()])
+
+    def of_options(self) -> Files:
+        """Yield the list of refusals that the study's options name; a tokenizer stays outside."""
+        named = self.file.options.get("refusals", "")
+        if named.startswith(FILE):
+            content = Path(named.removeprefix(FILE)).read_bytes()
+            yield self.add(layout.REFUSALS, [content], "the phrases that decline to answer")
+
+    def newest(self) -> JSON:
+        """Return the time of the newest answer."""
+        return {"last_answer": max((c["last_answer"] or "" for c in self.campaigns), default="")}
+
     def about_all(self) -> Files:
         about, licence = self.file.about, self.licence
-        last = max((c["last_answer"] or "" for c in self.campaigns), default="")
+        last = self.newest()["last_answer"]
         sheet = datasheet(about, self.batches, self.campaigns, licence.text)
         yield self.add(layout.DATASHEET, [sheet.encode()], "the datasheet")
         yield self.add(layout.LICENCE, [f"{licence.text}\n{licence.url}\n".encode()], "the licence")
@@ -194,6 +232,7 @@ class _Release:
             "batches": self.batches,
             "campaigns": [{k: c[k] for k in _CAMPAIGN_FIELDS} for c in self.campaigns],
             "judges": self.judges,
+            "tables": self.tables,
         }
         yield self.add(layout.FACTS, [_json(facts)], "what the release holds")
         yield self.add(layout.README, [_readme(self.file.about, facts).encode()], "how to read it")
@@ -208,6 +247,7 @@ class _Release:
             yield f"{each.sha256}  {each.path}\n".encode()
 
 
+TABLES_README = "- `tables/`: the paper's tables, filled from this study, with their options."
 _CAMPAIGN_FIELDS = (
     "name", "protocol", "batch", "folder", "options", "queries_without_passages", "counts",
     "answers_asked", "answers_given",
@@ -242,6 +282,7 @@ def _readme(about: Any, facts: JSON) -> str:
         f"  for each unit, `{layout.RESPONSES}` whole answers with the texts that people wrote,",
         f"  `{layout.REPORT}` the agreement, `{layout.MEASURES}` the measures of systems.",
         "- `judges/`: what each judge is, and the manifests of its runs.",
+        *([TABLES_README] if facts["tables"] else []),
         "",
         f"`sha256sum -c {layout.SUMS}` checks that the files are as released. `tandem verify",
         "FOLDER` checks this too, that the files agree with each other, and that the numbers",

@@ -16,6 +16,10 @@ CROISSANT = "croissant.json"
 LICENCE = "LICENCE.txt"
 LABELS, WIDE, RESPONSES = "labels.jsonl", "labels-wide.csv", "responses.jsonl"
 REPORT, REPORT_TEXT, MEASURES = "report.json", "report.md", "measures.json"
+TABLES = "tables"
+"""The folder of the papers' tables."""
+REFUSALS = "options/refusals.toml"
+"""A list of refusals that the study's options name."""
 WIDE_FACTS = ("item", "unit", "kind", "query", "system", "setting")
 """The columns of the wide labels that precede the raters' columns."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,11 @@ from analysis.release.layout import MEASURES
 from tandem.files.rows import Query
 from tandem.labels.evaluators import Evaluator
 from tandem.labels.frame import Frame
+from tandem.scores import MEASURES as BY_NAME
 from tandem.scores import of_family
+from tandem.scores.answers.refusals import FILE, refusal_list
 from tandem.scores.base import Measure, MeasureValues, estimate, rows_of
-from tandem.scores.options import Options
+from tandem.scores.options import WHITESPACE, Options
 from tandem.types import JSON
 
 Place = tuple[str, str, str]
@@ -86,16 +89,43 @@ def reported_values(measures: Mapping[str, Any]) -> Values:
     return found
 
 
-def options_in(file: JSON) -> Options:
-    """Return the options of the measures, as stated in the file."""
+def options_in(file: JSON, refusals: Path) -> Options:
+    """Return the options of the measures, as stated in the file.
+
+    `refusals` is the release's copy of a list of refusals. A tokenizer's file is not in a release.
+    """
     known = {each.name for each in fields(Options)}
     said: dict[str, Any] = {n: of["value"] for n, of in file["options"].items() if n in known}
-    return Options(**said | {n: tuple(v) for n, v in said.items() if isinstance(v, list)})
+    said |= {n: tuple(v) for n, v in said.items() if isinstance(v, list)}
+    if said.get("refusals", "").endswith(")"):
+        name, said["refusals"] = said["refusals"], f"{FILE}{refusals}"
+        if refusal_list(said["refusals"]).name.partition(" (")[2] != name.partition(" (")[2]:
+            raise ValueError(f"{refusals.name} is not the list of refusals {name!r}")
+    if not counts_tokens(file):
+        said["tokenizer"] = WHITESPACE
+    return Options(**said)
+
+
+def counts_tokens(file: JSON) -> bool:
+    """Return whether the tokens of a file of measures can be counted without the user's file."""
+    return bool(file["options"].get("tokenizer", {}).get("value", WHITESPACE) == WHITESPACE)
+
+
+def without_tokens(values: Values) -> Values:
+    """Return the values of the measures that count no tokens."""
+    counting = {name for name, measure in BY_NAME.items() if "tokenizer" in measure.options}
+    return {
+        place: value
+        for place, value in values.items()
+        if place[0].partition("@")[0] not in counting
+    }
 
 
 def differences(file: JSON, now: Values) -> Iterator[str]:
     """Yield a description of each value in the file that does not follow from the labels."""
     before = reported_values(file["measures"])
+    if not counts_tokens(file):
+        before, now = without_tokens(before), without_tokens(now)
     for place in dict.fromkeys((*before, *now)):
         one, other = before.get(place), now.get(place)
         if not np.isclose(_number(one), _number(other), rtol=0, atol=TOLERANCE, equal_nan=True):

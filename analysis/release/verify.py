@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,14 @@ from analysis.release.layout import (
     FACTS,
     LABELS,
     MEASURES,
+    REFUSALS,
     REPORT,
     RESPONSES,
     SUMS,
     WIDE,
     WIDE_FACTS,
 )
+from analysis.release.tables import check_tables
 from datasets.readers import read
 from tandem.files.rows import InputError, Place
 from tandem.files.spreadsheet import unescape_formula
@@ -68,7 +70,39 @@ def _release(folder: Path) -> Verified:
     batches = {batch["name"]: folder / batch["file"] for batch in facts.get("batches", ())}
     for campaign in facts.get("campaigns", ()):
         _check_campaign(folder / campaign["folder"], campaign, batches, found)
+    for tables in facts.get("tables", ()):
+        _check_tables(folder, facts, tables, found)
     return found
+
+
+def _check_tables(
+    folder: Path, facts: Mapping[str, Any], of: Mapping[str, Any], found: Verified
+) -> None:
+    """Check a paper's tables against their text, and against the measures of campaigns."""
+    report, text = folder / of["file"], folder / of["text"]
+    if not report.is_file() or not text.is_file():
+        found.wrong.append(f"tables of {of['paper']}: a file is missing")
+        return
+    paths = {each["name"]: folder / each["folder"] / MEASURES for each in facts["campaigns"]}
+    known = {name: _read_json(path) for name, path in paths.items() if path.is_file()}
+    try:
+        checked = check_tables(_read_json(report), text.read_text("utf-8"), known)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        why = f"{type(error).__name__}: {error}"
+        found.wrong.append(f"tables of {of['paper']} cannot be compared ({why})")
+        return
+    _add_wrong(f"tables of {of['paper']}", checked.wrong, of["file"], found)
+    found.checked.append(
+        f"the text of the tables of {of['paper']}, and {checked.compared} of {checked.cells} cells "
+        "that are measures of a campaign"
+    )
+
+
+def _add_wrong(what: str, wrong: Sequence[str], file: str, found: Verified) -> None:
+    """Add the first lines of what is wrong, and the number of the others."""
+    found.wrong += [f"{what}: {line}" for line in wrong[:MOST_NAMED]]
+    if (more := len(wrong) - MOST_NAMED) > 0:
+        found.wrong.append(f"{what}: … and {more} more in {file}")
 
 
 def _check_sums(folder: Path, found: Verified) -> None:
@@ -150,16 +184,14 @@ def _check_measures(
         return
     queries = [each.query for each in read([batch], "native")]
     try:
-        joint = evaluators_from_json(file)
-        now = measures.computed(asked, frame, queries, measures.options_in(file), joint)
+        options = measures.options_in(file, path.parents[2] / REFUSALS)
+        now = measures.computed(asked, frame, queries, options, evaluators_from_json(file))
         wrong = list(measures.differences(file, now))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
         found.wrong.append(f"campaign {name}: {path.name} cannot be compared ({why})")
         return
-    found.wrong += [f"campaign {name}: {line}" for line in wrong[:MOST_NAMED]]
-    if more := len(wrong) - MOST_NAMED:
-        found.wrong += [f"campaign {name}: … and {more} more in {path.name}"] if more > 0 else []
+    _add_wrong(f"campaign {name}", wrong, path.name, found)
     found.checked.append(f"{len(now)} values of measures of campaign {name}")
 
 

@@ -193,6 +193,15 @@ def _as_like(like: Any, text: str) -> Any:
     return float(text) if isinstance(like, float) else text
 
 
+def format_value(value: Any) -> str:
+    """Format an option's value as it is entered."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple | list):
+        return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 PRESETS: Mapping[str, Options] = {
     "tandem": Options(),
     "crux": Options(missing=ZERO, scope=LISTED),

@@ -10,8 +10,8 @@ from django.core.management.base import CommandError
 
 from analysis.evaluation.selection import read_pairs
 from analysis.models import Study
-from analysis.papers import PAPERS
 from analysis.papers.build import paper_tables
+from analysis.papers.index import PAPERS
 from analysis.papers.options import OPTION, table_options
 from analysis.papers.published import read_published
 from analysis.papers.rendering import FORMATS

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from django.urls import reverse
 
 from analysis.models import Study
-from analysis.papers import PAPERS
+from analysis.papers.index import PAPERS
 from analysis.papers.options import table_options
 from analysis.study.file import parse_study, read_study
 from annotation.models import User

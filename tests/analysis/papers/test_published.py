@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from analysis.models import Study
-from analysis.papers import PAPERS
 from analysis.papers.build import tables_of_material
+from analysis.papers.index import PAPERS
 from analysis.papers.material import Material
 from analysis.papers.published import Published, read_published
 from tandem.files.rows import InputError
