@@ -120,9 +120,12 @@ class _Place:
         """Add the figure to the grid if it has a cell for it; return whether it has."""
         if not self.printed.about(cells, self.grid["caption"]):
             return False
+        taken = {(each["row"], each["column"]) for each in self.grid["printed"]}
         for row in self.grid["rows"]:
             for ours in self.grid["columns"]:
-                if self._same(row["name"], ours["name"], cells, column):
+                if (row["name"], ours["name"]) not in taken and self._same(
+                    row["name"], ours["name"], cells, column
+                ):
                     factor = self.printed.factor if ours["scale"] == PERCENT else 1.0
                     made = {"row": row["name"], "column": ours["name"]}
                     self.grid["printed"].append({**made, "value": round(value * factor, 6)})
@@ -138,11 +141,16 @@ class _Place:
             data, _, row = row.partition(" · ")
         data = data or self.grid["data"]
         if self.printed.data_in_columns:
-            return self._same_row(row, cells) and plain(data or ours) in names_of(column)
+            return self._same_row(row, cells) and plain(data or ours) in self._column_names(column)
         said, prefix = self._heading(column, head)
         if not said or not self._same_row(row, cells):
             return False
         return self._same_head(prefix or cells.get(self.printed.set, ""), row, data)
+
+    def _column_names(self, column: str) -> set[str]:
+        """Return the names of a column's data set; a split is left out if it is the only one."""
+        others = [name for each in self.table.columns if each != column for name in names_of(each)]
+        return {name for name in names_of(column) if name == plain(column) or name not in others}
 
     def _heading(self, column: str, ours: str) -> tuple[bool, str]:
         """Return whether a printed heading is ours, and the data set or the split before it."""
@@ -176,6 +184,7 @@ class _Place:
             return False
         clause = self._clause(prefix)
         own = names_of(prefix) if prefix else {plain(paper)}
+        own |= {plain(paper) + name for name in own if prefix}
         known = {name for said in re.split(r"=|,| and ", clause) for name in names_of(said)}
         known |= {name.removeprefix(plain(paper)) for name in known}
         return plain(data) in (own | known) - {""}
@@ -187,14 +196,14 @@ class _Place:
         """Return what the head's split says of a data set, or all of it."""
         clauses = self.table.split.split(";")
         named = [each for each in clauses if plain(each.partition("=")[0]) == plain(prefix)]
-        return named[0] if prefix and named else clauses[0]
+        return (*named, "")[0] if prefix else clauses[0]
 
     def _same_sizes(self, prefix: str, data: str) -> bool:
         """Return whether the data set has as many queries, passages and settings as the head says.
 
         The cut of ratings has to be the same, too, unless the rows are cuts.
         """
-        clause, material = self._clause(prefix), self.material
+        clause, material = self._clause(prefix) or self._clause(""), self.material
         of = [b for b in material.batches if plain(material.data_set(b)) == plain(data)]
         sizes = [len(material.queries(batch)) for batch in of]
         passages = [len({p.id for q in material.queries(b) for p in q.passages}) for b in of]

@@ -106,7 +106,7 @@ class TestPlace:
             ('"replay, threshold', '"another model, threshold'),
             ("threshold 3", "threshold 5"),
             ("2 queries", "50 queries"),
-            ("documents = Invented", "mn = Invented"),
+            ('"documents Cov(Z)"', '"mn Cov(Z)"'),
             ('"(#3) Oracle retrieval"', '"(#3) Oracle retrieval, cut"'),
         ],
     )
