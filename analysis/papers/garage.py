@@ -223,7 +223,7 @@ def _own_cell(report: JSON, name: str, system: str, by: str) -> JSON | None:
     if found is None:
         return None
     own: JSON | None = found.get(by) if by in ("texts", "people") else found["raters"].get(by)
-    return own and with_origin(own, report, name, system, by)
+    return own and with_origin(own, system, by, report=report, name=name)
 
 
 def _with_answers(material: Material) -> Campaign | None:

@@ -179,7 +179,7 @@ class Material:
         if key not in self._measures:
             options = replace(self.chosen, **changed)
             joined = {each.lead.pk: each.parts for each in self.sources if each.parts}
-            self._measures[key] = measures_report(
+            report = measures_report(
                 campaign,
                 options,
                 self.preset,
@@ -190,6 +190,9 @@ class Material:
                 evaluators=self.evaluators,
                 joined=joined,
             )
+            # A release has the measures of each campaign without others.
+            alone = not slices and points is None and not changed and not self.joined(campaign)
+            self._measures[key] = {**report, "alone": alone}
         return self._measures[key]
 
     def named_measures(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from analysis.evaluation.inputs import PEOPLE, TEXTS
 from analysis.papers.base import Cell, Column, Grid, empty, missing
@@ -18,6 +19,8 @@ Spec = tuple[Column, str, Campaign | None, str]
 """Like `Measured`, with the campaign, before its report is computed."""
 
 
+Origin = Callable[..., JSON]
+"""Adds to a cell which value of a report it is: `with_origin` of one measure."""
 ORDERED = (
     ("short", "middle", "long"),
     ("low", "medium", "high"),
@@ -57,17 +60,14 @@ def cell_of(report: JSON | None, name: str, system: str, by: str, reason: str) -
     found = estimate_of(report, name, system, by)
     if found is None:
         return missing(f"{by} gave no label for {name} in campaign {report['campaign']}")
-    return with_origin(found, report, name, system, by)
+    return with_origin(found, system, by, report=report, name=name)
 
 
-def with_origin(cell: JSON, report: JSON, name: str, system: str, by: str) -> JSON:
-    """Return a cell that says which value of a report of measures it is.
-
-    Measures that also need points of another campaign are not in the report of the first.
-    """
-    if report.get("points"):
+def with_origin(cell: JSON, system: str, by: str, *part: str, report: JSON, name: str) -> JSON:
+    """Return a cell that says which value of the campaign's own measures it is, if it is one."""
+    if not report.get("alone"):
         return cell
-    return {**cell, "from": [report["campaign"], name, system, by]}
+    return {**cell, "from": [report["campaign"], name, system, by, *part]}
 
 
 def grids_by_evaluator(
@@ -135,7 +135,8 @@ def sliced(
     named = " or ".join(strata)
     if campaign is None:
         return [empty(f"By {named}", (column("all"),), reason)]
-    of = material.measures(campaign)["measures"].get(measure)
+    report = material.measures(campaign)
+    of = report["measures"].get(measure)
     if of is None:
         return [
             empty(f"By {named}", (column("all"),), f"campaign {campaign.name} has no {measure}")
@@ -143,25 +144,41 @@ def sliced(
     if not any(name in of["slices"] for name in strata):
         unsplit = f"the queries have no {named} of two or more values"
         return [empty(f"By {named}", (column("all"),), unsplit)]
+    origin = partial(with_origin, report=report, name=measure)
     data = material.data_set(campaign.batch)
-    grids = slices(of, strata, all_evaluators(material, [campaign]), column)
+    grids = slices(of, strata, all_evaluators(material, [campaign]), column, origin)
     return [replace(grid, data=data) for grid in grids]
 
 
 def slices(
-    of: JSON, strata: Sequence[str], evaluators: Sequence[str], column: Callable[[str], Column]
+    of: JSON,
+    strata: Sequence[str],
+    evaluators: Sequence[str],
+    column: Callable[[str], Column],
+    origin: Origin | None = None,
 ) -> list[Grid]:
-    """Return a measure's grids for each evaluator and each of the strata that it is divided by."""
+    """Return a measure's grids for each evaluator and each of the strata that it is divided by.
+
+    `origin` adds to a cell which value of a report it is, from its system, evaluator and slice.
+    """
     known = [name for name in strata if name in of["slices"]]
-    return [_slices(of, stratum, by, column) for by in evaluators for stratum in known]
+    return [_slices(of, stratum, by, column, origin) for by in evaluators for stratum in known]
 
 
-def _slices(of: JSON, stratum: str, by: str, column: Callable[[str], Column]) -> Grid:
+def _slices(
+    of: JSON, stratum: str, by: str, column: Callable[[str], Column], origin: Origin | None
+) -> Grid:
     values = sorted(of["slices"][stratum], key=lambda value: (ORDER.get(value, 0), value))
     rows = []
     for system, whole in of["systems"].items():
         cells = [of["slices"][stratum][value].get(system) for value in values]
         made = [cell and by_evaluator(cell, by) for cell in (*cells, whole)]
+        if origin is not None:
+            parts = (*((stratum, value) for value in values), ())
+            made = [
+                cell and origin(cell, system, by, *part)
+                for cell, part in zip(made, parts, strict=True)
+            ]
         none = missing(f"{by} gave no label of this system here")
         rows.append((system or "–", tuple(cell or none for cell in made)))
     columns = tuple(map(column, (*values, "average")))

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from analysis.evaluation.inputs import JOINT_EVALUATORS, TEXTS
 from analysis.papers.rendering import as_markdown
 from analysis.release.layout import MEASURES
-from analysis.release.measures import TOLERANCE, reported_values
+from analysis.release.measures import TOLERANCE
 from tandem.types import JSON
 
 
@@ -32,21 +33,31 @@ def check_tables(report: JSON, text: str, measures: Mapping[str, JSON]) -> Table
     found = TablesChecked()
     if as_markdown(report) != text:
         found.wrong.append("the text is not that of the tables' JSON")
-    known = {name: reported_values(of["measures"]) for name, of in measures.items()}
     for place, cell in _cells(report):
         found.cells += 1
         if not isinstance(cell, dict) or "from" not in cell:
             continue
-        campaign, name, system, by = cell["from"]
-        values = known.get(campaign, {})
-        if (name, system, by) in values:
+        campaign, *path = cell["from"]
+        known = _value_at(measures.get(campaign, {}).get("measures", {}), *path)
+        if known is not None:
             found.compared += 1
-            one, other = cell["value"], values[name, system, by]
+            one, other = cell["value"], known["value"]
             if not np.isclose(_number(one), _number(other), rtol=0, atol=TOLERANCE, equal_nan=True):
                 found.wrong.append(
                     f"{place}: {_said(one)}, and {_said(other)} in {MEASURES} of {campaign}"
                 )
     return found
+
+
+def _value_at(
+    measures: JSON, name: str, system: str, by: str, stratum: str = "", value: str = ""
+) -> JSON | None:
+    """Return the estimate of a system by an evaluator, overall or in a slice; None without one."""
+    of = measures.get(name, {})
+    systems = of.get("slices", {}).get(stratum, {}).get(value, {}) if stratum else of.get("systems")
+    said = (systems or {}).get(system) or {"raters": {}}
+    found: JSON | None = said.get(by) or said["raters"].get(by)
+    return found or (said.get(TEXTS) if by not in JOINT_EVALUATORS else None)
 
 
 def _cells(report: JSON) -> Iterator[tuple[str, Any]]:
