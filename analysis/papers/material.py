@@ -231,7 +231,8 @@ class Material:
 
     def models_of(self, by: str) -> set[str]:
         """Return the models of a judge, or of the judges that are one evaluator."""
-        judges = Judge.objects.filter(rater__name__in=[by, *by.split(" and ")])
+        names = next((each.judges for each in self.evaluators if each.name == by), (by,))
+        judges = Judge.objects.filter(rater__name__in=names)
         # A fake judge has no model; its family says which one it represents.
         return {model or family for model, family in judges.values_list("model", "family")} - {""}
 

@@ -10,20 +10,20 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, NoReturn
 
-from analysis.evaluation.selection import read_pairs
 from analysis.study.keys import (
     Options,
     Refuse,
     check_keys,
     has_command,
     keys_of,
-    list_values,
     read_options,
 )
+from analysis.study.names import campaigns_named, campaigns_of, relevant_by, table_options
 from annotation.campaigns.design import DesignError, design_of
 from annotation.campaigns.settings import read_deadline
 from annotation.derivation.base import make_options
@@ -37,8 +37,6 @@ from datasets.toml import TomlError, read_toml
 from judging.judge_file.document import Lines
 from tandem.files.jsonl import excerpt
 from tandem.files.rows import InputError, Place
-from tandem.scores.answers.refusals import FILE
-from tandem.scores.options import TableOptions
 from tandem.similar import did_you_mean
 
 FILE_NAME = "study.toml"
@@ -235,7 +233,8 @@ class _Reader:
         if (preset := about.get("preset", "")) and preset not in PRESETS:
             refuse("preset", f"{preset!r} is not a preset", f"give one of {', '.join(PRESETS)}")
         if "option" in about:
-            about = {**about, "option": self._table_options(about["option"], preset)}
+            found = table_options(about["option"], preset, refuse, partial(self._path, "study"))
+            about = {**about, "option": found}
         for key, value in about.items():
             if key == "option":
                 continue
@@ -276,23 +275,6 @@ class _Reader:
         """Whether campaigns import labels, which may be of judges without a table."""
         tables = self.document.get("campaign", {}).values()
         return any(isinstance(table, Mapping) and table.get("labels") for table in tables)
-
-    def _table_options(self, given: Any, preset: str) -> dict[str, str]:
-        """Return the options of the papers' tables as text, with the paths of files from here."""
-        refuse = self.refuser("study")
-        values = list_values(given, str)
-        if values is None:
-            refuse("option", "option is not a table", "write option = { eta = 5 }")
-        try:
-            pairs = read_pairs(map(str, values))
-            for name, text in pairs.items():
-                if text.startswith(FILE):
-                    path = self._path("study", "option", text.removeprefix(FILE))
-                    pairs[name] = f"{FILE}{path.absolute()}"
-            TableOptions.of(preset or "tandem").changed(pairs)
-        except ValueError as error:
-            refuse("option", f"option: {error}", "correct it")
-        return pairs
 
     def parts(self) -> tuple[Part, ...]:
         found = {part.key: part for part in self._tables()}
@@ -364,10 +346,10 @@ class _Reader:
         judges = tuple(self._judges(key, table.get("judges", [])))
         labels = tuple(self._labels(key, table.get("labels", [])))
         needs = [Key("batch", options["batch"])]
-        needs += [Key("campaign", name) for name in _campaigns_named(options)]
+        needs += [Key("campaign", name) for name in campaigns_named(options)]
         needs += [Key("judge", asked.judge) for asked in judges]
         line = self.lines.of(_table(key))
-        awaits = tuple(Key("campaign", name) for name in _relevant_by(options))
+        awaits = tuple(Key("campaign", name) for name in relevant_by(options))
         return Part(key, "create_campaign", options, tuple(needs), line, awaits, labels, judges)
 
     def _check_design(self, key: Key, options: Options) -> None:
@@ -502,33 +484,3 @@ class _Reader:
             if other != over:
                 wrong = f"campaign {name!r} is over batch {other!r}, and not over {over!r}"
                 raise self.wrong(_table(part.key), "from", wrong, "name campaigns of one batch")
-
-
-def campaigns_of(command: str, options: Options) -> list[str]:
-    """Return the campaigns from which a batch is derived; none for a loaded batch."""
-    if command != "derive_batch":
-        return []
-    return list(options[keys_of(command)["from"].dest] or ())
-
-
-def _campaigns_named(options: Options) -> Iterator[str]:
-    """Yield the distinct campaigns named in a campaign's options."""
-    pairs = _pairs(options)
-    named = (
-        pairs.get("prerequisite"),
-        *_relevant_by(options),
-        pairs.get("validates", "").partition("@")[2],
-        options.get("practice_of"),
-        options.get("continues"),
-    )
-    yield from dict.fromkeys(name for name in named if name)
-
-
-def _relevant_by(options: Options) -> list[str]:
-    """Return the campaign whose labels decide which passages are shown, if there is one."""
-    name = _pairs(options).get("passages", "").partition(":")[2]
-    return [name] if name else []
-
-
-def _pairs(options: Options) -> dict[str, str]:
-    return dict(pair.partition("=")[::2] for pair in options["option"])

@@ -18,7 +18,8 @@ from django.core.management.base import CommandError
 from analysis.models import Study, StudyPart
 from analysis.study.commands import command_called, run_command
 from analysis.study.evaluators import check_declared_in
-from analysis.study.file import JudgeRequest, Key, LabelsFile, Part, StudyFile, campaigns_of
+from analysis.study.file import JudgeRequest, Key, LabelsFile, Part, StudyFile
+from analysis.study.names import campaigns_of
 from annotation.campaign_setup.creation import checked_campaign
 from annotation.campaigns.design import Design, DesignError, design_of
 from annotation.campaigns.settings import CampaignSettings, change, settings_differ
