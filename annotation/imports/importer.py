@@ -26,6 +26,7 @@ from annotation.imports.files import read_groups
 from annotation.imports.first_answers import First, FirstImports, new_assignment
 from annotation.imports.index import ImportOptions, KnownItems
 from annotation.imports.offsets import convert, marks_in, recognise
+from annotation.imports.slots import fill_slots
 from annotation.missing_reasons import Reasons, merge_reasons, reasons
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Span
 from annotation.people.consent import revoked_raters
@@ -138,6 +139,7 @@ def import_labels(
             _Importer(campaign, report, known, notes).take(path, groups, progress)
         if changed := sum(report.labels.values()) + report.missing:
             record("labels.imported", campaign.pk, campaign, labels=changed)
+            fill_slots(campaign)
         if changed >= MANY_LABELS:
             refresh_statistics(Assignment, Response, Label, Span)
     doubts = (
@@ -455,9 +457,10 @@ def taken_names(names: Iterable[str]) -> set[str]:
     """Return the names of raters with an account, an assigned item, or an answer given here."""
     asked = Assignment.objects.filter(rater=OuterRef("pk"))
     here = Response.objects.filter(assignment__rater=OuterRef("pk")).exclude(door="import")
+    imported = Response.objects.filter(assignment=OuterRef("pk"), door="import")
     theirs = (
         Q(user__isnull=False)
-        | Exists(asked.filter(slot__isnull=False))
+        | Exists(asked.filter(slot__isnull=False).exclude(Exists(imported)))
         | Exists(asked.filter(status=Assignment.Status.LEASED))
         | Exists(here)
     )

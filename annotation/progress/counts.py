@@ -113,7 +113,7 @@ def by_day(campaign: Campaign, today: date, days: int, raters: Collection[int]) 
         assignment__item__campaign=campaign,
         assignment__item__use=Item.Use.STUDY,
         assignment__slot__isnull=False,
-    )
+    ).exclude(door="import")
     counted: Mapping[date, int] = dict(
         first.order_by()
         .annotate(day=TruncDate("created_at"))

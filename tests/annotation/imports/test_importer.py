@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from annotation.answers.submission import fail, submit
-from annotation.models import Assignment, Campaign, Item, Label, Rater, Response
+from annotation.assignments.queue import next_assignment
+from annotation.imports.importer import taken_names
+from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Unit
 from tests.annotation.answering import good_answer, person
 from tests.cast import FULL, Line, campaign_of, exported, run, write_lines
 
@@ -248,3 +250,24 @@ def test_a_changed_comment_is_imported(coverage: Campaign, tmp_path: Path) -> No
 def test_times_without_a_zone_are_utc(coverage: Campaign, tmp_path: Path) -> None:
     take(tmp_path, YES | {"created_at": "2026-03-01T08:00:00"})
     assert facts("created_at") == [("2026-03-01T08:00:00+00:00",)]
+
+
+def test_a_campaign_whose_answers_are_all_imported_asks_nobody_again(
+    tmp_path: Path,
+) -> None:
+    campaign = campaign_of("report-coverage", "--raters-per-item", "2")
+    units = list(Unit.objects.filter(item__campaign=campaign).values_list("item__key", "key"))
+
+    def rows(rater: str) -> list[Line]:
+        answer = {"variable": "answerable", "value": "no", "rater": rater}
+        return [{"item": item, "unit": unit, **answer} for item, unit in units]
+
+    take(tmp_path, *rows("ada outside"))
+    # Each item is asked for one more answer, so people here still get it.
+    assert set(campaign.items.values_list("taken", flat=True)) == {0}
+    take(tmp_path, *rows("ben outside"))
+    assert set(campaign.items.values_list("taken", flat=True)) == {2}
+    assert next_assignment(campaign, Rater.objects.create(name="someone")) is None
+    # The raters are still nobody of this site, so that their labels may come again.
+    assert not taken_names(["ada outside", "ben outside"])
+    assert take(tmp_path, *rows("ben outside")).startswith("Nothing to do")
