@@ -91,8 +91,8 @@ def build(table: Table, protocol: Protocol, prompt: str = "") -> Parser:
     answer.check_keys(table, OWN_KEYS[table["parser"]])
     _check(table, protocol, names)
     verdict, rules = _verdict(table, protocol, names), answer.verdicts_of(table, protocol)
-    if rules.as_published and verdict is None:
-        raise FileError("as_published is for verdicts, and this parser has none", path=PUBLISHED)
+    if verdict is None:
+        _check_unused(table)
     finders = _finders(table, names, prompt)
     written, listed = protocol.written, protocol.listed
     return WrittenParser(
@@ -106,7 +106,14 @@ def build(table: Table, protocol: Protocol, prompt: str = "") -> Parser:
     )
 
 
-PUBLISHED = ("as_published",)
+OF_VERDICTS = {"tags": ("marker",), "lines": ("separator",), "json": ("match",), "regex": ()}
+"""The keys of each parser that say how verdicts are read, beside those of every parser."""
+
+
+def _check_unused(table: Table) -> None:
+    for key in ("as_published", "map", *OF_VERDICTS[table["parser"]]):
+        if key in table:
+            raise FileError(f"{key} is for verdicts, and this parser reads none", path=(key,))
 
 
 def _check(table: Table, protocol: Protocol, names: Collection[str]) -> None:

@@ -519,6 +519,7 @@ class TestFiles:
             ('parser = "tags"\n[answer.tag]\npoints = "p"\nodd = "o"', "'odd' is nothing that"),
             ('parser = "tags"\ntag = "p"\nnone = ["("]', "none is not a pattern"),
             ('parser = "tags"\ntag = "p"\nas_published = true', "as_published is for verdicts"),
+            ('parser = "tags"\ntag = "p"\nmarker = "Point:"', "marker is for verdicts"),
             ('parser = "json"\n[answer.path]\npoints = "points"', "is not a path"),
         ],
     )
