@@ -52,7 +52,6 @@ def logging_config(format: str, level: str = "INFO") -> dict[str, Any]:
             "django.security": {"level": "ERROR"},
             "django.security.DisallowedHost": {"level": "CRITICAL"},
             "django.server": {"handlers": [], "level": level, "propagate": True},
-            "axes": {"level": "WARNING"},
         },
     }
 

@@ -1,66 +1,63 @@
-"""The guard of the log-in page: django-axes asks it before a password is checked.
+"""The guard of the log-in page: Django asks it before a password is checked.
 
-The limits are in `annotation.people.login_limits`. Axes itself counts only after the check, so
-concurrent attempts exceed its limit, and it locks either an account everywhere or an address.
+The limits are in `annotation.people.login_limits`.
 """
 
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
+from collections.abc import Mapping
 from typing import Any
 
-from axes.handlers.base import AxesHandler
 from django.contrib.auth import get_user_model
+from django.contrib.auth.signals import user_login_failed
+from django.core.exceptions import PermissionDenied
+from django.dispatch import receiver
 from django.http import HttpRequest
+from django.utils.timezone import now
 
-from annotation.models import User
 from annotation.people import login_limits
 from annotation.people.devices import guess_of
 from audit.recording import record
+from datasets.access import client_address
 
 logger = logging.getLogger("tandem.security")
 
-Credentials = dict[str, Any] | None
 
+class LogInGuard:
+    """Counts an attempt before its password is checked. A correct one is taken back later.
 
-class LogInGuard(AxesHandler):
-    """Counts an attempt before its password is checked. A correct one is taken back later."""
+    It logs nobody in, and has no `get_user`: the backends after it do and have.
+    """
 
-    def is_locked(self, request: HttpRequest, credentials: Credentials = None) -> bool:
-        return bool(_wait(request, credentials))
-
-    def is_allowed(self, request: HttpRequest, credentials: Credentials = None) -> bool:
-        counts = guess_of(request, _account(credentials)).passwords()
-        return not login_limits.take(counts, request.axes_attempt_time)  # type: ignore[attr-defined]
-
-    def user_login_failed(
-        self, sender: Any, credentials: dict, request: Any = None, **kwargs: Any
-    ) -> None:
+    def authenticate(self, request: HttpRequest | None, **credentials: Any) -> None:
+        """Raise PermissionDenied, which ends the attempt, if it may not be made yet."""
         if request is None:
-            return
-        if request.axes_locked_out or self.is_locked(request, credentials):
-            request.log_in_wait = _wait(request, credentials)
-            request.axes_locked_out = True
-            # The name is not logged, since people type passwords into the wrong field.
-            logger.warning("log-in locked", extra={"address": request.axes_ip_address})
-            return
-        # The trail names an existing account, and never the text that was typed.
-        accounts = get_user_model()._default_manager.filter(username=_account(credentials))
-        record("login.failed", of=("account", accounts.values_list("pk", flat=True).first()))
-
-    def reset_attempts(self, *, username: str | None = None, **_: Any) -> int:
-        """Unlock an account, or everything, for the commands of axes."""
-        if username is None:
-            return login_limits.unlock_all()
-        user = User.objects.filter(username=username).first()
-        return int(user is not None and login_limits.unlock(user))
+            raise ValueError("a log-in needs its request, by whose address attempts are counted")
+        counts = guess_of(request, _account(credentials)).passwords()
+        if wait := login_limits.take(counts, now()):
+            request.log_in_wait = wait  # type: ignore[attr-defined]
+            raise PermissionDenied
 
 
-def _wait(request: Any, credentials: Credentials) -> timedelta:
-    guess = guess_of(request, _account(credentials))
-    return login_limits.wait(guess.passwords(), request.axes_attempt_time)
+@receiver(user_login_failed)
+def note_failure(
+    sender: Any, credentials: Mapping[str, Any], request: Any = None, **more: Any
+) -> None:
+    """Record a wrong password, and close log-in if it was the last free one."""
+    if request is None:
+        return
+    account = _account(credentials)
+    counts = guess_of(request, account).passwords()
+    request.log_in_wait = getattr(request, "log_in_wait", None) or login_limits.wait(counts, now())
+    if request.log_in_wait:
+        # The name is not logged, since people type passwords into the wrong field.
+        logger.warning("log-in locked", extra={"address": client_address(request)})
+        return
+    # The trail names an existing account, and never the text that was typed.
+    accounts = get_user_model()._default_manager.filter(username=account)
+    record("login.failed", of=("account", accounts.values_list("pk", flat=True).first()))
 
 
-def _account(credentials: Credentials) -> str:
-    return str((credentials or {}).get("username") or "")[:255]
+def _account(credentials: Mapping[str, Any]) -> str:
+    return str(credentials.get("username") or "")[:255]

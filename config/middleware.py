@@ -152,11 +152,21 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Htt
     )
 
 
-def lockout_response(
-    request: HttpRequest, response: HttpResponseBase | None = None, credentials: Any = None
-) -> HttpResponseBase:
-    """Answer after too many wrong passwords, equally for existing and unknown accounts."""
-    wait = math.ceil(getattr(request, "log_in_wait", timedelta(0)).total_seconds())
+def log_in_waits(handle: Handler) -> Handler:
+    """Answer 429 after too many wrong guesses, equally for existing and unknown accounts.
+
+    `request.log_in_wait`, which whoever counts guesses sets, is the time until the next one.
+    """
+
+    def handled(request: HttpRequest) -> HttpResponseBase:
+        response = handle(request)
+        wait = getattr(request, "log_in_wait", timedelta(0))
+        return _locked_page(request, math.ceil(wait.total_seconds())) if wait else response
+
+    return handled
+
+
+def _locked_page(request: HttpRequest, wait: int) -> HttpResponseBase:
     page = render(request, "accounts/locked.html", {"wait": format_wait(wait)}, status=429)
     page["Retry-After"] = str(wait)
     return page

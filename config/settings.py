@@ -42,7 +42,6 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "csp",
-    "axes",
     "audit",
     "datasets",
     "annotation",
@@ -68,7 +67,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "axes.middleware.AxesMiddleware",
+    "config.middleware.log_in_waits",
     "allauth.account.middleware.AccountMiddleware",
     "annotation.people.languages.languages",
     "annotation.people.second_factor.Required",
@@ -109,7 +108,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "annotation.User"
 AUTHENTICATION_BACKENDS = [
-    "axes.backends.AxesStandaloneBackend",
+    "config.login_guard.LogInGuard",
     "django.contrib.auth.backends.ModelBackend",
 ]
 PASSWORD_HASHERS = [
@@ -138,14 +137,6 @@ LOGIN_TRIES = {
     "code": 10,
     "codes": 30,
 }
-AXES_HANDLER = "config.login_guard.LogInGuard"
-AXES_LOCKOUT_CALLABLE = "config.middleware.lockout_response"
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
-AXES_DISABLE_ACCESS_LOG = True
-AXES_ENABLE_ADMIN = False
-AXES_VERBOSE = False
-AXES_CLIENT_IP_CALLABLE = "datasets.access.client_address"
 
 _SSO = environment.single_sign_on()
 TANDEM_OIDC_ISSUER, TANDEM_OIDC_NAME = _SSO["issuer"], _SSO["name"]

@@ -1,18 +1,13 @@
-"""Counts of wrong passwords without names and addresses; those of django-axes had both."""
+"""Counts of wrong passwords without names and addresses; 0033 drops those that had both."""
 
 import django.utils.timezone
 from django.db import migrations, models
-
-
-def delete_attempts(apps, schema_editor):
-    apps.get_model("axes", "AccessAttempt").objects.all().delete()
 
 
 class Migration(migrations.Migration):
 
     dependencies = [
         ('annotation', '0014_answers_of_parsers'),
-        ('axes', '0001_initial'),
     ]
 
     operations = [
@@ -31,5 +26,4 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(models.F('kind'), models.F('account'), models.F('source'), name='one_count_of_log_ins_a_source')],
             },
         ),
-        migrations.RunPython(delete_attempts, migrations.RunPython.noop),
     ]

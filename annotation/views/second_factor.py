@@ -115,9 +115,8 @@ class _Limited:
         self.counts = guess_of(request, self.account(request).username).codes()
         wait = login_limits.take(self.counts, timezone.now())
         if wait:
+            # From this the middleware writes the page.
             request.log_in_wait = wait  # type: ignore[attr-defined]
-            # The middleware of axes turns this into the page of the log-in.
-            request.axes_locked_out = True  # type: ignore[attr-defined]
             return HttpResponse(status=429)
         response: HttpResponseBase = super().post(request, *args, **kwargs)  # type: ignore[misc]
         return response

@@ -26,7 +26,7 @@ from annotation.models import LogInCount, User
 from audit.models import Event
 from audit.recording import Actor, current_actor, on_behalf
 from config import middleware
-from config.login_guard import LogInGuard, _account
+from config.login_guard import LogInGuard, _account, note_failure
 from config.rest import REST_KNOX, spectacular
 from datasets.access import role_required, takes_files, wants_data
 from datasets.api import permissions, throttling
@@ -390,18 +390,23 @@ class TestBodies:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("wait", "after", "words"),
-        [(None, "0", "0 seconds"), (0.2, "1", "1 second"), (59.1, "60", "a minute")],
+        [(0.2, "1", "1 second"), (59.1, "60", "a minute")],
     )
     def test_too_many_guesses_are_answered_with_a_wait_in_whole_seconds(
-        self, wait: float | None, after: str, words: str
+        self, wait: float, after: str, words: str
     ) -> None:
         request = asked()
         request.user = AnonymousUser()
-        if wait is not None:
-            request.log_in_wait = timedelta(seconds=wait)  # type: ignore[attr-defined]
-        page: Any = middleware.lockout_response(request)
+        request.log_in_wait = timedelta(seconds=wait)  # type: ignore[attr-defined]
+        page: Any = middleware.log_in_waits(answered)(request)
         assert (page.status_code, page["Retry-After"]) == (429, after)
         assert f"Wait {words}, then log in again" in page.content.decode()
+
+    def test_a_guess_that_need_not_wait_has_its_own_answer(self) -> None:
+        request = asked()
+        for _ in range(2):
+            assert middleware.log_in_waits(answered)(request).status_code == 200
+            request.log_in_wait = timedelta(0)  # type: ignore[attr-defined]
 
 
 class TestAccess:
@@ -610,12 +615,14 @@ class TestScopes:
 
 class TestLogInGuard:
     def test_an_account_name_is_truncated_like_the_stored_one(self) -> None:
-        assert _account(None) == _account({}) == _account({"username": None}) == ""
+        assert _account({}) == _account({"username": None}) == ""
         assert _account({"username": "x" * 300}) == "x" * 255
         assert _account({"username": 7}) == "7"
 
     def test_without_a_request_no_guess_is_counted(self, db: None) -> None:
-        LogInGuard().user_login_failed(None, {"username": "ada"}, None)
+        note_failure(None, {"username": "ada"})
+        with pytest.raises(ValueError, match="address"):
+            LogInGuard().authenticate(None, username="ada", password="wrong")
         assert not LogInCount.objects.exists()
         assert not Event.objects.exists()
 

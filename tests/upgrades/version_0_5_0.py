@@ -23,6 +23,7 @@ from django.core.management.color import no_style
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from annotation.models import User
@@ -52,6 +53,7 @@ def installed(django_db_blocker: Any) -> Iterator[Apps]:
         apps = MigrationLoader(connection).project_state(VERSION_0_5_0).apps
         plant(apps)
         log_ada_in(apps)
+        install_axes()
         yield apps
 
 
@@ -67,6 +69,21 @@ def plant(apps: Apps) -> None:
     with connection.cursor() as cursor:
         for statement in connection.ops.sequence_reset_sql(no_style(), models):
             cursor.execute(statement)
+
+
+def install_axes() -> None:
+    """Create what version 0.5.0 counted wrong passwords in, which is no part of this version."""
+    key = "integer PRIMARY KEY"
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE axes_accessattempt (id {key}, username varchar(255))")
+        refers = "REFERENCES axes_accessattempt DEFERRABLE INITIALLY DEFERRED"
+        cursor.execute(
+            f"CREATE TABLE axes_accessattemptexpiration (access_attempt_id {key} {refers})"
+        )
+        cursor.execute(f"CREATE TABLE axes_accesslog (id {key})")
+        cursor.execute("INSERT INTO axes_accessattempt VALUES (1, 'ada')")
+        cursor.execute("INSERT INTO axes_accessattemptexpiration VALUES (1)")
+    MigrationRecorder(connection).record_applied("axes", "0001_initial")
 
 
 def log_ada_in(apps: Apps) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from django.contrib.sessions.models import Session
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
 from annotation.models import Assignment, Campaign, Item, Label, Response, Span, User
@@ -73,6 +75,11 @@ class WorkGoesOn:
         browser = Client()
         browser.cookies["sessionid"] = ADAS_COOKIE
         assert browser.get("/tasks/").context["user"].username == "ada"
+
+    def test_names_and_addresses_of_wrong_log_ins_are_gone(self) -> None:
+        assert "axes" not in " ".join(connection.introspection.table_names())
+        applied = MigrationRecorder(connection).applied_migrations()
+        assert "axes" not in {app for app, _ in applied}
 
     def test_the_database_is_consistent_and_its_texts_get_digests(self) -> None:
         assert run("check_invariants").endswith("The invariants hold.\n")
