@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from allauth.account.authentication import AUTHENTICATION_METHODS_SESSION_KEY
 from django.contrib.auth.signals import user_logged_in, user_logged_out
 from django.dispatch import receiver
 
@@ -22,7 +23,7 @@ def _record_login(sender: Any, user: Any, request: Any = None, **more: Any) -> N
 def _means(request: Any) -> dict[str, str | bool]:
     """Return how somebody logged in, beyond a password; django-allauth notes it in the session."""
     session = getattr(request, "session", None) or {}
-    methods = {each.get("method") for each in session.get("account_authentication_methods", ())}
+    methods = {each.get("method") for each in session.get(AUTHENTICATION_METHODS_SESSION_KEY, ())}
     how: dict[str, str | bool] = {"how": "oidc"} if "socialaccount" in methods else {}
     return how | {"second_factor": True} if "mfa" in methods else how
 

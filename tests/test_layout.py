@@ -145,6 +145,15 @@ def test_the_checks_find_the_code() -> None:
     assert {"load_batch", "run_judge", "measures", "seal_audit"} <= set(COMMANDS)
 
 
+def test_one_internal_function_of_allauth_is_used_and_in_one_place() -> None:
+    names = ((path, name) for app in APPS for path in within(app) for name in imported(path))
+    assert [
+        (path.as_posix(), name)
+        for path, name in names
+        if name.startswith("allauth.") and ".internal" in name
+    ] == [("annotation/people/second_factor.py", "allauth.account.internal.flows.login")]
+
+
 @pytest.mark.every_case
 @pytest.mark.parametrize("app", APPS)
 def test_imports_run_one_way(app: str) -> None:

@@ -7,23 +7,25 @@ created each of them. When a factor is added, the owner decides whether existing
 
 from __future__ import annotations
 
+import time
+from base64 import b32decode
 from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import urlencode
 
-from allauth.account.internal.flows.login import (
+from allauth.account.authentication import (
     AUTHENTICATION_METHODS_SESSION_KEY,
     get_authentication_records,
-    record_authentication,
 )
+
+# Allauth has no public function for this. It is the only internal one that we use.
+from allauth.account.internal.flows.login import record_authentication
+from allauth.mfa import app_settings as mfa_settings
 from allauth.mfa.models import Authenticator
 from allauth.mfa.signals import authentication_failed, authenticator_removed
-from allauth.mfa.totp.internal.auth import (
-    format_hotp_value,
-    hotp_value,
-    yield_hotp_counters_from_time,
-)
 from allauth.mfa.utils import decrypt
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.hazmat.primitives.twofactor.hotp import HOTP
 from django.conf import settings
 from django.contrib.auth import update_session_auth_hash
 from django.db import transaction
@@ -121,6 +123,19 @@ def record_new_factor(
     record_authentication(request, user, "mfa", type=kind)
 
 
+def valid_steps() -> Iterable[int]:
+    """Return the time steps whose codes are accepted now, the earliest first (RFC 6238)."""
+    now = int(time.time()) // mfa_settings.TOTP_PERIOD
+    return range(now - mfa_settings.TOTP_TOLERANCE, now + mfa_settings.TOTP_TOLERANCE + 1)
+
+
+def code_at(step: int, secret: str) -> str:
+    """Return the code of an app at a time step (RFC 4226)."""
+    key = b32decode(secret, casefold=True)
+    hotp = HOTP(key, mfa_settings.TOTP_DIGITS, SHA1(), enforce_key_length=False)
+    return hotp.generate(step).decode()
+
+
 def use_once(authenticator: Authenticator, code: str) -> bool:
     """Use up a correct code of an app. Returns False if it, or a later one, was used before.
 
@@ -129,8 +144,7 @@ def use_once(authenticator: Authenticator, code: str) -> bool:
     with transaction.atomic():
         row = Authenticator.objects.select_for_update().get(pk=authenticator.pk)
         secret = decrypt(row.data["secret"])
-        counters = yield_hotp_counters_from_time()
-        used = [n for n in counters if format_hotp_value(hotp_value(secret, n)) == code]
+        used = [step for step in valid_steps() if code_at(step, secret) == code]
         if not used or used[0] <= row.data.get(LAST, 0):
             return False
         row.data[LAST] = used[0]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from allauth.account.internal.flows.login import perform_password_login
-from allauth.account.models import Login
+from allauth.account.utils import perform_login
 from django import forms
 from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
@@ -45,8 +44,9 @@ class LogIn(LoginView):
         assert isinstance(user, User)
         accept_password(self.request, user)
         # Logs in, after asking for the second factor if the account has one.
-        login = Login(user=user, redirect_url=self.get_success_url())
-        answer: HttpResponse = perform_password_login(self.request, {}, login)
+        answer: HttpResponse = perform_login(
+            self.request, user, redirect_url=self.get_success_url()
+        )
         return answer
 
     def post(self, request: HttpRequest, *args: object, **more: object) -> HttpResponse:

@@ -10,7 +10,6 @@ from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
-from allauth.account.internal.stagekit import clear_login
 from allauth.account.stages import LoginStageController
 from allauth.account.views import ReauthenticateView
 from allauth.mfa.adapter import get_adapter
@@ -246,7 +245,7 @@ def second_step(request: HttpRequest) -> HttpResponseBase:
     """Ask for the code. A person who has not yet given a password is sent to the log-in."""
     pending = LoginStageController.enter(request, AuthenticateStage.key)
     if pending is not None and second_factor.is_outdated(request, pending.login.user):
-        clear_login(request)
+        pending.abort()
         pending = None
     if pending is None and not request.user.is_authenticated:
         return redirect_to_login(reverse("home"))

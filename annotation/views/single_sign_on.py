@@ -6,9 +6,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import requests
-from allauth.account.internal.flows.login import perform_login, record_authentication
-from allauth.account.internal.flows.reauthentication import raise_if_reauthentication_required
-from allauth.account.models import Login
+from allauth.account.decorators import reauthentication_required
+from allauth.account.utils import perform_login
 from allauth.socialaccount.providers.openid_connect import views as openid_connect
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
@@ -22,11 +21,14 @@ from annotation.access import get_account
 from annotation.people import identities
 from annotation.people.invitations import invitation_of
 from annotation.people.log_in_links import account_of
+from annotation.people.second_factor import record_authentication
 from annotation.views.second_factor import done_at, own_account
 from datasets.access import client_address
 from datasets.api.throttling import seconds_to_wait
 
 INVITATION = "invitation"
+require_confirmation = reauthentication_required(app="allauth.socialaccount")(lambda request: None)
+"""Raises ReauthenticationRequired unless the person has just confirmed who they are."""
 AWAY = gettext("The identity provider cannot be reached right now. Try again in a minute.")
 
 
@@ -43,7 +45,7 @@ def start(request: HttpRequest, provider_id: str) -> HttpResponseBase:
     if request.POST.get("process") == "connect":
         if not request.user.is_authenticated or get_account(request).is_guest:
             raise PermissionDenied
-        raise_if_reauthentication_required(request, app="allauth.socialaccount")
+        require_confirmation(request)
     invitation = invitation_of(request.POST.get("key", ""))
     # An invitation that an earlier person left unfinished in this browser is not for the next one.
     request.session.pop(INVITATION, None)
@@ -82,7 +84,7 @@ def _remove_link(request: HttpRequest) -> HttpResponse:
     user = get_account(request)
     if not (settings.TANDEM_PASSWORDS and user.has_usable_password()):
         raise PermissionDenied
-    raise_if_reauthentication_required(request, app="allauth.socialaccount")
+    require_confirmation(request)
     identities.unlink(user)
     return redirect(done_at("mfa_index", "unlinked"))
 
@@ -108,7 +110,7 @@ def log_in_by_link(request: HttpRequest) -> HttpResponseBase:
         return render(request, "accounts/refused.html", context, status=410)
     if request.method == "POST":
         then = reverse("password") if settings.TANDEM_PASSWORDS else None
-        answer: Any = perform_login(request, Login(user=user, redirect_url=then))
+        answer: Any = perform_login(request, user, redirect_url=then)
         if request.user.is_authenticated:
             record_authentication(request, user, method="link", reauthenticated=True)
         return answer

@@ -32,18 +32,18 @@ class Clock:
     def __init__(self) -> None:
         self.step = 60_000_000
 
-    def counters(self) -> Iterator[int]:
+    def steps(self) -> Iterator[int]:
         yield from (self.step - 1, self.step, self.step + 1)
 
     def code(self, secret: str, step: int = 0) -> str:
-        return auth.format_hotp_value(auth.hotp_value(secret, self.step + step))
+        return second_factor.code_at(self.step + step, secret)
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     found = Clock()
-    for module in (auth, second_factor):
-        monkeypatch.setattr(module, "yield_hotp_counters_from_time", found.counters)
+    monkeypatch.setattr(auth, "yield_hotp_counters_from_time", found.steps)
+    monkeypatch.setattr(second_factor, "valid_steps", found.steps)
     return found
 
 
