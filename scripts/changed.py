@@ -49,7 +49,7 @@ TOUCHED: dict[str, tuple[str, ...]] = {
 }
 ALWAYS = ("docs/test_architecture.py", "test_layout.py")
 # These start processes or browsers, which takes too long between two changes.
-SLOW = "not browser and not processes and not containers"
+SLOW = "not browser and not processes"
 
 
 def changed_paths(since: str) -> list[str]:

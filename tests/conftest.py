@@ -111,7 +111,7 @@ def _further_cases(items: Sequence[pytest.Item], config: pytest.Config) -> set[p
 
 # `db` and similar fixtures request the first; the last two are for processes.
 WITH_DATABASE = {"django_db_setup", "live_server", "house", "site"}
-WITH_PROCESSES = ("browser", "processes", "containers")
+WITH_PROCESSES = ("browser", "processes")
 
 
 def _differs_between_databases(item: pytest.Item) -> bool:

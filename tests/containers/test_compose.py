@@ -13,8 +13,8 @@ from celery.bin.beat import beat
 from celery.bin.worker import worker
 
 from config.env import VARIABLES
-from scripts.containers.dockerfile import stages
 from tests.cast import ROOT
+from tests.containers.test_dockerfile import STAGES
 
 TEXT = (ROOT / "compose.yaml").read_text("utf-8")
 COMPOSE: dict[str, Any] = yaml.safe_load(TEXT)
@@ -114,7 +114,7 @@ def test_every_service_has_reduced_privileges(name: str) -> None:
 def test_every_image_is_ours_or_pinned_to_a_release(name: str) -> None:
     service = SERVICES[name]
     if "build" in service:
-        assert service["build"]["target"] in stages((ROOT / "Dockerfile").read_text("utf-8"))
+        assert service["build"]["target"] in STAGES
         assert service["image"].startswith("tandem")
     else:
         assert re.search(r":\d[\w.]*-alpine@sha256:[0-9a-f]{64}$", service["image"])

@@ -1,1 +1,0 @@
-"""Check the Dockerfile and compose.yaml without a container engine."""
