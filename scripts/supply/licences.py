@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from license_expression import ExpressionError, get_spdx_licensing
+from packaging.utils import canonicalize_name
 
 from scripts.supply.locks import ROOT, Pinned, read
 
 RULES = Path(__file__).with_name("licences.toml")
 UNKNOWN = ""
 _SPDX = get_spdx_licensing()
-_CLASSIFIER = "License :: "
+_PIP_LICENSES = ("-m", "piplicenses", "--from=all", "--with-system", "--format=json")
 
 
 @dataclass(frozen=True)
@@ -41,20 +44,24 @@ def licence(name: str, rules: Rules) -> str:
     """Return a package's SPDX expression by its own statement or the rules, or UNKNOWN."""
     if known := rules.read.get(name):
         return known
-    try:
-        about = metadata.metadata(name)
-    except metadata.PackageNotFoundError:
-        return UNKNOWN
-    fields = [*(about.get_all("License-Expression") or ()), *(about.get_all("License") or ())]
-    fields += [
-        each.rpartition(" :: ")[2]
-        for each in about.get_all("Classifier") or ()
-        if each.startswith(_CLASSIFIER)
-    ]
     # Some packages have the whole licence text instead of its name.
-    names = (each.strip() for each in fields if each and "\n" not in each.strip())
+    names = (each.strip() for each in _stated().get(name, ()) if "\n" not in each.strip())
     expressions = (rules.written.get(each, each) for each in names)
     return next((each for each in expressions if _is_spdx(each)), UNKNOWN)
+
+
+@cache
+def _stated() -> Mapping[str, Sequence[str]]:
+    """Return what the installed packages state of their licences, the most exact first."""
+    command = [sys.executable, *_PIP_LICENSES]
+    rows = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return {
+        canonicalize_name(row["Name"]): (
+            *(row["License-Expression"], row["License-Metadata"]),
+            *row["License-Classifier"].split("; "),
+        )
+        for row in rows
+    }
 
 
 def may_be_taken(expression: str, allowed: frozenset[str]) -> bool:

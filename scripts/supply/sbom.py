@@ -1,26 +1,36 @@
-"""The bill of materials of a release: CycloneDX, from the lock of the site."""
+"""The bill of materials of a release: CycloneDX, from the lock of the site.
+
+cyclonedx-bom lists the packages and their files. What a requirements file does not say is added:
+licences, and which package needs which.
+"""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-from cyclonedx.contrib.license.factories import LicenseFactory
-from cyclonedx.model import ExternalReference, ExternalReferenceType, HashAlgorithm, HashType, XsUri
-from cyclonedx.model.bom import Bom
-from cyclonedx.model.component import Component, ComponentType
-from cyclonedx.output.json import JsonV1Dot6
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
-from packageurl import PackageURL
 
 from scripts.supply.licences import Rules, licence
 from scripts.supply.locks import ROOT, Pinned, read
 from tandem.version import VERSION
 
 LOCK = "requirements.lock"
-OWN_LICENCE = "Apache-2.0"
+TANDEM = {
+    "bom-ref": "tandem",
+    "type": "application",
+    "name": "tandem",
+    "version": VERSION,
+    "licenses": [{"license": {"id": "Apache-2.0"}}],
+}
+# A release has several files, and a machine installs the one that fits.
+FILES = "the files of this release; an installation takes one of them"
 # Bills of the same materials have the same number.
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "tandem/bill-of-materials")
 
@@ -35,23 +45,17 @@ def bill(root: Path = ROOT) -> str:
     It lists each package with its version, licence, dependents, and the SHA-256 of the files that
     an installation may use.
     """
-    packages, rules = read(root / LOCK), Rules.load()
-    lock = (root / LOCK).read_text("utf-8")
-    made = Bom(serial_number=uuid.uuid5(_NAMESPACE, f"{VERSION}\n{lock}"))
-    tandem = Component(
-        name="tandem",
-        version=VERSION,
-        type=ComponentType.APPLICATION,
-        bom_ref="tandem",
-        licenses=[LicenseFactory().make_from_string(OWN_LICENCE)],
-    )
-    made.metadata.component = tandem
-    components = {each.name: _component(each, licence(each.name, rules)) for each in packages}
-    made.components.update(components.values())
-    made.register_dependency(tandem, (components[each.name] for each in packages if each.direct))
-    for name, needed in _needs(packages).items():
-        made.register_dependency(components[name], (components[each] for each in needed))
-    return str(JsonV1Dot6(made).output_as_string(indent=2))
+    path, rules = root / LOCK, Rules.load()
+    number = uuid.uuid5(_NAMESPACE, f"{VERSION}\n{path.read_text('utf-8')}")
+    made = _packages(path) | {"serialNumber": f"urn:uuid:{number}"}
+    made["metadata"]["component"] = TANDEM
+    for each in made["components"]:
+        del each["description"]  # its line of the lock
+        each["bom-ref"] = each["purl"]
+        each["licenses"] = _licences(licence(each["name"], rules))
+        each["externalReferences"][0] |= {"url": each["purl"], "comment": FILES}
+    made["dependencies"] = list(_dependencies(read(path)))
+    return json.dumps(made, indent=2)
 
 
 def validate(text: str) -> None:
@@ -60,30 +64,27 @@ def validate(text: str) -> None:
         raise BillError(f"the bill of materials is not valid under its schema: {error}")
 
 
-def _component(package: Pinned, expression: str) -> Component:
-    address = PackageURL("pypi", None, package.name, package.version)
-    hashes = [HashType(alg=HashAlgorithm.SHA_256, content=each) for each in package.hashes]
-    # A release has several files, and a machine installs the one that fits.
-    files = ExternalReference(
-        type=ExternalReferenceType.DISTRIBUTION,
-        url=XsUri(str(address)),
-        comment="the files of this release; an installation takes one of them",
-        hashes=hashes,
-    )
-    return Component(
-        name=package.name,
-        version=package.version,
-        bom_ref=str(address),
-        purl=address,
-        licenses=[LicenseFactory().make_from_string(expression)] if expression else (),
-        external_references=[files],
-    )
+def _packages(lock: Path) -> dict[str, Any]:
+    command = ["-m", "cyclonedx_py", "requirements", "--sv", "1.6", "--no-validate", str(lock)]
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True)
+    if done.returncode:
+        raise BillError(f"cyclonedx-bom cannot read {lock.name}: {done.stderr.strip()}")
+    made: dict[str, Any] = json.loads(done.stdout)
+    return made
 
 
-def _needs(packages: Iterable[Pinned]) -> Mapping[str, list[str]]:
-    """Return each package's dependencies, from the dependents listed in the lock."""
-    found: dict[str, list[str]] = {each.name: [] for each in packages}
+def _licences(expression: str) -> list[dict[str, Any]]:
+    if not expression:
+        return []
+    return [{"expression": expression} if " " in expression else {"license": {"id": expression}}]
+
+
+def _dependencies(packages: Iterable[Pinned]) -> Iterator[dict[str, Any]]:
+    """Yield what each package needs, from the dependents listed in the lock."""
+    address = {each.name: f"pkg:pypi/{each.name}@{each.version}" for each in packages}
+    needs: dict[str, list[str]] = {"tandem": [], **{name: [] for name in address}}
     for each in packages:
-        for needing in each.via:
-            found[needing].append(each.name)
-    return found
+        for needing in [*each.via, *(["tandem"] if each.direct else ())]:
+            needs[needing].append(address[each.name])
+    for name, needed in needs.items():
+        yield {"ref": address.get(name, name), "dependsOn": needed}

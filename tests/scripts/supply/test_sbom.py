@@ -64,7 +64,7 @@ def test_a_releases_bill_lists_each_package_with_its_licence_and_no_index() -> N
     made = {(each["name"], each["version"]) for each in found["components"]}
     assert made == {(each.name, each.version) for each in read(ROOT / "requirements.lock")}
     assert [each["name"] for each in found["components"] if not each.get("licenses")] == []
-    assert "://" not in text.replace(found["$schema"], "")
+    assert "://" not in json.dumps(found["components"])
 
 
 @pytest.mark.long
