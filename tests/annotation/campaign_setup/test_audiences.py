@@ -181,3 +181,16 @@ class TestJudgesOnly:
                    "--raters-per-item", "0", "--dry-run")  # fmt: skip
         assert "Only judges are asked" in said
         assert "Kappa" not in said
+
+    def test_pages_say_that_only_judges_are_asked(self, client: Client) -> None:
+        campaign = campaign_of("report-coverage", "--raters-per-item", "0")
+        client.force_login(User.objects.create(username="rita", role=User.Role.RESEARCHER))
+        for name, says in (
+            ("campaign", "Only judges are asked"),
+            ("campaign-progress", "Nothing waits for people here"),
+            ("campaign-settings", "0, judges only"),
+        ):
+            page = client.get(reverse(name, args=[campaign.pk]))
+            assert page.status_code == 200
+            assert says in page.content.decode()
+        assert "judges only" in client.get(reverse("campaigns")).content.decode()
