@@ -12,8 +12,8 @@ from analysis.campaigns.jobs import campaign_of, may_see
 from analysis.disagreements.counts import count_disagreements
 from analysis.monitoring.flags import quality
 from annotation.adjudication.disputes import counted_labels, decided_units, disputes
+from annotation.campaigns.answer_totals import answer_totals
 from annotation.models import Campaign, Decision
-from annotation.progress.answer_totals import answer_totals
 from annotation.progress.counts import answers_by_guideline
 from audit.looks import collect_looks
 from datasets.jobs import Kind, Options, Progress, Result, queue, results

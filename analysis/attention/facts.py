@@ -21,10 +21,10 @@ from analysis.attention.checks import CHECKS, quiet_value
 from analysis.attention.checks import question as checks_question
 from analysis.campaigns.jobs import REPORT
 from analysis.campaigns.jobs import question as report_question
+from annotation.campaigns.answer_totals import AnswerTotals, answer_totals
 from annotation.counters import answers, sum_counts
 from annotation.models import Assignment, Campaign, Consent, Item, Membership, Rater, Tally
 from annotation.progress import with_counts
-from annotation.progress.answer_totals import AnswerTotals, answer_totals
 from datasets.jobs import queue, results
 from datasets.models import Job
 from judging.models import JudgeRun

@@ -12,8 +12,8 @@ from typing import Any
 
 from analysis.attention import Facts
 from analysis.cockpit.missing import Missing
+from annotation.campaigns.answer_totals import AnswerTotals
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
-from annotation.progress.answer_totals import AnswerTotals
 from tandem.figures.base import judge_css
 from tandem.types import JSON
 

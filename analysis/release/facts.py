@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Max, Min
 
 from analysis.evaluation.stored import asked_content
+from annotation.campaigns.answer_totals import answer_totals
 from annotation.exports.bundles import counts
 from annotation.models import Assignment, Campaign, Rater, Response
 from annotation.people.background import background_counts
@@ -17,7 +18,6 @@ from annotation.people.membership import exclusion_reasons
 from annotation.people.pay import pay_table, work_line
 from annotation.people.shares import current_shares
 from annotation.presentation import schema
-from annotation.progress.answer_totals import answer_totals
 from datasets.lineage import lineage_of, units_behind
 from datasets.models import Batch, Lineage
 from judging.answer_files import scripted_among

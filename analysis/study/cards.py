@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.study.status import STATES
+from annotation.campaigns.answer_totals import AnswerTotals
 from annotation.models import Campaign
-from annotation.progress.answer_totals import AnswerTotals
 
 
 @dataclass(frozen=True)

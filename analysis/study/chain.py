@@ -18,12 +18,13 @@ from analysis.study.cards import Action, Answers, Card, Chain, Flow, Link, Numbe
 from analysis.study.file import Key, Part, parse_study
 from analysis.study.stages import first_step, waiting
 from annotation.access import is_blind, open_campaigns
+from annotation.campaigns.answer_totals import AnswerTotals
 from annotation.counters import answers_by_rater, numbers
 from annotation.derivation.rules import RULES
 from annotation.exposure.ledger import saw_figures
 from annotation.models import Campaign, Rater, User
 from annotation.people.membership import manageable, readable
-from annotation.progress.answer_totals import AnswerTotals, cached_answer_totals
+from annotation.progress.recent_totals import cached_answer_totals
 from annotation.registry import get_protocol
 from datasets.behind import behind_for
 from datasets.derivation import RULE

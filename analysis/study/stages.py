@@ -21,6 +21,7 @@ from analysis.study.evaluators import check_declared_in
 from analysis.study.file import JudgeRequest, Key, LabelsFile, Part, StudyFile
 from analysis.study.names import campaigns_of
 from annotation.campaign_setup.creation import checked_campaign
+from annotation.campaigns.answer_totals import AnswerTotals, answer_totals
 from annotation.campaigns.design import Design, DesignError, design_of
 from annotation.campaigns.settings import CampaignSettings, change, settings_differ
 from annotation.derivation.base import make_options, read_options
@@ -30,7 +31,6 @@ from annotation.management.base import read_settings
 from annotation.models import Campaign
 from annotation.people.membership import set_pool
 from annotation.presentation import design as stored_design
-from annotation.progress.answer_totals import AnswerTotals, answer_totals
 from datasets.lineage import describe_behind, lineage_of, units_behind
 from datasets.loading import file_facts, read_digest
 from datasets.models import Batch, Lineage

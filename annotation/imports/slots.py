@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from annotation.campaigns.answer_totals import answer_totals
 from annotation.models import Assignment, Campaign, Item, Rater
-from annotation.progress.answer_totals import answer_totals
 
 CHUNK = 1000
 

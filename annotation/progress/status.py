@@ -15,12 +15,12 @@ from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
 from django.utils import timezone
 
+from annotation.campaigns.answer_totals import AnswerTotals
 from annotation.gold.scoring import Score, scores_of_begun
 from annotation.models import Assignment, Campaign, Item
 from annotation.people.membership import exclusion_reasons
 from annotation.people.pay import median_times
 from annotation.people.shares import allotted_by_rater
-from annotation.progress.answer_totals import AnswerTotals, recent_answer_totals
 from annotation.progress.counts import (
     DONE,
     STUDY,
@@ -34,6 +34,7 @@ from annotation.progress.counts import (
     times,
     total,
 )
+from annotation.progress.recent_totals import recent_answer_totals
 
 WEEK = 7
 DAYS = 14

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.core.cache import caches
 
+from annotation.campaigns.answer_totals import AnswerTotals
 from annotation.progress import counts
-from annotation.progress.answer_totals import AnswerTotals
 from annotation.progress.counts import PersonCounts, Total, cached
 from annotation.progress.status import (
     NO_RECENT_ANSWERS,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from django.db.models import Count, F, IntegerField, Q, Sum
 from django.db.models.functions import Coalesce, Least
 
 from annotation.models import Assignment, Campaign, Item, Rater
-from annotation.progress.counts import PersonCounts, Total, cached
 
 
 class AnswerTotals(NamedTuple):
@@ -26,26 +24,6 @@ class AnswerTotals(NamedTuple):
     @property
     def open(self) -> int:
         return self.asked - self.answered
-
-
-def recent_answer_totals(
-    campaign: Campaign, found: Total, people: Sequence[PersonCounts]
-) -> AnswerTotals:
-    """Like `answer_totals`, but from counters if nothing was imported, else up to a minute old."""
-    placed = sum(each.placed for each in people)
-    if placed == sum(each.done for each in people):
-        return AnswerTotals(found.items, found.places, placed)
-    return cached_answer_totals(campaign)
-
-
-def cached_answer_totals(campaign: Campaign) -> AnswerTotals:
-    """Like `answer_totals`, up to a minute old in a large campaign."""
-
-    def count() -> tuple[AnswerTotals, int]:
-        totals = answer_totals(campaign)
-        return totals, totals.asked
-
-    return cached(f"places-{campaign.pk}", count)
 
 
 def answer_totals(campaign: Campaign) -> AnswerTotals:
