@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("batch")
 @pytest.fixture
 def campaign(tmp_path: Path) -> Campaign:
     cache.clear()  # requests of other tests count against the limit
-    made = campaign_of("report-coverage", "--raters-per-item", "2")
+    made = campaign_of("report-coverage", "--raters-per-item", "3")
     lines = labels_for(made, exported("c", "units"))
     run("import_labels", write_lines(tmp_path / "labels.jsonl", lines), "--campaign", "c")
     return made
