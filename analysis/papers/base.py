@@ -121,6 +121,10 @@ class PaperTable:
     data_released: bool = True
 
 
+WITHOUT = "without"
+"""The option that every paper has: which campaigns are left out."""
+
+
 @dataclass(frozen=True)
 class Paper:
     """A paper with its tables in order. `not_filled` says what cannot be computed from labels.
@@ -140,7 +144,7 @@ class Paper:
     def options(self) -> tuple[str, ...]:
         """The names of the options that change its tables, in the order of their declaration."""
         read = {name for family in self.families for m in of_family(family) for name in m.options}
-        return tuple(f.name for f in fields(TableOptions) if f.name in {*read, *self.more})
+        return tuple(f.name for f in fields(TableOptions) if f.name in {*read, *self.more, WITHOUT})
 
 
 def missing(reason: str) -> JSON:

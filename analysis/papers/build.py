@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
@@ -41,14 +41,12 @@ def paper_tables(
     options: ReportOptions | None = None,
     published: Published | None = None,
     progress: Progress = ignore_progress,
-    without: Collection[str] = (),
 ) -> JSON:
     """Fill a paper's tables from a study; `published` has the paper's own figures.
 
-    `without` are campaigns that are left out, where several could serve.
     `progress` is called with the number of finished tables, and of all.
     """
-    material = Material(study, paper.name, options or ReportOptions(), chosen, without)
+    material = Material(study, paper.name, options or ReportOptions(), chosen)
     return tables_of_material(paper, material, published, progress)
 
 

@@ -8,7 +8,7 @@ since derived batches keep identifiers. Everything that is read is cached for th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -47,15 +47,13 @@ JUDGE = "judge"
 class Material:
     """A study's campaigns, batches and labels, each read once.
 
-    `preset` names the paper, `tables` has the options of its tables, and `without` the names of
-    campaigns that are left out.
+    `preset` names the paper, and `tables` has the options of its tables.
     """
 
     study: Study
     preset: str
     options: ReportOptions
     tables: TableOptions
-    without: Collection[str] = ()
     _frames: dict[int, Frame] = field(default_factory=dict)
     _joint_frames: dict[int, Frame] = field(default_factory=dict)
     _queries: dict[int, tuple[Query, ...]] = field(default_factory=dict)
@@ -73,7 +71,7 @@ class Material:
     def every_campaign(self) -> list[Campaign]:
         parts = self.study.parts.filter(kind="campaign").select_related("campaign__batch")
         found = [part.campaign for part in parts if part.campaign is not None]
-        return [each for each in found if each.name not in self.without]
+        return [each for each in found if each.name not in self.tables.left_out]
 
     @cached_property
     def sources(self) -> list[Source]:

@@ -29,6 +29,7 @@ from tandem.scores import ir_measures
 from tandem.scores.answers.refusals import FILE, refusal_list
 from tandem.scores.options import IR_MEASURES, TableOptions, format_value
 from tandem.scores.tokenizer import tokenizer
+from tandem.similar import did_you_mean
 from tandem.types import JSON
 
 OPTION: Option = next(each for each in MEASURES_OPTIONS if each.name == "option")
@@ -46,7 +47,17 @@ def table_options(paper: Paper, study: Study, given: Mapping[str, str]) -> Table
                 f"{name} changes nothing in the tables of {paper.title}; their options are {there}"
             )
     own = {name: text for name, text in study.options.items() if name in paper.options}
-    return check_files(TableOptions.of(paper.name).changed({**own, **given}))
+    chosen = check_files(TableOptions.of(paper.name).changed({**own, **given}))
+    _check_left_out(chosen, study)
+    return chosen
+
+
+def _check_left_out(chosen: TableOptions, study: Study) -> None:
+    campaigns = list(study.parts.filter(kind="campaign").values_list("name", flat=True))
+    for name in chosen.left_out:
+        if name not in campaigns:
+            mend = did_you_mean(name, campaigns, f"there are {', '.join(campaigns)}")
+            raise ValueError(f"the study has no campaign {name} to leave out; {mend}")
 
 
 def check_files(chosen: TableOptions) -> TableOptions:

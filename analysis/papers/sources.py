@@ -37,8 +37,8 @@ class AmbiguousError(ValueError):
         names = [each.name for each in campaigns]
         listed = f"{', '.join(names[:-1])} and {names[-1]}"
         super().__init__(
-            f"campaigns {listed} {why}, so either could serve: leave one out, as by "
-            f"--without {names[-1]}"
+            f"campaigns {listed} {why}, so either could serve: leave one out, as by the option "
+            f"without={names[-1]}"
         )
 
 

@@ -222,6 +222,11 @@ class TableOptions(Options):
         "is dropped, or else the first.",
     )
 
+    without: str = _choice(
+        "",
+        "The campaigns that are left out where two could serve, separated by commas.",
+    )
+
     @classmethod
     def of(cls, preset: str) -> TableOptions:
         """Return what a paper states or implies."""
@@ -230,3 +235,8 @@ class TableOptions(Options):
     @property
     def measures(self) -> Options:
         return Options(**{each.name: getattr(self, each.name) for each in fields(Options)})
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The names of the campaigns that are left out."""
+        return tuple(filter(None, (name.strip() for name in self.without.split(","))))

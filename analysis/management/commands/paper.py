@@ -43,13 +43,6 @@ class Command(BaseCommand):
             metavar="FILE",
             help="a TOML file with figures printed in the paper, to show beside those that match",
         )
-        parser.add_argument(
-            "--without",
-            action="append",
-            default=[],
-            metavar="CAMPAIGN",
-            help="a campaign that is left out, where two could serve",
-        )
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
         add_declared(parser, (OPTION, *RESAMPLING))
 
@@ -65,8 +58,7 @@ class Command(BaseCommand):
         published = read_published(options["published"]) if options["published"] else None
         choices = ReportOptions(seed=options["seed"], resamples=options["resamples"])
         try:
-            out = options["without"]
-            report = paper_tables(paper, study, chosen, choices, published, without=out)
+            report = paper_tables(paper, study, chosen, choices, published)
         except EvaluatorError as error:
             raise CommandError(f"{error}.") from error
         text = FORMATS[options["format"]].render(report)

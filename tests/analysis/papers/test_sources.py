@@ -119,8 +119,8 @@ class TestOtherChoices:
         (grid,) = tables_of("crux", "small")["table-1"]
         reason = reason_of(grid, "none yet", 0)
         assert "campaigns passages and again have labels from people on the same units" in reason
-        assert "--without again" in reason
-        tables = tables_of("crux", "small", "--without", "again")
+        assert "by the option without=again" in reason
+        tables = tables_of("crux", "small", "--option", "without=again")
         assert values_of(tables)["table-4, Statistics of the data set, queries"] == [2]
 
     def test_a_campaign_and_its_continuation_are_one_source(self, apart: Path, db: None) -> None:
