@@ -14,7 +14,7 @@ class Command(axes_reset.Command):
     help = "Reset the counts of wrong passwords and codes of accounts, wherever they came from."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("username", nargs="+")
+        parser.add_argument("username", nargs="+", metavar="NAME", help="the names of the accounts")
 
     def run(self, **options: Any) -> None:
         users = User.objects.filter(username__in=options["username"])
