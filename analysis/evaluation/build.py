@@ -71,18 +71,9 @@ def measures_report(
     if passages is not None:
         check_same_batch(passages[1], campaign)
     strata = [each for other in slices for each in labelled_strata(other, campaign, report_options)]
-    parts_of_points = () if points is None else joined.get(points.pk, ())
     campaigns = joined.get(campaign.pk, ())
     frame = campaign_frame(campaign, report_options, joined=campaigns)
-    of_answers = (
-        None if points is None else answer_points(points, campaign, report_options, parts_of_points)
-    )
-    if evaluators is None:
-        also = [(points, of_answers)] if points and of_answers else []
-        own = campaign_evaluators([(campaign, frame), *also])
-        labels = evaluators_beside(frame, of_answers, own)
-    else:
-        labels = evaluators_instead(frame, of_answers, evaluators)
+    labels = _joint_labels(campaign, frame, points, evaluators, report_options, joined)
     # Beside their judges, evaluators would only repeat what is made of a single variable.
     by_variable = labels.frame if labels.own is None else frame
     with without_garbage_collection():
@@ -90,18 +81,10 @@ def measures_report(
     rated = passages and passage_ratings(passages[1], passages[0], queries, report_options)
     layout = Layout.from_queries(queries)
     sample = stored_sample(_sampling_campaign(campaign, campaigns))
-    tables, persons = Tables(sample, layout.oracles), Persons()
+    tables = Tables(sample, layout.oracles)
     asked = asked_content(campaign)
     parts = list(parts_of(asked, queries, labels.frame, options, rated, layout, labels.points))
-    number = sum(len(of_family(part.family)) for part in parts)
-    # The tests and orderings that follow take about as long as the measures themselves.
-    steps = Steps(progress, 2 * number + 1)
-    found = _measure_parts(parts, labels, options, report_options, strata, tables, persons, steps)
-    for name, measure, part, values in persons.together():
-        _add_sliced(found[name], measure, values, part, report_options, strata)
-    for place, (name, of) in enumerate(found.items(), start=1):
-        of |= _of_tables(tables, name, report_options)
-        steps.done(number + number * place // len(found) - steps.number)
+    found = _measures(parts, labels, options, report_options, strata, tables, progress)
     raters, evaluators_there = _raters(frame), _evaluators(labels)
     return {
         **_head(campaign, options, preset, report_options, len(queries)),
@@ -187,6 +170,48 @@ def batch_measures(
         "leaderboard": system_rankings(found, []),
         "measures": found,
     }
+
+
+def _joint_labels(
+    campaign: Campaign,
+    frame: Frame,
+    points: Campaign | None,
+    evaluators: Sequence[Evaluator] | None,
+    report_options: ReportOptions,
+    joined: Mapping[int, Sequence[JoinedCampaign]],
+) -> JointLabels:
+    """Return a campaign's labels with evaluators: those given, or its own beside their judges."""
+    of_answers = None
+    if points is not None:
+        parts = joined.get(points.pk, ())
+        of_answers = answer_points(points, campaign, report_options, parts)
+    if evaluators is not None:
+        return evaluators_instead(frame, of_answers, evaluators)
+    also = [(points, of_answers)] if points and of_answers else []
+    own = campaign_evaluators([(campaign, frame), *also])
+    return evaluators_beside(frame, of_answers, own)
+
+
+def _measures(
+    parts: Sequence[Part],
+    labels: JointLabels,
+    options: Options,
+    report_options: ReportOptions,
+    strata: Sequence[Stratum],
+    tables: Tables,
+    progress: Progress,
+) -> JSON:
+    """Compute the measures of all parts, with the tests and orderings of their tables."""
+    number, persons = sum(len(of_family(part.family)) for part in parts), Persons()
+    # The tests and orderings that follow take about as long as the measures themselves.
+    steps = Steps(progress, 2 * number + 1)
+    found = _measure_parts(parts, labels, options, report_options, strata, tables, persons, steps)
+    for name, measure, part, values in persons.together():
+        _add_sliced(found[name], measure, values, part, report_options, strata)
+    for place, (name, of) in enumerate(found.items(), start=1):
+        of |= _of_tables(tables, name, report_options)
+        steps.done(number + number * place // len(found) - steps.number)
+    return found
 
 
 def _measure_parts(
