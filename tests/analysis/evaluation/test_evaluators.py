@@ -245,8 +245,10 @@ class TestReleases:
         place = "measures", "Factuality", "systems", "good", "raters", JOINT, "value"
         change(file, *place, value=1)
         sign_again(release)
-        (line,) = verify(release).wrong
+        line, *tables = verify(release).wrong
         assert line.startswith(f"campaign answers: Factuality of good by {JOINT}: 1 in measures")
+        # The paper's tables have the value, too.
+        assert all("Factuality" in each for each in tables)
 
     def test_a_release_from_before_evaluators_is_verified_without_them(self, file: Path) -> None:
         report = json.loads(file.read_text("utf-8"))
