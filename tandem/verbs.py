@@ -107,6 +107,7 @@ TREE = (
     _verb("judge robustness", "robustness", "ask a judge again under perturbations", "--judge"),
     _verb("people add", "create_account", "create an account"),
     _verb("people set", "person", "show an account, or change it"),
+    _verb("people unlock", "unlock", "open log-in again after wrong passwords"),
     _verb("people log-in", "log_in_link", "print a link that logs one account in, once"),
     _verb("people invite", "invite", "create a link for one person"),
     _verb("people admit", "admit", "admit a person who did not pass the practice"),

@@ -123,6 +123,7 @@ CASES = (
             "report-passage": {"needed_answer": "no"},
         },
     ),
+    Case("answer-rating", ("certainty",), {"query": {"certainty": "2"}}),
     Case("answer-preference", (), {"pair": {"preferred": "tie-bad"}}),
     Case(
         "key-point-writing",

@@ -15,6 +15,7 @@ from uuid import UUID
 import pytest
 from django.core.checks import CheckMessage
 from django.core.management import call_command
+from django.db.models import F
 from django.test import Client, override_settings
 from django.urls import resolve
 from pytest_django.live_server_helper import LiveServer
@@ -24,7 +25,7 @@ from analysis.management.commands import demo
 from analysis.presets import PRESETS, files
 from annotation.campaign_setup.expected_widths import FEWEST_QUERIES, Assumptions
 from annotation.imports.gold import EVERY
-from annotation.models import Campaign, LogInCount, Response, User, rater_of
+from annotation.models import Campaign, Item, LogInCount, Response, User, rater_of
 from annotation.people.login_limits import digest_of
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
@@ -210,6 +211,8 @@ def test_the_example_script_answers_an_item(
     study: str, live_server: LiveServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Campaign.objects.update(name="study", pool="open")
+    # The imported answers take all slots, so that one more person is asked.
+    Item.objects.update(quota=F("quota") + 1)
     ada = User.objects.create_user("ada", role=User.Role.ANNOTATOR)
     capsys.readouterr()
     with pytest.MonkeyPatch.context() as environment:

@@ -254,20 +254,20 @@ class TestUnlocking:
     ) -> None:
         settings.LOGIN_TRIES = {**settings.LOGIN_TRIES, "network": 10}
         guess_until_closed()
-        run("axes_reset_username", "ada")
+        run("unlock", "ada")
         assert tried("ada", PASSWORD) == 429, "the address is slowed down"
-        run("axes_reset")
+        run("unlock")
         assert tried("ada", PASSWORD) == 302
 
     def test_the_commands_say_what_they_reset(self, study: Study) -> None:
         for name in ("ada", "ben", "nobody"):
             tried(name)
-        assert run("axes_reset_username", "nobody") == "No attempts found.\n"
-        found = [run("axes_reset_username", "ada", "nobody") for _ in range(2)]
-        assert found == ["1 attempts removed.\n", "No attempts found.\n"]
+        assert run("unlock", "nobody") == "No attempts found.\n"
+        found = [run("unlock", "ada", "nobody") for _ in range(2)]
+        assert found == ["1 attempt removed.\n", "No attempts found.\n"]
         left = set(LogInCount.objects.values_list("account", flat=True))
         assert left == {digest_of("ben"), digest_of("nobody"), ""}
-        assert run("axes_reset") == "5 attempts removed.\n"
+        assert run("unlock") == "5 attempts removed.\n"
         assert not LogInCount.objects.exists()
 
 
