@@ -17,6 +17,13 @@ SUPPORT = {
 }
 
 
+QUALITIES = {
+    "correct": "Is what it says right?",
+    "useful": "Can the person who asked use it?",
+    "objective": "Does it keep to what is known, and take no side?",
+    "helpful": "Does it spare the person a further search?",
+}
+"""What GaRAGe's writers were to aim for, besides a natural answer."""
 CERTAIN = "Are you sure what is asked, and what a right answer says?"
 
 
@@ -52,6 +59,7 @@ _NOW = Declaration(
             level="ordinal",
             words=ISSUES,
         ),
+        *(_grade(name, "report", question, optional=True) for name, question in QUALITIES.items()),
         Variable("support", "sentence", "Is it supported?", tuple(SUPPORT), words=SUPPORT),
         _yes_no("needed_question", "passage", "Does it matter for the question?"),
         _yes_no("needed_answer", "report-passage", "Does the answer need it?"),
@@ -61,6 +69,6 @@ _NOW = Declaration(
 _FIRST = replace(
     _NOW,
     version="1",
-    variables=(*_NOW.variables[1:-1], _FOR_ANY),
+    variables=(*(v for v in _NOW.variables[:-1] if not v.optional), _FOR_ANY),
 )
 DECLARATION = replace(_NOW, earlier={_FIRST.version: _FIRST})

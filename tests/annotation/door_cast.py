@@ -11,6 +11,7 @@ import pytest
 
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import CampaignSchema, schema_of
+from tandem.protocols.answer_rating import QUALITIES
 from tandem.protocols.base import UnitSpec, name_units
 from tests.annotation.protocol_cast import QUERY
 
@@ -124,6 +125,7 @@ CASES = (
         },
     ),
     Case("answer-rating", ("certainty",), {"query": {"certainty": "2"}}),
+    Case("answer-rating", tuple(QUALITIES), {"report": dict.fromkeys(QUALITIES, "3")}),
     Case("answer-preference", (), {"pair": {"preferred": "tie-bad"}}),
     Case(
         "key-point-writing",

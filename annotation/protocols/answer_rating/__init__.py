@@ -18,10 +18,10 @@ from annotation.protocols.units import (
     sentence_units,
 )
 from tandem.protocols import material
-from tandem.protocols.answer_rating import DECLARATION
+from tandem.protocols.answer_rating import DECLARATION, QUALITIES
 from tandem.protocols.base import ItemSpec, UnitSpec, Variable, kinds_of
 
-NEEDS_PASSAGES = {"faithful", "support", "needed_question", "needed_answer"}
+NEEDS_PASSAGES = {"faithful", "correct", "support", "needed_question", "needed_answer"}
 NEEDS_REFERENCES = {"eligibility"}
 HERE = Path(__file__).parent
 
@@ -77,6 +77,7 @@ _NOW = Protocol.of(
             "abstains",
             "irrelevant",
             "eligibility",
+            *QUALITIES,
         ),
         "Each sentence": ("support",),
         "Each passage": ("needed_question", "needed_answer"),

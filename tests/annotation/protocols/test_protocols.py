@@ -8,6 +8,7 @@ import pytest
 
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
+from tandem.protocols.answer_rating import QUALITIES
 from tandem.protocols.base import Variable
 from tandem.protocols.schema import UnknownVariableError
 
@@ -43,6 +44,10 @@ answer-rating          | report           | natural             | 1 2 3 4 | ordi
 answer-rating          | report           | abstains            | yes no | nominal
 answer-rating          | report           | irrelevant          | yes no | nominal
 answer-rating          | report           | eligibility         | none minor major | ordinal
+answer-rating          | report           | correct             | 1 2 3 4 | ordinal
+answer-rating          | report           | useful              | 1 2 3 4 | ordinal
+answer-rating          | report           | objective           | 1 2 3 4 | ordinal
+answer-rating          | report           | helpful             | 1 2 3 4 | ordinal
 answer-rating          | sentence         | support             | supported unsupported contradictory no-rad | nominal
 answer-rating          | passage          | needed_question     | yes no | nominal
 answer-rating          | report-passage   | needed_answer       | yes no | nominal
@@ -61,7 +66,7 @@ OPTIONAL = {
     ("report-coverage", "rating"),
     ("grounded-answer", "action"),
     ("grounded-answer", "grounded"),
-    ("answer-rating", "certainty"),
+    *(("answer-rating", name) for name in ("certainty", *QUALITIES)),
 }
 EVIDENCE = {
     "report-coverage": ("answerable", "report", "yes"),
