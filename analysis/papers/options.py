@@ -53,6 +53,8 @@ def table_options(paper: Paper, study: Study, given: Mapping[str, str]) -> Table
 
 
 def _check_left_out(chosen: TableOptions, study: Study) -> None:
+    if not chosen.left_out:
+        return
     campaigns = list(study.parts.filter(kind="campaign").values_list("name", flat=True))
     for name in chosen.left_out:
         if name not in campaigns:

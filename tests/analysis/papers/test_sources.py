@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError
 
 from analysis.models import Study
 from annotation.models import Campaign, Label
@@ -120,6 +121,8 @@ class TestOtherChoices:
         reason = reason_of(grid, "none yet", 0)
         assert "campaigns passages and again have labels from people on the same units" in reason
         assert "by the option without=again" in reason
+        with pytest.raises(CommandError, match="did you mean 'again'"):
+            tables_of("crux", "small", "--option", "without=agian")
         tables = tables_of("crux", "small", "--option", "without=again")
         assert values_of(tables)["table-4, Statistics of the data set, queries"] == [2]
 
