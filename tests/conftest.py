@@ -188,6 +188,14 @@ def _own_day() -> float:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _seals_of_its_own() -> Iterator[None]:
+    """Give each tester a lock of its own for sealing, since each has a database of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("audit.sealed.sealing.FILE", f"seal-{os.getpid()}.lock")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _emptied_quickly() -> Iterator[None]:
     """Restore the migrated database after tests that commit."""
     with pytest.MonkeyPatch.context() as patch:
