@@ -1,4 +1,4 @@
-"""The guard of the log-in page: Django asks it before a password is checked.
+"""The guard of the log-in page, asked before a password is checked, and the page for who waits.
 
 The limits are in `annotation.people.login_limits`.
 """
@@ -6,7 +6,9 @@ The limits are in `annotation.people.login_limits`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -14,6 +16,8 @@ from django.contrib.auth.signals import user_login_failed
 from django.core.exceptions import PermissionDenied
 from django.dispatch import receiver
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
 from django.utils.timezone import now
 
 from annotation.people import login_limits
@@ -22,6 +26,8 @@ from audit.recording import record
 from datasets.access import client_address
 
 logger = logging.getLogger("tandem.security")
+MINUTE = 60  # seconds
+Handler = Callable[[HttpRequest], HttpResponseBase]
 
 
 class LogInGuard:
@@ -61,3 +67,31 @@ def note_failure(
 
 def _account(credentials: Mapping[str, Any]) -> str:
     return str(credentials.get("username") or "")[:255]
+
+
+def log_in_waits(handle: Handler) -> Handler:
+    """Answer 429 after too many wrong guesses, equally for existing and unknown accounts.
+
+    `request.log_in_wait`, which whoever counts guesses sets, is the time until the next one.
+    """
+
+    def handled(request: HttpRequest) -> HttpResponseBase:
+        response = handle(request)
+        wait = getattr(request, "log_in_wait", timedelta(0))
+        return _locked_page(request, math.ceil(wait.total_seconds())) if wait else response
+
+    return handled
+
+
+def _locked_page(request: HttpRequest, wait: int) -> HttpResponseBase:
+    page = render(request, "accounts/locked.html", {"wait": format_wait(wait)}, status=429)
+    page["Retry-After"] = str(wait)
+    return page
+
+
+def format_wait(seconds: int) -> str:
+    """Return a wait as a person would say it: "10 seconds", "a minute", "32 minutes"."""
+    if seconds < MINUTE:
+        return f"{seconds} second{'' if seconds == 1 else 's'}"
+    minutes = math.ceil(seconds / MINUTE)
+    return "a minute" if minutes == 1 else f"{minutes} minutes"

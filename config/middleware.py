@@ -8,14 +8,12 @@ less. Commands and workers have no such limit, and neither has SQLite.
 from __future__ import annotations
 
 import logging
-import math
 import re
 import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -27,7 +25,6 @@ from django.db import InterfaceError, OperationalError, connection
 from django.db.backends.signals import connection_created
 from django.dispatch import receiver
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
-from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import Resolver404, get_resolver
 from django.utils import translation
@@ -48,7 +45,6 @@ from tandem.protocols.base import ForgottenUnitError
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
 MEGABYTE = 1024 * 1024
-MINUTE = 60
 UTF_8 = ("utf-8", "utf8")
 TECHNICAL = b"will display a standard 404 page."
 """What only Django's own page for a missing address says."""
@@ -150,34 +146,6 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Htt
     return refusal_response(
         request, 400, Message("this request cannot be read; correct it and send it again")
     )
-
-
-def log_in_waits(handle: Handler) -> Handler:
-    """Answer 429 after too many wrong guesses, equally for existing and unknown accounts.
-
-    `request.log_in_wait`, which whoever counts guesses sets, is the time until the next one.
-    """
-
-    def handled(request: HttpRequest) -> HttpResponseBase:
-        response = handle(request)
-        wait = getattr(request, "log_in_wait", timedelta(0))
-        return _locked_page(request, math.ceil(wait.total_seconds())) if wait else response
-
-    return handled
-
-
-def _locked_page(request: HttpRequest, wait: int) -> HttpResponseBase:
-    page = render(request, "accounts/locked.html", {"wait": format_wait(wait)}, status=429)
-    page["Retry-After"] = str(wait)
-    return page
-
-
-def format_wait(seconds: int) -> str:
-    """Return a wait as a person would say it: "10 seconds", "a minute", "32 minutes"."""
-    if seconds < MINUTE:
-        return f"{seconds} second{'' if seconds == 1 else 's'}"
-    minutes = math.ceil(seconds / MINUTE)
-    return "a minute" if minutes == 1 else f"{minutes} minutes"
 
 
 def refusal_response(request: HttpRequest, status: int, reason: str) -> HttpResponseBase:

@@ -67,7 +67,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "config.middleware.log_in_waits",
+    "config.login_guard.log_in_waits",
     "allauth.account.middleware.AccountMiddleware",
     "annotation.people.languages.languages",
     "annotation.people.second_factor.Required",

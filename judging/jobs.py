@@ -35,7 +35,7 @@ from judging.preparation import jobs as builds
 from judging.prompts.template import PromptError
 from judging.robustness.trials import TrialError
 from judging.runs.comparison import compare_judges
-from judging.runs.lifecycle import check_fit
+from judging.runs.fit import check_fit
 from judging.tasks import NOT_STARTED, NothingOpenError
 from judging.trial_runs import (
     KindEstimate,

@@ -11,8 +11,8 @@ from typing import Any
 
 from django.db import transaction
 
+from annotation.blinding import SWAPPED_CODES
 from annotation.models import Campaign, Rater, User
-from annotation.presentation import SWAPPED_CODES
 from annotation.protocols import PROTOCOLS
 from audit.recording import record
 from datasets.models import Team, only_team

@@ -39,7 +39,8 @@ from judging.parsers.base import Step, UnreadError
 from judging.prompts.isolation import request_parts
 from judging.prompts.perturbations import order_of_fields
 from judging.prompts.request import Prepared, Preparer
-from judging.runs.lifecycle import check_file, checked_prompt
+from judging.runs.fit import check_file
+from judging.runs.lifecycle import checked_prompt
 from judging.servers import GUARDED, check_key
 from tandem.messages import Message
 from tandem.protocols.validation import Problem, RefusedError

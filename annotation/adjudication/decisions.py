@@ -33,6 +33,7 @@ from annotation.answers.submission import (
     prepare,
     store,
 )
+from annotation.blinding import SWAPPED_CODES, Blinding, blinding_of
 from annotation.campaigns.sampling import shuffle_fields, shuffled
 from annotation.exposure.ledger import saw_answers
 from annotation.models import (
@@ -49,9 +50,6 @@ from annotation.models import (
 )
 from annotation.presentation import (
     FORGOTTEN,
-    SWAPPED_CODES,
-    Blinding,
-    blinding_of,
     ordered_texts,
     preload,
     present,

@@ -36,9 +36,10 @@ from annotation.api.assignment_serializers import (
     SavedSerializer,
 )
 from annotation.assignments.queue import has_lost_access
+from annotation.blinding import Blinding, aliases_for, blinding_of, problems_for_page
 from annotation.models import Assignment, Campaign
 from annotation.models import Response as Answer
-from annotation.presentation import Blinding, aliases_for, blinding_of, present, problems_for_page
+from annotation.presentation import present
 from datasets.access import WORKERS
 from datasets.api.base import (
     Resource,

@@ -31,15 +31,13 @@ from annotation.api.assignment_serializers import (
 from annotation.api.progress import ScoreSerializer
 from annotation.assignments.context import judge_answers_for
 from annotation.assignments.queue import next_assignment
+from annotation.blinding import SWAPPED_CODES, blinding_of, field_aliases
 from annotation.gold.scoring import GoldComparison, compare_with_gold, passes, score, shows_feedback
 from annotation.item_context import AskedVariable, Row, sheet_of
 from annotation.long_items import leave_if_long
 from annotation.models import Assignment, Draft, Item, rater_of
 from annotation.models import Response as Answer
 from annotation.presentation import (
-    SWAPPED_CODES,
-    blinding_of,
-    field_aliases,
     ordered_texts,
     present,
     schema,

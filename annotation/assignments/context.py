@@ -20,10 +20,11 @@ from django.db import transaction
 from annotation.answers.drafts import StaleDraftError, check_draft, draft_state
 from annotation.answers.submission import Circumstances, LockedAnswer, Outcome, prepare, store
 from annotation.assignments.queue import has_lost_access
+from annotation.blinding import Blinding, field_aliases
 from annotation.models import Assignment, Item, Label, Rater, Response, Span
 from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.label_validation import source_campaign, validated_judge
-from annotation.presentation import Blinding, field_aliases, present, schema
+from annotation.presentation import present, schema
 from tandem.messages import Message
 from tandem.protocols.base import ItemSpec, name_units
 from tandem.protocols.schema import EVIDENCE_KEY, Schema

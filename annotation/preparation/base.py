@@ -20,6 +20,7 @@ from typing import Any, Literal
 from annotation.protocols.base import Protocol
 from datasets.text import find_quote
 from tandem.files import rows
+from tandem.protocols.base import YES_NO, Variable
 
 PREPARED = "prepared"
 HIGHEST = "numbers_given"
@@ -48,6 +49,11 @@ class Result:
     def answers_of(self, kind: str) -> dict[str, Mapping[str, Any]]:
         """Return the answers to units of a kind, by key."""
         return {key: answer for (k, key), answer in self.answers.items() if k == kind}
+
+
+def yes_no(name: str, kind: str, question: str) -> Variable:
+    """Return the variable of a question that is answered by yes or no."""
+    return Variable(name, kind, question, YES_NO, words={"yes": "Yes", "no": "No"})
 
 
 Numbers = Mapping[str, float]

@@ -37,6 +37,7 @@ from annotation.assignments.queue import (
     next_in_transaction,
     reclaim,
 )
+from annotation.blinding import Blinding, blinding_of, problems_for_page
 from annotation.gold.scoring import shows_feedback
 from annotation.models import Assignment, Response
 from annotation.people.consent import IntakeOwedError, has_revoked, may_send
@@ -44,11 +45,8 @@ from annotation.people.languages import translated
 from annotation.people.leases import release_expired
 from annotation.prerequisites.grounded_answer import shown_beside
 from annotation.presentation import (
-    Blinding,
     ForgottenItemError,
-    blinding_of,
     present,
-    problems_for_page,
     schema,
 )
 from annotation.protocols.schema import CampaignSchema

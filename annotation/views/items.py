@@ -16,6 +16,7 @@ from annotation.access import ever_my_assignment, get_account, my_assignment, wi
 from annotation.answers.drafts import StaleDraftError, read_draft_state
 from annotation.answers.submission import Circumstances, ConflictError
 from annotation.assignments.context import Editable, correct_nugget, editable, judge_answers_for
+from annotation.blinding import blinding_of
 from annotation.campaigns.rendering import render as render_guideline
 from annotation.campaigns.text_views import TextViews
 from annotation.item_context import sheet_of, with_button_words
@@ -24,7 +25,6 @@ from annotation.models import Assignment, Campaign, User
 from annotation.people.consent import owed_step
 from annotation.prerequisites.grounded_answer import shown_beside
 from annotation.presentation import (
-    blinding_of,
     guideline_in,
     ordered_texts,
     present,

@@ -26,6 +26,7 @@ from annotation.access import (
 )
 from annotation.adjudication import adjudicable, disputed_units, own_sizes
 from annotation.assignments.declining import REASONS, decline, take_up_again
+from annotation.blinding import blinding_of
 from annotation.exposure.ledger import saw_figures
 from annotation.gold.scoring import GoldComparison, compare_with_gold, passes, score, shows_feedback
 from annotation.item_context import with_headings, word_of
@@ -34,7 +35,7 @@ from annotation.models import Assignment, Campaign, Draft, Item, Response, Unit,
 from annotation.people.consent import asked_for_consent
 from annotation.people.languages import translated
 from annotation.people.prolific import completion
-from annotation.presentation import asked_units, blinding_of, ordered_texts, present, schema
+from annotation.presentation import asked_units, ordered_texts, present, schema
 from annotation.progress import cached
 from annotation.progress.person import Progress, minutes_left, progress_of, seconds_per_item
 from annotation.registry import get_protocol

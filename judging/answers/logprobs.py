@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from annotation.answers.types import Detail
-from annotation.presentation import SWAPPED_CODES
+from annotation.blinding import SWAPPED_CODES
 from judging.answers.calls import storable_text
 from judging.backends.base import Answer, AskedVariable
 from judging.backends.logprobs import (

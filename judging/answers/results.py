@@ -20,8 +20,8 @@ from annotation.answers.submission import (
     submit_many,
 )
 from annotation.answers.types import Detail
+from annotation.blinding import SWAPPED_CODES
 from annotation.models import Assignment
-from annotation.presentation import SWAPPED_CODES
 from annotation.protocols.schema import CampaignSchema
 from datasets.db.prepared import InList, Parameter, PreparedModels, PreparedUpdate
 from datasets.db.prepared import Prepared as PreparedQuery

@@ -24,8 +24,9 @@ from itertools import cycle, product
 from pathlib import Path
 from typing import Any, Literal
 
+from annotation.blinding import with_swapped_codes
 from annotation.models import Assignment, Campaign, Item
-from annotation.presentation import SWAPPED_CODES, ordered_texts, present, schema
+from annotation.presentation import ordered_texts, present, schema
 from annotation.protocols.units import first_words, passage_with_answer
 from judging.models import Judge
 from tandem.protocols.base import ItemSpec, Payload, Text, UnitSpec, Variable
@@ -364,13 +365,4 @@ def restore_order(assignment: Assignment, payload: Payload) -> Payload:
     if not assignment.shown:
         return payload
     units = payload["units"]
-    return {**payload, "units": {name: _swap_codes(units[name]) for name in units}}
-
-
-def _swap_codes(answer: Any) -> Any:
-    if not isinstance(answer, Mapping):
-        return answer
-    return {
-        k: SWAPPED_CODES.get(code, code) if isinstance(code, str) else code
-        for k, code in answer.items()
-    }
+    return {**payload, "units": {name: with_swapped_codes(units[name]) for name in units}}

@@ -25,7 +25,7 @@ from annotation.exposure import ledger
 from annotation.models import LogInCount, User
 from audit.models import Event
 from audit.recording import Actor, current_actor, on_behalf
-from config import middleware
+from config import login_guard, middleware
 from config.login_guard import LogInGuard, _account, note_failure
 from config.rest import REST_KNOX, spectacular
 from datasets.access import role_required, takes_files, wants_data
@@ -381,11 +381,11 @@ class TestBodies:
             with translation.override(language):
                 page = middleware.bad_request(asked())
             assert f"<html lang={lang}>" in page.content.decode()
-        assert middleware.format_wait(0) == "0 seconds"
-        assert middleware.format_wait(1) == "1 second"
-        assert middleware.format_wait(59) == "59 seconds"
-        assert middleware.format_wait(60) == "a minute"
-        assert middleware.format_wait(61) == "2 minutes"
+        assert login_guard.format_wait(0) == "0 seconds"
+        assert login_guard.format_wait(1) == "1 second"
+        assert login_guard.format_wait(59) == "59 seconds"
+        assert login_guard.format_wait(60) == "a minute"
+        assert login_guard.format_wait(61) == "2 minutes"
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -398,14 +398,14 @@ class TestBodies:
         request = asked()
         request.user = AnonymousUser()
         request.log_in_wait = timedelta(seconds=wait)  # type: ignore[attr-defined]
-        page: Any = middleware.log_in_waits(answered)(request)
+        page: Any = login_guard.log_in_waits(answered)(request)
         assert (page.status_code, page["Retry-After"]) == (429, after)
         assert f"Wait {words}, then log in again" in page.content.decode()
 
     def test_a_guess_that_need_not_wait_has_its_own_answer(self) -> None:
         request = asked()
         for _ in range(2):
-            assert middleware.log_in_waits(answered)(request).status_code == 200
+            assert login_guard.log_in_waits(answered)(request).status_code == 200
             request.log_in_wait = timedelta(0)  # type: ignore[attr-defined]
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError
 
+from annotation.blinding import aliases_for
 from annotation.campaign_setup.replay import differences
 from annotation.models import Assignment, Label, User
-from annotation.presentation import aliases_for, present, schema
+from annotation.presentation import present, schema
 from tests.blind_cast import LINE, SECRET, blind_study, needed_study, needed_study_before
 from tests.cast import exported, run, write_lines
 from tests.page_cast import Study, client_of, page

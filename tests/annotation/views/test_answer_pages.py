@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from annotation.blinding import blinding_of
 from annotation.campaigns.design import Design
 from annotation.item_context import Row, Sheet, sheet_of
 from annotation.models import Assignment, Campaign
-from annotation.presentation import blinding_of, ordered_texts, present, schema
+from annotation.presentation import ordered_texts, present, schema
 from annotation.protocols import PROTOCOLS
 from annotation.views.protocol_pages import answer_rating, page_for
 from annotation.views.protocol_pages.answer_rating import Answer, Card

@@ -11,7 +11,7 @@ from judging.backends.base import SetupError
 from judging.models import Judge, JudgeRun
 from judging.prompts.template import PromptError
 from judging.runs import ledger, lifecycle
-from judging.runs.lifecycle import check_closed, check_granularity
+from judging.runs.fit import check_closed, check_granularity
 from tests.judging.cast import campaign_of, judge
 from tests.judging.judge_file.test_document import GRADED
 

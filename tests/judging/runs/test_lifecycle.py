@@ -25,10 +25,10 @@ from judging.engine import GRACE_SECONDS, Control, Ending, drain_calls, worker
 from judging.engine.worker import work
 from judging.models import Judge, JudgeRun, Key, Lane, Strike
 from judging.runs import ledger, lifecycle, planning
+from judging.runs.fit import check_file
 from judging.runs.lifecycle import (
     LeasedRunError,
     Orders,
-    check_file,
     next_run,
     refuse_lost_lease,
     runs_without_worker,

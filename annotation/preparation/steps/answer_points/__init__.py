@@ -17,12 +17,13 @@ from annotation.preparation.base import (
     instructions,
     own_words,
     with_provenance,
+    yes_no,
 )
 from annotation.protocols.base import Protocol
 from annotation.protocols.units import first_words
 from tandem.files import rows
 from tandem.protocols import material
-from tandem.protocols.base import YES_NO, ItemSpec, PointList, Text, UnitSpec, Variable
+from tandem.protocols.base import ItemSpec, PointList, Text, UnitSpec, Variable
 
 HERE = Path(__file__).parent
 NAME = "answer-points"
@@ -71,15 +72,7 @@ TASK = Protocol(
     name="prepare-answer-points",
     version="1",
     title="Key points of answers",
-    variables=(
-        Variable(
-            "holds_points",
-            "report",
-            "Does the answer make any point?",
-            YES_NO,
-            words={"yes": "Yes", "no": "No"},
-        ),
-    ),
+    variables=(yes_no("holds_points", "report", "Does the answer make any point?"),),
     make_items=make_items,
     needs=("reports",),
     listed=PointList(

@@ -15,12 +15,13 @@ from annotation.preparation.base import (
     next_number,
     own_words,
     with_provenance,
+    yes_no,
 )
 from annotation.protocols.base import Protocol
 from annotation.protocols.units import first_words, passage_key
 from tandem.files import rows
 from tandem.protocols import material
-from tandem.protocols.base import YES_NO, ItemSpec, PointList, Text, UnitSpec, Variable
+from tandem.protocols.base import ItemSpec, PointList, Text, UnitSpec, Variable
 
 HERE = Path(__file__).parent
 
@@ -64,13 +65,7 @@ TASK = Protocol(
     version="1",
     title="Key points from passages",
     variables=(
-        Variable(
-            "holds_points",
-            "passage",
-            "Does the text hold key points for the question?",
-            YES_NO,
-            words={"yes": "Yes", "no": "No"},
-        ),
+        yes_no("holds_points", "passage", "Does the text hold key points for the question?"),
     ),
     make_items=make_items,
     needs=("passages",),

@@ -20,12 +20,13 @@ from annotation.preparation.base import (
     instructions,
     next_number,
     with_provenance,
+    yes_no,
 )
 from annotation.protocols.base import Protocol
 from annotation.protocols.units import key_point_units
 from tandem.files import rows
 from tandem.protocols import material
-from tandem.protocols.base import YES_NO, ItemSpec, PointList, UnitSpec, Variable
+from tandem.protocols.base import ItemSpec, PointList, UnitSpec, Variable
 
 HERE = Path(__file__).parent
 
@@ -101,20 +102,8 @@ TASK = Protocol(
     version="1",
     title="Merging of key points",
     variables=(
-        Variable(
-            "repeats",
-            "query",
-            "Do some of the points say the same?",
-            YES_NO,
-            words={"yes": "Yes", "no": "No"},
-        ),
-        Variable(
-            "placed",
-            "key-point",
-            "Is it in the merged list?",
-            YES_NO,
-            words={"yes": "Yes", "no": "No"},
-        ),
+        yes_no("repeats", "query", "Do some of the points say the same?"),
+        yes_no("placed", "key-point", "Is it in the merged list?"),
     ),
     make_items=make_items,
     needs=("key_points",),

@@ -11,11 +11,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from annotation.preparation.base import Numbers, Result, Step, instructions, with_provenance
+from annotation.preparation.base import (
+    Numbers,
+    Result,
+    Step,
+    instructions,
+    with_provenance,
+    yes_no,
+)
 from annotation.protocols.base import Protocol
 from tandem.files import rows
 from tandem.protocols import material
-from tandem.protocols.base import YES_NO, ItemSpec, PointList, Text, UnitSpec, Variable
+from tandem.protocols.base import ItemSpec, PointList, Text, UnitSpec, Variable
 
 HERE = Path(__file__).parent
 NAME = "new-questions"
@@ -55,15 +62,7 @@ TASK = Protocol(
     name="prepare-new-questions",
     version="1",
     title="New questions",
-    variables=(
-        Variable(
-            "usable",
-            "query",
-            "Can new questions be written from this one?",
-            YES_NO,
-            words={"yes": "Yes", "no": "No"},
-        ),
-    ),
+    variables=(yes_no("usable", "query", "Can new questions be written from this one?"),),
     make_items=make_items,
     needs=("passages",),
     listed=PointList(

@@ -17,13 +17,14 @@ from annotation.preparation.base import (
     instructions,
     own_words,
     with_provenance,
+    yes_no,
 )
 from annotation.protocols.base import Protocol
 from annotation.protocols.units import first_words, passage_key
 from datasets.text import number_of_words, sentences
 from tandem.files import rows
 from tandem.protocols import material
-from tandem.protocols.base import YES_NO, ItemSpec, PointList, Text, UnitSpec, Variable
+from tandem.protocols.base import ItemSpec, PointList, Text, UnitSpec, Variable
 
 HERE = Path(__file__).parent
 LONGEST = 1024
@@ -138,12 +139,10 @@ TASK = Protocol(
     version="1",
     title="Passages from documents",
     variables=(
-        Variable(
+        yes_no(
             "holds_passages",
             "document",
             "Does the document say anything that a passage can be made of?",
-            YES_NO,
-            words={"yes": "Yes", "no": "No"},
         ),
     ),
     make_items=make_items,

@@ -12,13 +12,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from annotation.preparation.base import Numbers, Result, Step, instructions, with_provenance
+from annotation.preparation.base import (
+    Numbers,
+    Result,
+    Step,
+    instructions,
+    with_provenance,
+    yes_no,
+)
 from annotation.protocols.base import Protocol
 from annotation.protocols.units import first_words
 from datasets.text import Gap, find_in_order, gaps, sentences
 from tandem.files import rows
 from tandem.protocols import material
-from tandem.protocols.base import YES_NO, ItemSpec, PointList, Text, UnitSpec, Variable
+from tandem.protocols.base import ItemSpec, PointList, Text, UnitSpec, Variable
 
 HERE = Path(__file__).parent
 NAME = "sentences-by-author"
@@ -136,15 +143,7 @@ TASK = Protocol(
     name="prepare-sentences",
     version="1",
     title="Sentences of answers by an author",
-    variables=(
-        Variable(
-            "several",
-            "report",
-            "Does it hold more than one sentence?",
-            YES_NO,
-            words={"yes": "Yes", "no": "No"},
-        ),
-    ),
+    variables=(yes_no("several", "report", "Does it hold more than one sentence?"),),
     make_items=make_items,
     needs=("reports",),
     listed=PointList(

@@ -18,11 +18,12 @@ from annotation.preparation.base import (
     instructions,
     own_words,
     with_provenance,
+    yes_no,
 )
 from annotation.protocols.base import Protocol
 from tandem.files import rows
 from tandem.protocols import material
-from tandem.protocols.base import YES_NO, ItemSpec, PointList, Text, UnitSpec, Variable
+from tandem.protocols.base import ItemSpec, PointList, Text, UnitSpec, Variable
 
 HERE = Path(__file__).parent
 NAME = "sub-questions"
@@ -64,7 +65,7 @@ def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> row
 
 def usable(question: str) -> Variable:
     """Return the variable that says whether anything can be written from the reference."""
-    return Variable("usable", "reference", question, YES_NO, words={"yes": "Yes", "no": "No"})
+    return yes_no("usable", "reference", question)
 
 
 TASK = Protocol(

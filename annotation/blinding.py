@@ -1,0 +1,102 @@
+"""The names of units and texts on a page whose stored names would name a system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from annotation.models import Assignment
+from annotation.presentation import asked_units, ordered_texts, schema
+from tandem.protocols.base import ItemSpec, Payload, UnitSpec, kinds_of
+from tandem.protocols.validation import NOT_AMONG, Problem, RefusedError
+
+BLIND = {"report", "sentence", "report-passage", "pair"}
+SWAPPED_CODES = {"first": "second", "second": "first"}
+
+
+@dataclass(frozen=True)
+class Blinding:
+    """A page's aliases of units. `swapped` tells whether the texts of a pair are in reverse order.
+
+    `names` are the stored names by alias, and `units` the units by alias.
+    """
+
+    names: Mapping[str, str]
+    units: Mapping[str, UnitSpec]
+    swapped: bool = False
+
+    @cached_property
+    def aliases(self) -> dict[str, str]:
+        return {name: alias for alias, name in self.names.items()}
+
+    def for_page(self, payload: Payload | None) -> Payload | None:
+        """Return a stored answer under aliases, without the keys that the page may not have."""
+        if payload is None or not self.names:
+            return payload
+        return self._renamed(payload, self.aliases)
+
+    def for_storage(self, payload: Payload) -> Payload:
+        """Return a page's answer under the stored names. Unknown names stay as they are."""
+        return self._renamed(payload, self.names) if self.names else payload
+
+    def check_names(self, names: Iterable[str]) -> None:
+        """Raise RefusedError for a name that is not an alias of the page.
+
+        A stored name gets the same error, because it may reveal the author of a text.
+        """
+        if self.names and not set(names) <= self.names.keys():
+            raise RefusedError([Problem("", "", NOT_AMONG)])
+
+    def _renamed(self, payload: Payload, names: Mapping[str, str]) -> Payload:
+        units = payload.get("units")
+        units = units if isinstance(units, Mapping) else {}
+        answers = {names.get(name, name): self._swap(units[name]) for name in units}
+        return {"units": answers, "comment": payload.get("comment")}
+
+    def _swap(self, answer: Any) -> Any:
+        return with_swapped_codes(answer) if self.swapped else answer
+
+
+def with_swapped_codes(answer: Any) -> Any:
+    """Return a unit's answer about a pair in reverse order."""
+    if not isinstance(answer, Mapping):
+        return answer
+    return {
+        key: SWAPPED_CODES.get(code, code) if isinstance(code, str) else code
+        for key, code in answer.items()
+    }
+
+
+def blinding_of(assignment: Assignment, spec: ItemSpec) -> Blinding:
+    named = asked_units(assignment, spec)
+    aliases = aliases_for(assignment)
+    units = {aliases.get(name, name): unit for name, unit in named.items()}
+    pair = any(unit.kind == "pair" for unit in named.values())
+    swapped = pair and ordered_texts(assignment, spec) != list(spec.texts)
+    return Blinding({alias: name for name, alias in aliases.items()}, units, swapped)
+
+
+def aliases_for(assignment: Assignment) -> dict[str, str]:
+    """Return the aliases of units by stored name; empty if the names reveal nothing.
+
+    The id of a report's key point usually contains the id of the report.
+    """
+    asked = schema(assignment.item.campaign)
+    if not (BLIND & kinds_of(asked.variables) or asked.protocol.reading == "answers"):
+        return {}
+    return {name: f"u{number}" for number, name in enumerate(assignment.asked)}
+
+
+def field_aliases(assignment: Assignment, spec: ItemSpec) -> dict[str, str]:
+    """Return aliases of the fields of shown reports, which contain the ids of the reports."""
+    shown = [text.field for text in ordered_texts(assignment, spec)]
+    answers = [field for field in shown if field.startswith("report:")]
+    return {field: f"answer-{number}" for number, field in enumerate(answers, start=1)}
+
+
+def problems_for_page(assignment: Assignment, problems: list[Problem]) -> list[Problem]:
+    """Return the problems with the aliases of their units."""
+    aliases = aliases_for(assignment)
+    return [replace(each, unit=aliases.get(each.unit, each.unit)) for each in problems]
