@@ -112,8 +112,18 @@ def _kinds(file: JudgeFile, count: int) -> Sequence[str]:
 
 
 def asked_unit(file: JudgeFile, number: int, text: str = "", kind: str = "") -> AskedUnit:
-    """Return a unit, by default of the first kind with a variable that the parser reads."""
-    schema = Schema(file.protocol, file.protocol.variables)
+    """Return a unit, by default of the first kind with a variable that the parser reads.
+
+    It asks an optional variable only if the parser or a fixture of the file names it.
+    """
+    named = {
+        *file.parser.reads,
+        *(name for each in file.fixtures for u in each.labels for name in u),
+    }
+    schema = Schema(
+        file.protocol,
+        tuple(v for v in file.protocol.variables if not v.optional or v.name in named),
+    )
     kind = kind or _kinds(file, 1)[0]
     asked = tuple(
         AskedVariable(v.name, v.answers, v.level, v.asked_if, v.escapes)
