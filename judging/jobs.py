@@ -33,18 +33,18 @@ from judging.manifest import manifest_of
 from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun, Price, UnassignedCall
 from judging.preparation import jobs as builds
 from judging.prompts.template import PromptError
-from judging.robustness.trials import TrialError
 from judging.runs.comparison import compare_judges
 from judging.runs.fit import check_fit
 from judging.tasks import NOT_STARTED, NothingOpenError
-from judging.trial_runs import (
+from judging.trials.one_item_jobs import TRY_KIND
+from judging.trials.perturbed_judges import TrialError
+from judging.trials.runs import (
     KindEstimate,
     TrialSelection,
     estimates,
     start_trials,
     trial_runs,
 )
-from judging.tries import TRY_KIND
 
 ESTIMATE, MANIFEST, COMPARISON = "estimate", "manifest", "judges"
 TRIALS, PLAN = "trials", "trials-plan"

@@ -43,7 +43,8 @@ from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.isolation import isolation_of
 from judging.prompts.perturbations import KINDS
 from judging.retries import Patience
-from judging.robustness.effects import (
+from judging.runs import ledger
+from judging.trial_effects import (
     asks_for_mass,
     count_missing,
     count_units,
@@ -51,7 +52,6 @@ from judging.robustness.effects import (
     summarise_masses,
     trials_in,
 )
-from judging.runs import ledger
 
 JSON = dict[str, Any]
 FORM = 2

@@ -16,7 +16,7 @@ from judging.models import JudgeRun
 from judging.prompts.perturbations import KINDS
 from judging.prompts.template import PromptError, read_prompt
 from judging.runs.planning import LEAST_UNITS, SHARE
-from judging.trial_runs import TrialSelection
+from judging.trials.runs import TrialSelection
 
 REUSE = (
     (JudgeRun.Reuse.NEVER, "No: ask everything again"),

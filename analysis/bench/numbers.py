@@ -16,8 +16,8 @@ from analysis.robustness.sheet import Resampling, sheet
 from annotation.models import Campaign
 from judging.answers.results import ANSWERED
 from judging.models import Judge, JudgeCall
-from judging.robustness.effects import trials_in
 from judging.runs.comparison import compare_judges
+from judging.trial_effects import trials_in
 from tandem.labels.resampling import Sample
 from tandem.labels.selection import ALL_LABELS, ReportOptions
 from tandem.labels.splits import evaluation_items

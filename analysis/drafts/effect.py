@@ -17,7 +17,7 @@ from annotation.models import Campaign, Rater
 from datasets.jobs import Kind, Options, Progress, Result
 from datasets.jobs.guard import for_workers
 from judging.models import Judge, JudgeRun
-from judging.robustness.effects import Labels, count_missing, labels_by, variables_of
+from judging.trial_effects import Labels, count_missing, labels_by, variables_of
 from tandem.labels.facts import scale_of
 from tandem.labels.resampling import MAX_CATEGORIES
 from tandem.protocols.base import Variable

@@ -10,8 +10,8 @@ from annotation.models import Campaign, User
 from annotation.presentation import whole_guideline
 from audit.recording import record
 from judging.models import Judge
-from judging.robustness.drafts import DraftError, DraftText, check_text, ensure_draft_trial
 from judging.runs.lifecycle import prompt_for
+from judging.trials.drafts import DraftError, DraftText, check_text, ensure_draft_trial
 
 MAX_NOTE = 1000
 

@@ -32,8 +32,8 @@ from datasets.text import as_sentence, number_in
 from judging.access import blind_page, manageable_judges
 from judging.models import Judge
 from judging.prompts.perturbations import DRAFT, GUIDELINE
-from judging.robustness.drafts import WITHOUT_PROMPT, DraftError
 from judging.runs.ledger import assignments_of, count_waiting
+from judging.trials.drafts import WITHOUT_PROMPT, DraftError
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -8,7 +8,7 @@ from typing import Any
 from analysis.robustness.sheet import CONTROL_BAR, NO_SCORES
 from judging.answers.logprobs import LOW_MASS
 from judging.prompts.perturbations import KINDS
-from judging.robustness.effects import LOW_MEDIAN_MASS
+from judging.trial_effects import LOW_MEDIAN_MASS
 from tandem.document import (
     DASH,
     PLAIN,

@@ -14,9 +14,9 @@ from annotation.models import Campaign, Label
 from annotation.presentation import schema
 from judging.judge_file.document import read_file
 from judging.models import Judge
-from judging.robustness.effects import missing_reasons_in
 from judging.runs.ledger import assignments_of
 from judging.runs.planning import sample_count
+from judging.trial_effects import missing_reasons_in
 
 SWAPPED = {"first": "second", "second": "first"}
 """The answer in the other order from a judge that considers only the position."""

@@ -1,8 +1,9 @@
 """The robustness sheet of a judge: its labels under perturbations compared with its own.
 
-Trials (`judging.robustness.trials`) are compared with the judge's own labels of the same units.
-Whole queries are resampled for every interval. Every rate comes with its missing labels by reason,
-and with its bounds: its value if all missing labels were the best, and if they were the worst.
+Trials (`judging.trials.perturbed_judges`) are compared with the judge's own labels of the same
+units. Whole queries are resampled for every interval. Every rate comes with its missing labels by
+reason, and with its bounds: its value if all missing labels were the best, and if they were the
+worst.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ from judging.prompts.perturbations import (
     favourable_code,
     is_unconstrained,
 )
-from judging.robustness.effects import (
+from judging.runs.ledger import assignments_of
+from judging.runs.planning import sample_count
+from judging.trial_effects import (
     UNSCORED,
     ComparedLabel,
     LabelKey,
@@ -48,9 +51,7 @@ from judging.robustness.effects import (
     trials_in,
     variables_of,
 )
-from judging.robustness.trials import kind_problems
-from judging.runs.ledger import assignments_of
-from judging.runs.planning import sample_count
+from judging.trials.perturbed_judges import kind_problems
 from tandem.protocols.base import Variable
 from tandem.statistics import (
     Bootstrap,

@@ -56,7 +56,14 @@ from judging.judges import JudgeError, define
 from judging.models import Judge, JudgeRun
 from judging.params import param_text
 from judging.servers import Server, known_servers, may_use_key
-from judging.tries import TRY, TRY_KIND, TooOftenError, check_limits, find_any_try, try_question
+from judging.trials.one_item_jobs import (
+    TRY,
+    TRY_KIND,
+    TooOftenError,
+    check_limits,
+    find_any_try,
+    try_question,
+)
 from tandem.verbs import verb_of
 
 NOT_CREATED, NOT_SENT = "the judge was not created", "no request was sent"

@@ -29,7 +29,7 @@ from judging.judges import MAX_PROMPT_LENGTH
 from judging.models import Judge, JudgeRun
 from judging.prompts.perturbations import KINDS
 from judging.prompts.template import PromptError, read_prompt
-from judging.trial_runs import KindEstimate, TrialSelection, TrialStatus, trial_statuses
+from judging.trials.runs import KindEstimate, TrialSelection, TrialStatus, trial_statuses
 
 NOT_STARTED, NOT_READ = "no trial was started", "nothing was read"
 ITEMS = "how many of those that the judge has answered; its usual share if left out"

@@ -37,7 +37,7 @@ from judging.params import param_text
 from judging.prompts.isolation import one_request
 from judging.run_forms import TryForm
 from judging.servers import GUARDED, server_of
-from judging.tries import TRY_KIND, TooOftenError, ask_once, find_try, try_question
+from judging.trials.one_item_jobs import TRY_KIND, TooOftenError, ask_once, find_try, try_question
 from judging.views.judge_files import TRY_FORM, check_context, library_by_protocol
 
 RESULT_GONE = "The result of this try no longer exists; ask again."

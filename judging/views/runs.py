@@ -68,13 +68,13 @@ from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun
 from judging.prompts.repair import is_readable
 from judging.prompts.request import Preparer
 from judging.prompts.template import PromptError
-from judging.robustness.effects import mass_warning
 from judging.run_forms import CampaignForm, ConcurrencyForm, StartForm
 from judging.runs import ledger
 from judging.runs import lifecycle as runs
 from judging.runs.lifecycle import checked_prompt
 from judging.servers import missing_key
 from judging.tasks import NOT_STARTED, NothingOpenError, begin, go_on, resume
+from judging.trial_effects import mass_warning
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

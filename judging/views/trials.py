@@ -27,7 +27,7 @@ from judging.jobs import PLAN, TRIALS, plan_question, trials_in, trials_question
 from judging.models import Judge, JudgeRun
 from judging.prompts.perturbations import KINDS
 from judging.run_forms import TrialsForm
-from judging.trial_runs import (
+from judging.trials.runs import (
     KindEstimate,
     TrialSelection,
     stop_trials,

@@ -11,12 +11,13 @@ from audit.models import Event
 from datasets.jobs import queue
 from datasets.jobs.execution import carry_out
 from datasets.models import Job, Team
-from judging import library, sandbox
+from judging import library
 from judging.backends.base import Request
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeCall, JudgeRun, Lane
 from judging.prompts.template import sha256_of
 from judging.runs import lifecycle
+from judging.trials import one_item
 from tests.api.cast import Script, assert_error, body, place, script_of
 from tests.judging.cast import judge, run_scripted, yes
 from tests.judging.judge_file.test_document import GRADED
@@ -206,7 +207,7 @@ class TestTrying:
             asked.append(request)
             return "no rating"
 
-        monkeypatch.setattr(sandbox, "build_backend", lambda judge: Scripted(rated))
+        monkeypatch.setattr(one_item, "build_backend", lambda judge: Scripted(rated))
         draft = {name: value for name, value in MODEL.items() if name != "name"}
         sent = {**draft, "file": file, "campaign": study.campaign.pk}
         found = rita.post("judges/try/", sent).json()
@@ -259,7 +260,7 @@ class TestTrying:
     def test_tries_are_limited_per_minute(
         self, rita: Script, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("judging.tries.TRIES", 1)
+        monkeypatch.setattr("judging.trials.one_item_jobs.TRIES", 1)
         path = f"judges/{judge().pk}/try/"
         sent = {"campaign": study.campaign.pk}
         assert rita.post(path, sent).status_code == 200

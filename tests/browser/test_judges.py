@@ -15,12 +15,12 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from annotation.models import Campaign, QuerySampling, User
-from judging import sandbox
 from judging.backends.base import FinalError, Request
 from judging.backends.scripted import Scripted
 from judging.judge_file.document import read_file
 from judging.models import Judge, JudgeCall, JudgeRun, Lane
 from judging.runs import lifecycle
+from judging.trials import one_item
 from tests.analysis.drafts.test_drafts import ADDED, label, model, no_if_told
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in
@@ -183,7 +183,7 @@ def test_a_judge_file_is_checked_while_typing_and_tried_before_the_judge_is_crea
     expect(status).to_contain_text("fixtures are read as expected")
     expect(field).not_to_have_attribute("aria-invalid", "true")
     answer = read_file(text).fixtures[0].completion
-    monkeypatch.setattr(sandbox, "build_backend", lambda judge: Scripted([f"```\n{answer}\n```"]))
+    monkeypatch.setattr(one_item, "build_backend", lambda judge: Scripted([f"```\n{answer}\n```"]))
     page.get_by_label("Model", exact=True).fill("small")
     page.get_by_label("Item", exact=True).fill("1")
     page.get_by_label("Item", exact=True).press("Enter")

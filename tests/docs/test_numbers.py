@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from judging import retries, tries
+from judging import retries
 from judging.backends.anthropic import DEFAULT_MAX_TOKENS
 from judging.backends.capabilities import PROBE_COMPLETIONS
 from judging.display import UNTAKEN_SECONDS
 from judging.engine.persistence import GROUP, GROUP_SECONDS
 from judging.engine.worker import CONCURRENCY
 from judging.management.commands.run_judge import PATIENCE_SECONDS
-from judging.sandbox import DEADLINE
+from judging.trials import one_item_jobs
+from judging.trials.one_item import DEADLINE
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/add-a-judge.md"
 WORDS = {3: "three", 6: "six", 10: "ten"}
@@ -32,7 +33,7 @@ QUARTER = 0.25
         f"at most {PATIENCE_SECONDS} seconds",
         f"at most {DEFAULT_MAX_TOKENS:,} tokens",
         f"up to {WORDS[round(DEADLINE / 60)]} minutes",
-        f"{WORDS[tries.TRIES].capitalize()} tries a minute",
+        f"{WORDS[one_item_jobs.TRIES].capitalize()} tries a minute",
         f"within {WORDS[UNTAKEN_SECONDS]} seconds",
     ],
 )

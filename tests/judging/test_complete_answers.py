@@ -20,9 +20,9 @@ from judging.engine.worker import work
 from judging.lanes import build_backend
 from judging.manifest import warnings_of
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.robustness.trials import ensure_trials
 from judging.runs import ledger, lifecycle
 from judging.servers import GUARDED
+from judging.trials.perturbed_judges import ensure_trials
 from tests.fake_openai.running import Running
 from tests.judging.batch_api.test_results import NO, NOTHING, Out, counts
 from tests.judging.batch_api.test_results import asking as asking_unit_by_unit

@@ -18,9 +18,9 @@ from judging.backends.base import Answer, Findings, Request
 from judging.backends.scripted import Script, Scripted
 from judging.manifest import begin, is_sealed, manifest_of
 from judging.models import Judge, JudgeRun
-from judging.robustness.trials import ensure_trials
 from judging.runs import lifecycle
 from judging.runs.planning import TrialSample, plan_trial
+from judging.trials.perturbed_judges import ensure_trials
 from tandem.version import commit_in
 from tests.judging.cast import command, judge, run_scripted, yes
 

@@ -21,11 +21,11 @@ from judging.management.commands.run_judge import judge_called
 from judging.models import Judge
 from judging.prompts.perturbations import KINDS
 from judging.prompts.template import PromptError, read_prompt
-from judging.robustness.effects import mass_warning
-from judging.robustness.trials import TrialError
 from judging.runs import ledger
 from judging.runs.planning import LEAST_UNITS, SHARE, UNCONSTRAINED_SHARE
-from judging.trial_runs import TrialSelection, estimates, plan_trials
+from judging.trial_effects import mass_warning
+from judging.trials.perturbed_judges import TrialError
+from judging.trials.runs import TrialSelection, estimates, plan_trials
 from tandem.labels.selection import ReportOptions
 from tandem.options import add_arguments as add_declared
 from tandem.options import check_bounds, options_of

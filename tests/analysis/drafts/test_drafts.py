@@ -24,8 +24,8 @@ from audit.models import Event
 from judging import library
 from judging.backends.base import Request
 from judging.models import Judge
-from judging.robustness.drafts import DraftError
-from judging.robustness.effects import trials_in
+from judging.trial_effects import trials_in
+from judging.trials.drafts import DraftError
 from tandem.protocols.base import name_units
 from tests.judging.cast import campaign_of, judge, run_scripted, yes
 from tests.once import once

@@ -17,9 +17,9 @@ from analysis.robustness.sheet import Samples, compare_pair, sheet
 from annotation.models import Assignment, Campaign, Label, Rater, User
 from annotation.progress.counts import with_counts
 from judging.backends.base import Request
-from judging.robustness.effects import ComparedLabel, LabelKey, Pair, pairs
-from judging.robustness.trials import ensure_trials
 from judging.runs.planning import TrialSample, plan_trial
+from judging.trial_effects import ComparedLabel, LabelKey, Pair, pairs
+from judging.trials.perturbed_judges import ensure_trials
 from tandem.labels.selection import ReportOptions
 from tandem.protocols.base import Variable
 from tandem.statistics import wilson_interval

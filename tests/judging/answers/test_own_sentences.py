@@ -16,7 +16,7 @@ from judging.backends.base import Request
 from judging.backends.scripted import Scripted
 from judging.judges import JudgeError
 from judging.models import Judge
-from judging.sandbox import try_judge
+from judging.trials.one_item import try_judge
 from tests.cast import exported, run
 from tests.judging.cast import judge, run_scripted
 from tests.judging.parsers.test_sentences import HEAD
@@ -184,7 +184,7 @@ def test_a_try_names_the_sentences_that_the_judge_did_not_name(
     elements = [{"sentence": sentence, "label": label} for sentence, label in JOINED]
     both = [*elements, {"sentence": BUILT, "label": "supported"}]
     backend = Scripted(lambda request: json.dumps({"grounding_quality": both}))
-    monkeypatch.setattr("judging.sandbox.build_backend", lambda judge: backend)
+    monkeypatch.setattr("judging.trials.one_item.build_backend", lambda judge: backend)
     tried = try_judge(garage(), campaign, 1)
     rita = client_of(User.objects.get(username="rita"))
     data = {"campaign": campaign.pk, "item": 1}

@@ -20,7 +20,7 @@ from judging.manifest import manifest_of
 from judging.models import Judge, JudgeCall, JudgeRun, Price, UnassignedCall
 from judging.runs import lifecycle
 from judging.runs.comparison import compare_judges
-from judging.sandbox import try_judge
+from judging.trials.one_item import try_judge
 from tests.fake_openai.running import Running
 from tests.judging.cast import HASTY, judge
 

@@ -34,7 +34,6 @@ from judging.runs.lifecycle import (
     runs_without_worker,
     without_lease,
 )
-from judging.sandbox import try_judge
 from judging.servers import (
     Server,
     check_key,
@@ -43,6 +42,7 @@ from judging.servers import (
     may_use_key,
     new_server,
 )
+from judging.trials.one_item import try_judge
 from tests.judging.cast import campaign_of, command, judge, yes
 from tests.judging.judge_file.test_document import GRADED
 from tests.team_cast import move_to_own_team, share_with

@@ -13,13 +13,14 @@ from django.urls import reverse
 
 from annotation.assignments.queue import next_assignment
 from annotation.models import Assignment, Campaign, Label, Rater, Response, User, rater_of
-from judging import library, sandbox, tries
+from judging import library
 from judging.backends.scripted import Scripted
 from judging.judges import Definition, draft
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.isolation import one_request
 from judging.prompts.template import sha256_of
 from judging.servers import GUARDED
+from judging.trials import one_item, one_item_jobs
 from tests.judging.cast import campaign_of, judge
 from tests.judging.judge_file.test_document import GRADED
 from tests.once import once
@@ -77,7 +78,7 @@ def wrong(answer: Any) -> dict[str, str]:
 def says(monkeypatch: pytest.MonkeyPatch) -> Any:
     def say(*completions: str) -> None:
         backend = Scripted(list(completions))
-        monkeypatch.setattr(sandbox, "build_backend", lambda judge: backend)
+        monkeypatch.setattr(one_item, "build_backend", lambda judge: backend)
 
     return say
 
@@ -269,7 +270,7 @@ class TestTrying:
     def test_tries_of_drafts_and_saved_judges_share_the_limit_of_an_account(
         self, rita: Client, study: Campaign, says: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(tries, "TRIES", 1)
+        monkeypatch.setattr(one_item_jobs, "TRIES", 1)
         says("final score: 0", "final score: 0")
         rita.post(reverse("judge-try", args=[judge().pk]), {"campaign": study.pk, "item": 1})
         assert "wait a moment" in attempt(rita, study)

@@ -28,9 +28,9 @@ from judging.display import (
     with_clock,
 )
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Price
-from judging.robustness.trials import ensure_trials
 from judging.runs import lifecycle, planning
 from judging.runs.planning import TrialSample, plan_trial
+from judging.trials.perturbed_judges import ensure_trials
 from tests.judging.answers.test_label_mass import HIGH, LOW, scoring
 from tests.judging.cast import judge, run_scripted, yes
 from tests.page_cast import client_of

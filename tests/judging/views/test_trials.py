@@ -14,8 +14,8 @@ from datasets.jobs.execution import carry_out
 from datasets.models import Job, Team
 from judging.jobs import PLAN
 from judging.models import Judge, JudgeRun
-from judging.robustness.trials import ensure_trials, kind_problems
-from judging.trial_runs import TrialSelection, estimates, start_trials, trial_statuses
+from judging.trials.perturbed_judges import ensure_trials, kind_problems
+from judging.trials.runs import TrialSelection, estimates, start_trials, trial_statuses
 from tests.judging.cast import judge, run_scripted
 from tests.page_cast import client_of
 

@@ -22,10 +22,10 @@ from judging.judges import JudgeError, params_under, read_judge_file
 from judging.models import Judge
 from judging.prompts.perturbations import DRAFT, GUIDELINE
 from judging.prompts.template import PromptError, read_prompt, sha256_of
-from judging.robustness.trials import COPIED_FIELDS, MAX_BASE_LENGTH
 from judging.runs.ledger import assignments_of
 from judging.runs.lifecycle import prompt_for
 from judging.runs.planning import plan_copies
+from judging.trials.perturbed_judges import COPIED_FIELDS, MAX_BASE_LENGTH
 
 PROMPT = "prompt"
 WITHOUT_PROMPT = ("lexical", "scripted")

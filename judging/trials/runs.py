@@ -17,11 +17,11 @@ from judging.display import Progress, progress_of, with_clock
 from judging.estimate import Estimate, estimate
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.perturbations import KINDS
-from judging.robustness.effects import trials_in
-from judging.robustness.trials import ensure_trials, find_trials, kind_problems
 from judging.runs import lifecycle
 from judging.runs.planning import TrialSample, plan_copies, sample_assignments, trial_sample_for
 from judging.tasks import NothingOpenError, begin
+from judging.trial_effects import trials_in
+from judging.trials.perturbed_judges import ensure_trials, find_trials, kind_problems
 
 ReportProgress = Callable[[int, int], None]
 """Called with the number of trials done, and of all trials."""

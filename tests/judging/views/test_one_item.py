@@ -18,13 +18,13 @@ from annotation.models import Assignment, Campaign, Label, Rater, Response, User
 from datasets.jobs import queue
 from datasets.jobs.execution import carry_out
 from datasets.models import Job
-from judging import sandbox, tries
 from judging.backends.base import Request
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeCall, JudgeRun
-from judging.robustness.trials import ensure_trials
-from judging.sandbox import try_judge
 from judging.servers import GUARDED
+from judging.trials import one_item, one_item_jobs
+from judging.trials.one_item import try_judge
+from judging.trials.perturbed_judges import ensure_trials
 from tests.fake_openai.running import Running
 from tests.judging.cast import PLANTED, campaign_of, judge, run_scripted
 from tests.page_cast import client_of
@@ -82,7 +82,7 @@ def test_the_result_says_why_an_answer_cannot_be_read(
     rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hostile = "<script>alert(1)</script>\x1b[31mred\u202e"
-    monkeypatch.setattr(sandbox, "build_backend", lambda judge: Scripted([hostile]))
+    monkeypatch.setattr(one_item, "build_backend", lambda judge: Scripted([hostile]))
     page = try_it(rita, judge(), campaign)
     assert "unreadable" in page
     assert "the completion contains no JSON that fits" in page
@@ -142,14 +142,14 @@ def test_htmx_gets_only_the_fragment_even_for_an_error(rita: Client, campaign: C
 def test_tries_are_limited_per_minute_and_account(
     rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tries, "TRIES", 2)
+    monkeypatch.setattr(one_item_jobs, "TRIES", 2)
     made = judge()
     for _ in range(2):
         assert "word for word" in try_it(rita, made, campaign)
     assert "wait a moment" in try_it(rita, made, campaign)
     other = client_of(User.objects.create(username="root", role="admin"))
     assert "word for word" in try_it(other, made, campaign)
-    Job.objects.update(created_at=timezone.now() - tries.WINDOW)
+    Job.objects.update(created_at=timezone.now() - one_item_jobs.WINDOW)
     assert "word for word" in try_it(rita, made, campaign)
 
 
@@ -209,7 +209,7 @@ def test_a_guarded_judge_without_connection_reveals_nothing_of_the_network(
     async def wait(seconds: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr(sandbox.asyncio, "sleep", wait)
+    monkeypatch.setattr(one_item.asyncio, "sleep", wait)
     place = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 80))
     made = judge(
         "guarded", "openai", model="m", base_url="http://rebinding.example", params={GUARDED: 1}
@@ -262,8 +262,8 @@ def test_a_try_of_a_swapping_trial_swaps_the_pair(
     shown = {}
     for each in (base, turned):
         backend = Scripted(first)
-        monkeypatch.setattr(sandbox, "build_backend", lambda judge, backend=backend: backend)
-        trial = sandbox.try_judge(each, campaign, 1)
+        monkeypatch.setattr(one_item, "build_backend", lambda judge, backend=backend: backend)
+        trial = one_item.try_judge(each, campaign, 1)
         shown[each.pk] = backend.asked[0].facts.texts, trial.entries[0].values["preferred"]
     texts, said = shown[base.pk]
     assert said == "first"

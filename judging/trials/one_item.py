@@ -1,6 +1,6 @@
 """Try a judge on one item with a single request, without storing an answer. Its cost is stored.
 
-A model may take minutes, so workers do this (`judging.tries`), never the web server.
+A model may take minutes, so workers do this (`judging.trials.one_item_jobs`), never the web server.
 """
 
 from __future__ import annotations

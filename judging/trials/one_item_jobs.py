@@ -28,7 +28,7 @@ from judging.forms import JudgeForm
 from judging.judges import JudgeError, draft
 from judging.models import Judge
 from judging.prompts.template import PromptError
-from judging.sandbox import NothingToTryError, try_judge
+from judging.trials.one_item import NothingToTryError, try_judge
 
 TRY = "try"
 TRIES, WINDOW = 10, timedelta(minutes=1)

@@ -16,9 +16,9 @@ from judging.models import Judge, JudgeRun
 from judging.prompts.perturbations import FAMILIES, KINDS, read_paraphrase
 from judging.prompts.perturbations import VERSION as ATTACKS_VERSION
 from judging.prompts.template import sha256_of
-from judging.robustness.effects import asks_for_mass, summarise_masses
 from judging.runs.ledger import assignments_of
 from judging.runs.lifecycle import prompt_for
+from judging.trial_effects import asks_for_mass, summarise_masses
 from tandem.protocols.base import kinds_of
 
 COPIED_FIELDS = (
