@@ -32,7 +32,7 @@ help:
 demo: install
 	@$(BIN)/tandem demo --port $(PORT)
 
-# Two lanes beside each other: the tests on SQLite, which take longest, and everything else, for which
+# Two at a time: the tests on SQLite, which take longest, and everything else, for which
 # npm installs meanwhile what checks the JavaScript.
 test: install-tests chromium
 	@$(MAKE) --no-print-directory -j2 unit-sqlite beside
@@ -118,7 +118,7 @@ unit-vllm: install-dev
 	$(PYTEST_VLLM)
 
 # The tests build the documentation and lint the containers' files. What is said on PostgreSQL comes in
-# one piece, since the other lane prints meanwhile.
+# one piece, since the tests on SQLite print meanwhile.
 beside: install-dev
 	$(LINT)
 	$(TYPES)

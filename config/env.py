@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from config.front.lanes import threads_of_lanes
+from config.front.thread_pools import threads_of_pools
 from datasets.private_files import NotPrivateError, close
 from tandem.place import data_folder, set_umask
 
@@ -195,8 +195,8 @@ def _is_local(parts: SplitResult) -> bool:
 
 def threads_of_web_process() -> int:
     """Return how many threads of a web process may use the database at once."""
-    lanes = threads_of_lanes(whole_number("WEB_THREADS"), whole_number("WEB_OTHER_THREADS"))
-    return sum(lanes.values())
+    threads = threads_of_pools(whole_number("WEB_THREADS"), whole_number("WEB_OTHER_THREADS"))
+    return sum(threads.values())
 
 
 def time_zone() -> str:

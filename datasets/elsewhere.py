@@ -1,7 +1,7 @@
 """Leave a page that takes long to a web process in which nobody saves.
 
-Most requests are passed on by their path (`config.front.lanes`), but only its view knows that a
-page of work is long.
+Most requests are passed on by their path (`config.front.thread_pools`), but only its view knows
+that a page of work is long.
 """
 
 from __future__ import annotations

@@ -2,5 +2,5 @@
 
 `config.front.worker.Worker` is a worker class of gunicorn. Its loop reads requests and writes
 responses of all connections. A thread gets a request once it has arrived, and is free again once
-its response is computed. `lanes` says which threads answer which request.
+its response is computed. `thread_pools` says which threads answer which request.
 """

@@ -13,7 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from config.front.exchange import Exchange, PassedConnection
-from config.front.lanes import OTHER, lane_of
+from config.front.thread_pools import OTHER, pool_of
 
 if TYPE_CHECKING:
     from config.front.worker import Connection, Worker
@@ -45,7 +45,7 @@ class Handover:
     def pass_on(self, connection: Connection) -> bool:
         """Pass a whole request on by its path; return False if it is to be answered here."""
         path = connection.incoming.path
-        return lane_of(path) == OTHER and self.may_leave(connection) and self._send(connection)
+        return pool_of(path) == OTHER and self.may_leave(connection) and self._send(connection)
 
     def may_leave(self, connection: Connection) -> bool:
         """Return whether another process could answer a whole request."""

@@ -1,7 +1,7 @@
 """Buffers the part of a response that its client has not taken yet. Threads use it like a socket.
 
 A thread writes as fast as it can; the loop sends the rest when the client takes it. Above `MOST`
-bytes the thread waits, which holds up its own lane only.
+bytes the thread waits, which holds up its own pool only.
 """
 
 from __future__ import annotations

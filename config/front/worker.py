@@ -1,4 +1,4 @@
-"""A worker class of gunicorn: one loop for all connections, and lanes of threads for requests.
+"""A worker class of gunicorn: one loop for all connections, and pools of threads for requests.
 
 If there are processes for other requests (`exchange`), the processes in which people save accept
 all connections and pass on each connection with another request. It comes back once the response is
@@ -33,8 +33,8 @@ from config.front.exchange import Balance, Exchange, PassedConnection
 from config.front.handover import Handover
 from config.front.heads import BadHeadError
 from config.front.incoming import Incoming, Limits, NoRoomError
-from config.front.lanes import Lanes, threads_of_lanes
 from config.front.outgoing import Outgoing
+from config.front.thread_pools import ThreadPools, threads_of_pools
 from config.sqlite.durability import pause_for_writer
 from datasets.elsewhere import MAY_LEAVE, LeftResponse
 
@@ -44,7 +44,7 @@ _Parser: Any = RequestParser
 
 HEAD_SECONDS = 15.0  # from the first byte of a request to the end of its head
 LINGER_SECONDS = 2.0  # for a client to read the end of a response before the connection closes
-# A save releases the interpreter at each query. If a thread of another lane is computing, the save
+# A save releases the interpreter at each query. If a thread of another pool is computing, the save
 # would wait each time for Python's default switch interval, 5 ms. Where other requests are passed
 # on, that interval serves saves best: threads that take turns more often only slow each other.
 SWITCH_SECONDS = 0.0005
@@ -150,13 +150,13 @@ class Worker(_ThreadWorker):
             sys.setswitchinterval(SWITCH_SECONDS)
         super().init_process()
 
-    def get_thread_pool(self) -> Lanes:
+    def get_thread_pool(self) -> ThreadPools:
         from config import env
 
         others = env.whole_number("WEB_OTHER_THREADS")
         if self.exchange is not None:
             self.handover = Handover(self, self.exchange, others)
-        return Lanes(threads_of_lanes(self.cfg.threads, others))
+        return ThreadPools(threads_of_pools(self.cfg.threads, others))
 
     def load_wsgi(self) -> None:
         super().load_wsgi()

@@ -1,6 +1,6 @@
-"""Lanes: separate threads for health checks, work on items, log-in, and everything else.
+"""Pools of threads: separate ones for health checks, work on items, log-in, and everything else.
 
-Reports, exports and uploads occupy only the threads of their own lane, however long they take and
+Reports, exports and uploads occupy only the threads of their own pool, however long they take and
 however many are requested.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 HEALTH, WORK, DOOR, OTHER = "health", "work", "door", "other"
 
-# The path decides the lane of a request; a path that is not listed belongs to `OTHER`. The first
+# The path decides the pool of a request; a path that is not listed belongs to `OTHER`. The first
 # page after log-in counts as work, since it redirects annotators to their items. So does a dispute,
 # but not the list of disputes.
 PATHS = {
@@ -27,11 +27,11 @@ PATHS = {
 THREADS_FOR_HEALTH, THREADS_AT_THE_DOOR = 1, 2
 
 
-def lane_of(path: str) -> str:
-    return next((lane for lane, paths in PATHS.items() if paths.match(path)), OTHER)
+def pool_of(path: str) -> str:
+    return next((pool for pool, paths in PATHS.items() if paths.match(path)), OTHER)
 
 
-def threads_of_lanes(work: int, other: int) -> dict[str, int]:
+def threads_of_pools(work: int, other: int) -> dict[str, int]:
     return {
         HEALTH: THREADS_FOR_HEALTH,
         WORK: work,
@@ -40,17 +40,17 @@ def threads_of_lanes(work: int, other: int) -> dict[str, int]:
     }
 
 
-class Lanes:
-    """A pool of threads for each lane. Requests of one lane are answered in their order."""
+class ThreadPools:
+    """The pools by their names. Requests of one pool are answered in their order."""
 
     def __init__(self, threads: Mapping[str, int]) -> None:
         self._pools = {
-            lane: ThreadPoolExecutor(count, thread_name_prefix=lane)
-            for lane, count in threads.items()
+            pool: ThreadPoolExecutor(count, thread_name_prefix=pool)
+            for pool, count in threads.items()
         }
 
     def submit(self, path: str, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        return self._pools[lane_of(path)].submit(work, *arguments)
+        return self._pools[pool_of(path)].submit(work, *arguments)
 
     def shutdown(self, wait: bool = True) -> None:
         for pool in self._pools.values():

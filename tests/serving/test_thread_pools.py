@@ -11,7 +11,7 @@ import pytest
 
 from config.front.exchange import GIVE_WAY_SECONDS, Balance, Exchange, Line, PassedConnection
 from config.front.incoming import DiskBudget, Incoming, Limits
-from config.front.lanes import DOOR, HEALTH, OTHER, WORK, lane_of
+from config.front.thread_pools import DOOR, HEALTH, OTHER, WORK, pool_of
 
 pytestmark = pytest.mark.once
 
@@ -20,7 +20,7 @@ NEXT = b"GET /tasks/ HTTP/1.1\r\n\r\n"
 
 
 @pytest.mark.parametrize(
-    ("path", "lane"),
+    ("path", "pool"),
     [
         ("/health/live", HEALTH),
         ("/", WORK),
@@ -42,9 +42,9 @@ NEXT = b"GET /tasks/ HTTP/1.1\r\n\r\n"
     ],
 )
 def test_work_on_items_has_its_own_threads_apart_from_researchers_pages(
-    path: str, lane: str
+    path: str, pool: str
 ) -> None:
-    assert lane_of(path) == lane
+    assert pool_of(path) == pool
 
 
 class TestRoles:
