@@ -28,10 +28,10 @@ from judging.backends.contents import (
 )
 from judging.backends.decisions import OWN_PARAMS
 from judging.backends.vllm_server import PARAM_FLAGS
+from judging.judge_backends import build_backend
 from judging.judge_file.completions import completion_for
 from judging.judge_file.document import JudgeFile, Lines, read_file
 from judging.judge_file.template import FileError
-from judging.lanes import build_backend
 from judging.library import is_earlier_version
 from judging.models import Judge, Key
 from judging.params import ParamError, Value, add_omitted, check_params

@@ -13,32 +13,12 @@ from datetime import timedelta
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from datasets.text import sentences
-from judging.backends import BACKENDS
-from judging.backends.base import Backend, Setup
 from judging.backends.contents import HEADERS
+from judging.judge_backends import build_backend
 from judging.models import Judge, JudgeRun, Lane
-from judging.servers import listed_hosts_for
 
 LEASE = timedelta(seconds=15)
 FREE = Q(lease=None) | Q(lease_until__lt=Now())
-
-
-def build_backend(judge: Judge) -> Backend:
-    """Build the backend of a judge's definition. Raises SetupError."""
-    return BACKENDS[judge.backend](setup_of(judge))
-
-
-def setup_of(judge: Judge) -> Setup:
-    """Return a judge's definition as its backend needs it."""
-    return Setup(
-        judge.model,
-        judge.base_url,
-        judge.api_key_env,
-        judge.params,
-        sentences,
-        listed_hosts_for(judge),
-    )
 
 
 def get_lane(judge: Judge) -> Lane | None:

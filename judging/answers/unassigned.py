@@ -18,7 +18,7 @@ from annotation.models import Campaign
 from judging.answers.calls import storable, storable_text
 from judging.backends.base import Answer, UnassignedReply
 from judging.costs import TokenCounts, count_tokens, find_rates, price_book_of
-from judging.lanes import build_backend
+from judging.judge_backends import build_backend
 from judging.models import Judge, JudgeRun, UnassignedCall
 from judging.runs.ledger import brief_transaction
 

@@ -23,7 +23,7 @@ from judging.backends.vllm_server import PARAM_FLAGS
 from judging.batch_api import requests, runner
 from judging.batch_api.format import BatchError, already_exists, cannot_write, detect_kind
 from judging.batch_api.results import describe_loaded, describe_written, load_results
-from judging.lanes import build_backend
+from judging.judge_backends import build_backend
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.runs.lifecycle import refuse_lost_lease
 

@@ -27,7 +27,7 @@ from judging.answers.results import find_stored_results, record
 from judging.backends.base import Answer, Backend, Findings, Request, SetupError
 from judging.batch_api.format import DIGEST, BatchError, Files, cannot_write, custom_id
 from judging.batch_api.runner import body_sha256
-from judging.lanes import build_backend
+from judging.judge_backends import build_backend
 from judging.models import Judge, JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.runs import ledger, lifecycle

@@ -41,7 +41,7 @@ from judging.batch_api.format import (
 from judging.batch_api.requests import build_preparer, check_writable
 from judging.batch_api.runner import body_sha256
 from judging.engine.worker import format_reasons
-from judging.lanes import build_backend
+from judging.judge_backends import build_backend
 from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.runs import lifecycle

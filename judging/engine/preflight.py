@@ -30,7 +30,7 @@ from judging.backends.base import (
 from judging.backends.capabilities import count_differences
 from judging.backends.decisions import find_offered_form
 from judging.engine import RENEW_SECONDS, Control, Ending, in_database
-from judging.lanes import setup_of
+from judging.judge_backends import setup_of
 from judging.models import JudgeCall, JudgeRun
 from judging.runs import lifecycle
 

@@ -25,7 +25,7 @@ from judging.backends.base import Backend, Findings
 from judging.costs import format_money
 from judging.engine import Control, Ending, run_engine
 from judging.engine.preflight import RefusedRunError, detect_change, probe_run, store_probes
-from judging.lanes import build_backend
+from judging.judge_backends import build_backend
 from judging.models import ACTIVE, JudgeRun
 from judging.prompts.request import Preparer
 from judging.retries import Patience

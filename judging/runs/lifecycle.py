@@ -24,6 +24,7 @@ from annotation.models import Campaign, CarriedAnswer
 from annotation.registry import get_protocol
 from audit.recording import folded, record
 from judging import lanes
+from judging.judge_backends import build_backend
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.examples import KEY as EXAMPLES
 from judging.prompts.examples import sample_examples
@@ -122,7 +123,7 @@ def check_template(campaign: Campaign, judge: Judge) -> None:
     rows = ledger.assignments_of(campaign, judge).select_related("item__campaign", "item__query")
     if judge.file and (first := rows.order_by("id").first()):
         prompt = checked_prompt(judge, campaign)
-        Preparer(campaign, judge, prompt, lanes.build_backend(judge)).prepare(first)
+        Preparer(campaign, judge, prompt, build_backend(judge)).prepare(first)
 
 
 def runs_without_worker() -> QuerySet[JudgeRun]:

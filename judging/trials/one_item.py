@@ -33,7 +33,7 @@ from judging.backends.base import (
     UnassignedReply,
 )
 from judging.costs import cost_of_call
-from judging.lanes import build_backend
+from judging.judge_backends import build_backend
 from judging.models import Judge, UnassignedCall
 from judging.parsers.base import Step, UnreadError
 from judging.prompts.isolation import request_parts

@@ -61,8 +61,8 @@ from judging.display import (
     seconds_in_words,
 )
 from judging.jobs import ESTIMATE, MANIFEST, estimate_in, estimate_question, manifest_question
+from judging.judge_backends import build_backend
 from judging.judges import JudgeError, baseline_judge
-from judging.lanes import build_backend
 from judging.manifest import warnings_of
 from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun
 from judging.prompts.repair import is_readable

@@ -56,6 +56,7 @@ STRATA: dict[str, tuple[str, ...]] = {
         "judging/engine/__init__.py",
         "judging/engine/persistence.py",
         "judging/engine/worker.py",
+        "judging/judge_backends.py",
         "judging/lanes.py",
         "judging/runs/lifecycle.py",
         "judging/servers.py",

@@ -17,7 +17,7 @@ from judging.backends.scripted import Scripted
 from judging.batch_api.requests import build_preparer, write
 from judging.batch_api.results import load_results
 from judging.engine.worker import work
-from judging.lanes import build_backend
+from judging.judge_backends import build_backend
 from judging.manifest import warnings_of
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.runs import ledger, lifecycle

@@ -14,7 +14,7 @@ from judging.backends.base import Answer, Request
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import build_preparer
 from judging.estimate import Estimate, duration, estimate, length_of
-from judging.lanes import build_backend
+from judging.judge_backends import build_backend
 from judging.models import Judge, JudgeCall, JudgeRun, Price
 from judging.runs import lifecycle
 from tests.judging.cast import command, judge, run_scripted, yes

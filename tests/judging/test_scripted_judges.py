@@ -20,7 +20,7 @@ from judging.answer_files import ANSWERS, DIGEST
 from judging.api.serializers import JudgeSerializer
 from judging.backends.base import Facts, Request
 from judging.backends.scripted import unpack
-from judging.lanes import build_backend
+from judging.judge_backends import build_backend
 from judging.manifest import manifest_of
 from judging.models import Judge, JudgeCall, JudgeRun
 from tandem.labels.selection import ReportOptions

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from judging.backends.vllm_server import KEY_VARIABLE, SERVERS, ServerProcess
+from judging.judge_backends import build_backend
 from judging.judges import Definition, define
-from judging.lanes import build_backend
 from judging.models import Judge
 from judging.params import read_params
 from tests.patience import PATIENCE

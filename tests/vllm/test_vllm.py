@@ -16,7 +16,7 @@ import pytest
 from annotation.models import Assignment, Campaign
 from annotation.protocols import PROTOCOLS
 from judging.backends.base import Findings
-from judging.lanes import build_backend
+from judging.judge_backends import build_backend
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt

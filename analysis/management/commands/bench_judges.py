@@ -18,7 +18,7 @@ from datasets.console import FAULTS_FOUND
 from datasets.console import Command as BaseCommand
 from judging.backends.base import SetupError
 from judging.estimate import estimate
-from judging.lanes import build_backend
+from judging.judge_backends import build_backend
 from judging.management.commands.run_judge import judge_called, us_dollars
 from judging.prompts.template import PromptError
 from tandem.labels.selection import ReportOptions

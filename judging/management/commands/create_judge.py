@@ -21,10 +21,10 @@ from judging.backends import BACKENDS, HOSTED
 from judging.backends.base import UnassignedReply
 from judging.backends.contents import is_deterministic
 from judging.backends.decisions import find_offered_form
+from judging.judge_backends import setup_of
 from judging.judge_file.fixtures import failures
 from judging.judge_file.template import FileError
 from judging.judges import Definition, JudgeError, define, read_new_judge_file
-from judging.lanes import setup_of
 from judging.models import Judge, UnassignedCall
 from judging.params import PARAMS, ParamError, read_params
 

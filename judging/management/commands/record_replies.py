@@ -16,7 +16,7 @@ from datasets.console import Command as BaseCommand
 from judging.backends.base import JSON, BackendError, SetupError
 from judging.backends.recording import record
 from judging.backends.wire import WireBackend
-from judging.lanes import build_backend
+from judging.judge_backends import build_backend
 from judging.management.commands.run_judge import judge_called
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from annotation.models import Campaign
 from judging.backends.base import Answer, Request
-from judging.lanes import build_backend
+from judging.judge_backends import build_backend
 from judging.manifest import manifest_of
 from judging.models import Judge
 from judging.prompts.request import Preparer

@@ -9,8 +9,8 @@ from django.core.management.base import CommandError
 
 from annotation.models import Rater
 from annotation.protocols import PROTOCOLS
+from judging.judge_backends import build_backend
 from judging.judges import Definition, define
-from judging.lanes import build_backend
 from judging.models import Judge
 from judging.params import ParamError, read_params
 from judging.prompts.request import request_hash
