@@ -20,9 +20,9 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from annotation.counters import numbers
-from annotation.exports.archives import stream_zip
 from annotation.exports.registry import EXPORTS, TABLE, check_exists, exports_of
 from annotation.exports.writers import FORMS, Subject
+from annotation.exports.zip import stream_zip
 from annotation.exposure.ledger import is_collecting, saw_answers
 from annotation.models import Assignment, Campaign, Label, Rater, Response, Span, Unit
 from annotation.presentation import schema

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 from xml.sax.saxutils import escape
 
-from annotation.exports.archives import stream_zip
+from annotation.exports.zip import stream_zip
 
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 MAX_ROWS, MAX_CHARACTERS = 1_048_576, 32_767

@@ -7,7 +7,7 @@ from dataclasses import MISSING, Field, fields
 from inspect import getmodule
 
 from annotation.answers.submission import REASONS
-from annotation.exports import label_studio, web_annotations, writers
+from annotation.exports import label_studio, parquet, web_annotations
 from annotation.exports.bundles import BUNDLES
 from annotation.exports.registry import EXPORTS
 from annotation.exports.writers import FORMS
@@ -138,7 +138,7 @@ def _exports() -> Iterator[str]:
     yield table(("name", "what it writes"), bundles)
     yield f"### Spans as web annotations\n\n{plain(web_annotations.__doc__)}"
     yield f"### Label Studio's JSON\n\n{plain(label_studio.__doc__)}"
-    yield f"### Parquet\n\n{plain(writers.__doc__)}"
+    yield f"### Parquet\n\n{plain(parquet.__doc__)}"
     yield "### A response"
     rows = [
         (code(name), meaning("labels", f"response.{name}", name)) for name in response_rows.COLUMNS

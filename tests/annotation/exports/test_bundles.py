@@ -18,10 +18,10 @@ import yaml
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from annotation.exports.archives import stream_zip
 from annotation.exports.bundles import bundle_exports, expected_lines
 from annotation.exports.jobs import carry_out, question
 from annotation.exports.registry import EXPORTS, exports_of
+from annotation.exports.zip import stream_zip
 from annotation.models import Campaign, Label, Span, Unit
 from tests.annotation.label_files import labels_for
 from tests.cast import Line, campaign_of, exported, load, run, write_lines

@@ -15,9 +15,9 @@ import pytest
 from django.core.management.base import CommandError
 
 from annotation.answers.submission import submit
-from annotation.exports import writers
+from annotation.exports import parquet
+from annotation.exports.parquet import SCHEMAS, parquet_pieces
 from annotation.exports.registry import EXPORTS
-from annotation.exports.writers import SCHEMAS, parquet_pieces
 from annotation.models import Campaign
 from tests.annotation.answering import good_answer, person
 from tests.annotation.label_files import labels_for
@@ -157,7 +157,7 @@ def test_a_key_without_a_column_is_refused_rather_than_lost(tmp_path: Path) -> N
 
 
 def test_parquet_is_written_in_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writers, "GROUP_ROWS", 200)
+    monkeypatch.setattr(parquet, "GROUP_ROWS", 200)
     lines = [{"item": f"i{n}"} for n in range(950)]
     path = written(tmp_path, "labels", lines)
     file = pq.ParquetFile(path)
