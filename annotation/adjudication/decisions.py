@@ -25,14 +25,8 @@ from annotation.adjudication.disputes import (
     own_units,
     unit_disagreements,
 )
-from annotation.answers.submission import (
-    Circumstances,
-    ConflictError,
-    LockedAnswer,
-    Outcome,
-    prepare,
-    store,
-)
+from annotation.answers.conflicts import check_decision
+from annotation.answers.submission import Circumstances, LockedAnswer, Outcome, prepare, store
 from annotation.blinding import SWAPPED_CODES, Blinding, blinding_of
 from annotation.campaigns.sampling import shuffle_fields, shuffled
 from annotation.exposure.ledger import saw_answers
@@ -359,8 +353,7 @@ def decide(
         ready = prepare(assignment, payload, channel, case.spec, case.schema)
 
         def check(held: LockedAnswer) -> None:
-            if held.current and held.current.revision != (circumstances.seen or 0):
-                raise ConflictError(held.current)
+            check_decision(held.current, circumstances.seen)
 
         outcome = store(ready, circumstances, check)
         if outcome.created:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.answers.conflicts import SavedState, check_page_save, saved_state
 from annotation.models import Assignment, Draft, Response, Span
 from annotation.people.leases import extend
 from datasets.db.prepared import Parameter, PreparedModels, columns_of
@@ -31,52 +30,20 @@ from tandem.protocols.validation import MAX_TEXT, NOT_AMONG, Problem, RefusedErr
 MAX_FIELD = Span._meta.get_field("field").max_length or 0
 
 
-@dataclass(frozen=True)
-class DraftState:
-    """The stored state of an assignment: the newest payload, its draft version, and its revision.
-
-    `version` is 0 without a draft, and `revision` is 0 without a response.
-    """
-
-    payload: Payload | None
-    version: int
-    revision: int
-    saved_at: datetime | None
-
-
-class StaleDraftError(Exception):
-    """Another save came in between, perhaps from another tab. `state` is what is stored now."""
-
-    def __init__(self, state: DraftState) -> None:
-        self.state = state
-        super().__init__(f"version {state.version} of revision {state.revision} is stored")
-
-
-def read_draft_state(assignment: Assignment) -> DraftState:
+def read_saved_state(assignment: Assignment) -> SavedState:
     draft = _draft.first(assignment=assignment.pk)
     response = _current.first(assignment=assignment.pk)
-    return draft_state(draft[0] if draft else None, response[0] if response else None)
+    return saved_state(draft[0] if draft else None, response[0] if response else None)
 
 
-def draft_state(draft: Draft | None, response: Response | None) -> DraftState:
-    """Return the state that follows from a draft and a current response."""
-    newest = draft or response
-    return DraftState(
-        payload=newest.payload if newest else None,
-        version=draft.version if draft else 0,
-        revision=response.revision if response else 0,
-        saved_at=draft.saved_at if draft else response.created_at if response else None,
-    )
-
-
-def save_draft(assignment: Assignment, payload: Payload, version: int, seen: int) -> DraftState:
+def save_draft(assignment: Assignment, payload: Payload, version: int, seen: int) -> SavedState:
     """Store a draft that its writer based on this version and revision.
 
-    Saving the same payload again changes nothing. Raises StaleDraftError.
+    Saving the same payload again changes nothing. Raises ConflictError.
     """
     with transaction.atomic():
         Assignment.objects.select_for_update().get(pk=assignment.pk)
-        state = check_fresh(assignment, version, seen, payload)
+        state = check_stored(assignment, version, seen, payload)
         if state.payload == payload:
             return state
         Draft.objects.update_or_create(
@@ -88,19 +55,12 @@ def save_draft(assignment: Assignment, payload: Payload, version: int, seen: int
             },
         )
         extend(assignment)
-        return read_draft_state(assignment)
+        return read_saved_state(assignment)
 
 
-def check_fresh(assignment: Assignment, version: int, seen: int, payload: Payload) -> DraftState:
-    """Return the stored state. Raises StaleDraftError if it is newer and differs."""
-    return check_state(read_draft_state(assignment), version, seen, payload)
-
-
-def check_state(state: DraftState, version: int, seen: int, payload: Payload) -> DraftState:
-    """Like `check_fresh`, for a state that was read already."""
-    if (state.version, state.revision) != (version, seen) and state.payload != payload:
-        raise StaleDraftError(state)
-    return state
+def check_stored(assignment: Assignment, version: int, seen: int, payload: Payload) -> SavedState:
+    """Return the stored state. Raises ConflictError if it is newer and differs."""
+    return check_page_save(read_saved_state(assignment), version, seen, payload)
 
 
 def check_draft(payload: Payload) -> None:

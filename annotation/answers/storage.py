@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from annotation.answers.conflicts import ConflictError, check_revision
 from annotation.answers.evidence import Spans
 from annotation.answers.locks import LockedRow, lock_assignments, lock_rows
 from annotation.answers.types import (
     Answer,
     Circumstances,
-    ConflictError,
     LockedAnswer,
     LostLeaseError,
     Outcome,
@@ -52,7 +52,7 @@ BY_PEOPLE = ("page", "api")
 Status = Assignment.Status
 Row = TypeVar("Row")
 CheckedAnswer = tuple[list[Entry], Spans, tuple[Problem, ...]]
-CheckFresh = Callable[[LockedAnswer], None]
+CheckConflict = Callable[[LockedAnswer], None]
 SubmitError = RefusedError | ConflictError | LostLeaseError
 
 
@@ -84,13 +84,13 @@ Submission = tuple[PreparedAnswer, Circumstances]
 
 
 def write(
-    ready: PreparedAnswer, circumstances: Circumstances, check_fresh: CheckFresh | None
+    ready: PreparedAnswer, circumstances: Circumstances, check_conflict: CheckConflict | None
 ) -> Outcome:
     """Write one answer. Raises its error, or Assignment.DoesNotExist."""
     held = lock_assignments({ready.assignment.pk: circumstances.key}).get(ready.assignment.pk)
     if held is None:
         raise Assignment.DoesNotExist
-    found = _decide(held, ready, circumstances, check_fresh)
+    found = _decide(held, ready, circumstances, check_conflict)
     if isinstance(found, Outcome):
         return found
     (row,) = rows = [_response_row(found)]
@@ -223,12 +223,12 @@ def _decide(
     held: LockedRow,
     ready: PreparedAnswer,
     circumstances: Circumstances,
-    check_fresh: CheckFresh | None = None,
+    check_conflict: CheckConflict | None = None,
 ) -> Outcome | _Change:
     """Return the change to write, or the outcome if nothing changes. Raises the answer's error."""
     entries, spans, doubts = ready.checked
-    if check_fresh and not held.sent:
-        check_fresh(LockedAnswer(ready.assignment, held.current, held.draft))
+    if check_conflict and not held.sent:
+        check_conflict(LockedAnswer(ready.assignment, held.current, held.draft))
     if ready.refused:
         raise ready.refused
     if held.sent:
@@ -242,7 +242,7 @@ def _decide(
     if held.current and answer.changes_nothing(held.current, ready.channel):
         _drop_draft(held)
         return Outcome(held.current, created=False, warnings=doubts)
-    _check_conflict(held.current, circumstances)
+    check_revision(held.current, circumstances.seen)
     exposures = _exposures(ready, circumstances, [entry.name for entry in entries])
     return _Change(held, ready, circumstances, answer, exposures)
 
@@ -257,11 +257,6 @@ def _exposures(
         at = circumstances.created_at or datetime.now(UTC)
         return [Evidence(None, STATED, at, tuple(marked))]
     return ()
-
-
-def _check_conflict(current: Response | None, circumstances: Circumstances) -> None:
-    if current and circumstances.seen not in (None, current.revision):
-        raise ConflictError(current)
 
 
 def _response_row(change: _Change) -> tuple[Any, ...]:

@@ -14,8 +14,8 @@ from django.db import transaction
 
 from annotation.answers.evidence import locate, remarks
 from annotation.answers.storage import (
+    CheckConflict,
     CheckedAnswer,
-    CheckFresh,
     PreparedAnswer,
     SubmitError,
     close_without_answer,
@@ -24,7 +24,6 @@ from annotation.answers.storage import (
 )
 from annotation.answers.types import (
     Circumstances,
-    ConflictError,
     Detail,
     LockedAnswer,
     LostLeaseError,
@@ -49,7 +48,6 @@ from tandem.protocols.validation import (
 __all__ = [
     "REASONS",
     "Circumstances",
-    "ConflictError",
     "Detail",
     "LockedAnswer",
     "LostLeaseError",
@@ -132,13 +130,13 @@ def prepare(
 
 
 def store(
-    ready: PreparedAnswer, circumstances: Circumstances, check_fresh: CheckFresh | None = None
+    ready: PreparedAnswer, circumstances: Circumstances, check_conflict: CheckConflict | None = None
 ) -> Outcome:
     """Store a prepared answer, in the caller's transaction: the second half of `submit`.
 
-    `check_fresh` gets the locked assignment and may raise.
+    `check_conflict` gets the locked assignment and may raise ConflictError.
     """
-    return write(ready, circumstances, check_fresh)
+    return write(ready, circumstances, check_conflict)
 
 
 def _check_answer(

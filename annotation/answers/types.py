@@ -77,14 +77,6 @@ def _same_spans(given: list[LocatedQuote], stored: list[Span]) -> bool:
     )
 
 
-class ConflictError(Exception):
-    """Another save came in between. `current` is the response that is current now."""
-
-    def __init__(self, current: Response) -> None:
-        self.current = current
-        super().__init__(f"revision {current.revision} was saved in between")
-
-
 class LostLeaseError(Exception):
     """The assignment was given to another worker, so this answer comes too late."""
 

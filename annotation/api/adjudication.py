@@ -31,8 +31,9 @@ from annotation.adjudication.dispute_queue import (
     with_texts,
 )
 from annotation.adjudication.disputes import Disagreement, Dispute, adjudicable
+from annotation.answers.conflicts import ConflictError
 from annotation.answers.payloads import from_api
-from annotation.answers.submission import Circumstances, ConflictError
+from annotation.answers.submission import Circumstances
 from annotation.answers.types import LONGEST_SECONDS
 from annotation.api.answers import HEADERS
 from annotation.api.assignment_serializers import (

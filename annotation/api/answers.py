@@ -17,11 +17,11 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.answers.drafts import StaleDraftError, check_fresh, read_draft_state
+from annotation.answers.conflicts import ConflictError
+from annotation.answers.drafts import check_stored, read_saved_state
 from annotation.answers.payloads import from_api
 from annotation.answers.submission import (
     Circumstances,
-    ConflictError,
     LostLeaseError,
     Outcome,
     submit,
@@ -151,7 +151,7 @@ class OneAnswer(Resource):
         except RefusedError as error:
             problems = _problems(assignment, error.problems)
             raise RefusedBodyError("the answer was not stored", problems) from error
-        except (StaleDraftError, ConflictError) as error:
+        except ConflictError as error:
             raise _conflict(assignment) from error
         except LostLeaseError as error:
             raise RefusedBodyError(GONE) from error
@@ -187,7 +187,7 @@ def _store(assignment: Assignment, body: dict[str, Any], circumstances: Circumst
                 raise RefusedError([Problem("", "", Message(PAST if campaign.is_open else CLOSED))])
             if has_lost_access(assignment):
                 raise RefusedError([Problem("", "", Message(NO_MEMBER))])
-            check_fresh(assignment, body.get("draft", 0), circumstances.seen or 0, payload)
+            check_stored(assignment, body.get("draft", 0), circumstances.seen or 0, payload)
         outcome = submit(assignment, payload, "api", circumstances)
     _check_replay(outcome, payload)
     return outcome
@@ -214,7 +214,7 @@ def _read_revision(request: Request, body: dict[str, Any]) -> int:
 
 
 def _conflict(assignment: Assignment) -> StateConflictError:
-    state = read_draft_state(assignment)
+    state = read_saved_state(assignment)
     payload = with_aliases(assignment, state.payload or {"units": {}, "comment": None})
     current = {
         "revision": state.revision,

@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.access import get_account, my_assignments, open_campaigns
-from annotation.answers.drafts import read_draft_state
+from annotation.answers.drafts import read_saved_state
 from annotation.api import assignment_serializers as examples
 from annotation.api.access import RELATED, my_assignment
 from annotation.api.answers import answer_of, with_aliases
@@ -164,7 +164,7 @@ def describe_assignment(assignment: Assignment) -> Mapping[str, Any]:
     blinding, fields = blinding_of(assignment, spec), field_aliases(assignment, spec)
     units, texts = blinding.units, ordered_texts(assignment, spec)
     sheet = sheet_of(
-        asked, spec, units, blinding.for_page(read_draft_state(assignment).payload), texts
+        asked, spec, units, blinding.for_page(read_saved_state(assignment).payload), texts
     )
     judge_labels = judge_answers_for(assignment, spec, blinding)
     draft = Draft.objects.filter(assignment=assignment).first()

@@ -17,8 +17,9 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.answers.drafts import StaleDraftError, check_draft, draft_state
-from annotation.answers.submission import Circumstances, LockedAnswer, Outcome, prepare, store
+from annotation.answers.conflicts import check_correction
+from annotation.answers.drafts import check_draft
+from annotation.answers.submission import Circumstances, Outcome, prepare, store
 from annotation.assignments.queue import has_lost_access
 from annotation.blinding import Blinding, field_aliases
 from annotation.models import Assignment, Item, Label, Rater, Response, Span
@@ -242,8 +243,8 @@ def correct_nugget(there: Editable, evidence: Any, circumstances: Circumstances)
     """Store the answer with other quotes for one question, as the next revision.
 
     Raises RefusedError if the rater did not find the question answered, or a quote is not in the
-    report. Raises ConflictError if the client had another revision. Raises StaleDraftError if the
-    rater has begun to revise the report, because the new revision would delete that draft.
+    report. Raises ConflictError if the client had another revision, or if the rater has begun to
+    revise the report, because the new revision would delete that draft.
     """
     campaign = there.assignment.item.campaign
     if not campaign.takes_answers:
@@ -263,9 +264,4 @@ def correct_nugget(there: Editable, evidence: Any, circumstances: Circumstances)
         there.assignment, payload, "page", spec, schema(campaign, "people"), keep_refusal=True
     )
     with transaction.atomic():
-        return store(ready, circumstances, _no_draft)
-
-
-def _no_draft(held: LockedAnswer) -> None:
-    if held.draft:
-        raise StaleDraftError(draft_state(held.draft, held.current))
+        return store(ready, circumstances, lambda held: check_correction(held.draft, held.current))

@@ -40,9 +40,10 @@ from annotation.adjudication import (
     rater_answers,
     with_texts,
 )
-from annotation.answers.drafts import DraftState, check_draft
+from annotation.answers.conflicts import ConflictError, SavedState
+from annotation.answers.drafts import check_draft
 from annotation.answers.payloads import from_form, unit_names
-from annotation.answers.submission import Circumstances, ConflictError, Outcome
+from annotation.answers.submission import Circumstances, Outcome
 from annotation.campaigns.text_views import TextViews
 from annotation.item_context import AskedVariable, Row, sheet_of, word_of
 from annotation.long_items import leave_if_long
@@ -398,7 +399,7 @@ def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
         "sheet": sheet,
         "views": TextViews(case.assignment.item, [text.text for text in case.spec.texts], user),
         "cards": list(cards(case, sheet.rows[0])),
-        "saved": DraftState(payload, 0, case.revision, saved_at),
+        "saved": SavedState(payload, 0, case.revision, saved_at),
         "history": list(_history(case, user)),
         "position": queue_position(case, user, part),
         "query_string": query_string(part),

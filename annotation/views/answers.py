@@ -12,19 +12,12 @@ from django.http import HttpRequest, JsonResponse, QueryDict
 from django.views.decorators.http import require_POST
 
 from annotation.access import VISIBLE_STATUSES, ever_my_assignment, get_account
-from annotation.answers.drafts import (
-    StaleDraftError,
-    check_draft,
-    check_state,
-    draft_state,
-    read_draft_state,
-    save_draft,
-)
+from annotation.answers.conflicts import ConflictError, check_page_save, saved_state
+from annotation.answers.drafts import check_draft, read_saved_state, save_draft
 from annotation.answers.evidence import with_starts
 from annotation.answers.payloads import from_form, unit_names
 from annotation.answers.submission import (
     Circumstances,
-    ConflictError,
     LockedAnswer,
     LostLeaseError,
     Outcome,
@@ -121,7 +114,7 @@ def keep_draft(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
         return _refusal(error, assignment)
     except ChangedError as error:
         return answer_changed(error.what)
-    except StaleDraftError:
+    except ConflictError:
         return _conflict(sent)
 
 
@@ -148,7 +141,7 @@ def _take(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
         return answer_changed(error.what)
     except StoredBeforeError as error:
         return _stored_response(error.response, _next_address(assignment))
-    except (StaleDraftError, ConflictError):
+    except ConflictError:
         return _conflict(sent)
     return _stored_response(outcome.response, following)
 
@@ -244,14 +237,14 @@ def _check_not_stored(assignment: Assignment, key: str | None) -> None:
 def _submit(sent: Submission) -> tuple[Outcome, str]:
     """Store the answer and return it with the next address, in one transaction.
 
-    Raises StaleDraftError if there is a newer draft that the person never saw. In one transaction,
+    Raises ConflictError if there is a newer draft that the person never saw. In one transaction,
     a request waits only once for SQLite's single writer, or for PostgreSQL's disk.
     """
     circumstances, assignment = sent.circumstances, sent.assignment
 
     def check(held: LockedAnswer) -> None:
-        saved = draft_state(held.draft, held.current)
-        check_state(saved, sent.version, circumstances.seen or 0, sent.payload)
+        saved = saved_state(held.draft, held.current)
+        check_page_save(saved, sent.version, circumstances.seen or 0, sent.payload)
 
     ready = prepare(assignment, sent.payload, "page", sent.spec, sent.schema, keep_refusal=True)
     campaign, forgotten = assignment.item.campaign, None
@@ -316,7 +309,7 @@ def answer_changed(what: list[str]) -> JsonResponse:
 
 
 def _conflict(sent: Submission) -> JsonResponse:
-    saved = read_draft_state(sent.assignment)
+    saved = read_saved_state(sent.assignment)
     theirs = sent.blinding.for_page(saved.payload)
     if theirs:
         units = with_starts(theirs["units"], sent.schema, sent.blinding.units, sent.spec)

@@ -13,8 +13,9 @@ from django.utils.translation import get_language, gettext_noop
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import ever_my_assignment, get_account, my_assignment, with_neighbours
-from annotation.answers.drafts import StaleDraftError, read_draft_state
-from annotation.answers.submission import Circumstances, ConflictError
+from annotation.answers.conflicts import ConflictError
+from annotation.answers.drafts import read_saved_state
+from annotation.answers.submission import Circumstances
 from annotation.assignments.context import Editable, correct_nugget, editable, judge_answers_for
 from annotation.blinding import blinding_of
 from annotation.campaigns.rendering import render as render_guideline
@@ -89,7 +90,7 @@ def item_context(assignment: Assignment, user: User | None = None) -> dict[str, 
     """
     campaign = assignment.item.campaign
     spec, asked = present(assignment.item), schema(campaign, "people")
-    saved, page = read_draft_state(assignment), page_for(get_protocol(campaign).slug)
+    saved, page = read_saved_state(assignment), page_for(get_protocol(campaign).slug)
     texts = ordered_texts(assignment, spec)
     blinding = blinding_of(assignment, spec)
     sheet = sheet_of(asked, spec, blinding.units, blinding.for_page(saved.payload), texts)
@@ -170,9 +171,9 @@ def _store(form: QueryDict, found: Editable, place: int) -> JsonResponse:
         outcome = correct_nugget(found, evidence, _circumstances(form))
     except RefusedError as error:
         return refusal(error.problems)
-    except StaleDraftError:
-        return refusal([Problem("", "", UNSUBMITTED)])
-    except ConflictError:
+    except ConflictError as error:
+        if error.version:
+            return refusal([Problem("", "", UNSUBMITTED)])
         now = editable(found.assignment, place) or found
         current = {"revision": now.response.revision, "quotes": now.quotes, "answer": now.answer}
         return JsonResponse({**current, "saved_at": now.response.created_at}, status=409)

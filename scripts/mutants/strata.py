@@ -8,6 +8,7 @@ STRATA: dict[str, tuple[str, ...]] = {
     "submission": (
         "annotation/adjudication/decisions.py",
         "annotation/adjudication/disputes.py",
+        "annotation/answers/conflicts.py",
         "annotation/answers/drafts.py",
         "annotation/answers/evidence.py",
         "annotation/answers/payloads.py",

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from annotation.answers.conflicts import ConflictError
 from annotation.answers.evidence import LocatedQuote
 from annotation.answers.locks import LockedRow
 from annotation.answers.storage import (
@@ -25,7 +26,6 @@ from annotation.answers.storage import (
 from annotation.answers.types import (
     Answer,
     Circumstances,
-    ConflictError,
     Detail,
     LostLeaseError,
     Outcome,
@@ -115,7 +115,7 @@ def test_the_freshness_check_runs_first_unless_the_answer_is_stored() -> None:
 
     def check(locked: Any) -> None:
         asked.append((locked.assignment.pk, locked.current, locked.draft))
-        raise ConflictError(STORED)
+        raise ConflictError(STORED.revision)
 
     with pytest.raises(ConflictError, match="revision 2 was saved in between"):
         _decide(row(current=STORED), ready(refused=REFUSED), NEW, check)

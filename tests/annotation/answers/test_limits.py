@@ -11,21 +11,12 @@ import pytest
 from django.http import QueryDict
 from rest_framework.exceptions import ParseError
 
-from annotation.answers.drafts import (
-    DraftState,
-    StaleDraftError,
-    check_draft,
-    check_state,
-    draft_state,
-)
+from annotation.answers.drafts import check_draft
 from annotation.answers.evidence import LocatedQuote, locate
 from annotation.answers.payloads import from_api, from_form
-from annotation.answers.storage import _check_conflict
-from annotation.answers.submission import Circumstances
-from annotation.answers.types import ConflictError, Detail, _same_spans
+from annotation.answers.types import Detail, _same_spans
 from annotation.api import answers
 from annotation.imports.importer import details_of, merge_payloads
-from annotation.models import Draft, Response
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
 from annotation.provenance import Bases, Basis, basis_of, guideline_digest
@@ -224,51 +215,7 @@ class TestWhatAPageSends:
         assert payload == {"units": {"x": {}}, "comment": None}
 
 
-class TestStoredVersions:
-    @pytest.mark.every_case
-    @pytest.mark.parametrize(
-        ("version", "seen", "payload", "fresh"),
-        [(2, 1, "new", True), (1, 1, "new", False), (2, 0, "new", False), (2, 1, "old", True),
-         (0, 0, "old", True)],
-    )  # fmt: skip
-    def test_a_draft_replaces_only_a_version_that_its_writer_had_seen(
-        self, version: int, seen: int, payload: str, fresh: bool
-    ) -> None:
-        there = DraftState({"it": "old"}, 2, 1, None)
-        if fresh:
-            assert check_state(there, version, seen, {"it": payload}) is there
-        else:
-            with pytest.raises(StaleDraftError) as error:
-                check_state(there, version, seen, {"it": payload})
-            assert error.value.state is there
-            assert str(error.value) == "version 2 of revision 1 is stored"
-
-    def test_a_draft_counts_as_newer_than_the_answer(self) -> None:
-        draft: Any = Draft(payload={"a": 1}, version=3, saved_at="now")
-        answer: Any = Response(payload={"a": 2}, revision=5, created_at="before")
-        assert draft_state(draft, answer) == DraftState({"a": 1}, 3, 5, "now")  # type: ignore[arg-type]
-        assert draft_state(None, answer) == DraftState({"a": 2}, 0, 5, "before")  # type: ignore[arg-type]
-        assert draft_state(draft, None) == DraftState({"a": 1}, 3, 0, "now")  # type: ignore[arg-type]
-        assert draft_state(None, None) == DraftState(None, 0, 0, None)
-
-    @pytest.mark.every_case
-    @pytest.mark.parametrize(
-        ("current", "seen", "conflict"),
-        [(None, None, False), (None, 0, False), (None, 3, False), (2, None, False),
-         (2, 2, False), (2, 1, True), (2, 0, True), (2, 3, True)],
-    )  # fmt: skip
-    def test_saving_over_an_unseen_answer_is_a_conflict(
-        self, current: int | None, seen: int | None, conflict: bool
-    ) -> None:
-        there = None if current is None else Response(revision=current)
-        if conflict:
-            with pytest.raises(ConflictError) as error:
-                _check_conflict(there, Circumstances(seen=seen))
-            assert error.value.current is there
-            assert str(error.value) == "revision 2 was saved in between"
-        else:
-            _check_conflict(there, Circumstances(seen=seen))
-
+class TestSameSpans:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("given", "stored", "same"),

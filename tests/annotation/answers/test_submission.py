@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from annotation.answers.conflicts import ConflictError
 from annotation.answers.submission import (
     REASONS,
     Circumstances,
-    ConflictError,
     LostLeaseError,
     fail,
     submit,
@@ -135,7 +135,7 @@ def test_answering_over_an_unseen_answer_is_a_conflict(mine: Assignment) -> None
     stands = submit(mine, no(mine), "page", Circumstances(seen=1)).response
     with pytest.raises(ConflictError) as conflict:
         submit(mine, answer(mine), "page", Circumstances(seen=1))
-    assert conflict.value.current == stands
+    assert conflict.value.revision == stands.revision
     assert Response.objects.count() == 2
 
 
