@@ -30,7 +30,7 @@ const board = new Board(sheet, texts, { changed: () => saver.changed(), say });
 const drawer = setUpDrawer();
 const refused = byId("refused");
 async function conflict(body) {
-  const { showConflict } = await import("./conflict.js");
+  const { showConflict } = await import("./conflict_dialog.js");
   showConflict(body, sheet, (mine) => {
     saver.settle(mine);
     showAside();
@@ -230,7 +230,7 @@ form.addEventListener("submit", (event) => {
 });
 byId("undo").addEventListener("click", does.undo);
 byId("redo").addEventListener("click", does.redo);
-byId("state").addEventListener("click", () => saver.clashing && conflict(saver.clashing));
+byId("state").addEventListener("click", () => saver.conflict && conflict(saver.conflict));
 byId("open-keys").addEventListener("click", does.keys);
 byId("texts").addEventListener(
   "mousedown",

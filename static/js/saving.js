@@ -20,7 +20,7 @@ const TO_MEND = { forbidden: t("your account may not answer here"), gone: t("thi
  * @typedef {object} Page
  * @property {(payload: Payload) => void} apply
  * @property {(found: {unit: import("./sheet.js").Unit | string, message: string | null}[]) => void} problems
- * @property {(theirs: import("./conflict.js").Clash) => void} conflict
+ * @property {(theirs: import("./conflict_dialog.js").Conflict) => void} conflict
  * @property {(address: string | null) => void} left
  * @property {(now?: boolean) => void} login
  * @property {(who: {name: string}) => void} stranger
@@ -57,8 +57,8 @@ export class Saver {
     this.unmended = ""; // why the last answer was not submitted
     /** @type {Payload[]} Drafts that were never acknowledged; the server may have them all the same. */
     this.sent = [];
-    /** @type {import("./conflict.js").Clash | null} */
-    this.clashing = null;
+    /** @type {import("./conflict_dialog.js").Conflict | null} */
+    this.conflict = null;
     /** @type {number | null} */
     this.waitingSince = null;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -106,7 +106,7 @@ export class Saver {
     if (ours) {
       this.keeping.keep(this.work);
       if (!this.draftUrl) this.stay();
-    } else this.clash({ theirs: shown, version: this.version, revision: this.seen, saved_at: savedAt });
+    } else this.startConflict({ theirs: shown, version: this.version, revision: this.seen, saved_at: savedAt });
   }
 
   changed() {
@@ -114,7 +114,7 @@ export class Saver {
     this.edition += 1;
     this.unmended = "";
     this.keeping.keep(this.work);
-    if (this.clashing || this.stopped) return;
+    if (this.conflict || this.stopped) return;
     if (!this.draftUrl) return this.stay();
     this.waitingSince ??= performance.now();
     this.busyWith("saving");
@@ -139,7 +139,7 @@ export class Saver {
 
   submit() {
     if (this.closed || this.stopped) return;
-    if (this.clashing) return this.page.conflict(this.clashing);
+    if (this.conflict) return this.page.conflict(this.conflict);
     const problems = this.sheet.problems();
     if (problems.length) return this.refuse(problems);
     this.unmended = "";
@@ -182,7 +182,7 @@ export class Saver {
 
   async pump() {
     clearTimeout(this.waiting);
-    if (this.busy || this.clashing || this.closed || this.stopped) return;
+    if (this.busy || this.conflict || this.closed || this.stopped) return;
     this.busy = true;
     try {
       while (await this.step());
@@ -271,7 +271,7 @@ export class Saver {
    * @param {number} [rest]
    */
   failed(kind, body, rest = 0) {
-    if (kind === "conflict") return this.clashOrAdopt(body);
+    if (kind === "conflict") return this.conflictOrAdopt(body);
     if (kind === "refused") return this.refusedBy(body);
     if (kind === "changed" || kind === "other") return this.stop(kind, body);
     this.failures += 1;
@@ -324,19 +324,19 @@ export class Saver {
     if (this.status.state === "login") this.status.show("saved", "");
   }
 
-  /** @param {import("./conflict.js").Clash} body */
-  clashOrAdopt(body) {
+  /** @param {import("./conflict_dialog.js").Conflict} body */
+  conflictOrAdopt(body) {
     if (!this.isOurs(body)) {
-      this.clash(body);
+      this.startConflict(body);
       return false;
     }
     this.acknowledged(body.version, body.revision);
     return true;
   }
 
-  /** @param {import("./conflict.js").Clash} body */
-  clash(body) {
-    this.clashing = body;
+  /** @param {import("./conflict_dialog.js").Conflict} body */
+  startConflict(body) {
+    this.conflict = body;
     this.leaving = false;
     this.keeping.keep(this.work);
     this.status.show("conflict");
@@ -348,9 +348,9 @@ export class Saver {
    * @param {boolean} keepMine
    */
   settle(keepMine) {
-    if (!this.clashing) return;
-    const { theirs, version, revision, saved_at: savedAt } = this.clashing;
-    this.clashing = null;
+    if (!this.conflict) return;
+    const { theirs, version, revision, saved_at: savedAt } = this.conflict;
+    this.conflict = null;
     setAside.push(this.uid, keepMine ? theirs : this.sheet.payload());
     this.acknowledged(version, revision);
     if (keepMine) {
@@ -370,7 +370,7 @@ export class Saver {
 
   // Sends a last draft when the page closes; the browser delivers it after that.
   lastWords() {
-    if (!this.draftUrl || this.edition === this.kept || this.busy || this.clashing || this.stopped) return;
+    if (!this.draftUrl || this.edition === this.kept || this.busy || this.conflict || this.stopped) return;
     if (outbox.of(this.uid).length) return;
     const { version, seen, basis } = this;
     const payload = this.sheet.payload();

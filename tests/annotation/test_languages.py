@@ -145,7 +145,7 @@ def test_no_page_text_is_outside_the_translation_catalogues() -> None:
         bare = re.sub(r"(?m)//.*$", "", bare)
         words = r"[A-Z][a-z]+ [a-z]"
         assert re.findall(rf'"({words}[^"]*)"|>({words}[^<]*)<', bare) == [], script.name
-    assert scripts / "conflict.js" in seen
+    assert scripts / "conflict_dialog.js" in seen
     for sheet in (Path(settings.BASE_DIR) / "static" / "css" / "work").glob("*.css"):
         assert re.findall(r"content: *\"[^\"]*[A-Za-z]{2}", sheet.read_text("utf-8")) == [], (
             sheet.name

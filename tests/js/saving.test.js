@@ -315,7 +315,7 @@ describe("an answer", () => {
 });
 
 describe("a conflict", () => {
-  async function clash() {
+  async function conflicting() {
     const opened = open({ version: 1 });
     answers(conflict(payload("theirs"), 5));
     opened.write("mine");
@@ -339,7 +339,7 @@ describe("a conflict", () => {
   });
 
   test("with another's draft is shown, and nothing is sent before the person decides", async () => {
-    const { write, page, state } = await clash();
+    const { write, page, state } = await conflicting();
     assert.equal(state(), "conflict");
     assert.equal(page.calls[0][0], "conflict");
     write("mine, longer");
@@ -349,7 +349,7 @@ describe("a conflict", () => {
   });
 
   test("settled for one's own version sends it over the other, which is set aside", async () => {
-    const { saver, state } = await clash();
+    const { saver, state } = await conflicting();
     answers(saved(6));
     saver.settle(true);
     await settled();
@@ -360,7 +360,7 @@ describe("a conflict", () => {
   });
 
   test("settled for the other version shows it and sets one's own aside", async () => {
-    const { saver, sheet } = await clash();
+    const { saver, sheet } = await conflicting();
     saver.settle(false);
     await pass(5_000);
     assert.equal(sheet.code, "theirs");

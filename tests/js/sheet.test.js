@@ -1,7 +1,7 @@
 import { element } from "./page.js";
 import assert from "node:assert/strict";
 import { beforeEach, describe, test } from "node:test";
-import { showConflict } from "../../static/js/conflict.js";
+import { showConflict } from "../../static/js/conflict_dialog.js";
 import { Quotes } from "../../static/js/quotes.js";
 import { Sheet, same } from "../../static/js/sheet.js";
 

@@ -54,7 +54,7 @@ export class NuggetSaving {
     if (kind !== "conflict") return { kind: "failed", words: reason(kind, body) };
     this.seen = body.revision;
     this.keep(evidence);
-    return { kind, quotes: body.quotes, words: clash(body) };
+    return { kind, quotes: body.quotes, words: conflictWords(body) };
   }
 
   form(evidence) {
@@ -69,7 +69,7 @@ function reason(kind, body) {
   return problem ? t("Not saved: {why}.", { why: problem.message }) : (WHY[kind] ?? WHY.lost);
 }
 
-function clash({ quotes, answer }) {
+function conflictWords({ quotes, answer }) {
   const words = tn("{n} highlight", "{n} highlights", quotes.length);
   return answer === "yes"
     ? t(

@@ -15,10 +15,10 @@ const DIALOG = `<dialog class="dialog wide" id="conflict" aria-labelledby="confl
 <button class="button main" type="button" id="keep-mine" autofocus>${t("Keep mine")}</button></p>
 </dialog>`;
 
-/** @typedef {{theirs: Payload, version: number, revision: number, saved_at?: string}} Clash */
+/** @typedef {{theirs: Payload, version: number, revision: number, saved_at?: string}} Conflict */
 
 /**
- * @param {Clash} body
+ * @param {Conflict} body
  * @param {import("./sheet.js").Sheet} sheet
  * @param {(mine: boolean) => void} settle
  */
