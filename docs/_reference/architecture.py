@@ -1,4 +1,4 @@
-"""Write the parts of `docs/architecture.md` that follow from the code: the tree and the imports.
+"""Write the parts of `docs/architecture.md` that follow from the code: packages and imports.
 
 `python -m docs._reference.architecture` writes them again between their markers. The page is kept
 whole in the repository, so that it can be read there too; a test compares it with the code.
@@ -11,32 +11,27 @@ import inspect
 import re
 import tokenize
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from docs._reference.words import ROOT, code, codes
+from docs._reference.words import ROOT, code, codes, table
 
 PAGE = ROOT / "docs" / "architecture.md"
-# Each module of these packages is one kind of the same thing, so its name is enough; except for the
-# modules that all kinds share.
-KINDS = {
-    "tandem/figures": ("base", "files", "svg", "vega"),
-    "tandem/protocols": ("base", "material", "points", "schema", "validation"),
-    "annotation/preparation/steps": (),
-    "annotation/protocols": ("base", "criteria", "guidelines", "schema", "units"),
-    "annotation/views/protocol_pages": ("base",),
-}
 # These have the same name in every Django project.
-WIRING = {"apps", "urls", "asgi", "wsgi", "__main__"}
+WIRING = {"__init__", "apps", "urls", "asgi", "wsgi", "__main__"}
+MOST_CHANGE = 0.1
+"""A number of lines stays on the page until it is off by more than this share."""
 _BLOCK = re.compile(r"(<!-- written: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_ROW = re.compile(r"^\| `([\w/]+)/` .*\| ([\d,]+) \|$", re.MULTILINE)
 
 
 def written(page: str) -> str:
     """Return the page with its marked parts generated from the present code."""
-    parts = {"imports": imports, "tree": tree}
-    return _BLOCK.sub(lambda found: f"{found[1]}\n{parts[found[2]]()}\n{found[3]}", page)
+    known = {path: int(number.replace(",", "")) for path, number in _ROW.findall(page)}
+    parts = {"imports": imports(), "packages": packages(known)}
+    return _BLOCK.sub(lambda found: f"{found[1]}\n{parts[found[2]]}\n{found[3]}", page)
 
 
 def first_line(path: Path) -> str:
@@ -83,43 +78,47 @@ def _contract(contract: dict[str, Any]) -> Iterator[str]:
         yield f"Except for now: {codes(excepted)}."
 
 
-def tree() -> str:
-    """List every package and module with its first line, app by app."""
+def packages(known: Mapping[str, int]) -> str:
+    """Return a table of each app's packages, with their modules and about how many lines they have.
+
+    `known` are the numbers of lines that the page has now.
+    """
     apps = reversed(_settings()["root_packages"])
-    return "\n".join(f"### {app}\n\n{_app(ROOT / app)}" for app in apps)
+    return "\n".join(f"### {app}\n\n{_app(ROOT / app, known)}" for app in apps)
 
 
-def _app(folder: Path) -> str:
-    head = first_line(folder / "__init__.py")
-    return f"{head}\n\n" + "".join(f"{line}\n" for line in _lines(folder, 0))
+def _app(folder: Path, known: Mapping[str, int]) -> str:
+    inside = (path.parent for path in folder.glob("*/__init__.py"))
+    shown = [folder, *sorted(path for path in inside if first_line(path / "__init__.py"))]
+    rows = []
+    for path in shown:
+        name = path.relative_to(ROOT).as_posix()
+        size = _about(count_lines(path), known.get(name, 0))
+        rows.append((code(f"{name}/"), first_line(path / "__init__.py"), _modules(path), size))
+    return table(("package", "what it holds", "modules", "lines"), rows)
 
 
-def _lines(folder: Path, depth: int) -> Iterator[str]:
-    """Sort modules before packages, both by name."""
-    indent = "    " * depth
-    for path in sorted(folder.glob("*.py")):
-        if path.stem not in WIRING and path.stem != "__init__" and (about := first_line(path)):
-            yield f"{indent}- {code(path.name)}: {about}"
-    for package in sorted(path.parent for path in folder.glob("*/__init__.py")):
-        yield from _package(package, indent, depth)
+def _modules(package: Path) -> str:
+    """Name the modules of a package, and packages inside it that are not rows of their own."""
+    modules = [path.stem for path in package.glob("*.py") if path.stem not in WIRING]
+    if package.parent != ROOT:
+        modules += [f"{path.parent.name}/" for path in package.glob("*/__init__.py")]
+    if package.name == "management":
+        modules = [path.stem for path in package.glob("*/*.py") if path.stem not in WIRING]
+    return codes(sorted(modules))
 
 
-def _package(package: Path, indent: str, depth: int) -> Iterator[str]:
-    about = first_line(package / "__init__.py")
-    inside = [path.stem for path in sorted(package.glob("*.py")) if path.stem != "__init__"]
-    inside += [path.parent.name for path in sorted(package.glob("*/__init__.py"))]
-    shared = KINDS.get(package.relative_to(ROOT).as_posix())
-    if package.name == "commands":
-        yield f"{indent}- {code('commands/')}: one module for each command"
-        yield from (f"{indent}    - {first_line(package / f'{name}.py')}" for name in inside)
-    elif shared is not None:
-        yield f"{indent}- {code(package.name + '/')}: {about}"
-        for name in shared:
-            yield f"{indent}    - {code(name + '.py')}: {first_line(package / f'{name}.py')}"
-        yield f"{indent}    - {codes(name for name in inside if name not in shared)}"
-    elif about:
-        yield f"{indent}- {code(package.name + '/')}: {about}"
-        yield from _lines(package, depth + 1)
+def count_lines(package: Path) -> int:
+    """Count the lines of Python in a package and in those inside it, without migrations."""
+    files = (path for path in package.rglob("*.py") if path.parent.name != "migrations")
+    return sum(len(path.read_bytes().splitlines()) for path in files)
+
+
+def _about(lines: int, known: int) -> str:
+    """Round to two figures, or keep the known number where it is near enough."""
+    if abs(lines - known) > MOST_CHANGE * lines:
+        known = round(lines, 2 - len(str(lines)))
+    return f"{known:,}"
 
 
 if __name__ == "__main__":

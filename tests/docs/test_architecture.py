@@ -1,4 +1,4 @@
-"""The map of the code matches the code: its tree, its imports, and every named step."""
+"""The map of the code matches the code: its packages, its imports, and every named step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.test_layout import APPS, modules
 
 PAGE = read("architecture.md")
 STEP = re.compile(rf"(?:{'|'.join(APPS)})(?:\.\w+)+")
-JOURNEYS = PAGE.partition("## Five journeys")[2].partition("## The tree")[0]
+JOURNEYS = PAGE.partition("## Five journeys")[2].partition("## The packages")[0]
 
 
 def exists(name: str) -> bool:
@@ -35,9 +35,23 @@ def exists(name: str) -> bool:
     return False
 
 
-def test_the_documented_tree_and_imports_match_the_code() -> None:
+def test_the_documented_packages_and_imports_match_the_code() -> None:
     again = "run python -m docs._reference.architecture"
     assert architecture.written(PAGE) == PAGE, again
+    assert len(PAGE.splitlines()) < 400
+
+
+def test_a_number_of_lines_stays_until_it_is_off_by_a_tenth() -> None:
+    real = architecture.count_lines(ROOT / "audit")
+    (row,) = re.findall(r"^\| `audit/` .*\| (?=[\d,]+ \|$)", PAGE, re.MULTILINE)
+
+    def rewritten(lines: int) -> str:
+        page = re.sub(rf"{re.escape(row)}.*", lambda _: f"{row}{lines:,} |", PAGE)
+        return architecture.written(page).partition(row)[2].partition(" |")[0]
+
+    near = (real - real // 12, real + real // 12)
+    assert [rewritten(lines) for lines in near] == [f"{lines:,}" for lines in near]
+    assert int(rewritten(real // 2).replace(",", "")) == round(real, -2)
 
 
 @pytest.mark.every_case
