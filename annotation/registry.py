@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from annotation.models import Campaign
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from annotation.preparation.base import Step
 from annotation.preparation.steps.answer_points import STEP as ANSWER_POINTS
 from annotation.preparation.steps.decomposition import STEP as DECOMPOSITION
@@ -22,6 +24,9 @@ from annotation.preparation.steps.sentences import STEP as SENTENCES
 from annotation.preparation.steps.sub_questions import STEP as SUB_QUESTIONS
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
+
+if TYPE_CHECKING:
+    from annotation.models import Campaign
 
 STEPS: dict[str, Step] = {
     step.name: step
@@ -55,5 +60,9 @@ DECLARED: dict[str, Protocol] = PROTOCOLS | {
 
 def get_protocol(campaign: Campaign) -> Protocol:
     """Return the task of a campaign, in its version and in the reading of its option `points`."""
-    task = DECLARED[campaign.protocol].as_of(campaign.protocol_version)
-    return task.read_as(campaign.options.get("points") or "")
+    return find_task(campaign.protocol, campaign.protocol_version, campaign.options)
+
+
+def find_task(name: str, version: str, options: Mapping[str, Any]) -> Protocol:
+    """Return the task of a name in a version, in the reading of the option `points`."""
+    return DECLARED[name].as_of(version).read_as(options.get("points") or "")

@@ -320,3 +320,8 @@ def _with_hidden(text: str, found: Sequence[QuoteLocation]) -> list[QuoteLocatio
 
 def _is_hidden(character: str) -> bool:
     return character in _VARIATION_SELECTORS or unicodedata.category(character) == "Cf"
+
+
+def lines_of(text: str) -> list[str]:
+    """Split a text into lines, with any line ends, since browsers use their own."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

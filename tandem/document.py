@@ -297,6 +297,11 @@ def computed_by(report: Mapping[str, Any]) -> str:
     return f"Tandem {report['version']}" + (f" (commit {commit[:12]})" if commit else "")
 
 
+def join_words(parts: Sequence[str]) -> str:
+    """Join parts like a list in a sentence: a, b and c."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
 def count(number: int, one: str, many: str = "") -> str:
     """Format a count with its noun, and a comma before thousands: 1 tie, 1,200 ties."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlencode
@@ -94,8 +94,3 @@ class Matter:
 def count(number: int, one: str, several: str = "") -> str:
     """Return a number with its noun: 1 slot, 1,200 slots, 2 queries."""
     return f"{number:,} {one if number == 1 else several or one + 's'}"
-
-
-def join_words(parts: Sequence[str]) -> str:
-    """Join parts like a list in a sentence: a, b and c."""
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -36,11 +35,9 @@ from tandem.labels.frame import (
     selected_frame,
     without_garbage_collection,
 )
-from tandem.labels.grades import grade_of, with_grades
+from tandem.labels.joined import UnitKey, first_labels, not_replaced
+from tandem.labels.judge_metadata import with_judge_metadata
 from tandem.labels.metadata import OF_META, dividing_strata, in_order, length_strata, text_of
-from tandem.labels.own_sentences import own_codes_of, with_own_sentences
-from tandem.labels.probabilities import probabilities_of, with_probabilities
-from tandem.labels.readings import reading_steps_of, with_readings
 from tandem.labels.selection import (
     ALL_LABELS,
     OWN_STRATA,
@@ -131,10 +128,6 @@ def _codes(frame: VariableFrame, said: Mapping[FloorPlace, str], is_without: boo
     return FloorCodes(np.array(found, dtype=np.int64), "")
 
 
-UnitKey = tuple[str, str, str]
-"""The key of an item, and the kind and the key of a unit."""
-
-
 @dataclass(frozen=True)
 class JoinedCampaign:
     """A campaign whose labels are read together with those of others over the same units.
@@ -146,9 +139,7 @@ class JoinedCampaign:
     replaced: frozenset[UnitKey] = frozenset()
 
     def facts(self) -> Iterator[LabelFact]:
-        for fact in _stored_labels(self.campaign):
-            if (fact.item, fact.kind, fact.unit) not in self.replaced:
-                yield fact
+        return not_replaced(stored_labels(self.campaign), self.replaced)
 
     def metas(self) -> Iterator[tuple[LabelKey, dict[str, Any]]]:
         for place, meta in _judges_metas(self.campaign):
@@ -178,35 +169,14 @@ def campaign_frame(
         scales |= {v.name: scale_of(v) for v in schema(part.campaign).variables}
         verdicts |= verdicts_in_other_campaigns(part.campaign)
         out |= exclusion_reasons(part.campaign.name)
-    facts = list(_first_labels([part.facts() for part in parts]))
+    facts = list(first_labels([part.facts() for part in parts]))
     frame = selected_frame(facts, options, strata or {}, scales, verdicts, out)
-    metas = [meta for part in parts for meta in part.metas()]
-    shares = {place: p for place, meta in metas if (p := probabilities_of(meta))}
-    frame = with_probabilities(frame, shares)
-    frame = with_readings(
-        frame, {place: s for place, meta in metas if (s := reading_steps_of(meta))}
-    )
-    frame = with_grades(frame, {place: g for place, meta in metas if (g := grade_of(meta))})
-    own = {place: codes for place, meta in metas if (codes := own_codes_of(meta))}
-    frame = with_own_sentences(frame, own)
+    frame = with_judge_metadata(frame, (meta for part in parts for meta in part.metas()))
     for part in parts:
         saw_frame(kind, part.campaign, frame)
     counts = {rater.name: rater.labels for rater in frame.raters}
     alike = [Warning("similar_raters", None, None, each) for each in similar_names("rater", counts)]
     return replace(frame, evidence=campaign_evidence(campaign), warnings=tuple(alike))
-
-
-def _first_labels(parts: Sequence[Iterator[LabelFact]]) -> Iterator[LabelFact]:
-    """Yield the labels of several campaigns; a rater's label of a unit that two have, once."""
-    if len(parts) == 1:
-        yield from parts[0]
-        return
-    seen = set()
-    for fact in chain.from_iterable(parts):
-        key = fact.item, fact.kind, fact.unit, fact.variable, fact.rater, fact.replicate
-        if key not in seen:
-            seen.add(key)
-            yield fact
 
 
 def _judges_metas(campaign: Campaign) -> list[tuple[LabelKey, dict[str, Any]]]:
@@ -222,7 +192,8 @@ def _judges_metas(campaign: Campaign) -> list[tuple[LabelKey, dict[str, Any]]]:
     return [(LabelKey(*place), meta) for *place, meta in rows]
 
 
-def _stored_labels(campaign: Campaign) -> Iterator[LabelFact]:
+def stored_labels(campaign: Campaign) -> Iterator[LabelFact]:
+    """Yield a campaign's current labels by item and unit, and then the missing ones."""
     labels = Label.objects.filter(
         response__current=True,
         response__assignment__item__campaign=campaign,

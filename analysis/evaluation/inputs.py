@@ -6,9 +6,10 @@ splits, only evaluation queries combine people and judges.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from tandem.labels.frame import VariableFrame
 from tandem.labels.metadata import MOST_VALUES, OF_META, length_strata, text_of
 from tandem.labels.people_sample import describe_unfinished
 from tandem.labels.reference import HUMAN, joint_labels
+from tandem.labels.splits import EVALUATION
 from tandem.scores.agreement import Labelled
 from tandem.scores.base import MISSING, NO, YES, Measure, MeasureValues, grounding_quality
 from tandem.scores.options import Options
@@ -107,6 +109,15 @@ class Rows:
         }
 
 
+class Division(Protocol):
+    """A named division of rows into slices."""
+
+    @property
+    def name(self) -> str: ...
+
+    def among(self, rows: Rows) -> dict[str, Bools]: ...
+
+
 def _sources(query: Query) -> str | None:
     """Return the sources of a query's passages, such as `private + web`; None if unknown."""
     return " + ".join(sorted({p.source for p in query.passages if p.source})) or None
@@ -157,6 +168,25 @@ def all_reports(queries: Sequence[Query]) -> tuple[list[Report], Rows]:
     return [r for _, r in pairs], Rows(tuple(query for query, _ in pairs), systems, lengths)
 
 
+class SampledQuery(NamedTuple):
+    """How a query was sampled: whether people are asked about it, its split, and both chances."""
+
+    query: str
+    probability: float
+    drawn: bool
+    role: str
+    role_probability: float
+
+
+def chance_given_split(chance: float, asked: float, others: float) -> float:
+    """Return the chance of being asked, given that a query is for evaluation (Bayes' rule).
+
+    `asked` is the chance of the evaluation split among the queries that people are asked, and
+    `others` that among the other queries. Splits are sampled separately in the two groups.
+    """
+    return chance * asked / (chance * asked + (1 - chance) * others)
+
+
 @dataclass(frozen=True)
 class QuerySample:
     """The stored sample of queries. `chances` are the probabilities of evaluation queries, by id.
@@ -169,6 +199,23 @@ class QuerySample:
     sampled: frozenset[str] = frozenset()
     unfinished: frozenset[str] = frozenset()
     is_chosen: bool = False
+
+    @classmethod
+    def of(
+        cls, rows: Sequence[SampledQuery], unfinished: Collection[str], is_chosen: bool
+    ) -> QuerySample:
+        """Return the sample of a campaign's queries."""
+
+        def kept(drawn: bool) -> float:
+            """Return the chance of the evaluation split among queries sampled in the same way."""
+            own = (row for row in rows if row.drawn is drawn and row.role == EVALUATION)
+            return next((row.role_probability for row in own), 1.0)
+
+        asked, others = kept(True), kept(False)
+        evaluated = [row for row in rows if row.role == EVALUATION]
+        sampled = frozenset(row.query for row in evaluated if row.drawn)
+        chances = {r.query: chance_given_split(r.probability, asked, others) for r in evaluated}
+        return cls(chances, sampled, sampled & frozenset(unfinished), is_chosen)
 
     def among(self, queries: Sequence[str]) -> Bools:
         """Return on which queries (Q,) people and judges combine; all without a stored sample."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
@@ -26,15 +25,6 @@ from tandem.types import JSON
 #: By variable, the settled code of each query, and the queries whose code is the reference's.
 SettledCodes = Mapping[str, tuple[dict[str, str], set[str]]]
 ABOUT = "Cuts of rankings and single people are in JSON and CSV."
-
-
-class Division(Protocol):
-    """A named division of rows into slices."""
-
-    @property
-    def name(self) -> str: ...
-
-    def among(self, rows: Rows) -> dict[str, Bools]: ...
 
 
 @dataclass(frozen=True)

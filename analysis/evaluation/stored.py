@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analysis.campaigns.chosen_items import chosen_items
-from analysis.campaigns.frames import JoinedCampaign, campaign_frame
+from analysis.campaigns.frames import campaign_frame
 from analysis.campaigns.people_sample import unfinished_queries
-from analysis.evaluation.inputs import AskedContent, QuerySample, evaluator_labels
+from analysis.evaluation.inputs import (
+    AskedContent,
+    QuerySample,
+    SampledQuery,
+    evaluator_labels,
+)
 from analysis.evaluation.key_points import RECALL, VERIFICATION
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.passages import PassageRatings
 from analysis.evaluation.slicing import check_same_batch
-from annotation.campaigns.sampling import EVALUATION
 from annotation.models import Campaign, QuerySampling
 from annotation.registry import get_protocol
 from tandem.files.rows import Query
@@ -40,36 +44,15 @@ def _queries_without_passages(campaign: Campaign) -> frozenset[str] | None:
 
 def stored_sample(campaign: Campaign) -> QuerySample:
     """Return the stored sample of a campaign's queries."""
-    rows = list(
-        QuerySampling.objects.filter(campaign=campaign).values_list(
-            "query__key", "probability", "drawn", "role", "role_probability"
-        )
-    )
-    kept = {
-        drawn: _evaluation_chance([r for r in rows if r[2] is drawn]) for drawn in (True, False)
-    }
-    evaluated = [row for row in rows if row[3] == EVALUATION]
-    sampled = frozenset(key for key, _, drawn, *_ in evaluated if drawn)
-    return QuerySample(
-        {key: chance_given_split(chance, kept[True], kept[False]) for key, chance, *_ in evaluated},
-        sampled,
-        sampled & unfinished_queries(campaign),
-        chosen_items(campaign) > 0,
-    )
+    rows = sampled_queries(campaign)
+    return QuerySample.of(rows, unfinished_queries(campaign), chosen_items(campaign) > 0)
 
 
-def chance_given_split(chance: float, asked: float, others: float) -> float:
-    """Return the chance of being asked, given that a query is for evaluation (Bayes' rule).
-
-    `asked` is the chance of the evaluation split among the queries that people are asked, and
-    `others` that among the other queries. Splits are sampled separately in the two groups.
-    """
-    return chance * asked / (chance * asked + (1 - chance) * others)
-
-
-def _evaluation_chance(rows: Sequence[tuple[str, float, bool, str, float]]) -> float:
-    """Return the chance of the evaluation split among rows sampled in the same way."""
-    return next((chance for *_, role, chance in rows if role == EVALUATION), 1.0)
+def sampled_queries(campaign: Campaign) -> list[SampledQuery]:
+    """Return the sampling of each of a campaign's queries, in the batch's order."""
+    rows = QuerySampling.objects.filter(campaign=campaign).order_by("query__position")
+    columns = ("query__key", "probability", "drawn", "role", "role_probability")
+    return [SampledQuery._make(row) for row in rows.values_list(*columns)]
 
 
 def passage_ratings(
@@ -86,12 +69,7 @@ def passage_ratings(
     return PassageRatings(layout, layout.ratings(variable, known[rater]))
 
 
-def answer_points(
-    points: Campaign,
-    campaign: Campaign,
-    report_options: ReportOptions,
-    joined: Sequence[JoinedCampaign] = (),
-) -> Frame:
+def answer_points(points: Campaign, campaign: Campaign, report_options: ReportOptions) -> Frame:
     """Return the labels of a campaign that compares points of answers with their context.
 
     Raises ValueError if it has another protocol, option or batch, or if `campaign` does not ask
@@ -108,4 +86,4 @@ def answer_points(
             f"{VERIFICATION} with points=answers"
         )
     check_same_batch(points, campaign)
-    return campaign_frame(points, report_options, joined=joined)
+    return campaign_frame(points, report_options)

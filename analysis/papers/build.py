@@ -1,23 +1,22 @@
-"""A paper's tables as JSON, for the command, the page and the API."""
+"""A study's tables with their options and notes, for the command, the page and the API."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
 
-from analysis.attention.base import join_words
 from analysis.campaigns.behind import behind_sentence, units_behind
 from analysis.campaigns.chosen_items import chosen_items, describe_chosen
 from analysis.models import Study
-from analysis.papers.base import Column, Grid, Paper, PaperTable, empty
-from analysis.papers.material import Material
+from analysis.papers.base import Paper
+from analysis.papers.filling import fill_tables
 from analysis.papers.options import described
 from analysis.papers.published import Published
-from analysis.papers.sources import AmbiguousError
+from analysis.papers.stored import StoredMaterial
 from datasets.jobs.guard import for_workers
+from tandem.document import join_words
 from tandem.labels.evaluators import Evaluator
 from tandem.labels.selection import ReportOptions
 from tandem.scores.options import TableOptions
@@ -46,27 +45,24 @@ def paper_tables(
 
     `progress` is called with the number of finished tables, and of all.
     """
-    material = Material(study, paper.name, options or ReportOptions(), chosen)
+    material = StoredMaterial(study, paper.name, options or ReportOptions(), chosen)
     return tables_of_material(paper, material, published, progress)
 
 
 def tables_of_material(
     paper: Paper,
-    material: Material,
+    material: StoredMaterial,
     published: Published | None = None,
     progress: Progress = ignore_progress,
 ) -> JSON:
     """Fill a paper's tables from a study's material."""
-    tables = []
-    for done, table in enumerate(paper.tables):
-        progress(done, len(paper.tables))
-        tables.append(_table(table, material))
+    tables = fill_tables(paper, material, progress)
     placed = published.placed(paper, tables, material) if published else []
     return {
         "paper": paper.name,
         "title": paper.title,
         "citation": paper.citation,
-        "study": material.study.name,
+        "study": material.study,
         "generated_at": timezone.now().isoformat(timespec="seconds"),
         "version": settings.TANDEM_VERSION,
         "commit": settings.TANDEM_COMMIT,
@@ -82,7 +78,7 @@ def tables_of_material(
     }
 
 
-def _notes(paper: Paper, material: Material) -> Iterator[str]:
+def _notes(paper: Paper, material: StoredMaterial) -> Iterator[str]:
     for source in material.sources:
         if source.parts and not source.clash:
             yield ONE_SOURCE.format(campaigns=join_words([p.campaign.name for p in source.parts]))
@@ -91,18 +87,18 @@ def _notes(paper: Paper, material: Material) -> Iterator[str]:
     if fakes := material.fakes:
         yield FAKE.format(judges=", ".join(fakes))
     for campaign in material.every_campaign:
-        if items := chosen_items(campaign):
+        if items := chosen_items(material.stored[campaign.name]):
             yield f"Campaign {campaign.name}: {describe_chosen(items)}"
     behind: dict[str, int] = {}
     for campaign in material.every_campaign:
-        behind |= units_behind(campaign)
+        behind |= units_behind(material.stored[campaign.name])
     yield from (behind_sentence(name, units) for name, units in behind.items())
     unseen = [table.name for table in paper.tables if not table.data_released]
     if unseen:
         yield NOT_VALIDATED.format(paper=paper.title, tables=", ".join(unseen))
 
 
-def _members(evaluator: Evaluator, material: Material) -> Iterator[str]:
+def _members(evaluator: Evaluator, material: StoredMaterial) -> Iterator[str]:
     """Yield each judge of an evaluator with the variables that it labelled, by campaign."""
     for judge in evaluator.judges:
         labelled = [
@@ -111,27 +107,3 @@ def _members(evaluator: Evaluator, material: Material) -> Iterator[str]:
             if (names := material.judged_by(evaluator, judge, campaign))
         ]
         yield f"{judge} labelled {' and '.join(labelled) or 'nothing yet'}"
-
-
-def _table(table: PaperTable, material: Material) -> JSON:
-    try:
-        grids = table.build(material)
-    except AmbiguousError as error:
-        grids = [empty(table.name, (Column("Value"),), str(error), "Table")]
-    made = [_grid(grid) for grid in grids]
-    return {"key": table.key, "name": table.name, "about": table.about, "grids": made}
-
-
-def _grid(grid: Grid) -> dict[str, Any]:
-    return {
-        "caption": grid.caption,
-        "stub": grid.stub,
-        "columns": [{"name": c.name, "scale": c.scale, "digits": c.digits} for c in grid.columns],
-        "rows": [{"name": name, "cells": list(cells)} for name, cells in grid.rows],
-        "apart": grid.apart,
-        "printed": [],
-        "judge": grid.by,
-        "data": grid.data,
-        "split": grid.split,
-        "settings": grid.settings,
-    }

@@ -23,8 +23,8 @@ from analysis.papers.base import (
     percent,
 )
 from analysis.papers.material import Material
+from analysis.papers.sources import CampaignFacts
 from analysis.papers.systems import Spec, grids_by_evaluator
-from annotation.models import Campaign
 from datasets.readers.clapnq import NO_ANSWER
 from tandem.files.rows import Query, Reference
 from tandem.labels.frame import VariableFrame
@@ -304,7 +304,7 @@ def tables_7_9(material: Material) -> list[Grid]:
     ]
 
 
-def _graded(grades: Campaign | None, pairs: Campaign | None) -> list[Spec]:
+def _graded(grades: CampaignFacts | None, pairs: CampaignFacts | None) -> list[Spec]:
     no_grades = "the study has no campaign of answer-rating over these answers"
     no_pairs = "the study has no campaign of answer-preference over these answers"
     return [
@@ -316,7 +316,7 @@ def _graded(grades: Campaign | None, pairs: Campaign | None) -> list[Spec]:
 
 
 def _percent_agreement(
-    material: Material, rated: Sequence[Campaign], paired: Sequence[Campaign]
+    material: Material, rated: Sequence[CampaignFacts], paired: Sequence[CampaignFacts]
 ) -> list[Grid]:
     names = ("appropriate", "faithful", "preferred")
     rows: list[tuple[str, tuple[Cell, ...]]] = []
@@ -334,7 +334,7 @@ def _percent_agreement(
     return [Grid("Agreement of people", columns, tuple(rows), stub="Variable")]
 
 
-def _needed_passages(material: Material, rated: Sequence[Campaign]) -> list[Grid]:
+def _needed_passages(material: Material, rated: Sequence[CampaignFacts]) -> list[Grid]:
     """Return the passages that two or more people call needed, and questions with such passages."""
     rows: list[tuple[str, tuple[Cell, ...]]] = []
     for campaign in rated:

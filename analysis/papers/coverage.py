@@ -18,7 +18,7 @@ from analysis.evaluation.passages import CountedQuestions, PassageRatings, conte
 from analysis.evaluation.relevance import RatedRankings
 from analysis.papers.base import missing
 from analysis.papers.material import Material, evaluators, labels_by
-from annotation.models import Campaign
+from analysis.papers.sources import CampaignFacts
 from tandem.files.rows import Query
 from tandem.labels.frame import VariableFrame
 from tandem.scores import of_family
@@ -93,13 +93,13 @@ class DataSet:
 
     name: str
     material: Material
-    passages: Campaign | None
-    reports: Campaign | None
+    passages: CampaignFacts | None
+    reports: CampaignFacts | None
     _of_contexts: dict[tuple[object, ...], dict[str, Values]] = field(default_factory=dict)
     _of_reports: dict[tuple[object, ...], dict[str, Values]] = field(default_factory=dict)
 
     @cached_property
-    def campaign(self) -> Campaign:
+    def campaign(self) -> CampaignFacts:
         found = self.reports or self.passages
         assert found is not None
         return found

@@ -212,7 +212,7 @@ def _sampled_matrices(data: DataSet) -> Iterator[Grid]:
     """Yield τ over contexts sampled here from the rated passages, without reports."""
     if data.passages is None:
         return
-    sampled = data.material.measures(data.passages)["sampled"]
+    sampled = data.material.sampled(data.passages)
     for by in data.evaluators:
         taus = {(pair["a"], pair["b"]): pair["kendall"] for pair in sampled.get(by, ())}
         cells = {

@@ -15,7 +15,7 @@ import numpy as np
 from analysis.papers.base import Cell, Column, Grid, as_cell, empty, missing
 from analysis.papers.coverage import DataSet, data_sets
 from analysis.papers.material import Material, judges, labels_by
-from annotation.models import Campaign
+from analysis.papers.sources import CampaignFacts
 from tandem.labels.frame import Frame, VariableFrame
 from tandem.statistics import Bools, Bootstrap, Floats, Ints, Tally, Value
 from tandem.statistics.arrays import ratio, unbatch
@@ -44,7 +44,7 @@ def threshold_grids(material: Material) -> Iterator[Grid]:
             yield _grid(data, data.reports, f"{data.name}: reports cut at η = {eta:g}", eta)
 
 
-def _grid(data: DataSet, campaign: Campaign, caption: str, eta: float) -> Grid:
+def _grid(data: DataSet, campaign: CampaignFacts, caption: str, eta: float) -> Grid:
     frame, where = data.material.frame(campaign), data.material.named(campaign)
     rating = frame.variables.get(RATING)
     found = [] if rating is None else [(by, labels_by(rating, by)) for by in judges(frame)]

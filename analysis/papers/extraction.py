@@ -19,10 +19,8 @@ import numpy as np
 from analysis.evaluation.inputs import PEOPLE
 from analysis.papers.base import Cell, Column, Grid, as_cell, empty, missing, percent
 from analysis.papers.material import Material
+from analysis.papers.sources import HUMAN, CampaignFacts
 from analysis.papers.systems import cell_of, systems_of
-from annotation.models import Campaign, Response
-from annotation.people.membership import exclusion_reasons
-from annotation.presentation import schema
 from tandem.statistics import Bootstrap, Tally, Value
 from tandem.statistics.arrays import ratio, unbatch
 from tandem.types import JSON
@@ -41,14 +39,14 @@ REASON = "the study has no campaign of key-point-writing with extracted key poin
 class Matching:
     """One rater's list for one passage: sizes of both lists, and how many have a match."""
 
-    query: int
+    query: str
     written: int
     found: int
     extracted: int
     matched: int
 
 
-def read_matching(query: int, units: Mapping[str, Any], listed: Any) -> Matching | None:
+def read_matching(query: str, units: Mapping[str, Any], listed: Any) -> Matching | None:
     """Count an answer's points and matches; None if matching was not done for any extracted point.
 
     A written point is found if an extracted one names it among its `matches`.
@@ -65,33 +63,21 @@ def read_matching(query: int, units: Mapping[str, Any], listed: Any) -> Matching
     return Matching(query, written, len(named), len(matches), yes)
 
 
-def matchings(campaign: Campaign) -> dict[str, list[Matching]]:
+def matchings(material: Material, campaign: CampaignFacts) -> dict[str, list[Matching]]:
     """Return the matchings of a campaign, by rater; those of people are under `people` as well."""
-    listed = schema(campaign).protocol.listed
-    rows = Response.objects.filter(
-        current=True,
-        assignment__item__campaign=campaign,
-        assignment__replicate=0,
-        assignment__assisted_by="",
-    ).exclude(assignment__rater__name__in=exclusion_reasons(campaign.name))
-    columns = (
-        "assignment__item__query_id",
-        "assignment__rater__name",
-        "assignment__rater__kind",
-        "payload",
-    )
+    listed = campaign.task.listed
     found: dict[str, list[Matching]] = defaultdict(list)
-    for query, rater, kind, payload in rows.order_by("assignment_id").values_list(*columns):
-        matching = read_matching(query, payload["units"], listed)
+    for answer in material.whole_answers(campaign):
+        matching = read_matching(answer.query, answer.units, listed)
         if matching is not None:
-            found[rater].append(matching)
-            if kind == "human":
+            found[answer.rater].append(matching)
+            if answer.kind == HUMAN:
                 found[PEOPLE].append(matching)
-    return dict(sorted(found.items(), key=lambda pair: pair[0] != PEOPLE))
+    return dict(sorted(found.items(), key=lambda pair: (pair[0] != PEOPLE, pair[0])))
 
 
-def _matchings(material: Material, campaign: Campaign) -> dict[str, list[Matching]]:
-    parts = [matchings(each) for each in material.parts(campaign)]
+def _matchings(material: Material, campaign: CampaignFacts) -> dict[str, list[Matching]]:
+    parts = [matchings(material, each) for each in material.parts(campaign)]
     return {rater: rows for part in reversed(parts) for rater, rows in part.items()}
 
 

@@ -21,6 +21,7 @@ from analysis.papers.base import (
 )
 from analysis.papers.long2rag import verifications
 from analysis.papers.material import JUDGE, Material
+from analysis.papers.sources import CampaignFacts
 from analysis.papers.systems import (
     Spec,
     all_evaluators,
@@ -29,7 +30,6 @@ from analysis.papers.systems import (
     systems_of,
     with_origin,
 )
-from annotation.models import Campaign
 from tandem.files.rows import Query
 from tandem.labels.frame import VariableFrame
 from tandem.statistics import SHARE, Ints, majority, mean_by_cluster
@@ -64,11 +64,11 @@ NO_CLAIMS = (
 )
 
 
-def _is_relevant(campaign: Campaign) -> bool:
+def _is_relevant(campaign: CampaignFacts) -> bool:
     return bool(campaign.options.get("passages", "all") != "all")
 
 
-def _rated(material: Material, relevant: bool) -> list[Campaign]:
+def _rated(material: Material, relevant: bool) -> list[CampaignFacts]:
     return [c for c in material.campaigns("answer-rating") if _is_relevant(c) == relevant]
 
 
@@ -226,7 +226,7 @@ def _own_cell(report: JSON, name: str, system: str, by: str) -> JSON | None:
     return own and with_origin(own, system, by, report=report, name=name)
 
 
-def _with_answers(material: Material) -> Campaign | None:
+def _with_answers(material: Material) -> CampaignFacts | None:
     """Return the campaign that rates answers whose queries have references.
 
     Without one, citations are taken from the texts of any campaign that has both.
@@ -237,7 +237,7 @@ def _with_answers(material: Material) -> Campaign | None:
     return next((c for c in material.every_campaign if _has_answers(material, c)), None)
 
 
-def _has_answers(material: Material, campaign: Campaign) -> bool:
+def _has_answers(material: Material, campaign: CampaignFacts) -> bool:
     return any(q.references and q.reports for q in material.queries(campaign.batch))
 
 

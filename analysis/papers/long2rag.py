@@ -24,6 +24,7 @@ from analysis.papers.base import (
 )
 from analysis.papers.extraction import WRITTEN, extraction
 from analysis.papers.material import Material, judges
+from analysis.papers.sources import CampaignFacts
 from analysis.papers.systems import (
     all_evaluators,
     by_evaluator,
@@ -33,8 +34,6 @@ from analysis.papers.systems import (
     systems_of,
 )
 from analysis.papers.token_bins import length_bins
-from annotation.models import Campaign
-from annotation.registry import get_protocol
 from tandem.scores.tokenizer import tokenizer
 from tandem.statistics import mean_by_cluster
 from tandem.types import JSON
@@ -49,7 +48,7 @@ NO_POINTS = (
 TAU_ROW = "Kendall's τ between the orders"
 
 
-def recall_campaigns(material: Material) -> list[Campaign]:
+def recall_campaigns(material: Material) -> list[CampaignFacts]:
     """Return the campaigns that compare answers, not extractions, with key points."""
     return [
         campaign
@@ -58,12 +57,12 @@ def recall_campaigns(material: Material) -> list[Campaign]:
     ]
 
 
-def verifications(material: Material, of_answers: bool) -> list[Campaign]:
+def verifications(material: Material, of_answers: bool) -> list[CampaignFacts]:
     """Return the campaigns that verify points of queries, or of answers."""
     return [
         campaign
         for campaign in material.campaigns("key-point-verification")
-        if (get_protocol(campaign).reading == "answers") == of_answers
+        if (campaign.task.reading == "answers") == of_answers
     ]
 
 
@@ -103,7 +102,7 @@ def table_2(material: Material) -> list[Grid]:
     return found
 
 
-def _settings(material: Material, campaign: Campaign) -> dict[str, tuple[str, str]]:
+def _settings(material: Material, campaign: CampaignFacts) -> dict[str, tuple[str, str]]:
     """Map the names used in tables to system and setting."""
     return {
         system_of(report): (report.system or "", report.setting or "")
@@ -128,14 +127,14 @@ def table_3(material: Material) -> list[Grid]:
     return found or [empty("Two judges", [percent("KPR by a second judge")], NO_RECALL)]
 
 
-def _side_by_side(material: Material, campaign: Campaign, one: str, other: str) -> Grid:
+def _side_by_side(material: Material, campaign: CampaignFacts, one: str, other: str) -> Grid:
     report = material.measures(campaign)
     rows = [
         (system or "–", tuple(cell_of(report, KPR, system, by, "") for by in (one, other)))
         for system in systems_of(report, KPR)
     ]
     rows.sort(key=lambda row: -(row[1][0]["value"] or 0.0))
-    pairs = report["measures"][KPR]["evaluators"]
+    pairs = material.orders(campaign, KPR)
     tau = next((p["kendall"] for p in pairs if {p["a"], p["b"]} == {one, other}), None)
     last = {**(tau or missing("the judges labelled other systems")), "scale": 1.0, "digits": 3}
     columns = (percent(f"KPR by {one}"), percent(f"KPR by {other}"))
@@ -150,9 +149,7 @@ def table_4(material: Material) -> list[Grid]:
     columns = (percent("KPP"), percent(KPR), percent("KPF"), Column("Words", digits=0))
     found = []
     for campaign in recall_campaigns(material):
-        points = next(
-            (c for c in verifications(material, True) if c.batch_id == campaign.batch_id), None
-        )
+        points = next((c for c in verifications(material, True) if c.batch == campaign.batch), None)
         report = material.measures(campaign, points=points)
         words = _words(material, campaign)
         for by in all_evaluators(material, [campaign]):
@@ -167,7 +164,7 @@ def table_4(material: Material) -> list[Grid]:
     return found or [empty("By people", columns, NO_RECALL)]
 
 
-def _words(material: Material, campaign: Campaign) -> dict[str, JSON]:
+def _words(material: Material, campaign: CampaignFacts) -> dict[str, JSON]:
     """Return the mean length of each system's answers in words."""
     queries = material.queries(campaign.batch)
     by_system: dict[str, list[tuple[int, int]]] = {}
@@ -224,7 +221,7 @@ def section_6(material: Material) -> list[Grid]:
     return found or [empty("Failures", columns, NO_RECALL)]
 
 
-def _accuracy(material: Material, campaign: Campaign) -> Grid:
+def _accuracy(material: Material, campaign: CampaignFacts) -> Grid:
     columns = (percent("Accuracy"), Column("Cohen's κ"))
     entailed = material.agreement(campaign).get("entailed")
     caption = f"{campaign.name}: evaluators against people"
@@ -255,8 +252,8 @@ def figure_13(material: Material) -> list[Grid]:
     return found or [empty("Scores", (Column("Mean score"),), NO_VERIFICATION, "Bin")]
 
 
-def _scores(material: Material, campaign: Campaign) -> Iterator[Grid]:
-    scores = material.measures(campaign)["key_point_scores"]
+def _scores(material: Material, campaign: CampaignFacts) -> Iterator[Grid]:
+    scores = material.key_point_scores(campaign)
     columns = (Column("Mean score"), Column("Points", digits=0), percent("Called key"))
     if scores is None:
         reason = f"the key points of {campaign.batch.name} have no score, or nobody verified them"
@@ -270,7 +267,7 @@ def _scores(material: Material, campaign: Campaign) -> Iterator[Grid]:
     yield _false_positives(campaign, scores)
 
 
-def _false_positives(campaign: Campaign, scores: JSON) -> Grid:
+def _false_positives(campaign: CampaignFacts, scores: JSON) -> Grid:
     """Return the share of kept points that people call not key, per person and on average."""
     names = list(scores["raters"])
     columns = (*map(percent, names), percent("Mean of people"), percent("People together"))
@@ -292,7 +289,7 @@ def _false_positives(campaign: Campaign, scores: JSON) -> Grid:
     return Grid(caption, columns, tuple(rows), stub="Threshold")
 
 
-def _retained(material: Material, campaign: Campaign) -> Grid:
+def _retained(material: Material, campaign: CampaignFacts) -> Grid:
     measures = material.measures(campaign)["measures"]
     names = ("Retention-micro", "Retention")
     columns = (percent("Of all points"), percent("Mean over questions"))
@@ -310,7 +307,7 @@ def _retained(material: Material, campaign: Campaign) -> Grid:
     return Grid(f"{campaign.name}: points kept", columns, tuple(rows), stub="By")
 
 
-def _verified(material: Material, campaign: Campaign) -> Grid:
+def _verified(material: Material, campaign: CampaignFacts) -> Grid:
     """Return the free-marginal agreement of all people, then of the pair that agrees best."""
     columns = (Column("Units", digits=0), percent("Agreement"), Column("Free-marginal κ"))
     rows: list[tuple[str, tuple[Cell, ...]]] = []

@@ -13,7 +13,6 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from analysis.evaluation.build import options_as_json
 from analysis.evaluation.selection import (
     MEASURES_OPTIONS,
     OPERATORS,
@@ -21,6 +20,7 @@ from analysis.evaluation.selection import (
     check_web_names,
     option_field,
 )
+from analysis.evaluation.system_values import options_as_json
 from analysis.forms import OptionsForm
 from analysis.models import Study
 from analysis.papers.base import Paper

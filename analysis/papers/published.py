@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from analysis.evaluation.inputs import PEOPLE, TEXTS
 from analysis.papers.base import PERCENT, Paper, PrintedTable
-from analysis.papers.material import Material
+from analysis.papers.stored import StoredMaterial
 from datasets.toml import TomlError, read_toml
 from tandem.document import count
 from tandem.files.rows import InputError, Place
@@ -71,7 +71,7 @@ class Published:
     name: str
     tables: tuple[FileTable, ...]
 
-    def placed(self, paper: Paper, tables: Sequence[JSON], material: Material) -> list[str]:
+    def placed(self, paper: Paper, tables: Sequence[JSON], material: StoredMaterial) -> list[str]:
         """Add the paper's figures to the grids where they belong, and return a note with counts."""
         own = [table for table in self.tables if table.paper == paper.name]
         judges = {table.number: table.judge for table in own}
@@ -114,7 +114,7 @@ class _Place:
     grid: JSON
     table: FileTable
     judge: str
-    material: Material
+    material: StoredMaterial
 
     def take(self, cells: Mapping[str, str], column: str, value: float) -> bool:
         """Add the figure to the grid if it has a cell for it; return whether it has."""

@@ -10,30 +10,76 @@ neither is taken, and the tables name both.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
+from typing import Any, Protocol
 
-from analysis.campaigns.frames import JoinedCampaign, UnitKey
-from annotation.models import Campaign, Item, Label, Rater, Unit
-from annotation.people.membership import exclusion_reasons
-from annotation.registry import get_protocol
-from datasets.lineage import lineages_of
+from annotation.protocols.base import Protocol as Task
 from tandem.files.rows import Query
+from tandem.labels.facts import LabelFact
+from tandem.labels.joined import UnitKey, not_replaced
 
 Votes = Mapping[tuple[UnitKey, str], Mapping[str, str]]
 """Values by unit and variable, and by rater."""
-Queries = Callable[[Campaign], Sequence[Query]]
 Texts = Mapping[tuple[str, str], str]
 """The texts of a query and of its parts, by kind and id."""
 PARTS = ("questions", "passages", "reports", "key_points")
+HUMAN, JUDGE = "human", "judge"
+
+
+@dataclass(frozen=True)
+class BatchFacts:
+    """A batch by its name. `origin` is the loaded batch that it comes from by `rules`.
+
+    The rules are those by which it was derived, the newest first.
+    """
+
+    name: str
+    origin: str
+    rules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CampaignFacts:
+    """A campaign by its name, with what its tables depend on.
+
+    It `continues` these campaigns, the newest first. `created_at` is a time as text.
+    """
+
+    name: str
+    protocol: str
+    batch: BatchFacts
+    task: Task = field(compare=False)
+    options: Mapping[str, Any] = field(compare=False)
+    continues: tuple[str, ...] = ()
+    asks_people: bool = True
+    created_at: str = ""
+
+
+class Reader(Protocol):
+    """What the joining of campaigns reads of them."""
+
+    def queries(self, batch: BatchFacts) -> Sequence[Query]: ...
+
+    def items(self, campaign: CampaignFacts) -> Mapping[str, str]:
+        """Return the keys of a campaign's items, with those of their queries."""
+
+    def units(self, campaign: CampaignFacts) -> Collection[UnitKey]:
+        """Return the units of a campaign."""
+
+    def labels(self, campaign: CampaignFacts) -> Iterable[LabelFact]:
+        """Return the current labels of a campaign, and the missing ones."""
+
+    def excluded(self, campaign: CampaignFacts) -> Mapping[str, str]:
+        """Return the reasons for exclusion by the raters' names."""
 
 
 class AmbiguousError(ValueError):
     """Several campaigns could serve. The message names them and says what to do."""
 
-    def __init__(self, campaigns: Sequence[Campaign], why: str) -> None:
+    def __init__(self, campaigns: Sequence[CampaignFacts], why: str) -> None:
         names = [each.name for each in campaigns]
         listed = f"{', '.join(names[:-1])} and {names[-1]}"
         super().__init__(
@@ -43,90 +89,132 @@ class AmbiguousError(ValueError):
 
 
 @dataclass(frozen=True)
+class Part:
+    """A campaign of a source; the labels of `replaced` units are those of another one."""
+
+    campaign: CampaignFacts
+    replaced: frozenset[UnitKey] = frozenset()
+
+
+@dataclass(frozen=True)
 class Source:
     """Campaigns over the same units. `lead` is the one over the widest batch, with the most items.
 
     `parts` are all of them, if there are several. `clash` says why they cannot be joined.
     """
 
-    lead: Campaign
-    parts: tuple[JoinedCampaign, ...] = ()
+    lead: CampaignFacts
+    parts: tuple[Part, ...] = ()
     clash: AmbiguousError | None = None
 
 
 class Sources:
-    """The sources among campaigns. `roots` are their data sets, by primary key."""
+    """The sources among campaigns."""
 
-    def __init__(
-        self, campaigns: Sequence[Campaign], roots: Mapping[int, str], queries: Queries
-    ) -> None:
-        self.campaigns, self.roots, self.queries = campaigns, roots, queries
-        self._items: dict[int, dict[str, str]] = {}
+    def __init__(self, campaigns: Sequence[CampaignFacts], reader: Reader) -> None:
+        self.campaigns, self.reader = campaigns, reader
+        self._items: dict[str, Mapping[str, str]] = {}
 
     @cached_property
     def found(self) -> list[Source]:
         """The sources, in the order of their first campaign."""
         return [self._source(group) for group in self._groups()]
 
-    def _groups(self) -> list[list[Campaign]]:
-        groups: list[list[Campaign]] = []
+    def _groups(self) -> list[list[CampaignFacts]]:
+        groups: list[list[CampaignFacts]] = []
         for campaign in self.campaigns:
             near = [g for g in groups if any(self._belong(campaign, other) for other in g)]
             groups = [g for g in groups if g not in near]
             groups.append([*(each for group in near for each in group), campaign])
-        place = {campaign.pk: n for n, campaign in enumerate(self.campaigns)}
-        ordered = [sorted(group, key=lambda each: place[each.pk]) for group in groups]
-        return sorted(ordered, key=lambda group: place[group[0].pk])
+        place = {campaign.name: n for n, campaign in enumerate(self.campaigns)}
+        ordered = [sorted(group, key=lambda each: place[each.name]) for group in groups]
+        return sorted(ordered, key=lambda group: place[group[0].name])
 
-    def _belong(self, one: Campaign, other: Campaign) -> bool:
+    def _belong(self, one: CampaignFacts, other: CampaignFacts) -> bool:
         """Whether two campaigns ask about the same units."""
         if _form(one) != _form(other):
             return False
-        if one.continues_id == other.pk or other.continues_id == one.pk:
+        if other.name in one.continues[:1] or one.name in other.continues[:1]:
             return True
-        if self.roots[one.pk] != self.roots[other.pk]:
+        if one.batch.origin != other.batch.origin:
             return False
-        return one.batch_id == other.batch_id or self._share_texts(one, other)
+        return one.batch.name == other.batch.name or self._share_texts(one, other)
 
-    def _share_texts(self, one: Campaign, other: Campaign) -> bool:
+    def _share_texts(self, one: CampaignFacts, other: CampaignFacts) -> bool:
         """Whether two batches of a data set have an item of both campaigns with the same texts."""
         mine, theirs = self._items_of(one), self._items_of(other)
         shared = {query for key, query in mine.items() if theirs.get(key) == query}
-        texts = {q.id: _texts_of(q) for q in self.queries(other) if q.id in shared}
+        texts = {q.id: _texts_of(q) for q in self.reader.queries(other.batch) if q.id in shared}
         return any(
             _agree(_texts_of(query), texts[query.id])
-            for query in self.queries(one)
+            for query in self.reader.queries(one.batch)
             if query.id in texts
         )
 
-    def _items_of(self, campaign: Campaign) -> dict[str, str]:
-        """Return the keys of a campaign's items, with those of their queries."""
-        if campaign.pk not in self._items:
-            rows = Item.objects.filter(campaign=campaign).values_list("key", "query__key")
-            self._items[campaign.pk] = dict(rows)
-        return self._items[campaign.pk]
+    def _items_of(self, campaign: CampaignFacts) -> Mapping[str, str]:
+        if campaign.name not in self._items:
+            self._items[campaign.name] = self.reader.items(campaign)
+        return self._items[campaign.name]
 
-    def _source(self, group: list[Campaign]) -> Source:
+    def _source(self, group: list[CampaignFacts]) -> Source:
         if len(group) == 1:
             return Source(group[0])
-        parts = tuple(JoinedCampaign(each, _replaced(each, group)) for each in group)
-        return Source(max(group, key=self._width), parts, _find_clash(parts))
+        parts = tuple(Part(each, self._replaced(each, group)) for each in group)
+        return Source(max(group, key=self._width), parts, self._find_clash(parts))
 
-    def _width(self, campaign: Campaign) -> tuple[int, int, bool, int]:
-        depth = len(lineages_of(campaign.batch))
-        return depth, len(self._items_of(campaign)), campaign.asks_people, campaign.pk
+    def _width(self, campaign: CampaignFacts) -> tuple[int, int, bool, str]:
+        depth, items = len(campaign.batch.rules), len(self._items_of(campaign))
+        return depth, items, campaign.asks_people, campaign.created_at
+
+    def _replaced(
+        self, campaign: CampaignFacts, group: Sequence[CampaignFacts]
+    ) -> frozenset[UnitKey]:
+        """Return the units whose labels are those of a campaign that continues this one."""
+        newer = [each for each in group if campaign.name in each.continues]
+        return frozenset(unit for each in newer for unit in self.reader.units(each))
+
+    def _find_clash(self, parts: Sequence[Part]) -> AmbiguousError | None:
+        """Return why campaigns could serve in each other's place; None if they complement others.
+
+        Equal labels do no harm: they are carried over, or were imported twice.
+        """
+        votes = [(part.campaign, self._votes(part)) for part in parts]
+        for (one, mine), (other, theirs) in combinations(votes, 2):
+            people, judges = (
+                [(kind[key], theirs[n][key]) for key in kind.keys() & theirs[n].keys()]
+                for n, kind in enumerate(mine)
+            )
+            if any(dict(a) != dict(b) for a, b in people):
+                return AmbiguousError((one, other), "have labels from people on the same units")
+            rated = {r for a, b in judges for r in a.keys() & b.keys() if a[r] != b[r]}
+            if rated:
+                why = f"have different labels from judge {min(rated)} on the same units"
+                return AmbiguousError((one, other), why)
+        return None
+
+    def _votes(self, part: Part) -> tuple[Votes, Votes]:
+        """Return the labels of people, and those of judges."""
+        out = self.reader.excluded(part.campaign)
+        found: tuple[dict[tuple[UnitKey, str], dict[str, str]], ...]
+        found = defaultdict(dict), defaultdict(dict)
+        for fact in not_replaced(self.reader.labels(part.campaign), part.replaced):
+            counts = fact.rater_kind in (HUMAN, JUDGE) and fact.rater not in out
+            if counts and fact.value is not None and not (fact.replicate or fact.assisted_by):
+                unit = fact.item, fact.kind, fact.unit
+                found[fact.rater_kind == JUDGE][unit, fact.variable][fact.rater] = fact.value
+        return found[0], found[1]
 
 
-def _form(campaign: Campaign) -> tuple[object, ...]:
+def _form(campaign: CampaignFacts) -> tuple[object, ...]:
     """Return what else two campaigns must have in common to ask about the same units.
 
     Items of a single passage do not depend on which passages are shown, but answers do. Rounds of
     written answers are about different texts.
     """
-    protocol, options = get_protocol(campaign), campaign.options
-    shows = campaign.protocol != "rubric-passage" and options.get("passages", "all")
-    first = bool(protocol.written) and options.get("prerequisite")
-    return campaign.protocol, protocol.reading, shows, first
+    task, options = campaign.task, campaign.options
+    shows = campaign.protocol != "rubric-passage" and (options.get("passages") or "all")
+    first = bool(task.written) and (options.get("prerequisite") or "")
+    return campaign.protocol, task.reading, shows, first
 
 
 def _texts_of(query: Query) -> Texts:
@@ -139,58 +227,3 @@ def _texts_of(query: Query) -> Texts:
 def _agree(one: Texts, other: Texts) -> bool:
     """Whether what both have is the same to the letter."""
     return all(other.get(key, text) == text for key, text in one.items())
-
-
-def _replaced(campaign: Campaign, group: Sequence[Campaign]) -> frozenset[UnitKey]:
-    """Return the units whose labels are those of a campaign that continues this one."""
-    newer = [each for each in group if campaign in _continued(each)]
-    rows = Unit.objects.filter(item__campaign__in=newer)
-    return frozenset(rows.values_list("item__key", "kind", "key"))
-
-
-def _continued(campaign: Campaign) -> Iterator[Campaign]:
-    while campaign.continues is not None:
-        yield (campaign := campaign.continues)
-
-
-def _find_clash(parts: Sequence[JoinedCampaign]) -> AmbiguousError | None:
-    """Return why campaigns could serve in each other's place; None if they complement each other.
-
-    Equal labels do no harm: they are carried over, or were imported twice.
-    """
-    votes = [(part.campaign, _votes(part)) for part in parts]
-    for (one, mine), (other, theirs) in combinations(votes, 2):
-        people, judges = (
-            [(kind[key], theirs[n][key]) for key in kind.keys() & theirs[n].keys()]
-            for n, kind in enumerate(mine)
-        )
-        if any(dict(a) != dict(b) for a, b in people):
-            return AmbiguousError((one, other), "have labels from people on the same units")
-        rated = {r for a, b in judges for r in a.keys() & b.keys() if a[r] != b[r]}
-        if rated:
-            why = f"have different labels from judge {min(rated)} on the same units"
-            return AmbiguousError((one, other), why)
-    return None
-
-
-def _votes(part: JoinedCampaign) -> tuple[Votes, Votes]:
-    """Return the labels of people, and those of judges."""
-    rows = Label.objects.filter(
-        response__current=True,
-        response__assignment__item__campaign=part.campaign,
-        response__assignment__item__use=Item.Use.STUDY,
-        response__assignment__replicate=0,
-        response__assignment__assisted_by="",
-        response__assignment__rater__kind__in=(Rater.Kind.HUMAN, Rater.Kind.JUDGE),
-    ).exclude(response__assignment__rater__name__in=list(exclusion_reasons(part.campaign.name)))
-    rater = "response__assignment__rater"
-    columns = ("unit__item__key", "unit__kind", "unit__key", "variable", "value")
-    found: tuple[dict[tuple[UnitKey, str], dict[str, str]], ...]
-    found = defaultdict(dict), defaultdict(dict)
-    for item, kind, key, variable, value, name, of in rows.values_list(
-        *columns, f"{rater}__name", f"{rater}__kind"
-    ).iterator(chunk_size=5000):
-        unit = item, kind, key
-        if unit not in part.replaced:
-            found[of == Rater.Kind.JUDGE][unit, variable][name] = value
-    return found[0], found[1]

@@ -9,13 +9,13 @@ from functools import partial
 from analysis.evaluation.inputs import PEOPLE, TEXTS
 from analysis.papers.base import Cell, Column, Grid, empty, missing
 from analysis.papers.material import Material, evaluators
+from analysis.papers.sources import CampaignFacts
 from analysis.papers.token_bins import ANSWER_EDGES, DOCUMENT_EDGES, bin_names
-from annotation.models import Campaign
 from tandem.types import JSON
 
 Measured = tuple[Column, str, JSON | None, str]
 """A column, the measure's name, its report of measures, and the reason if there is none."""
-Spec = tuple[Column, str, Campaign | None, str]
+Spec = tuple[Column, str, CampaignFacts | None, str]
 """Like `Measured`, with the campaign, before its report is computed."""
 
 
@@ -49,7 +49,7 @@ def systems_of(report: JSON, name: str) -> list[str]:
     return list(report["measures"].get(name, {}).get("systems", {}))
 
 
-def all_evaluators(material: Material, campaigns: Iterable[Campaign]) -> list[str]:
+def all_evaluators(material: Material, campaigns: Iterable[CampaignFacts]) -> list[str]:
     return evaluators(map(material.joint_frame, campaigns))
 
 
@@ -125,7 +125,7 @@ def _grid(
 
 def sliced(
     material: Material,
-    campaign: Campaign | None,
+    campaign: CampaignFacts | None,
     measure: str,
     strata: Sequence[str],
     column: Callable[[str], Column],

@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Max, Min
 
 from analysis.evaluation.stored import asked_content
+from analysis.papers.stored import batch_of_tables, campaign_of_tables
 from annotation.campaigns.answer_totals import answer_totals
 from annotation.exports.bundles import counts
 from annotation.models import Assignment, Campaign, Rater, Response
@@ -43,12 +44,14 @@ class Licence:
 
 def batch_facts(batch: Batch) -> JSON:
     """Return a batch's counts and digest, and how it was derived."""
-    lineage = lineage_of(batch)
+    lineage, of_tables = lineage_of(batch), batch_of_tables(batch)
     return {
         "name": batch.name,
         "format": batch.format,
         "digest": batch.digest,
         "counts": {name: n for name, n in batch.counts.items() if n},
+        "origin": of_tables.origin,
+        "rules": list(of_tables.rules),
         "lineage": lineage and _lineage_facts(lineage),
     }
 
@@ -74,7 +77,7 @@ def campaign_facts(campaign: Campaign) -> JSON:
     places, numbers = answer_totals(campaign), counts(campaign)
     out = exclusion_reasons(campaign.name)
     options = {name: value for name, value in campaign.options.items() if value}
-    bare = asked_content(campaign).bare
+    bare, of_tables = asked_content(campaign).bare, campaign_of_tables(campaign)
     return {
         "name": campaign.name,
         "protocol": campaign.protocol,
@@ -86,6 +89,9 @@ def campaign_facts(campaign: Campaign) -> JSON:
         "seed": campaign.seed,
         "shares": sorted(current_shares(campaign).values(), reverse=True),
         "options": options,
+        "asks_people": of_tables.asks_people,
+        "continues": list(of_tables.continues),
+        "created_at": of_tables.created_at,
         "queries_without_passages": None if bare is None else sorted(bare),
         "language": campaign.language or None,
         "counts": numbers,
@@ -93,7 +99,13 @@ def campaign_facts(campaign: Campaign) -> JSON:
         "answers_given": places.answered,
         "raters": _raters(campaign, out),
         "variables": [
-            {"name": v.name, "unit": v.kind, "codes": list(v.answers), "level": v.level}
+            {
+                "name": v.name,
+                "unit": v.kind,
+                "codes": list(v.answers),
+                "escapes": list(v.escapes),
+                "level": v.level,
+            }
             for v in schema(campaign).variables
         ],
         "assisted_labels": Assignment.objects.filter(item__campaign=campaign, status="done")

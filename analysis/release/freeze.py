@@ -24,6 +24,7 @@ from analysis.papers.index import PAPERS
 from analysis.papers.options import table_options
 from analysis.papers.rendering import as_markdown as tables_as_markdown
 from analysis.release import layout
+from analysis.release.asked import item_lines, sampling_lines
 from analysis.release.croissant import LABEL_COLUMNS, Released, croissant
 from analysis.release.datasheet import datasheet
 from analysis.release.facts import Licence, batch_facts, campaign_facts, judge_facts
@@ -147,6 +148,11 @@ class _Release:
                 yield self.add(f"{folder}/{path}", one.pieces(), about, columns)
             about = f"labels of the campaign {name}, a row for each unit"
             yield self.add(f"{folder}/{layout.WIDE}", wide_pieces(campaign), about)
+            about = f"items of the campaign {name} with their units, a line for each"
+            yield self.add(f"{folder}/{layout.ITEMS}", item_lines(campaign), about, ITEM_COLUMNS)
+            about = f"how the queries of the campaign {name} were sampled, a line for each"
+            lines = sampling_lines(campaign)
+            yield self.add(f"{folder}/{layout.SAMPLING}", lines, about, SAMPLING_COLUMNS)
             guideline = schema(campaign).protocol.guideline.encode()
             yield self.add(f"{folder}/guideline.md", [guideline], "the guideline people read")
             yield from self.numbers_of(campaign, folder)
@@ -249,9 +255,11 @@ class _Release:
 
 TABLES_README = "- `tables/`: the paper's tables, filled from this study, with their options."
 _CAMPAIGN_FIELDS = (
-    "name", "protocol", "batch", "folder", "options", "queries_without_passages", "counts",
+    "name", "protocol", "protocol_version", "batch", "folder", "options", "asks_people",
+    "continues", "created_at", "queries_without_passages", "variables", "raters", "counts",
     "answers_asked", "answers_given",
 )  # fmt: skip
+ITEM_COLUMNS, SAMPLING_COLUMNS = ("item", "query"), ("query", "role")
 
 
 def _undated(report: JSON, facts: JSON) -> JSON:
@@ -280,6 +288,7 @@ def _readme(about: Any, facts: JSON) -> str:
         "- `batches/`: queries with all that belongs to them, a line of JSON for each query.",
         f"- `campaigns/NAME/`: `{layout.LABELS}` has a line for each label, `{layout.WIDE}` a row",
         f"  for each unit, `{layout.RESPONSES}` whole answers with the texts that people wrote,",
+        f"  `{layout.ITEMS}` items with their units, `{layout.SAMPLING}` the sample of queries,",
         f"  `{layout.REPORT}` the agreement, `{layout.MEASURES}` the measures of systems.",
         "- `judges/`: what each judge is, and the manifests of its runs.",
         *([TABLES_README] if facts["tables"] else []),

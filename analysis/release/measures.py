@@ -27,6 +27,8 @@ from tandem.scores import of_family
 from tandem.scores.answers.refusals import FILE, refusal_list
 from tandem.scores.base import Measure, MeasureValues, estimate, rows_of
 from tandem.scores.options import WHITESPACE, Options
+from tandem.scores.tokenizer import FILE as TOKENIZER
+from tandem.scores.tokenizer import tokenizer
 from tandem.types import JSON
 
 Place = tuple[str, str, str]
@@ -89,12 +91,16 @@ def reported_values(measures: Mapping[str, Any]) -> Values:
     return found
 
 
-def options_in(file: JSON, refusals: Path) -> Options:
-    """Return the options of the measures, as stated in the file.
+def read_options(
+    file: JSON, refusals: Path, tokens: str = "", declaration: type[Options] = Options
+) -> dict[str, Any]:
+    """Return the values of the options that a file states, by name.
 
-    `refusals` is the release's copy of a list of refusals. A tokenizer's file is not in a release.
+    `refusals` is the release's copy of a list of refusals. A tokenizer's file is not in a release:
+    `tokens` names it or another one, by default that of the options. Raises ValueError for other
+    files than the stated ones.
     """
-    known = {each.name for each in fields(Options)}
+    known = {each.name for each in fields(declaration)}
     said: dict[str, Any] = {n: of["value"] for n, of in file["options"].items() if n in known}
     said |= {n: tuple(v) for n, v in said.items() if isinstance(v, list)}
     if said.get("refusals", "").endswith(")"):
@@ -102,8 +108,16 @@ def options_in(file: JSON, refusals: Path) -> Options:
         if refusal_list(said["refusals"]).name.partition(" (")[2] != name.partition(" (")[2]:
             raise ValueError(f"{refusals.name} is not the list of refusals {name!r}")
     if not counts_tokens(file):
-        said["tokenizer"] = WHITESPACE
-    return Options(**said)
+        if tokens.startswith(TOKENIZER) and not is_tokenizer(file, tokens):
+            raise ValueError(f"the given tokenizer is not {said['tokenizer']!r}")
+        said["tokenizer"] = tokens or WHITESPACE
+    return said
+
+
+def is_tokenizer(file: JSON, tokens: str) -> bool:
+    """Return whether a file of a tokenizer is the one that the options of a file state."""
+    stated = file["options"]["tokenizer"]["value"]
+    return bool(tokenizer(tokens).name.partition(" (")[2] == stated.partition(" (")[2])
 
 
 def counts_tokens(file: JSON) -> bool:
@@ -121,10 +135,13 @@ def without_tokens(values: Values) -> Values:
     }
 
 
-def differences(file: JSON, now: Values) -> Iterator[str]:
-    """Yield a description of each value in the file that does not follow from the labels."""
+def differences(file: JSON, now: Values, with_tokens: bool = False) -> Iterator[str]:
+    """Yield a description of each value in the file that does not follow from the labels.
+
+    Without the user's file of a tokenizer, measures that count tokens are left out.
+    """
     before = reported_values(file["measures"])
-    if not counts_tokens(file):
+    if not (with_tokens or counts_tokens(file)):
         before, now = without_tokens(before), without_tokens(now)
     for place in dict.fromkeys((*before, *now)):
         one, other = before.get(place), now.get(place)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from analysis.papers.index import PAPERS
 from analysis.release import headline, measures
 from analysis.release.headline import released_frame
 from analysis.release.layout import (
@@ -28,13 +29,18 @@ from analysis.release.layout import (
     WIDE,
     WIDE_FACTS,
 )
-from analysis.release.tables import check_tables
+from analysis.release.material import ReleasedMaterial, lacks_material
+from analysis.release.tables import check_cells, check_measures, check_text, fill_again
 from datasets.readers import read
 from tandem.files.rows import InputError, Place
 from tandem.files.spreadsheet import unescape_formula
 from tandem.labels.evaluators import evaluators_from_json
 from tandem.labels.file.wide import GRADE, graded, wide_column
 from tandem.labels.frame import Frame
+from tandem.scores.options import Options
+from tandem.scores.tokenizer import FILE as TOKENIZER
+from tandem.scores.tokenizer import tokenizer
+from tandem.types import JSON
 
 MANIFEST = "manifest.json"
 MOST_NAMED = 5
@@ -51,11 +57,14 @@ class Verified:
     wrong: list[str] = field(default_factory=list)
 
 
-def verify(folder: Path) -> Verified:
-    """Check the content of a folder. Raises InputError if it is neither a release nor an export."""
+def verify(folder: Path, tokens: str = "") -> Verified:
+    """Check the content of a folder. Raises InputError if it is neither a release nor an export.
+
+    `tokens` is the tokenizer that a release's options name, as `file:PATH`. A release lacks it.
+    """
     for name, check in KINDS.items():
         if (folder / name).is_file():
-            return check(folder)
+            return check(folder, tokens)
     place = Place(str(folder))
     if not folder.is_dir():
         raise InputError(place, "is not a folder", "name the folder of a release or of an export")
@@ -63,38 +72,70 @@ def verify(folder: Path) -> Verified:
     raise InputError(place, f"has neither {names}", "name the folder of a release or of an export")
 
 
-def _release(folder: Path) -> Verified:
+def tokens_of(path: str | None) -> str:
+    """Return the option for a tokenizer's file. Raises InputError if it cannot be read."""
+    if path is None:
+        return ""
+    try:
+        tokenizer(f"{TOKENIZER}{path}")
+    except ValueError as error:
+        raise InputError(Place(path), str(error), "name a tokenizer.json") from error
+    return f"{TOKENIZER}{path}"
+
+
+def _release(folder: Path, tokens: str) -> Verified:
     facts = _read_json(folder / FACTS)
     found = Verified(f"release of study {facts.get('study', '?')!r}")
     _check_sums(folder, found)
     batches = {batch["name"]: folder / batch["file"] for batch in facts.get("batches", ())}
     for campaign in facts.get("campaigns", ()):
-        _check_campaign(folder / campaign["folder"], campaign, batches, found)
+        _check_campaign(folder / campaign["folder"], campaign, batches, tokens, found)
     for tables in facts.get("tables", ()):
-        _check_tables(folder, facts, tables, found)
+        _check_tables(folder, facts, tables, tokens, found)
     return found
 
 
 def _check_tables(
-    folder: Path, facts: Mapping[str, Any], of: Mapping[str, Any], found: Verified
+    folder: Path, facts: JSON, of: Mapping[str, Any], tokens: str, found: Verified
 ) -> None:
-    """Check a paper's tables against their text, and against the measures of campaigns."""
+    """Check a paper's tables against their text, and fill them again."""
     report, text = folder / of["file"], folder / of["text"]
+    what = f"tables of {of['paper']}"
     if not report.is_file() or not text.is_file():
-        found.wrong.append(f"tables of {of['paper']}: a file is missing")
+        found.wrong.append(f"{what}: a file is missing")
         return
-    paths = {each["name"]: folder / each["folder"] / MEASURES for each in facts["campaigns"]}
-    known = {name: _read_json(path) for name, path in paths.items() if path.is_file()}
     try:
-        checked = check_tables(_read_json(report), text.read_text("utf-8"), known)
+        tables = _read_json(report)
+        _add_wrong(what, check_text(tables, text.read_text("utf-8"), of["text"]), of["text"], found)
+        _check_cells(folder, facts, tables, tokens, found)
+    except InputError as error:
+        found.wrong.append(f"{what} cannot be filled again: {error}")
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        why = f"{type(error).__name__}: {error}"
-        found.wrong.append(f"tables of {of['paper']} cannot be compared ({why})")
-        return
-    _add_wrong(f"tables of {of['paper']}", checked.wrong, of["file"], found)
+        found.wrong.append(f"{what} cannot be compared ({type(error).__name__}: {error})")
+
+
+def _check_cells(folder: Path, facts: JSON, tables: JSON, tokens: str, found: Verified) -> None:
+    """Compare a paper's tables with those that the release's files give."""
+    what, file = f"tables of {tables['paper']}", f"tables/{tables['paper']}.json"
+    if lacks_material(facts):
+        paths = {each["name"]: folder / each["folder"] / MEASURES for each in facts["campaigns"]}
+        known = {name: _read_json(path) for name, path in paths.items() if path.is_file()}
+        checked = check_measures(tables, known)
+        done = "are measures of a campaign (an older version's release has too little for others)"
+    else:
+        paper = PAPERS[tables["paper"]]
+        has_tokenizer = measures.counts_tokens(tables) or bool(tokens)
+
+        def material(name: str) -> ReleasedMaterial:
+            return ReleasedMaterial(folder, facts, paper, tables, name or tokens)
+
+        checked = check_cells(tables, fill_again(paper, tables, material, has_tokenizer))
+        done = "were computed again"
+        if checked.compared < checked.cells:
+            done += f" (others need the tokenizer {tables['options']['tokenizer']['value']})"
+    _add_wrong(what, checked.wrong, file, found)
     found.checked.append(
-        f"the text of the tables of {of['paper']}, and {checked.compared} of {checked.cells} cells "
-        "that are measures of a campaign"
+        f"the text of the {what}, of whose {checked.cells} cells {checked.compared} {done}"
     )
 
 
@@ -135,7 +176,11 @@ def _digest(path: Path) -> str:
 
 
 def _check_campaign(
-    folder: Path, campaign: Mapping[str, Any], batches: Mapping[str, Path], found: Verified
+    folder: Path,
+    campaign: Mapping[str, Any],
+    batches: Mapping[str, Path],
+    tokens: str,
+    found: Verified,
 ) -> None:
     name = campaign["name"]
     needed = [folder / each for each in (LABELS, WIDE, RESPONSES, REPORT)]
@@ -162,7 +207,7 @@ def _check_campaign(
     number = sum(not cell[3].endswith(GRADE) for cell in labels)
     found.checked.append(f"{number} labels of campaign {name} and their numbers")
     if (folder / MEASURES).is_file():
-        _check_measures(folder / MEASURES, campaign, batches, frame, found)
+        _check_measures(folder / MEASURES, campaign, batches, frame, tokens, found)
 
 
 def _check_measures(
@@ -170,6 +215,7 @@ def _check_measures(
     campaign: Mapping[str, Any],
     batches: Mapping[str, Path],
     frame: Frame,
+    tokens: str,
     found: Verified,
 ) -> None:
     """Recompute a campaign's measures from its labels and its batch."""
@@ -184,9 +230,9 @@ def _check_measures(
         return
     queries = [each.query for each in read([batch], "native")]
     try:
-        options = measures.options_in(file, path.parents[2] / REFUSALS)
+        options = Options(**measures.read_options(file, path.parents[2] / REFUSALS, tokens))
         now = measures.computed(asked, frame, queries, options, evaluators_from_json(file))
-        wrong = list(measures.differences(file, now))
+        wrong = list(measures.differences(file, now, bool(tokens)))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
         found.wrong.append(f"campaign {name}: {path.name} cannot be compared ({why})")
@@ -270,7 +316,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     return found
 
 
-def _export(folder: Path) -> Verified:
+def _export(folder: Path, tokens: str) -> Verified:
     """Check an export by its manifest."""
     facts = _read_json(folder / MANIFEST)
     files = facts.get("files")
@@ -287,5 +333,5 @@ def _export(folder: Path) -> Verified:
     return found
 
 
-KINDS: dict[str, Callable[[Path], Verified]] = {FACTS: _release, MANIFEST: _export}
+KINDS: dict[str, Callable[[Path, str], Verified]] = {FACTS: _release, MANIFEST: _export}
 """The kinds of folders that can be checked, by their identifying file."""

@@ -23,6 +23,7 @@ from annotation.presentation import (
     validates_answers,
     with_a_gap,
 )
+from datasets.text import lines_of
 from tandem.messages import Message, Word
 from tandem.protocols.base import ItemSpec
 from tandem.protocols.schema import Schema
@@ -129,11 +130,6 @@ def _wrong(action: str, written: Prose | None, first: FirstAnswer) -> Message | 
             modify=MODIFY,
         )
     return None
-
-
-def lines_of(text: str) -> list[str]:
-    """Split a text into lines, with any line ends, since browsers use their own."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def describe_wait(campaign: Campaign) -> Message:

@@ -10,17 +10,18 @@ from pathlib import Path
 from tandem import place
 
 OK, REFUSED, DIFFERS = 0, 1, 3
+TOKENIZER = "the tokenizer.json that a release's options name; releases do not contain it"
 
 
 def verify_folder(arguments: list[str]) -> int:
     """Check a folder, and return the exit status."""
     place.enter()
-    from analysis.release.verify import verify
+    from analysis.release.verify import tokens_of, verify
     from tandem.files.rows import InputError
 
     options = parser().parse_args(arguments)
     try:
-        found = verify(options.folder)
+        found = verify(options.folder, tokens_of(options.tokenizer))
     except InputError as error:
         return _say(options.json, REFUSED, [], " ".join(str(error).split()))
     if found.wrong:
@@ -35,9 +36,11 @@ def parser() -> ArgumentParser:
     made = ArgumentParser(
         "tandem verify",
         description="Check a release or an export: its checksums, that its files agree with each "
-        "other, and that the headline numbers follow from the labels. Needs no database.",
+        "other, and that headline numbers, measures and tables follow from the labels. Needs no "
+        "database.",
     )
     made.add_argument("folder", type=Path, metavar="FOLDER")
+    made.add_argument("--tokenizer", metavar="FILE", help=TOKENIZER)
     made.add_argument("--json", action="store_true", help="one JSON object instead of lines")
     made.add_argument("--quiet", action="store_true", help="no remarks")
     return made

@@ -10,6 +10,8 @@ from pathlib import Path
 from .options import WHITESPACE
 
 FILE = "file:"
+UNKNOWN = "unknown"
+"""In place of a tokenizer that is not at hand: no text has tokens."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +27,15 @@ class Tokenizer:
 
 
 def tokenizer(name: str) -> Tokenizer:
-    """Return `whitespace`, or `file:PATH` with a tokenizer.json of the library tokenizers.
+    """Return a way to count: `whitespace`, `unknown`, or `file:PATH`.
 
-    Special tokens are not counted. Raises ValueError if there is no such tokenizer, or the library
-    is not installed.
+    The file is a tokenizer.json of the library tokenizers, whose special tokens are not counted.
+    Raises ValueError if there is no such tokenizer, or the library is not installed.
     """
     if name == WHITESPACE:
         return Tokenizer(WHITESPACE, lambda text: len(text.split()))
+    if name == UNKNOWN:
+        return Tokenizer(UNKNOWN, lambda text: 0)
     if not name.startswith(FILE):
         raise ValueError(f"no tokenizer is called {name!r}; it is whitespace or file:PATH")
     return _of_file(Path(name.removeprefix(FILE)))

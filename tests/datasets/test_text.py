@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from datasets.text import (
     QuoteLocation,
     find_quote,
+    lines_of,
     sentences,
 )
 from tests.datasets.helpers import data_lines, needs_data
@@ -424,3 +425,7 @@ def test_sentences_mostly_agree_with_clapnqs() -> None:
         total += len(passage["sentences"])
         same += sum(sentence in mine for sentence in passage["sentences"])
     assert same / total > 0.89
+
+
+def test_all_kinds_of_line_ends_split_lines() -> None:
+    assert lines_of("a\r\nb\rc\n\nd") == ["a", "b", "c", "", "d"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.evaluation.stored import chance_given_split
+from analysis.evaluation.inputs import chance_given_split
 from tandem.scores.agreement import NO_POWERED_INTERVAL, Labelled, powered_mean, powered_pairs
 from tandem.statistics import (
     PEOPLE_ALONE,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from analysis.attention.base import Action, Finding, count, join_words
+from analysis.attention.base import Action, Finding, count
 from analysis.attention.facts import Facts
 from judging.models import ACTIVE, JudgeRun
+from tandem.document import join_words
 
 PATIENCE = timedelta(seconds=60)
 NEARLY = 0.8

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.attention.base import Action, Finding, count, join_words
+from analysis.attention.base import Action, Finding, count
 from analysis.attention.facts import Facts
 from analysis.disagreements.counts import add_up, counts_in
 from annotation.exposure.ledger import FEWEST_UNITS
 from annotation.presentation import schema
-from tandem.document import rounded
+from tandem.document import join_words, rounded
 from tandem.types import JSON
 
 BEHIND = "batch_behind"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.attention.base import Action, Finding, count, join_words
+from analysis.attention.base import Action, Finding, count
 from analysis.attention.facts import Facts
 from annotation.models import Campaign
 from annotation.presentation import schema
 from annotation.progress.flags import TITLES
+from tandem.document import join_words
 from tandem.sections.verdict import THIN
 
 FAR_OFF = "rater_far_off"

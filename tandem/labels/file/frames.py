@@ -21,12 +21,9 @@ from tandem.protocols import DECLARATIONS
 from ...statistics import Level
 from ..facts import LARGEST, Evidence, EvidenceSpan, LabelFact, LabelKey, Scale, number_of, scale_of
 from ..frame import Frame, Warning, selected_frame, without_garbage_collection
-from ..grades import grade_of, with_grades
+from ..judge_metadata import with_judge_metadata
 from ..metadata import OF_META, meta_strata
-from ..own_sentences import own_codes_of, with_own_sentences
-from ..probabilities import probabilities_of, with_probabilities
 from ..readings import KEY as STEPS
-from ..readings import reading_steps_of, with_readings
 from ..selection import ALL_LABELS, ReportOptions, available_values
 from .column_frames import (
     Labels,
@@ -141,7 +138,10 @@ def _by_rows(
     protocols, declared = {row.protocol for row in rows if row.protocol}, given.declared()
     known = _scales([row.variable for row in rows], protocols, levels, declared)
     _check_values(rows, known, declared)
-    facts, strata = [_fact(row) for row in rows], meta_strata((row.item, row.meta) for row in rows)
+    facts, strata = (
+        [fact_of(row) for row in rows],
+        meta_strata((row.item, row.meta) for row in rows),
+    )
     available_values(facts, strata).check(options)
     frame = selected_frame(facts, options, strata, known)
     warned = given.warnings(*_counts(rows), known)
@@ -198,7 +198,8 @@ def _is_number(value: str) -> bool:
         return False
 
 
-def _fact(row: LabelRow) -> LabelFact:
+def fact_of(row: LabelRow) -> LabelFact:
+    """Return the label of a line; without a query, each item is one of its own."""
     return LabelFact(
         row.item, row.unit, row.kind or "", row.variable, row.value, row.missing, row.rater,
         row.rater_kind, row.replicate, row.query or row.item, row.system, row.setting,
@@ -240,7 +241,7 @@ def file_evidence(rows: Iterable[LabelRow]) -> Evidence:
     """Return the spans of a labels file, without texts; of repeated judgements the first counts."""
     first: dict[LabelKey, LabelRow] = {}
     for row in rows:
-        place = _place(row)
+        place = label_key(row)
         if place not in first or row.replicate < first[place].replicate:
             first[place] = row
     spans = {
@@ -267,20 +268,11 @@ def _is_misfit(span: SpanRow) -> bool:
 def _with_metas(
     frame: Frame, rows: Iterable[LabelRow], plain: Mapping[LabelKey, str] | None = None
 ) -> Frame:
-    """Add the metadata of judges' first labels: probabilities, steps, grades, and verdicts on
-    a judge's own sentences.
-
-    `plain` has the steps of labels that are not among the rows.
-    """
+    """Add the metadata of judges' first labels; `plain` are steps of labels outside the rows."""
     judged = [row for row in rows if row.rater_kind == "judge" and not row.replicate]
-    metas = [(_place(row), meta) for row in judged if (meta := row.stored_meta)]
-    shares = {place: p for place, meta in metas if (p := probabilities_of(meta))}
-    steps = {place: s for place, meta in metas if (s := reading_steps_of(meta))} | dict(plain or {})
-    frame = with_readings(with_probabilities(frame, shares), steps)
-    frame = with_grades(frame, {place: g for place, meta in metas if (g := grade_of(meta))})
-    own = {place: codes for place, meta in metas if (codes := own_codes_of(meta))}
-    return with_own_sentences(frame, own)
+    metas = [(label_key(row), meta) for row in judged if (meta := row.stored_meta)]
+    return with_judge_metadata(frame, metas, plain)
 
 
-def _place(row: LabelRow) -> LabelKey:
+def label_key(row: LabelRow) -> LabelKey:
     return LabelKey(row.item, row.kind or "", row.unit, row.variable, row.rater)

@@ -271,12 +271,12 @@ class TestLong2rag:
             }
 
         of: dict[str, Any] = measured(low=by(0.2, 0.9), high=by(0.8, 0.1), none=by(None, 0.5))
-        of["evaluators"] = [
+        pairs = [
             {"a": "k", "b": "people", "kendall": cell(0.1)},
             {"a": "k", "b": "j", "kendall": cell(-1.0)},
         ]
         report = {"campaign": "c", "measures": {long2rag.KPR: of}}
-        study = material(measures={"c": report})
+        study = material(measures={"c": report}, orders={"c": pairs})
         grid = long2rag._side_by_side(study, campaign("c"), "j", "k")
         assert values(grid) == [
             ("high", [0.8, 0.1]), ("low", [0.2, 0.9]), ("none", [None, 0.5]),
@@ -285,7 +285,7 @@ class TestLong2rag:
         last = grid.rows[-1][1][1]
         assert isinstance(last, dict)
         assert (last["scale"], last["digits"], grid.apart) == (1.0, 3, 1)
-        of["evaluators"] = []
+        pairs.clear()
         last = long2rag._side_by_side(study, campaign("c"), "j", "k").rows[-1][1][1]
         assert isinstance(last, dict)
         assert reason(last) == "the judges labelled other systems"
@@ -354,13 +354,13 @@ class TestLong2rag:
             return {PEOPLE: None, "raters": raters}
 
         of: dict[str, Any] = measured(one=by(0.2, 0.9, 0.4))
-        of["evaluators"] = []
         machines = [
             SimpleNamespace(name=name, kind="judge", excluded=None, labels=1) for name in "jkl"
         ]
         study = material(
             campaign("c"),
             measures={"c": {"campaign": "c", "measures": {long2rag.KPR: of}}},
+            orders={"c": []},
             frame={"c": SimpleNamespace(raters=machines)},
         )
         study.is_derived_by = lambda batch, rule: False
@@ -391,7 +391,7 @@ class TestLong2rag:
         assert (mean["n"], reason(none)) == (2, "no person has a verdict on a kept point")
 
     def test_points_without_scores_have_no_calibration(self) -> None:
-        study = material(measures={"c": {"key_point_scores": None}})
+        study = material(key_point_scores={"c": None})
         (grid,) = long2rag._scores(study, campaign("c"))
         assert reason(grid.rows[0][1][0]).startswith("the key points of b have no score")
         assert grid.stub == "Bin"

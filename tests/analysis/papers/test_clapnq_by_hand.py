@@ -12,6 +12,7 @@ from analysis.models import Study
 from analysis.papers import clapnq
 from analysis.papers.base import Grid
 from analysis.papers.material import Material
+from analysis.papers.stored import StoredMaterial
 from analysis.study import apply, read_study
 from tandem.labels.selection import ReportOptions
 from tandem.scores.options import TableOptions
@@ -169,7 +170,7 @@ def study(
     (folder / "study.toml").write_text(STUDY, "utf-8")
     with rolled_back(django_db_blocker):
         apply(read_study(folder))
-        yield Material(
+        yield StoredMaterial(
             Study.objects.get(name="reading"),
             "clapnq",
             ReportOptions(resamples=20),

@@ -238,7 +238,7 @@ def test_figure_5_takes_rated_passages_if_no_report_has_a_sampled_context(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pair = {"a": "MAP", "b": "Cov", "kendall": cell(0.4)}
-    study = material(measures={"p": {"sampled": {"people": [pair]}}})
+    study = material(sampled={"p": {"people": [pair]}})
     rated, unrated = data_set(passages=campaign("p")), data_set("old", passages=None)
     rated.material = study
     monkeypatch.setattr(

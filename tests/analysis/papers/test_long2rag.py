@@ -321,10 +321,10 @@ class TestMatching:
             "k2": {"matched": "yes", "matches": [1]},
             "k3": {"matched": "no", "matches": []},
         }
-        assert read_matching(7, units, self.LISTED) == Matching(7, 2, 1, 3, 2)
+        assert read_matching("q", units, self.LISTED) == Matching("q", 2, 1, 3, 2)
 
     def test_a_list_without_extracted_points_has_no_matching(self) -> None:
-        assert read_matching(7, {"q/p": {"holds_points": "no"}}, self.LISTED) is None
+        assert read_matching("q", {"q/p": {"holds_points": "no"}}, self.LISTED) is None
 
 
 def test_the_free_marginal_kappa_of_a_pair_follows_from_its_share() -> None:

@@ -12,8 +12,8 @@ import pytest
 from analysis.models import Study
 from analysis.papers.build import tables_of_material
 from analysis.papers.index import PAPERS
-from analysis.papers.material import Material
 from analysis.papers.published import Published, read_published
+from analysis.papers.stored import StoredMaterial
 from tandem.files.rows import InputError
 from tandem.labels.selection import ReportOptions
 from tandem.scores.options import TableOptions
@@ -60,9 +60,9 @@ def published(folder: Path, text: str) -> Published:
 
 
 @pytest.fixture(scope="module")
-def filled(crux_study: str, django_db_blocker: Any) -> tuple[Material, list[Any]]:
+def filled(crux_study: str, django_db_blocker: Any) -> tuple[StoredMaterial, list[Any]]:
     with django_db_blocker.unblock():
-        material = Material(
+        material = StoredMaterial(
             Study.objects.get(name=crux_study), "crux", ReportOptions(resamples=2),
             TableOptions.of("crux"),
         )  # fmt: skip

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from analysis.papers.rendering import as_markdown
-from analysis.release.tables import TablesChecked, check_tables
+from analysis.release.tables import TablesChecked, cells_of, check_measures
 from analysis.release.verify import verify
 from tests.analysis.papers.conftest import STUDY, write_files
 from tests.analysis.release.test_verify import flip, sign_again
-from tests.cast import run
+from tests.cast import ROOT, run
 from tests.databases import rolled_back
 
 TABLES = "tables/crux.json"
@@ -64,14 +66,133 @@ def test_an_unchanged_release_passes(release: Path) -> None:
     found = verify(release)
     assert found.wrong == []
     (line,) = (line for line in found.checked if "tables" in line)
-    assert line.startswith("the text of the tables of crux, and ")
+    number = sum(
+        not isinstance(cell, str) for cell in cells_of(read(release / TABLES)["tables"]).values()
+    )
+    assert line == (
+        f"the text of the tables of crux, of whose {number} cells {number} were computed again"
+    )
 
 
 @pytest.mark.every_case
 def test_a_changed_text_of_the_tables_is_found(release: Path) -> None:
     flip(release / "tables/crux.md", "Table 2", "Table 22")
     sign_again(release)
-    assert verify(release).wrong == ["tables of crux: the text is not that of the tables' JSON"]
+    (line,) = verify(release).wrong
+    assert line.startswith("tables of crux: line ")
+    assert line.endswith(" of tables/crux.md is not that of the tables' JSON")
+
+
+def cell_at(tables: Any, key: str, row: str) -> Any:
+    """The first cell of a row of a table's first grid."""
+    (table,) = (each for each in tables["tables"] if each["key"] == key)
+    return next(each["cells"] for each in table["grids"][0]["rows"] if each["name"] == row)[0]
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("part", "value", "said"),
+    [
+        ("value", 0.25, "0.25 in the tables, and 1 by the labels"),
+        ("high", 0.9, "its upper end is 0.9 in the tables, and 1 by the labels"),
+        ("n", 7, "its n is 7 in the tables, and 2 by the labels"),
+    ],
+)
+def test_a_changed_cell_is_named_with_its_table_row_and_column(
+    release: Path, part: str, value: Any, said: str
+) -> None:
+    tables = read(release / TABLES)
+    cell = cell_at(tables, "table-1", "oracle")
+    cell[part] = value
+    (release / TABLES).write_text(json.dumps(tables), "utf-8")
+    (release / "tables/crux.md").write_text(as_markdown(tables), "utf-8")
+    sign_again(release)
+    assert verify(release).wrong == [f"tables of crux: Table 1, By people, oracle, Cov(Z): {said}"]
+
+
+@pytest.mark.every_case
+def test_a_changed_cell_of_the_text_is_named(release: Path) -> None:
+    path = release / "tables/crux.md"
+    lines = path.read_text("utf-8").split("\n")
+    at = next(n for n, line in enumerate(lines) if line.startswith("| oracle "))
+    lines[at] = lines[at].replace("100.0", "99.0", 1)
+    path.write_text("\n".join(lines), "utf-8")
+    sign_again(release)
+    (line,) = verify(release).wrong
+    assert line.startswith("tables of crux: Table 1, By people, oracle, Cov(Z): '99.0")
+    assert " in tables/crux.md, and '100.0" in line
+
+
+@pytest.mark.every_case
+def test_a_row_that_was_taken_out_is_named(release: Path) -> None:
+    tables = read(release / TABLES)
+    rows = tables["tables"][0]["grids"][0]["rows"]
+    rows[:] = [row for row in rows if row["name"] != "second"]
+    (release / TABLES).write_text(json.dumps(tables), "utf-8")
+    sign_again(release)
+    missing = [line for line in verify(release).wrong if "no such cell in the tables" in line]
+    assert missing[0].startswith("tables of crux: Table 1, By people, second, Cov(Z): ")
+
+
+@pytest.mark.every_case
+def test_a_label_that_was_changed_everywhere_no_longer_fits_the_tables(release: Path) -> None:
+    """Even if it is changed in all forms, and the measures are computed anew from it."""
+    folder = release / "campaigns/passages"
+    lines = [json.loads(line) for line in (folder / "labels.jsonl").read_text().splitlines()]
+    for line in lines:
+        if line["rater"] == "replay" and line["value"] == "5":
+            line["value"] = "0"
+    (folder / "labels.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    sign_again(release)
+    wrong = verify(release).wrong
+    assert any(line.startswith("tables of crux: Table 1, By replay, ") for line in wrong)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("name", ["items.jsonl", "sampling.jsonl"])
+def test_a_file_that_the_tables_need_is_missed(release: Path, name: str) -> None:
+    (release / "campaigns/coverage" / name).unlink()
+    wrong = verify(release).wrong
+    assert f"campaigns/coverage/{name} is missing" in wrong
+    (line,) = (line for line in wrong if line.startswith("tables of crux"))
+    assert line.startswith("tables of crux cannot be filled again: ")
+    assert f"{name}: is missing; restore the file" in line
+
+
+@pytest.mark.every_case
+def test_an_older_release_has_its_measures_compared_alone(release: Path) -> None:
+    facts = read(release / "release.json")
+    for campaign in facts["campaigns"]:
+        del campaign["variables"]
+        for name in ("items.jsonl", "sampling.jsonl"):
+            (release / campaign["folder"] / name).unlink()
+    (release / "release.json").write_text(json.dumps(facts), "utf-8")
+    sums = release / "SHA256SUMS"
+    kept = [
+        line
+        for line in sums.read_text().splitlines()
+        if not line.endswith(("items.jsonl", "sampling.jsonl"))
+    ]
+    sums.write_text("".join(f"{line}\n" for line in kept))
+    sign_again(release)
+    found = verify(release)
+    assert found.wrong == []
+    (line,) = (line for line in found.checked if "tables" in line)
+    assert "cells 0 are measures of a campaign (an older version's release has too little" in line
+
+
+@pytest.mark.every_case
+def test_the_command_fills_the_tables_without_django(release: Path) -> None:
+    code = (
+        "import sys; from tandem.program.main import main\n"
+        f"status = main(['verify', {str(release)!r}])\n"
+        "assert 'django' not in sys.modules\n"
+        "sys.exit(status)\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert " were computed again" in done.stdout
 
 
 @pytest.mark.every_case
@@ -111,7 +232,7 @@ class TestCells:
     def checked(self, value: float | None) -> TablesChecked:
         systems = {"one": {"people": None, "raters": {"ada": {"value": value}}}}
         measures = {"c": {"measures": {"Faithful": {"systems": systems}}}}
-        return check_tables(self.REPORT, as_markdown(self.REPORT), measures)
+        return check_measures(self.REPORT, measures)
 
     def test_the_same_value_passes_and_is_counted(self) -> None:
         assert self.checked(3.5) == TablesChecked([], 1, 2)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from annotation.prerequisites.grounded_answer import check_grounds, lines_of
+from annotation.prerequisites.grounded_answer import check_grounds
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
 from tandem.protocols.base import ItemSpec, Text, UnitSpec
@@ -48,7 +48,3 @@ def test_deflections_grounded_answers_and_imports_are_accepted(door: Any) -> Non
     assert is_taken(ASKED, GROUNDED, WROTE, door)
     assert is_taken(coverage, BARE, WROTE, door)
     assert is_taken(ASKED, BARE, WROTE, door) == history
-
-
-def test_all_kinds_of_line_ends_split_lines() -> None:
-    assert lines_of("a\r\nb\rc\n\nd") == ["a", "b", "c", "", "d"]

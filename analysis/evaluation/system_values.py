@@ -1,0 +1,231 @@
+"""Values of measures by system, evaluator and slice, from labels and queries alone.
+
+Nothing here reads the database, so that a release is verified by the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+
+import numpy as np
+
+from analysis.evaluation.inputs import (
+    JOINT_EVALUATORS,
+    AskedContent,
+    Division,
+    Part,
+    QuerySample,
+    Rows,
+)
+from analysis.evaluation.joint_labels import JointLabels, variables_of
+from analysis.evaluation.layout import Layout
+from analysis.evaluation.parts_by_protocol import parts_of
+from analysis.evaluation.people_mean import Persons
+from analysis.evaluation.system_rankings import RANKED, Tables, matrix_of
+from tandem.files.rows import Query
+from tandem.labels.frame import Frame
+from tandem.labels.selection import ReportOptions
+from tandem.scores import of_family
+from tandem.scores.answers.refusals import refusal_list
+from tandem.scores.base import Measure, MeasureValues, Pooled, estimate, rows_of
+from tandem.scores.options import Options
+from tandem.scores.tokenizer import tokenizer
+from tandem.statistics import Bools, Estimate
+from tandem.types import JSON, Progress, Steps, ignore_progress
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The values of each measure by system and slice, and the tables (Q, S) that they are of."""
+
+    values: JSON
+    tables: Tables
+
+
+def measured(
+    asked: AskedContent,
+    queries: Sequence[Query],
+    labels: JointLabels,
+    options: Options,
+    report_options: ReportOptions,
+    sample: QuerySample,
+) -> Measured:
+    """Compute the measures of a campaign, without the tests and rankings of `measures_report`."""
+    layout = Layout.from_queries(queries)
+    tables, persons = Tables(sample, layout.oracles), Persons()
+    parts = list(parts_of(asked, queries, labels.frame, options, None, layout, labels.points))
+    steps = Steps(ignore_progress, sum(len(of_family(part.family)) for part in parts) + 1)
+    found = measure_parts(parts, labels, options, report_options, (), tables, persons, steps)
+    return Measured(found, tables)
+
+
+def named_measures(
+    asked: AskedContent,
+    names: Collection[str],
+    options: Options,
+    report_options: ReportOptions,
+    frame: Frame,
+    queries: Sequence[Query],
+    strata: Sequence[Division] = (),
+) -> JSON:
+    """Compute only these measures of a campaign, by name, with their values of each system.
+
+    The values are those of `measures_report` under `measures`, with slices by further `strata`.
+    """
+    layout = Layout.from_queries(queries)
+    found: JSON = {}
+    for part in parts_of(asked, queries, frame, options, None, layout):
+        for measure in of_family(part.family):
+            if f"{measure.name}{part.suffix}" in names:
+                _add(found, measure, part, JointLabels(frame), options, report_options, strata)
+    return found
+
+
+def measures_with_tests(
+    parts: Sequence[Part],
+    labels: JointLabels,
+    options: Options,
+    report_options: ReportOptions,
+    strata: Sequence[Division],
+    tables: Tables,
+    progress: Progress,
+) -> JSON:
+    """Compute the measures of all parts, with the tests and orderings of their tables."""
+    number, persons = sum(len(of_family(part.family)) for part in parts), Persons()
+    # The tests and orderings that follow take about as long as the measures themselves.
+    steps = Steps(progress, 2 * number + 1)
+    found = measure_parts(parts, labels, options, report_options, strata, tables, persons, steps)
+    for name, measure, part, values in persons.together():
+        _add_sliced(found[name], measure, values, part, report_options, strata)
+    for place, (name, of) in enumerate(found.items(), start=1):
+        of |= tests_of(tables, name, report_options)
+        steps.done(number + number * place // len(found) - steps.number)
+    return found
+
+
+def measure_parts(
+    parts: Iterable[Part],
+    labels: JointLabels,
+    options: Options,
+    report_options: ReportOptions,
+    strata: Sequence[Division],
+    tables: Tables,
+    persons: Persons,
+    steps: Steps,
+) -> JSON:
+    """Compute the measures of all parts, and add their values to the tables and persons."""
+    found: JSON = {}
+    for part in parts:
+        for measure in of_family(part.family):
+            steps.done()
+            if not labels.counts(measure, part):
+                continue
+            name, values = _add(found, measure, part, labels, options, report_options, strata)
+            persons.add(name, measure, part, values)
+            if not isinstance(values, Pooled):
+                tables.add(name, measure, part, values)
+    return found
+
+
+def tests_of(tables: Tables, name: str, report_options: ReportOptions) -> JSON:
+    """Return the parts of a measure's report that need its values on all queries and systems."""
+    evaluators = tables.evaluators(name, report_options)
+    return {
+        "evaluators": evaluators,
+        "evaluator_matrix": matrix_of(evaluators),
+        "forms": tables.forms(name, report_options),
+        "settings": tables.settings(name),
+        "powered": tables.powered(name),
+    }
+
+
+def options_as_json(options: Options) -> JSON:
+    """Return every option with its value and the reason for its default."""
+    values = asdict(options)
+    values["tokenizer"] = tokenizer(options.tokenizer).name
+    values["refusals"] = refusal_list(options.refusals).name
+    return {
+        each.name: {"value": values[each.name], "reason": each.metadata["reason"]}
+        for each in fields(options)
+    }
+
+
+def _add(
+    found: JSON,
+    measure: Measure,
+    part: Part,
+    labels: JointLabels,
+    options: Options,
+    report_options: ReportOptions,
+    strata: Sequence[Division],
+) -> tuple[str, MeasureValues]:
+    name = f"{measure.name}{part.suffix}"
+    of = found.setdefault(
+        name,
+        {
+            "summary": measure.summary,
+            "citation": measure.citation,
+            "options": list(measure.options),
+            "variables": list(variables_of(measure, part.suffix)),
+            "judgements": {},
+            "cut": part.suffix if part.family in RANKED else "",
+            "systems": {},
+            "slices": {},
+        },
+    )
+    if judgements := labels.made_of(measure, part):
+        of["judgements"][part.rater] = judgements
+    values = part.compute(measure, options)
+    _add_sliced(of, measure, values, part, report_options, strata)
+    return name, values
+
+
+def _add_sliced(
+    of: JSON,
+    measure: Measure,
+    values: MeasureValues,
+    part: Part,
+    report_options: ReportOptions,
+    strata: Sequence[Division],
+) -> None:
+    """Add a part's values by system, overall and in every slice."""
+    every = np.ones(len(part.rows.systems), bool)
+    _add_values(of["systems"], _by_system(measure, values, part.rows, every, report_options), part)
+    for stratum, rows in _strata(part.rows, strata):
+        slices = of["slices"].setdefault(stratum, {})
+        for value, where in rows.items():
+            made = _by_system(measure, values, part.rows, where, report_options)
+            _add_values(slices.setdefault(value, {}), made, part)
+
+
+def _by_system(
+    measure: Measure, values: MeasureValues, rows: Rows, where: Bools, report_options: ReportOptions
+) -> dict[str, Estimate]:
+    numbers = rows.numbers
+    made = {}
+    for column, system in enumerate(rows.system_names):
+        kept = (rows.columns == column) & where
+        if kept.any():
+            own = rows_of(values, kept)
+            made[system] = estimate(
+                measure, own, numbers[kept], report_options.resamples, report_options.seed
+            )
+    return made
+
+
+def _add_values(systems: JSON, made: Mapping[str, Estimate], part: Part) -> None:
+    """Add values under each system, for joint evaluators such as `people` and for every rater."""
+    for system, each in made.items():
+        of = systems.setdefault(system, {**dict.fromkeys(JOINT_EVALUATORS), "raters": {}})
+        (of if part.kind in JOINT_EVALUATORS else of["raters"])[part.rater] = each.as_json()
+
+
+def _strata(rows: Rows, divisions: Sequence[Division]) -> Iterable[tuple[str, dict[str, Bools]]]:
+    for name, values in rows.strata.items():
+        every = np.array([value or "" for value in values], dtype=str)
+        known = sorted(set(every.tolist()) - {""})
+        yield name, {value: every == value for value in known}
+    for stratum in divisions:
+        if parts := stratum.among(rows):
+            yield stratum.name, parts
