@@ -159,6 +159,8 @@ def _over_settings(data: DataSet, values: Values) -> Iterator[Cell]:
     means = column_means(table)
     if len(means) < 2:
         yield missing("one retrieval setting has no deviation")
+    elif not np.isfinite(means).all():
+        yield missing("a setting has no query with a value")
     else:
         yield plain(float(np.std(means, ddof=1)), len(means), "deviation of the settings' means")
 

@@ -138,6 +138,13 @@ class TestMeansOverSettings:
         nothing = Values(COV, reason="nobody rated")
         assert [reason(each) for each in crux._over_settings(data, nothing)] == ["nobody rated"] * 2
 
+    def test_a_setting_without_any_counted_question_has_no_deviation(self) -> None:
+        data = data_set(settings=("bm25", "dense"))
+        empty = of_settings(bm25=[1.0, 0.5], dense=[NAN, NAN])
+        mean, deviation = crux._over_settings(data, empty)
+        assert numbers([mean, deviation]) == [0.75, None]
+        assert reason(deviation) == "a setting has no query with a value"
+
     def test_people_without_a_value_are_left_out_of_the_mean(self) -> None:
         nobody: Floats = np.full(3, NAN)
         ada, ben = np.array([1.0, 0.5, NAN]), np.array([0.5, NAN, NAN])

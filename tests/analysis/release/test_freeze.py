@@ -26,6 +26,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_a_release_contains_every_part_of_the_study(release: Path) -> None:
     campaign = "labels.jsonl labels-wide.csv responses.jsonl guideline.md report.json report.md"
+    campaign += " items.jsonl sampling.jsonl"
     assert sorted(contents(release)) == sorted(
         [
             *(f"campaigns/coverage/{name}" for name in [*campaign.split(), "measures.json"]),
