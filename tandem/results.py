@@ -24,16 +24,11 @@ from tandem.labels.selection import ReportOptions
 from tandem.sections.alt_test import alternative, forms_of
 from tandem.sections.floor import floor
 from tandem.similar import did_you_mean
+from tandem.statistics.coefficients import ALPHA, AMONG, EQUAL, FLEISS, KAPPA
 from tandem.types import JSON
 
 DIGITS = 3
 FIELDS = ("value", "low", "high", "n", "method")
-PEOPLE = {
-    "krippendorff_alpha": "Krippendorff's alpha",
-    "fleiss_kappa": "Fleiss' kappa",
-    "gwet_ac": "Gwet's AC",
-    "percent": "Share of agreeing pairs",
-}
 LabelSource = Callable[[], VariableFrame]
 
 
@@ -142,17 +137,17 @@ class Comparison(Result):
     @property
     def kappa(self) -> Estimate:
         """Cohen's kappa."""
-        return Estimate.from_json(self.json["cohen_kappa"])
+        return Estimate.from_json(self.json[KAPPA.key])
 
     @property
     def percent(self) -> Estimate:
         """The share of equal labels."""
-        return Estimate.from_json(self.json["percent"])
+        return Estimate.from_json(self.json[EQUAL.key])
 
     @property
     def alpha(self) -> Estimate | None:
         """Krippendorff's alpha; None with fewer than two people."""
-        found = self.json.get("krippendorff_alpha")
+        found = self.json.get(ALPHA.key)
         return None if found is None else Estimate.from_json(found)
 
     def _report(self) -> JSON:
@@ -171,7 +166,7 @@ def _comparisons(caption: str, head: str, found: Mapping[RaterName, Comparison])
         (name, *(_cell(each) for each in (of.kappa, of.percent, of.alpha)))
         for name, of in found.items()
     )
-    return Table(caption, (head, "Cohen's kappa", "Share equal", "Krippendorff's alpha"), rows)
+    return Table(caption, (head, KAPPA.name, "Share equal", ALPHA.name), rows)
 
 
 def _cell(estimate: Estimate | None) -> Cell:
@@ -259,29 +254,32 @@ class Variable(Result):
     @property
     def alpha(self) -> Estimate:
         """Krippendorff's alpha of people."""
-        return self._of_people("krippendorff_alpha")
+        return self.coefficients[ALPHA.key]
 
     @property
     def kappa(self) -> Estimate:
         """Fleiss' kappa of people."""
-        return self._of_people("fleiss_kappa")
+        return self.coefficients[FLEISS.key]
 
     @property
     def randolph_kappa(self) -> Estimate:
-        return self._of_people("randolph_kappa")
+        return self.coefficients["randolph_kappa"]
 
     @property
     def gwet(self) -> Estimate:
         """Gwet's AC1 of nominal variables, AC2 of ordered ones, of people."""
-        return self._of_people("gwet_ac")
+        return self.coefficients["gwet_ac"]
 
     @property
     def percent(self) -> Estimate:
         """The mean share of agreeing pairs of people."""
-        return self._of_people("percent")
+        return self.coefficients["percent"]
 
-    def _of_people(self, name: str) -> Estimate:
-        return Estimate.from_json(self.json["agreement"][name])
+    @property
+    def coefficients(self) -> dict[str, Estimate]:
+        """Every coefficient of people, by its key in the report."""
+        found = self.json["agreement"]
+        return {name: Estimate.from_json(found[name]) for name in AMONG if name in found}
 
     def judge(self, name: str = "") -> Judge:
         """Return a judge; the only one needs no name. Raises KeyError for others."""
@@ -294,7 +292,9 @@ class Variable(Result):
 
     def _table(self) -> Table:
         rows: list[tuple[Cell, ...]] = [
-            (f"People: {words}", _cell(self._of_people(name))) for name, words in PEOPLE.items()
+            (f"People: {each.head or each.name}", _cell(self.coefficients[each.key]))
+            for each in sorted(AMONG.values(), key=lambda each: each.rank)
+            if each.rank
         ]
         for name in self.judges:
             found = self.judge(name).against()

@@ -26,7 +26,7 @@ from tandem.document import (
 )
 from tandem.formats.markdown import sections_as_markdown
 from tandem.formats.nouns import Noun, document_in_noun, slotted
-from tandem.sections.coefficient import EQUAL, KAPPA
+from tandem.statistics.coefficients import EQUAL, KAPPA
 from tandem.types import JSON
 
 NOT_TIMED = "no call was timed"

@@ -15,8 +15,9 @@ import numpy as np
 from tandem.document import DASH, Block, Cell, Document, Number, RaterName, Section, Table, count
 from tandem.formats.build import computed_at
 from tandem.formats.facts import facts
-from tandem.formats.variable_sections import COEFFICIENTS
 from tandem.statistics import SHARE_DIFFERENCE, difference_by_cluster
+from tandem.statistics.coefficients import AMONG, OF_TWO
+from tandem.statistics.correlation import CORRELATIONS
 from tandem.types import JSON
 
 ABOUT = (
@@ -25,15 +26,7 @@ ABOUT = (
 )
 HEADER = ("System", "Rater", "Items in both", "Changed", "Mean difference")
 CHANGE_HEADER = ("Before", "After", "Difference", "Change")
-NAMES = COEFFICIENTS | {
-    "cohen_kappa": "Cohen's kappa",
-    "cohen_kappa_linear": "Cohen's kappa, linear weights",
-    "cohen_kappa_quadratic": "Cohen's kappa, quadratic weights",
-    "spearman": "Spearman",
-    "kendall": "Kendall",
-    "pearson": "Pearson",
-    "f1": "F1",
-}
+NAMES = {"f1": "F1"} | {key: each.name for key, each in (OF_TWO | CORRELATIONS | AMONG).items()}
 INTERVAL = "interval only"
 NONE_THERE = "not in this report"
 

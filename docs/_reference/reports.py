@@ -8,6 +8,8 @@ from typing import Any
 
 from docs._reference import example
 from docs._reference.words import code, meaning, table
+from tandem.statistics.coefficients import AMONG, OF_TWO
+from tandem.statistics.correlation import CORRELATIONS
 
 ESTIMATE = {"value", "low", "high", "n", "method"}
 PLACES = {
@@ -77,7 +79,17 @@ def sections() -> Iterator[str]:
 
 
 def _meaning(path: str) -> str:
-    return meaning("report", path, _last(path))
+    own = _last(path)
+    return meaning("report", path, own, default=_coefficients().get(own, ""))
+
+
+def _coefficients() -> dict[str, str]:
+    """Return by key where each coefficient is described, with its weights."""
+    return {
+        key: f"see [{each.statistic}](statistics.md#{each.statistic}){comma}{detail}"
+        for key, each in (OF_TWO | CORRELATIONS | AMONG).items()
+        for _, comma, detail in [each.name.partition(", ") if key in OF_TWO else ("", "", "")]
+    }
 
 
 def _last(path: str) -> str:

@@ -20,11 +20,16 @@ def _meanings() -> dict[str, dict[str, str]]:
     return tomllib.loads(MEANINGS.read_text("utf-8"))
 
 
-def meaning(part: str, *names: str) -> str:
-    """Return the description of the first name that has one. Raises UndocumentedError."""
+def meaning(part: str, *names: str, default: str = "") -> str:
+    """Return the description of the first name that has one, or the default.
+
+    Raises UndocumentedError if there is neither.
+    """
     for name in names:
         if words := _meanings()[part].get(name):
             return words
+    if default:
+        return default
     where = MEANINGS.relative_to(ROOT)
     raise UndocumentedError(f"{names[0]} has no meaning; write one in {where} under [{part}]")
 

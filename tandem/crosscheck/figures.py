@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..labels.frame import VariableFrame
+from ..statistics.coefficients import AMONG, OF_TWO
+from ..statistics.correlation import CORRELATIONS
+from ..statistics.estimate import Coefficient
 from ..types import JSON
 
 # Keywords of the job, as `libraries` reads them. The processes share no module.
 OF_CODES, OF_VALUES, PEOPLE, TASKS = "codes", "values", "people", "tasks"
-CORRELATIONS = ("spearman", "kendall", "pearson")
-KAPPAS = {"cohen_kappa": None, "cohen_kappa_linear": "linear", "cohen_kappa_quadratic": "quadratic"}
-CHANCE = {"fleiss_kappa": "fleiss", "randolph_kappa": "randolph"}
 MAJORITY = "majority"
 HOLM = {"figure": "adjusted", "method": "holm"}
 BENJAMINI_YEKUTIELI = {"figure": "adjusted", "method": "fdr_by", "level": 0.05}
@@ -75,38 +75,33 @@ def score_figures(found: Figures, scores: JSON) -> None:
 
 def _of_people(found: Figures, matrix: str, frame: VariableFrame, block: JSON) -> None:
     name, people, k = frame.name, frame.columns("human"), len(frame.scale.categories)
-    own = {"matrix": matrix, "columns": people, "level": frame.scale.level}
+    own = {"matrix": matrix, "columns": people, "level": frame.scale.level, "k": max(1, k)}
     start = f"variables.{name}.agreement"
-    wide = {**own, "k": max(1, k)}
-    for key, method in CHANCE.items():
-        value = block[key]["value"]
-        found.add(f"{start}.{key}", value, {"figure": "fleiss", "method": method}, wide)
-    alpha = block["krippendorff_alpha"]["value"]
-    found.add(f"{start}.krippendorff_alpha", alpha, {"figure": "alpha"}, own)
+    for key, value, task_parts in _recomputed(AMONG, block):
+        found.add(f"{start}.{key}", value, task_parts, own)
     column = {rater.name: n for n, rater in enumerate(frame.raters)}
     for pair in block.get("pairs", ()):
-        two = {"matrix": matrix, "columns": [column[pair["a"]], column[pair["b"]]]}
+        two = {"matrix": matrix, "columns": [column[pair["a"]], column[pair["b"]]], "k": k}
         path = f"{start}.pairs[{pair['a']}, {pair['b']}]"
-        for key, value, task_parts in (*_kappas(pair, k), *_correlations(pair)):
+        for key, value, task_parts in _recomputed(OF_TWO | CORRELATIONS, pair):
             found.add(f"{path}.{key}", value, task_parts, two)
 
 
 def _of_judge(found: Figures, matrix: str, frame: VariableFrame, judge: str, block: JSON) -> None:
     column = {rater.name: n for n, rater in enumerate(frame.raters)}
     start, k = f"variables.{frame.name}.judges.{judge}", len(frame.scale.categories)
-    beside = {"matrix": matrix, "columns": [column[judge], *frame.columns("human")], "with": PEOPLE}
+    columns = [column[judge], *frame.columns("human")]
+    level = {"level": frame.scale.level, "k": k}
+    beside: JSON = {"matrix": matrix, "columns": columns, "with": PEOPLE, **level}
+    with_judge = {key: each for key, each in AMONG.items() if each.with_judge}
     if block["reference"] == MAJORITY:
-        of = block["agreement"]
-        alpha = of["krippendorff_alpha"]["value"]
-        level = {"figure": "alpha", "level": frame.scale.level, "k": k}
-        found.add(f"{start}.agreement.krippendorff_alpha", alpha, level, beside)
-        for key, value, task_parts in _kappas(of, k):
+        for key, value, task_parts in _recomputed(with_judge | OF_TWO, block["agreement"]):
             found.add(f"{start}.agreement.{key}", value, task_parts, beside)
-    for key, value, task_parts in _correlations(block["correlation"]):
+    for key, value, task_parts in _recomputed(CORRELATIONS, block["correlation"]):
         found.add(f"{start}.correlation.{key}", value, task_parts, beside)
     for person, pair in block.get("pairs", {}).items():
-        two = {"matrix": matrix, "columns": [column[person], column[judge]]}
-        for key, value, task_parts in _kappas(pair, k):
+        two = {"matrix": matrix, "columns": [column[person], column[judge]], "k": k}
+        for key, value, task_parts in _recomputed(OF_TWO, pair):
             found.add(f"{start}.pairs.{person}.{key}", value, task_parts, two)
     for reading, test in (
         ("items", block["alt_test"]),
@@ -124,13 +119,10 @@ def _wins(found: Figures, path: str, test: JSON) -> None:
         found.add(f"{path}.{row['name']}.wins", row["wins"], task_parts)
 
 
-def _kappas(of: Mapping[str, Any], k: int) -> Iterator[tuple[str, float | None, JSON]]:
-    for key, weights in KAPPAS.items():
-        if key in of:
-            yield key, of[key]["value"], {"figure": "cohen", "weights": weights, "k": k}
-
-
-def _correlations(of: Mapping[str, Any]) -> Iterator[tuple[str, float | None, JSON]]:
-    for key in CORRELATIONS:
-        if key in of:
-            yield key, of[key]["value"], {"figure": "correlation", "method": key}
+def _recomputed(
+    coefficients: Mapping[str, Coefficient], of: Mapping[str, Any]
+) -> Iterator[tuple[str, float | None, JSON]]:
+    """Yield the coefficients of a block that a library has: key, value, and the library's task."""
+    for key, each in coefficients.items():
+        if each.library and key in of:
+            yield key, of[key]["value"], dict(each.library)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ..document import UNITS, UNITS_HEAD, Number, RaterName, Table
 from ..labels.selection import OWN_STRATA
-from ..sections.coefficient import FLEISS, MEAN_OF_PAIRS, coefficient_of
+from ..sections.coefficient import MEAN_OF_PAIRS, coefficient_of
+from ..statistics.coefficients import FLEISS
 from ..types import JSON
 from ..unit_counts import units_of_slice
 from . import base, multiples, vega

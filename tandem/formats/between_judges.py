@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..document import DASH, UNIT_HEAD, UNITS, UNITS_HEAD, Block, Cell, Number, RaterName, Table
-from ..sections.coefficient import Coefficient, coefficient_of
+from ..sections.coefficient import coefficient_of
+from ..statistics.estimate import Coefficient
 from ..types import JSON
 
 ABOUT = "Agreement of judges beyond chance says nothing about people: they may share their errors."

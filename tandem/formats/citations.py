@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..statistics.coefficients import AMONG, OF_TWO
+from ..statistics.correlation import CORRELATIONS
 from .nouns import slotted
 
 REFERENCES: Mapping[str, tuple[str, str]] = {
@@ -201,24 +203,9 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
     ),
 }
 """By key: the citation in a text, and the full reference."""
-_BY_START = {
-    "Fleiss' kappa": "fleiss1971",
-    "Randolph's free-marginal kappa": "randolph2005",
-    "Krippendorff's alpha": "krippendorff2019",
-    "Gwet's AC": "gwet2008",
-    "Cohen's kappa, linear": "cohen1968",
-    "Cohen's kappa, quadratic": "cohen1968",
-    "Cohen's kappa": "cohen1960",
-    "Spearman": "spearman1904",
-    "Kendall": "kendall1945",
-    "Pearson": "pearson1895",
-    "tau_AP": "yilmaz2008",
-    "area under the ROC curve": "hanley1982",
-}
-"""The prefixes of methods, longer ones first."""
-CITED: Mapping[str, str] = {start: REFERENCES[key][0] for start, key in _BY_START.items()} | {
-    key: mark for key, (mark, _) in REFERENCES.items()
-}
+CITED: Mapping[str, str] = {key: mark for key, (mark, _) in REFERENCES.items()}
+_OTHERS = {"tau_AP": "yilmaz2008", "area under the ROC curve": "hanley1982"}
+"""The works of other statistics, by the beginning of their methods."""
 
 
 def cited_statistics(blocks: Any) -> list[str]:
@@ -232,9 +219,16 @@ def cited_statistics(blocks: Any) -> list[str]:
     ]
 
 
-def _cited(name: str) -> str:
-    start = next((start for start in CITED if name.lower().startswith(start.lower())), "")
-    return CITED.get(start, "")
+def _cited(method: str) -> str:
+    """Return the citation of a method, by the coefficient with whose name or method it begins."""
+    works = _OTHERS | {
+        start: each.citation
+        for each in (*AMONG.values(), *OF_TWO.values(), *CORRELATIONS.values())
+        for start in (each.name, each.method.partition(", k =")[0].partition(", {")[0])
+        if start and each.citation
+    }
+    found = [start for start in works if method.lower().startswith(start.lower())]
+    return CITED[works[max(found, key=len)]] if found else ""
 
 
 def methods_of(node: Any, defined: bool = False) -> Iterator[str]:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from ..document import UNITS_HEAD, Cell, Number, Table, UnitCount
+from ..statistics.correlation import CORRELATIONS
 from ..types import JSON
 from .people_sections import ANY
 
-CORRELATIONS = {"spearman": "Spearman", "kendall": "Kendall's tau-b", "pearson": "Pearson"}
 AREAS = {"roc_auc": "ROC AUC", "average_precision": "Average precision"}
 
 
@@ -30,11 +30,11 @@ def graded_tables(
     if "correlation" in found:
         rows: tuple[tuple[Cell, ...], ...] = tuple(
             (
-                label,
+                of.head or of.name,
                 Number.from_estimate(found["correlation"][key]),
                 UnitCount.of(found["correlation"][key]["n"], show="labelled", one=judge, grade=ANY),
             )
-            for key, label in CORRELATIONS.items()
+            for key, of in CORRELATIONS.items()
         )
         caption = f"Its grades and people's {found['people']}"
         tables.append(Table(caption, ("Correlation", "Value", UNITS_HEAD), rows))

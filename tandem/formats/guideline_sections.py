@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from ..document import Block, Cell, Number, RaterName, Section, Table, UnitCount, count, with_counts
-from ..sections.coefficient import ALPHA, FLEISS, Coefficient
 from ..sections.sentence import number
+from ..statistics.coefficients import ALPHA, EQUAL, FLEISS
+from ..statistics.estimate import Coefficient
 from ..types import JSON
 from .nouns import noun_of
 
@@ -84,7 +85,7 @@ def _of_judge(judge: str, found: JSON, variable: JSON) -> Iterator[str]:
         under = f"only under {named(next(iter(versions)))}" if versions else "under none of them"
         yield f"The judge {judge} labelled {under}: there is no before and after to compare."
     for change in found["changes"]:
-        before, after, of = change["before"], change["after"], change["krippendorff_alpha"]
+        before, after, of = change["before"], change["after"], change[ALPHA.key]
         if of["value"] is None:
             steps = f"from {named(before)} to {named(after)}"
             yield f"The judge {judge} {steps}: not known, {of['reason']}."
@@ -134,7 +135,7 @@ def _tables(variable: JSON) -> Iterator[Table]:
             each["labels"],
             _units_under(each["digest"], each["units"], show="several"),
             Number.from_estimate(each[key]),
-            Number.from_estimate(each["percent"]),
+            Number.from_estimate(each[EQUAL.key]),
         )
         for each in variable["guidelines"]["versions"]
     ]
@@ -144,7 +145,7 @@ def _tables(variable: JSON) -> Iterator[Table]:
         (
             f"{_title(each['after'])} less {named(each['before'])}",
             Number.from_estimate(each[key]),
-            Number.from_estimate(each["percent"]),
+            Number.from_estimate(each[EQUAL.key]),
         )
         for each in variable["guidelines"]["changes"]
     ]
@@ -174,7 +175,7 @@ def _judges_tables(variable: JSON) -> Iterator[Table]:
             each["labels"],
             _units_under(digests[each["version"]], each["units"], show="labelled", one=name),
             Number.from_estimate(each[ALPHA.key]),
-            Number.from_estimate(each["percent"]),
+            Number.from_estimate(each[EQUAL.key]),
         )
         for name, of in several.items()
         for each in of["versions"]
@@ -193,7 +194,7 @@ def _judges_tables(variable: JSON) -> Iterator[Table]:
             RaterName(name, "judge"),
             f"{_title(each['after'])} less {named(each['before'])}",
             Number.from_estimate(each[ALPHA.key]),
-            Number.from_estimate(each["percent"]),
+            Number.from_estimate(each[EQUAL.key]),
         )
         for name, of in several.items()
         for each in of["changes"]

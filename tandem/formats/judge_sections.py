@@ -23,6 +23,8 @@ from ..document import (
     with_counts,
 )
 from ..sections.alt_test import FLOORS, describe_answer, describe_verdict
+from ..statistics.coefficients import ALPHA, AMONG, EQUAL, KAPPA, OF_TWO
+from ..statistics.correlation import CORRELATIONS
 from ..types import JSON
 from ..unit_counts import compared_units, of_several, shared_units, units_in_bin, units_of_cell
 from .calibration_tables import calibration_tables
@@ -43,15 +45,6 @@ RULES = {
     "missing_dropped": "Items without an answer dropped",
     "wilcoxon": "Signed ranks (Wilcoxon), for few labels",
 }
-_CORRELATIONS = {"spearman": "Spearman", "kendall": "Kendall", "pearson": "Pearson"}
-_WITH_PEOPLE = {
-    "krippendorff_alpha": "Krippendorff's alpha with the {}",
-    "gwet_ac": "Gwet's AC with the {}",
-}
-_ORDERED_WITH_PEOPLE = {
-    "cohen_kappa_linear": "Cohen's kappa with the {}, linear weights",
-    "cohen_kappa_quadratic": "Cohen's kappa with the {}, quadratic weights",
-}
 _OVERALL = {
     "balanced_accuracy": "Balanced accuracy: mean recall of the categories",
     "macro_precision": "Mean precision of the categories",
@@ -61,7 +54,7 @@ _ERROR = {"mean_absolute_error": "Mean absolute error, from the mean rating"}
 _CLASSES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "specificity": "Specificity"}
 _AREAS = {"roc_auc": "Area under ROC", "average_precision": "Average precision"}
 _CUTS = {
-    "cohen_kappa": "Cohen's kappa",
+    KAPPA.key: KAPPA.name,
     "precision": "Precision",
     "recall": "Recall",
     "precision_below": "Precision <",
@@ -218,7 +211,7 @@ def _describe_bounds(bounds: JSON | None) -> list[str]:
     """Describe the agreement with all missing answers counted as wrong, and as right."""
     if not bounds:
         return []
-    ends = {"percent": bounds["percent"], "kappa": bounds["cohen_kappa"]}
+    ends = {"percent": bounds[EQUAL.key], "kappa": bounds[KAPPA.key]}
     ranges = [f"{name} {rounded(e[0])} to {rounded(e[1])}" for name, e in ends.items() if e]
     return [
         f"with all {bounds['missing']} missing on such {UNITS} wrong or right: {', '.join(ranges)}"
@@ -232,30 +225,35 @@ def _agreement_table(block: JSON, judge: str) -> Table:
         return (label, units, *numbers(of, names))
 
     def with_person(rater: str, of: JSON) -> tuple[Cell, ...]:
-        units = shared_units(of["percent"]["n"], judge, rater)
+        units = shared_units(of[EQUAL.key]["n"], judge, rater)
         return (RaterName(rater, "human"), units, *numbers(of, names))
 
     together, among = block["agreement"], block["human_ceiling"]
-    of_all = compared_units(block, judge, together["percent"]["n"])
+    of_all = compared_units(block, judge, together[EQUAL.key]["n"])
     rows = (
         row(f"{block['reference'].capitalize()} of people", together, of_all),
         *(with_person(rater, pair) for rater, pair in block.get("pairs", {}).items()),
-        row("People with each other", among, of_several(among["percent"]["n"], judge)),
+        row("People with each other", among, of_several(among[EQUAL.key]["n"], judge)),
     )
     return Table("Against people", ("Against", UNITS_HEAD, *names.values()), rows, apart=1)
 
 
 def _further(block: JSON, ordered: bool, judge: str) -> Table:
     """Return the tables for which the block has figures. Snapshots may have fewer."""
-    against = _WITH_PEOPLE | (_ORDERED_WITH_PEOPLE if ordered else {})
-    with_people = {key: label.format(block["reference"]) for key, label in against.items()}
+    against = [each for each in AMONG.values() if each.with_judge]
+    against += [each for each in OF_TWO.values() if ordered or each.needs != "order"]
+    with_people = {
+        each.key: each.named_with(block["reference"])
+        for each in against
+        if each not in (KAPPA, EQUAL)
+    }
     units = partial(compared_units, block, judge)
     rows = _rows(block["agreement"], with_people, units)
     rows += _rows(block.get("overall", {}), _OVERALL, units)
     if ordered:
         # Tied units have a mean, too.
         labelled = partial(_of_labelled, judge)
-        of_mean = {key: f"{label} with the mean rating" for key, label in _CORRELATIONS.items()}
+        of_mean = {key: of.named_with("mean rating") for key, of in CORRELATIONS.items()}
         rows += _rows(block.get("overall", {}), _ERROR, labelled)
         rows += _rows(block["correlation"], of_mean, labelled)
     return Table("Further coefficients", ("Coefficient", "Value", UNITS_HEAD), tuple(rows))
@@ -266,11 +264,7 @@ def _of_labelled(judge: str, units: int) -> UnitCount:
 
 
 def _adjudicated(block: JSON, reference: str, judge: str) -> Table:
-    names = {
-        "cohen_kappa": "Cohen's kappa",
-        "percent": "Percent",
-        "krippendorff_alpha": "Krippendorff's alpha",
-    }
+    names = {each.key: each.head or each.name for each in (KAPPA, EQUAL, ALPHA)}
     labels = {
         "references": "References alone",
         "settled": f"References, and people's {reference} elsewhere",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..document import UNIT, UNITS, UNITS_HEAD, Block, Cell, Number, RaterName, Table, UnitCount
-from ..sections.coefficient import KAPPA, WEIGHTED
+from ..statistics.coefficients import ALPHA, EQUAL, KAPPA, WEIGHTED
 from ..types import JSON
 from ..unit_counts import of_several
 from .citations import CITED, cited_statistics
@@ -29,12 +29,12 @@ _QUANTILES = {
     "max": "Most",
 }
 _BY_BACKGROUND = {
-    "percent": "Percent",
-    "krippendorff_alpha": "Krippendorff's alpha",
+    EQUAL.key: EQUAL.head,
+    ALPHA.key: ALPHA.name,
     "with_others": "Percent with the others",
     "difference": "Percent above the others'",
 }
-_OF = {"cohen_kappa": "Cohen's kappa", "percent": "Percent"}
+_OF = {KAPPA.key: KAPPA.name, EQUAL.key: EQUAL.head}
 ANY = "*"
 """The filter of the list of disagreements for any grade, or any label of the baseline."""
 OF_LABELS = "labels from all people together; the list shows each unit only once"
@@ -115,9 +115,9 @@ def distribution_tables(found: JSON) -> list[Table]:
         (
             RaterName(each["name"], "human"),
             of_several(each["units"], each["name"]),
-            Number(each["cohen_kappa"]),
+            Number(each[KAPPA.key]),
             Number(each["others"]),
-            Number(each["percent"]),
+            Number(each[EQUAL.key]),
         )
         for each in found["stand_out"]
     )
@@ -211,8 +211,8 @@ def first_rows(
 
 def pair_columns(block: JSON) -> dict[str, str]:
     """Return the coefficients of a judge with single people, with weights on an ordered scale."""
-    weighted = {WEIGHTED.key: "Quadratic weights"} if WEIGHTED.key in block.get("gap", {}) else {}
-    return {KAPPA.key: KAPPA.name, **weighted, "percent": "Percent"}
+    weighted = {WEIGHTED.key: WEIGHTED.head} if WEIGHTED.key in block.get("gap", {}) else {}
+    return {KAPPA.key: KAPPA.name, **weighted, EQUAL.key: EQUAL.head}
 
 
 def gap_tables(block: JSON, judge: str) -> list[Table]:
@@ -245,7 +245,7 @@ def gap_tables(block: JSON, judge: str) -> list[Table]:
     rows = (
         _of_floor(
             "With the majority",
-            floor["agreement"]["cohen_kappa"],
+            floor["agreement"][KAPPA.key],
             show="labelled" if mean else "decided",
         ),
         _of_floor(

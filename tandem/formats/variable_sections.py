@@ -19,8 +19,11 @@ from ..document import (
     with_counts,
 )
 from ..figures.slices import divisions, is_in_pairs, numbers_of
-from ..sections.coefficient import MEAN_OF_PAIRS, Coefficient, coefficient_of, people_of
+from ..sections.coefficient import MEAN_OF_PAIRS, coefficient_of, people_of
 from ..sections.words import codes_of
+from ..statistics.coefficients import AMONG, OF_TWO
+from ..statistics.correlation import CORRELATIONS
+from ..statistics.estimate import Coefficient
 from ..types import JSON
 from ..unit_counts import pairs_of_labels, shared_units, units_of_slice
 from .missing_tables import missing_blocks
@@ -33,20 +36,6 @@ from .people_sections import (
 )
 from .sections import soft_blocks
 
-COEFFICIENTS = {
-    "percent": "Percent agreement",
-    "fleiss_kappa": "Fleiss' kappa",
-    "fleiss_kappa_pooled": "Fleiss' kappa, pooled",
-    "randolph_kappa": "Randolph's kappa",
-    "krippendorff_alpha": "Krippendorff's alpha",
-    "gwet_ac": "Gwet's AC",
-}
-_OF_PAIRS = {"percent": "Percent", "cohen_kappa": "Cohen's kappa"}
-_OF_ORDERED_PAIRS = {
-    "cohen_kappa_linear": "Linear weights",
-    "cohen_kappa_quadratic": "Quadratic weights",
-    "spearman": "Spearman",
-}
 NO_LABELS = Number(None, reason="no labels here")
 OF_OTHERS = f"mean over pairs, weighted by shared {UNITS}"
 FEWEST_COMPARED = 3
@@ -66,8 +55,9 @@ def people_blocks(report: JSON, name: str) -> list[Block]:
     variable = report["variables"][name]
     block, ordered = variable["agreement"], variable["measurement"] != "nominal"
     coefficients = tuple(
-        (label, Number.from_estimate(block[key]), _of_several(block[key]["n"], block["units"]))
-        for key, label in COEFFICIENTS.items()
+        (of.name, Number.from_estimate(block[key]), _of_several(block[key]["n"], block["units"]))
+        for key, of in AMONG.items()
+        if of.name and key in block
     )
     shown, headline, path = people_of(variable)
     if MEAN_OF_PAIRS in path:
@@ -123,11 +113,15 @@ def _with_others(block: JSON, shown: Coefficient) -> list[Table]:
 
 def _pairs(block: JSON, ordered: bool) -> list[Block]:
     """Return the block on pairs of people: one by one, or as a distribution for a crowd."""
-    names = _OF_PAIRS | (_OF_ORDERED_PAIRS if ordered else {})
     tables = []
     if "pairs_distribution" in block:
         tables += distribution_tables(block["pairs_distribution"])
     listed = block.get("pairs", [])
+    names = {
+        key: of.head or of.name
+        for key, of in {**OF_TWO, "spearman": CORRELATIONS["spearman"]}.items()
+        if (ordered or of.needs != "order") and all(key in pair for pair in listed)
+    }
     pairs: tuple[tuple[Cell, ...], ...] = tuple(
         (f"{p['a']} – {p['b']}", shared_units(p["units"], p["a"], p["b"]), *numbers(p, names))
         for p in listed

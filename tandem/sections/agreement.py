@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import combinations
 from typing import TypedDict
@@ -14,8 +14,6 @@ from ..labels.frame import VariableFrame
 from ..labels.reference import category_numbers
 from ..labels.resampling import TOO_MANY, Sample
 from ..statistics import (
-    COEFFICIENT,
-    SHARE,
     Estimate,
     Floats,
     Ints,
@@ -28,20 +26,19 @@ from ..statistics import (
     pair_estimates,
     undefined,
 )
-from ..statistics.coefficients import PAIR
-from ..statistics.correlation import FUNCTIONS
+from ..statistics.coefficients import EQUAL, KAPPA, OF_TWO, WEIGHTED
+from ..statistics.correlation import CORRELATIONS
 from ..statistics.pairwise import METHODS as OF_PAIRS
 from ..types import JSON
 from .coefficient import MEAN_OF_PAIRS
 from .crowd import is_crowd, large_pairs, pairs_distribution
 
 NO_ORDER = "its categories have no order"
-WEIGHTED = ("cohen_kappa_linear", "cohen_kappa_quadratic")
 ERROR, DISTANCE = "mean_absolute_error", "mean absolute difference"
 
 
 def pair(
-    sample: Sample, one: Ints, other: Ints, names: Sequence[str] = tuple(PAIR)
+    sample: Sample, one: Ints, other: Ints, names: Collection[str] = OF_TWO
 ) -> dict[str, Estimate]:
     """Return the coefficients `names` of two columns (U,): `percent` or one of Cohen's kappas."""
     apart = {name: no for name in names if (no := _undefined(sample, name, one, other))}
@@ -59,7 +56,7 @@ def pair(
 
 def pair_names(sample: Sample) -> tuple[str, ...]:
     """Return the coefficients of a judge with one person."""
-    return ("cohen_kappa", "percent", *(WEIGHTED[1:] if sample.is_ordered else ()))
+    return (KAPPA.key, EQUAL.key, *([WEIGHTED.key] if sample.is_ordered else ()))
 
 
 class PairArguments(TypedDict):
@@ -74,11 +71,11 @@ def pair_arguments(sample: Sample) -> PairArguments:
 
     Kappa needs few categories, and kappa with quadratic weights needs their order.
     """
-    kappa = () if sample.is_continuous else ("cohen_kappa",)
-    weighted = ("cohen_kappa_quadratic",) if sample.is_ordered else ()
+    kappa = () if sample.is_continuous else (KAPPA.key,)
+    weighted = (WEIGHTED.key,) if sample.is_ordered else ()
     scale = sample.frame.scale
     values = scale.values() if scale.categories and sample.is_ordered else None
-    return {"names": (*kappa, "percent", *weighted), "values": values}
+    return {"names": (*kappa, EQUAL.key, *weighted), "values": values}
 
 
 def pair_means(sample: Sample, codes: Ints) -> Mapping[str, Estimate]:
@@ -96,12 +93,9 @@ def pair_means(sample: Sample, codes: Ints) -> Mapping[str, Estimate]:
         made = estimates(
             held, sample.clusters, sample.k, **arguments, **sample.resampling_arguments
         )
-        many = undefined(TOO_MANY, int(several.sum()), OF_PAIRS["cohen_kappa"])
-        bounded = {
-            name: of.within(*(SHARE if name == "percent" else COEFFICIENT))
-            for name, of in made.items()
-        }
-        sample.pair_means[key] = {"cohen_kappa": many, **bounded}
+        many = undefined(TOO_MANY, int(several.sum()), OF_PAIRS[KAPPA.key])
+        bounded = {name: of.within(*OF_TWO[name].bounds) for name, of in made.items()}
+        sample.pair_means[key] = {KAPPA.key: many, **bounded}
     return sample.pair_means[key]
 
 
@@ -111,10 +105,10 @@ def numbers(sample: Sample, codes: Ints) -> Floats:
 
 
 def _undefined(sample: Sample, name: str, one: Ints, other: Ints) -> Estimate | None:
-    method = PAIR[name]
-    if name in WEIGHTED and not sample.is_ordered:
+    method, needs = OF_TWO[name].method, OF_TWO[name].needs
+    if needs == "order" and not sample.is_ordered:
         return undefined(NO_ORDER, 0, method)
-    if name != "percent" and sample.is_continuous:
+    if needs and sample.is_continuous:
         return undefined(TOO_MANY, int(((one >= 0) & (other >= 0)).sum()), method)
     return None
 
@@ -230,9 +224,9 @@ def _pair(sample: Sample, a: int, b: int) -> JSON:
 def _of_numbers(sample: Sample, one: Ints, other: Ints) -> dict[str, Estimate]:
     """Return correlations and the mean distance of two columns of codes, if they are ordered."""
     if not sample.is_ordered:
-        methods = {str(name): method for name, (_, method) in FUNCTIONS.items()} | {ERROR: DISTANCE}
+        methods = {key: of.method for key, of in CORRELATIONS.items()} | {ERROR: DISTANCE}
         return {name: undefined(NO_ORDER, 0, method) for name, method in methods.items()}
     x, y = numbers(sample, one), numbers(sample, other)
     made = correlation_estimates(x, y, sample.clusters, **sample.resampling_arguments)
     distance = mean_by_cluster(np.abs(x - y), sample.clusters, DISTANCE, (0, sample.span))
-    return {str(name): of for name, of in made.items()} | {ERROR: distance}
+    return made | {ERROR: distance}

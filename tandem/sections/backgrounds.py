@@ -22,6 +22,7 @@ from ..statistics import (
 )
 from ..statistics.agreement import counts_of
 from ..statistics.arrays import ratio, unbatch
+from ..statistics.coefficients import ALPHA, EQUAL
 from ..types import JSON
 
 AMONG = "mean share of agreeing pairs"
@@ -82,7 +83,7 @@ def _among(sample: Sample, codes: Ints) -> dict[str, Estimate]:
         sample.k,
         scale.level,
         scale.values(),
-        names=("percent", "krippendorff_alpha"),
+        names=(EQUAL.key, ALPHA.key),
         **sample.resampling_arguments,
     )
 

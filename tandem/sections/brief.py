@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..labels.resampling import MEAN
+from ..statistics.estimate import Coefficient
 from ..types import JSON
-from .coefficient import Coefficient, coefficient_of, people_of
+from .coefficient import coefficient_of, people_of
 from .sentence import SURE
 from .verdict import THIN
 

@@ -8,34 +8,13 @@ beside each other can be compared. People's own number is its mean over pairs of
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ..statistics.coefficients import ALPHA, EQUAL, FLEISS, KAPPA, OF_TWO, WEIGHTED
+from ..statistics.estimate import Coefficient
 from ..types import JSON
 
 MEAN_OF_PAIRS = "mean_of_pairs"
 """The key of people's mean over pairs within `agreement`."""
-
-
-@dataclass(frozen=True)
-class Coefficient:
-    """A coefficient: its key in the report, its sign in a sentence, and its name in a table."""
-
-    key: str
-    sign: str
-    name: str
-
-    def words(self, lower: bool = False) -> str:
-        """Return its name at the beginning of a label, or `lower` within one."""
-        name = f"Weighted {KAPPA.name}" if self == WEIGHTED else self.name
-        return name if not lower or self == KAPPA else name[:1].lower() + name[1:]
-
-
-KAPPA = Coefficient("cohen_kappa", "κ", "Cohen's kappa")
-WEIGHTED = Coefficient("cohen_kappa_quadratic", "weighted κ", "Cohen's kappa, quadratic weights")
-EQUAL = Coefficient("percent", "equal labels", "Share of equal labels")
-FLEISS = Coefficient("fleiss_kappa", "Fleiss’ κ", "Fleiss' kappa")
-ALPHA = Coefficient("krippendorff_alpha", "α", "Krippendorff's alpha")
-_BY_KEY = {each.key: each for each in (KAPPA, WEIGHTED, EQUAL)}
 
 
 def choose_coefficient(block: JSON) -> str:
@@ -66,7 +45,7 @@ def _value(of: JSON, key: str) -> float | None:
 def coefficient_of(block: JSON) -> Coefficient:
     """Return the coefficient of a variable's block. Snapshots of older reports compare kappas."""
     if "coefficient" in block:
-        return _BY_KEY[block["coefficient"]]
+        return OF_TWO[block["coefficient"]]
     gaps = [judge.get("gap", {}) for judge in block.get("judges", {}).values()]
     equal = gaps and all(_value(gap, KAPPA.key) is None for gap in gaps)
     return EQUAL if equal else KAPPA

@@ -20,6 +20,7 @@ from ..statistics import (
     percent_with_others,
     tabulate_against,
 )
+from ..statistics.coefficients import EQUAL, KAPPA
 from ..statistics.pairwise import CROWD
 from ..types import JSON
 
@@ -58,8 +59,8 @@ def pairs_distribution(sample: Sample) -> JSON:
         "pairs": len(found.units),
         "fewest_units": FEWEST,
         "units": quantiles_of(found.units.astype(float), "no two people share a unit"),
-        "percent": quantiles_of(large.percent, NO_PAIR),
-        "cohen_kappa": (
+        EQUAL.key: quantiles_of(large.percent, NO_PAIR),
+        KAPPA.key: (
             quantiles_of(NOTHING, TOO_MANY)
             if sample.is_continuous
             else quantiles_of(large.kappa, NO_PAIR)
@@ -80,8 +81,8 @@ def _of_categories(sample: Sample, codes: Ints) -> JSON:
     seen = np.flatnonzero(crowd.units >= FEWEST)
     with_others = {
         "people": len(seen),
-        "percent": quantiles_of(crowd.percent[seen], NO_PERSON),
-        "cohen_kappa": quantiles_of(crowd.kappa[seen], NO_PERSON),
+        EQUAL.key: quantiles_of(crowd.percent[seen], NO_PERSON),
+        KAPPA.key: quantiles_of(crowd.kappa[seen], NO_PERSON),
         "histogram": _histogram(crowd.kappa[seen]),
     }
     return {"with_others": with_others, "stand_out": _low_agreement(sample, crowd, stand_out)}
@@ -92,8 +93,8 @@ def _of_values(codes: Ints) -> JSON:
     units, percent = percent_with_others(codes)
     with_others = {
         "people": int((units >= FEWEST).sum()),
-        "percent": quantiles_of(percent[units >= FEWEST], NO_PERSON),
-        "cohen_kappa": quantiles_of(NOTHING, TOO_MANY),
+        EQUAL.key: quantiles_of(percent[units >= FEWEST], NO_PERSON),
+        KAPPA.key: quantiles_of(NOTHING, TOO_MANY),
         "histogram": [],
     }
     return {"with_others": with_others, "stand_out": []}
@@ -120,8 +121,8 @@ def judge_distribution(sample: Sample, judge: Ints) -> JSON:
     return {
         "people": int(seen.sum()),
         "fewest_units": FEWEST,
-        "percent": quantiles_of(equal[seen] / units[seen], NO_JUDGED),
-        "cohen_kappa": kappa,
+        EQUAL.key: quantiles_of(equal[seen] / units[seen], NO_JUDGED),
+        KAPPA.key: kappa,
     }
 
 
@@ -154,10 +155,10 @@ def _low_agreement(sample: Sample, crowd: WithOthers, found: Collection[int]) ->
         {
             "name": sample.frame.raters[people[n]].name,
             "units": int(crowd.units[n]),
-            "percent": float(crowd.percent[n]),
-            "cohen_kappa": float(crowd.kappa[n]) if np.isfinite(crowd.kappa[n]) else None,
+            EQUAL.key: float(crowd.percent[n]),
+            KAPPA.key: float(crowd.kappa[n]) if np.isfinite(crowd.kappa[n]) else None,
             "others": float(crowd.others[n]),
         }
         for n in found
     ]
-    return sorted(rows, key=lambda row: (row["percent"], row["name"]))
+    return sorted(rows, key=lambda row: (row[EQUAL.key], row["name"]))

@@ -20,6 +20,7 @@ from ..statistics import (
     pair_estimates,
     undefined,
 )
+from ..statistics.coefficients import EQUAL, KAPPA
 from ..statistics.rouge import rouge_l
 from ..types import JSON
 
@@ -84,8 +85,8 @@ def _judge(sample: Sample, soft: SoftLabels, labels: Ints, codes: Ints) -> JSON:
     )
     pair = pair_estimates(labels, codes, sample.clusters, sample.k, **sample.resampling_arguments)
     return {
-        "percent": pair["percent"].as_json(),
-        "cohen_kappa": pair["cohen_kappa"].as_json(),
+        EQUAL.key: pair[EQUAL.key].as_json(),
+        KAPPA.key: pair[KAPPA.key].as_json(),
         "expected_accuracy": expected.as_json(),
     }
 

@@ -25,6 +25,7 @@ from ..statistics import (
 )
 from ..statistics.alternative import describe_undecided
 from ..statistics.ceiling import GAP, LESS, NAMES, WITH, method_of
+from ..statistics.coefficients import EQUAL, KAPPA
 from ..types import JSON
 from .agreement import pair, pair_arguments
 from .alt_test import alternative_tests
@@ -56,8 +57,8 @@ def floor(sample: Sample, epsilons: tuple[float, ...]) -> Floor:
         reason = NO_LABEL
     if codes is None or reason:
         codes = np.full(len(frame.codes), -1, dtype=np.int64)
-        names = ("cohen_kappa", "percent")
-        nothing = undefined(reason, 0, method_of("cohen_kappa", GAP))
+        names = (KAPPA.key, EQUAL.key)
+        nothing = undefined(reason, 0, method_of(KAPPA.key, GAP))
         return Floor(
             codes,
             (),
@@ -65,11 +66,11 @@ def floor(sample: Sample, epsilons: tuple[float, ...]) -> Floor:
             {name: undefined(reason, 0, NAMES[name]).as_json() for name in names},
             reason,
         )
-    agreement = pair(sample, reference(frame).codes, codes, ("cohen_kappa", "percent"))
+    agreement = pair(sample, reference(frame).codes, codes, tuple(NAMES))
     return Floor(
         codes,
         alternative_tests(sample, codes, epsilons),
-        gaps_of(sample, codes)["cohen_kappa"][0],
+        gaps_of(sample, codes)[KAPPA.key][0],
         {name: estimate.as_json() for name, estimate in agreement.items()},
         "",
     )
@@ -111,8 +112,8 @@ def gaps_of(sample: Sample, codes: Ints) -> dict[str, tuple[Estimate, Estimate]]
         codes, people, sample.clusters, sample.k, **pair_arguments(sample),
         **sample.resampling_arguments,
     )  # fmt: skip
-    many = undefined(TOO_MANY, made["percent"][0].n, method_of("cohen_kappa", GAP))
-    return {"cohen_kappa": (many, many), **made}
+    many = undefined(TOO_MANY, made[EQUAL.key][0].n, method_of(KAPPA.key, GAP))
+    return {KAPPA.key: (many, many), **made}
 
 
 def with_people(sample: Sample, codes: Ints) -> dict[str, Estimate]:
@@ -122,14 +123,14 @@ def with_people(sample: Sample, codes: Ints) -> dict[str, Estimate]:
         codes, people, sample.clusters, sample.k, **pair_arguments(sample),
         **sample.resampling_arguments,
     )  # fmt: skip
-    many = undefined(TOO_MANY, made["percent"].n, method_of("cohen_kappa", WITH))
-    return {"cohen_kappa": many, **made}
+    many = undefined(TOO_MANY, made[EQUAL.key].n, method_of(KAPPA.key, WITH))
+    return {KAPPA.key: many, **made}
 
 
 def _less(sample: Sample, codes: Ints, floor: Floor) -> Estimate:
     if floor.reason or sample.is_continuous:
         return undefined(
-            floor.reason or TOO_MANY, 0, method_of("cohen_kappa", LESS.format(other=WORD_OVERLAP))
+            floor.reason or TOO_MANY, 0, method_of(KAPPA.key, LESS.format(other=WORD_OVERLAP))
         )
     made = judge_difference(
         codes,
@@ -138,7 +139,7 @@ def _less(sample: Sample, codes: Ints, floor: Floor) -> Estimate:
         sample.clusters,
         sample.k,
         named=WORD_OVERLAP,
-        names=("cohen_kappa",),
+        names=(KAPPA.key,),
         **sample.resampling_arguments,
     )
-    return made["cohen_kappa"]
+    return made[KAPPA.key]

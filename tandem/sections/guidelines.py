@@ -22,6 +22,7 @@ from ..statistics import (
     agreement_estimates,
     undefined,
 )
+from ..statistics.coefficients import ALPHA, EQUAL, FLEISS
 from ..types import JSON
 from .agreement import own_codes
 
@@ -51,13 +52,13 @@ class _Raters:
 PEOPLE = _Raters(
     "labels from two people",
     "among labels that people gave under one version of the guideline",
-    ("percent", "fleiss_kappa", "krippendorff_alpha"),
+    (EQUAL.key, FLEISS.key, ALPHA.key),
     own_codes,
 )
 WITH_JUDGE = _Raters(
     "labels from people and from the judge",
     "of a judge with people, among labels given under one version of the guideline",
-    ("percent", "krippendorff_alpha"),
+    (EQUAL.key, ALPHA.key),
     _on_scale,
 )
 

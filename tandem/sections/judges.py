@@ -29,8 +29,8 @@ from ..statistics import (
 )
 from ..statistics.alternative import EPSILONS
 from ..statistics.ceiling import ceiling_pairs
-from ..statistics.coefficients import OVERALL
-from ..statistics.correlation import FUNCTIONS
+from ..statistics.coefficients import ALPHA, AMONG, OVERALL
+from ..statistics.correlation import CORRELATIONS
 from ..statistics.interval_tests import MARGIN
 from ..statistics.pairwise import LEAST_SHARED
 from ..types import JSON
@@ -45,7 +45,6 @@ from .grades import grades
 from .readings import readings
 
 YES, NO = "yes", "no"
-OF_TWO = ("krippendorff_alpha", "gwet_ac")
 ERROR = "mean absolute error, mean human rating"
 ERROR_WITH = ERROR.replace("mean human rating", "adjudicated rating")
 
@@ -195,20 +194,21 @@ def agreement_with(sample: Sample, people: Reference, codes: Ints) -> JSON:
     nearest category.
     """
     scale, both = sample.frame.scale, np.stack([people.codes, codes], axis=1)
+    wanted = [each for each in AMONG.values() if each.with_judge]
+    many = [each for each in wanted if each.needs and sample.is_continuous]
     corrected = agreement_estimates(
         both,
         sample.clusters,
         sample.k,
         scale.level,
         scale.values() if scale.categories else None,
-        names=("krippendorff_alpha",) if sample.is_continuous else OF_TWO,
+        names=[each.key for each in wanted if each not in many],
         **sample.resampling_arguments,
     )
-    if sample.is_continuous:
-        n = corrected["krippendorff_alpha"].n
-        corrected["gwet_ac"] = undefined(TOO_MANY, n, "Gwet's AC")
+    n = int((both >= 0).all(axis=1).sum())
+    corrected |= {each.key: undefined(TOO_MANY, n, each.name) for each in many}
     if people.rule == "mean":
-        corrected["krippendorff_alpha"] = alpha_of_two(
+        corrected[ALPHA.key] = alpha_of_two(
             people.values, numbers(sample, codes), sample.clusters, **sample.resampling_arguments
         )
     return _as_json(pair(sample, people.codes, codes) | corrected)
@@ -269,11 +269,13 @@ def human_ceiling(sample: Sample, judge: Ints) -> JSON:
 def _correlation(sample: Sample, ratings: Floats, mean: Floats) -> JSON:
     """Correlate with the mean human rating, if categories have an order."""
     if not sample.is_ordered:
-        return {name: undefined(NO_ORDER, 0, of).as_json() for name, (_, of) in FUNCTIONS.items()}
+        return {
+            key: undefined(NO_ORDER, 0, of.method).as_json() for key, of in CORRELATIONS.items()
+        }
     made = correlation_estimates(
         ratings, mean, sample.clusters, detail=", mean human rating", **sample.resampling_arguments
     )
-    return _as_json({str(name): estimate for name, estimate in made.items()})
+    return _as_json(made)
 
 
 def adjudicated(sample: Sample, column: int) -> JSON:

@@ -29,7 +29,7 @@ from ..statistics import (
     more_raters,
 )
 from ..statistics.arrays import pack
-from ..statistics.coefficients import cells_of, pair_tally
+from ..statistics.coefficients import ALPHA, KAPPA, cells_of, pair_tally
 from ..statistics.informative import informative_of_each
 from ..types import JSON
 from .agreement import own_codes
@@ -50,7 +50,7 @@ def planning(sample: Sample, compared: JSON, target: float) -> JSON:
     """Plan for the alpha of people and each judge's kappa with them, as in the report."""
     codes = _packed_codes(sample)
     people = (codes >= 0).sum(axis=1)
-    alpha = compared["agreement"]["krippendorff_alpha"]
+    alpha = compared["agreement"][ALPHA.key]
     shared = people >= 2
     found = _plans(
         alpha,
@@ -64,7 +64,7 @@ def planning(sample: Sample, compared: JSON, target: float) -> JSON:
     }
     return {
         "width": target,
-        "agreement": {"coefficient": "krippendorff_alpha", **found},
+        "agreement": {"coefficient": ALPHA.key, **found},
         "judges": judges,
     }
 
@@ -85,14 +85,14 @@ def _judge(sample: Sample, column: int, judges: JSON, target: float) -> JSON:
     """
     frame, codes = sample.frame, _packed_codes(sample)
     judge = frame.codes[:, column]
-    kappa = judges[frame.raters[column].name]["agreement"]["cohen_kappa"]
+    kappa = judges[frame.raters[column].name]["agreement"][KAPPA.key]
     people = reference(frame)
     both = (people.codes >= 0) & (judge >= 0)
     held = np.where(judge[:, None] >= 0, codes, -1)
     step = 2 if people.rule == "majority" else 1
     widths = _widths(held, partial(_kappa, sample, codes, judge), fewest=1, step=step)
     found = _plans(kappa, _queries(sample.clusters[both]), target, widths)
-    return {"coefficient": "cohen_kappa", **found}
+    return {"coefficient": KAPPA.key, **found}
 
 
 def systems_planning(of: Scores, systems: JSON, target: float) -> JSON:
@@ -178,11 +178,10 @@ def _keep_random(labels: Bools, raters: int, generator: np.random.Generator) -> 
 
 
 def _alpha(sample: Sample, codes: Ints, kept: Bools) -> Estimate:
-    name = "krippendorff_alpha"
     own, k, level, values = own_codes(sample, np.where(kept, codes, -1))
     return agreement_estimates(
-        own, sample.clusters, k, level, values, names=(name,), **sample.resampling_arguments
-    )[name]
+        own, sample.clusters, k, level, values, names=(ALPHA.key,), **sample.resampling_arguments
+    )[ALPHA.key]
 
 
 def _kappa(sample: Sample, codes: Ints, judge: Ints, kept: Bools) -> Estimate:

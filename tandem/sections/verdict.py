@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..document import PLAIN, count, rounded
+from ..statistics.estimate import Coefficient
 from ..statistics.planning import more_queries as planned_queries
 from ..types import JSON
-from .coefficient import Coefficient, coefficient_of, people_of
+from .coefficient import coefficient_of, people_of
 from .replacement import replacement
 from .score_sentences import score_sentences
 from .sentence import (

@@ -11,6 +11,7 @@ from ..labels.facts import Evidence
 from ..labels.frame import Frame, VariableFrame, Warning
 from ..labels.reference import JOINT_LABEL_NAMES, reference
 from ..statistics import Bools, confirm_far_off
+from ..statistics.coefficients import ALPHA, FLEISS, KAPPA
 from ..types import JSON
 from .alt_test import FLOORS
 
@@ -77,12 +78,12 @@ def _prevalence(labels: VariableFrame) -> Iterator[Warning]:
 
 
 def _below_zero(name: str, block: JSON) -> Iterator[Warning]:
-    people = [block["agreement"][key] for key in ("fleiss_kappa", "krippendorff_alpha")]
+    people = [block["agreement"][key] for key in (FLEISS.key, ALPHA.key)]
     if any(_is_below_zero(estimate) for estimate in people):
         text = "People agree less than chance would (kappa or alpha below zero)."
         yield Warning("kappa_below_zero", name, None, f"{text} Check the guideline and the codes.")
     for judge, of in block["judges"].items():
-        kappa = of["agreement"]["cohen_kappa"]
+        kappa = of["agreement"][KAPPA.key]
         if _is_below_zero(kappa):
             whom = JOINT_LABEL_NAMES[of["reference"]]
             text = f"It agrees with {whom} less than chance would (kappa {kappa['value']:.2f})."
@@ -119,7 +120,7 @@ def _floor(name: str, block: JSON) -> Iterator[Warning]:
 def _far_off(name: str, agreement: JSON, units: str) -> Iterator[Warning]:
     if "pairs_distribution" in agreement:
         for each in agreement["pairs_distribution"]["stand_out"]:
-            own = each["cohen_kappa"]
+            own = each[KAPPA.key]
             own_text = "is not defined" if own is None else f"is {own:.2f}"
             text = (
                 f"Cohen's kappa with the others {own_text} over {each['units']} {units}. The "
@@ -131,7 +132,7 @@ def _far_off(name: str, agreement: JSON, units: str) -> Iterator[Warning]:
 
 
 def _far_off_in(name: str, pairs: Sequence[JSON]) -> Iterator[Warning]:
-    known = [(p["a"], p["b"], p["cohen_kappa"]["value"]) for p in pairs]
+    known = [(p["a"], p["b"], p[KAPPA.key]["value"]) for p in pairs]
     figures = _mean_kappas(known)
     for rater in sorted(confirm_far_off(figures, lambda out: _mean_kappas(known, out))):
         own, rest = figures[rater]

@@ -15,12 +15,12 @@ import numpy as np
 
 from .agreement import counts_of, paired_counts
 from .arrays import Floats, Ints, Value, unique_integers
+from .coefficients import EQUAL, KAPPA, OF_TWO, WEIGHTED
 from .estimate import Estimate, defined, undefined
 from .informative import informative_among, informative_of_each
 from .pairwise import (
     LEAST_SHARED,
     METHODS,
-    WEIGHTED,
     PairMean,
     kept_pairs,
     shared_units,
@@ -32,8 +32,7 @@ from .tally import Tally, kinds_of
 #: The level of the interval that contains two one-sided tests at .05.
 NARROW = 0.9
 NO_PAIR = "no two people share labels that vary"
-NAMES = {"cohen_kappa": "Cohen's kappa", "percent": "share of equal labels"}
-NAMED = {**NAMES, WEIGHTED: "Cohen's kappa with quadratic weights"}
+NAMES = {each.key: each.method for each in (KAPPA, EQUAL)}
 GAP = "of the judge with each person less that of people with each other"
 WITH = "of the judge with each person"
 LESS = "of the judge with each person less that of {other}"
@@ -207,9 +206,9 @@ def with_people_estimates(
 
 
 _FUNCTIONS: Mapping[str, Callable[[PairMean, Floats], Value]] = {
-    "cohen_kappa": PairMean.kappa,
-    "percent": PairMean.percent,
-    WEIGHTED: PairMean.weighted_kappa,
+    KAPPA.key: PairMean.kappa,
+    EQUAL.key: PairMean.percent,
+    WEIGHTED.key: PairMean.weighted_kappa,
 }
 
 
@@ -415,7 +414,8 @@ def _symmetric(narrow: Estimate) -> Estimate:
 def method_of(name: str, of: str, left_out: int = 0, one: str = "", several: str = "") -> str:
     """Describe how a mean or a difference was computed; `of` is `GAP`, `WITH` or `LESS`."""
     mean = "mean" if of == WITH else "means"
-    text = f"{NAMED[name]} {of}, {mean} weighted by shared units"
+    named = OF_TWO[name].method.replace(", ", " with ")
+    text = f"{named} {of}, {mean} weighted by shared units"
     noun = one if left_out == 1 else several
     fewer = f", {left_out} {noun} below {LEAST_SHARED} shared units left out"
     return text + (fewer if left_out else "")

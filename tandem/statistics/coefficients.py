@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy as np
 from .agreement import (
     ALIKE,
     NO_PAIR,
-    Counts,
     cohen_kappa,
     counts_of,
     fleiss_kappa,
@@ -27,33 +27,148 @@ from .agreement import (
 )
 from .alignment import accuracy, balanced_accuracy, f1, macro, precision, recall, specificity
 from .arrays import Floats, Ints, Level, Value, unique_integers
-from .estimate import COEFFICIENT, COEFFICIENT_DIFFERENCE, SHARE, SHARE_DIFFERENCE, Estimate
+from .estimate import COEFFICIENT, SHARE, Coefficient, Estimate, Scale, by_key
 from .informative import informative_among, informative_by_category, informative_of_each
 from .resampling import UNDEFINED, Bootstrap, Draws, Interval, OfWeights
 from .tally import Tally, kinds_of
 
-OfCounts = Callable[[Counts, Floats], Value]
 OfTable = Callable[[Floats], Value]
 #: A function of the table of two raters, the description of its method, and why it may be
 #: undefined.
 Measure = tuple[OfTable, str, str]
 
-AGREEMENT = (
-    "percent",
-    "percent_pooled",
+#: Fleiss' kappa may lie below -1 if units have unequal numbers of labels, since its agreement
+#: averages over units and its chance agreement over labels; Gwet's AC2, if raters choose opposite
+#: ends of the scale.
+UNBOUNDED_BELOW = (-inf, COEFFICIENT[1])
+FLEISS = Coefficient(
     "fleiss_kappa",
-    "fleiss_kappa_pooled",
-    "randolph_kappa",
-    "krippendorff_alpha",
-    "gwet_ac",
+    "Fleiss' kappa, averaged over units",
+    lambda counts, weights, scale: fleiss_kappa(counts, weights),
+    "fleiss_kappa",
+    "Fleiss' kappa",
+    sign="Fleiss’ κ",
+    citation="fleiss1971",
+    bounds=UNBOUNDED_BELOW,
+    rank=2,
+    library={"figure": "fleiss", "method": "fleiss"},
 )
-#: The coefficients of two raters, with the descriptions of their methods.
-PAIR = {
-    "percent": "share of equal labels",
-    "cohen_kappa": "Cohen's kappa",
-    "cohen_kappa_linear": "Cohen's kappa, linear weights",
-    "cohen_kappa_quadratic": "Cohen's kappa, quadratic weights",
-}
+ALPHA = Coefficient(
+    "krippendorff_alpha",
+    "Krippendorff's alpha, {level}",
+    lambda counts, weights, scale: krippendorff_alpha(counts, scale.level, scale.values, weights),
+    "krippendorff_alpha",
+    "Krippendorff's alpha",
+    sign="α",
+    citation="krippendorff2019",
+    rank=1,
+    with_judge=True,
+    library={"figure": "alpha"},
+)
+#: Of any number of raters: of counts (U, K), weights (B, U) and a `Scale`.
+AMONG = by_key(
+    Coefficient(
+        "percent",
+        "mean share of agreeing pairs",
+        lambda counts, weights, scale: percent_agreement(counts, weights),
+        "percent_agreement",
+        "Percent agreement",
+        head="Share of agreeing pairs",
+        bounds=SHARE,
+        rank=4,
+    ),
+    Coefficient(
+        "percent_pooled",
+        "share of agreeing pairs, pooled",
+        lambda counts, weights, scale: percent_agreement_pooled(counts, weights),
+        "percent_agreement_pooled",
+        bounds=SHARE,
+    ),
+    FLEISS,
+    Coefficient(
+        "fleiss_kappa_pooled",
+        "Fleiss' kappa, pairs pooled",
+        lambda counts, weights, scale: fleiss_kappa_pooled(counts, weights),
+        "fleiss_kappa_pooled",
+        "Fleiss' kappa, pooled",
+        citation="fleiss1971",
+        bounds=UNBOUNDED_BELOW,
+    ),
+    Coefficient(
+        "randolph_kappa",
+        "Randolph's free-marginal kappa, k = {k}",
+        lambda counts, weights, scale: randolph_kappa(counts, scale.k, weights),
+        "randolph_kappa",
+        "Randolph's kappa",
+        citation="randolph2005",
+        library={"figure": "fleiss", "method": "randolph"},
+    ),
+    ALPHA,
+    Coefficient(
+        "gwet_ac",
+        "Gwet's AC1",
+        lambda counts, weights, scale: gwet_ac(counts, scale.level, scale.values, weights),
+        "gwet_ac",
+        "Gwet's AC",
+        ordered="Gwet's AC2, quadratic weights",
+        citation="gwet2008",
+        bounds=UNBOUNDED_BELOW,
+        needs="categories",
+        rank=3,
+        with_judge=True,
+    ),
+)
+EQUAL = Coefficient(
+    "percent",
+    "share of equal labels",
+    lambda table, scale: accuracy(table),
+    "percent_agreement",
+    "Share of equal labels",
+    head="Percent",
+    sign="equal labels",
+    bounds=SHARE,
+)
+KAPPA = Coefficient(
+    "cohen_kappa",
+    "Cohen's kappa",
+    lambda table, scale: cohen_kappa(table),
+    "cohen_kappa",
+    "Cohen's kappa",
+    sign="κ",
+    citation="cohen1960",
+    needs="categories",
+    library={"figure": "cohen", "weights": None},
+)
+WEIGHTED = Coefficient(
+    "cohen_kappa_quadratic",
+    "Cohen's kappa, quadratic weights",
+    lambda table, scale: cohen_kappa(table, "quadratic", scale.values),
+    "cohen_kappa",
+    "Cohen's kappa, quadratic weights",
+    label="Weighted Cohen's kappa",
+    head="Quadratic weights",
+    sign="weighted κ",
+    citation="cohen1968",
+    needs="order",
+    library={"figure": "cohen", "weights": "quadratic"},
+)
+#: Of two raters: of their table (K, K) or tables (B, K, K), and a `Scale`.
+OF_TWO = by_key(
+    EQUAL,
+    KAPPA,
+    Coefficient(
+        "cohen_kappa_linear",
+        "Cohen's kappa, linear weights",
+        lambda table, scale: cohen_kappa(table, "linear", scale.values),
+        "cohen_kappa",
+        "Cohen's kappa, linear weights",
+        head="Linear weights",
+        citation="cohen1968",
+        needs="order",
+        library={"figure": "cohen", "weights": "linear"},
+    ),
+    WEIGHTED,
+)
 OVERALL: dict[str, tuple[OfTable, str]] = {
     "accuracy": (accuracy, "accuracy"),
     "balanced_accuracy": (balanced_accuracy, "balanced accuracy"),
@@ -99,7 +214,7 @@ def agreement_estimates(
     level: Level = "nominal",
     values: Floats | None = None,
     *,
-    names: Sequence[str] = AGREEMENT,
+    names: Collection[str] = AMONG,
     draws: Draws = None,
     seed: int = 0,
     interval: Interval = "bca",
@@ -116,13 +231,16 @@ def agreement_estimates(
     bootstrap = Bootstrap(tally, draws, seed, interval, informative)
     enter = (codes >= 0).sum(axis=1) >= 2
     n, queries = int(enter.sum()), len(unique_integers(clusters[enter])[0])
-    reason = reason_undefined(rows)
+    reason, scale = reason_undefined(rows), Scale(k, level, values)
 
-    def estimate_of(function: OfCounts, method: str) -> Estimate:
-        return bootstrap.estimate(lambda w: function(rows, w), n, method, reason, queries)
+    def estimate_of(each: Coefficient) -> Estimate:
+        method = each.method_on(scale)
+        made = bootstrap.estimate(
+            lambda w: each.compute(rows, w, scale), n, method, reason, queries
+        )
+        return made.within(*each.bounds)
 
-    functions = _of_counts(k, level, values)
-    return {name: estimate_of(*functions[name]).within(*_range(name)) for name in names}
+    return {name: estimate_of(AMONG[name]) for name in names}
 
 
 def agreement_change(
@@ -133,7 +251,7 @@ def agreement_change(
     level: Level = "nominal",
     values: Floats | None = None,
     *,
-    names: Sequence[str] = AGREEMENT,
+    names: Collection[str] = AMONG,
     draws: Draws = None,
     seed: int = 0,
     interval: Interval = "bca",
@@ -156,55 +274,19 @@ def agreement_change(
     queries = min(len(unique_integers(clusters[each])[0]) for each in enter)
     reason = next((why for why in map(reason_undefined, sides) if why != UNDEFINED), UNDEFINED)
 
-    def change_of(function: OfCounts, method: str) -> Estimate:
-        return bootstrap.estimate(
-            lambda w: np.asarray(function(sides[1], w)) - np.asarray(function(sides[0], w)),
-            n,
-            f"{method}: difference",
-            reason,
-            queries,
-        )
+    scale = Scale(k, level, values)
 
-    functions = _of_counts(k, level, values)
-    return {name: change_of(*functions[name]).within(*_range_of_difference(name)) for name in names}
+    def change_of(each: Coefficient) -> Estimate:
+        def change(weights: Floats) -> Floats:
+            one, other = (np.asarray(each.compute(side, weights, scale)) for side in sides)
+            difference: Floats = other - one
+            return difference
 
+        method, (least, most) = f"{each.method_on(scale)}: difference", each.bounds
+        made = bootstrap.estimate(change, n, method, reason, queries)
+        return made.within(least - most, most - least)
 
-def _range(name: str) -> tuple[float, float]:
-    """Return the range of a coefficient or share. Rounding may exceed it slightly.
-
-    Two coefficients may lie below -1: Fleiss' kappa if units have unequal numbers of labels, since
-    its agreement averages over units and its chance agreement over labels, and Gwet's AC2 if raters
-    choose opposite ends of the scale.
-    """
-    if any(word in name for word in ("fleiss", "gwet")):
-        return -inf, COEFFICIENT[1]
-    return COEFFICIENT if any(word in name for word in ("kappa", "alpha")) else SHARE
-
-
-def _range_of_difference(name: str) -> tuple[float, float]:
-    least, _ = own = _range(name)
-    if least == -inf:
-        return -inf, inf
-    return SHARE_DIFFERENCE if own == SHARE else COEFFICIENT_DIFFERENCE
-
-
-def _of_counts(k: int, level: Level, values: Floats | None) -> dict[str, tuple[OfCounts, str]]:
-    gwet = "Gwet's AC1" if level == "nominal" else "Gwet's AC2, quadratic weights"
-    return {
-        "percent": (percent_agreement, "mean share of agreeing pairs"),
-        "percent_pooled": (percent_agreement_pooled, "share of agreeing pairs, pooled"),
-        "fleiss_kappa": (fleiss_kappa, "Fleiss' kappa, averaged over units"),
-        "fleiss_kappa_pooled": (fleiss_kappa_pooled, "Fleiss' kappa, pairs pooled"),
-        "randolph_kappa": (
-            lambda c, w: randolph_kappa(c, k, w),
-            f"Randolph's free-marginal kappa, k = {k}",
-        ),
-        "krippendorff_alpha": (
-            lambda c, w: krippendorff_alpha(c, level, values, w),
-            f"Krippendorff's alpha, {level}",
-        ),
-        "gwet_ac": (lambda c, w: gwet_ac(c, level, values, w), gwet),
-    }
+    return {name: change_of(AMONG[name]) for name in names}
 
 
 def pair_estimates(
@@ -214,7 +296,7 @@ def pair_estimates(
     k: int,
     values: Floats | None = None,
     *,
-    names: Sequence[str] = tuple(PAIR),
+    names: Collection[str] = OF_TWO,
     draws: Draws = None,
     seed: int = 0,
     interval: Interval = "bca",
@@ -225,14 +307,11 @@ def pair_estimates(
     kappa are distances of `values` (K,), the numbers of the categories (default: their positions).
     `names` selects the coefficients.
     """
-    functions: dict[str, OfTable] = {
-        "percent": accuracy,
-        "cohen_kappa": cohen_kappa,
-        "cohen_kappa_linear": lambda t: cohen_kappa(t, "linear", values),
-        "cohen_kappa_quadratic": lambda t: cohen_kappa(t, "quadratic", values),
+    reason, scale = _why_no_kappa(one, other), Scale(k, values=values)
+    measures: dict[str, Measure] = {
+        name: (partial(OF_TWO[name].compute, scale=scale), OF_TWO[name].method, reason)
+        for name in names
     }
-    reason = _why_no_kappa(one, other)
-    measures = {name: (functions[name], PAIR[name], reason) for name in names}
     return table_estimates(
         one, other, clusters, k, measures, draws=draws, seed=seed, interval=interval
     )
@@ -251,11 +330,12 @@ def table_estimates(
 ) -> dict[str, Estimate]:
     """Return any measures of two raters' table (K, K), with the first rater in the rows.
 
-    Measures with `kappa` in their name range from -1 to 1, and all others are shares.
+    A measure with the key of a coefficient has its range, and all others are shares.
     """
     bootstrap = _of_pair(pair_tally(one, other, clusters, k), k, draws, seed, interval)
+    ranges = {name: each.bounds for name, each in OF_TWO.items()}
     return {
-        name: _of_table(bootstrap, *measure, k).within(*_range(name))
+        name: _of_table(bootstrap, *measure, k).within(*ranges.get(name, SHARE))
         for name, measure in measures.items()
     }
 

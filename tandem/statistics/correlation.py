@@ -5,17 +5,25 @@ A unit with weight 2 counts like two equal units. If a score is constant, the re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from .arrays import Bools, Floats, Ints, Value, ratio, unbatch, unit_weights
-from .estimate import COEFFICIENT, Estimate, defined, is_undefined, undefined
+from .estimate import (
+    COEFFICIENT,
+    Coefficient,
+    Estimate,
+    by_key,
+    defined,
+    is_undefined,
+    undefined,
+)
 from .informative import SEVERAL, informative_of_each
 from .resampling import Bootstrap, Draws, Interval, OfWeights
 from .tally import Tally
@@ -23,7 +31,6 @@ from .tally import Tally
 #: The most distinct points for which `kendall` takes weights, since it compares all pairs of them.
 MAXIMUM_POINTS = 3000
 Numbers = NDArray[np.number[Any]]
-Correlation = Literal["spearman", "kendall", "pearson"]
 #: The most distinct points for which Kendall's tau is resampled over pairs of clusters.
 MAXIMUM_IN_CLUSTERS = 10_000
 #: The decimal places to which scores are compared.
@@ -205,18 +212,47 @@ def _count(pairs: Bools) -> Ints:
     return found
 
 
-FUNCTIONS: dict[Correlation, tuple[Callable[[Floats, Floats, Floats], Value], str]] = {
-    "spearman": (spearman, "Spearman's rank correlation"),
-    "kendall": (kendall, "Kendall's tau-b"),
-    "pearson": (pearson, "Pearson's correlation"),
-}
+#: Of two raters' numbers x and y (U,), with weights (B, U).
+CORRELATIONS = by_key(
+    Coefficient(
+        "spearman",
+        "Spearman's rank correlation",
+        spearman,
+        "spearman",
+        "Spearman",
+        citation="spearman1904",
+        needs="order",
+        library={"figure": "correlation", "method": "spearman"},
+    ),
+    Coefficient(
+        "kendall",
+        "Kendall's tau-b",
+        kendall,
+        "kendall",
+        "Kendall",
+        head="Kendall's tau-b",
+        citation="kendall1945",
+        needs="order",
+        library={"figure": "correlation", "method": "kendall"},
+    ),
+    Coefficient(
+        "pearson",
+        "Pearson's correlation",
+        pearson,
+        "pearson",
+        "Pearson",
+        citation="pearson1895",
+        needs="order",
+        library={"figure": "correlation", "method": "pearson"},
+    ),
+)
 
 
 def correlation_estimates(
     x: Floats,
     y: Floats,
     clusters: Ints,
-    names: Sequence[Correlation] = tuple(FUNCTIONS),
+    names: Collection[str] = CORRELATIONS,
     detail: str = "",
     *,
     draws: Draws = None,
@@ -234,7 +270,7 @@ def correlation_estimates(
     there = np.isfinite(x) & np.isfinite(y)
     a, b = (np.round(scores[there], DECIMALS) for scores in (x, y))
     n = int(there.sum())
-    methods = {name: f"{FUNCTIONS[name][1]}{detail}" for name in names}
+    methods = {name: f"{CORRELATIONS[name].method}{detail}" for name in names}
     if n < 2:
         reason = "fewer than two units have both scores"
         return {name: undefined(reason, n, method) for name, method in methods.items()}
@@ -249,7 +285,7 @@ def correlation_estimates(
         if name == "kendall":
             made[name] = _kendall(bootstrap, points, n, method) or _alone(a, b, n, method)
         else:
-            of = partial(FUNCTIONS[name][0], points[:, 0], points[:, 1])
+            of = partial(CORRELATIONS[name].compute, points[:, 0], points[:, 1])
             made[name] = bootstrap.estimate(of, n, method, CONSTANT)
     return {name: each.within(*COEFFICIENT) for name, each in made.items()}
 

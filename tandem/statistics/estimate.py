@@ -2,10 +2,14 @@
 
 import math
 import tomllib
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import numpy as np
+
+from .arrays import Floats, Level, Value
 
 #: The largest excess over a range that counts as a rounding error.
 ROUNDING = 1e-9
@@ -101,6 +105,65 @@ class Statistic:
     name: str
     summary: str
     citation: str
+
+
+class Scale(NamedTuple):
+    """What a coefficient knows of the categories: how many, their level, their numbers (K,)."""
+
+    k: int
+    level: Level = "nominal"
+    values: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """A coefficient of agreement, declared once for numbers, tables, sentences, checks and docs.
+
+    `key` is its key in reports, and `compute` its function, whose arguments the registry states.
+    Estimates say `method`, or `ordered` where categories have an order, with `{k}` and `{level}`
+    filled in. `name` stands in tables (without one it is in none), `head` above a column, `sign` in
+    a sentence, and `label` at an axis. A notebook lists the coefficients with a `rank`. `needs`
+    says which scales have it: of few categories, or of ordered ones. `with_judge` computes a
+    coefficient of any number of raters also of a judge with people together. `library` is the task
+    by which another library computes it again (`tandem.crosscheck.libraries`), `citation` the key
+    of its work, and `statistic` the function that documents it.
+    """
+
+    key: str
+    method: str
+    compute: Callable[..., Value]
+    statistic: str
+    name: str = ""
+    label: str = ""
+    head: str = ""
+    sign: str = ""
+    ordered: str = ""
+    citation: str = ""
+    bounds: Bounds = COEFFICIENT
+    needs: Literal["", "categories", "order"] = ""
+    rank: int = 0
+    with_judge: bool = False
+    library: Mapping[str, object] = field(default_factory=dict)
+
+    def method_on(self, scale: Scale) -> str:
+        """Return the method of its estimates on a scale."""
+        method = self.method if scale.level == "nominal" else self.ordered or self.method
+        return method.format(k=scale.k, level=scale.level)
+
+    def named_with(self, whom: str) -> str:
+        """Return its name with what a rater is compared with: Cohen's kappa with the majority."""
+        name, comma, detail = self.name.partition(",")
+        return f"{name} with the {whom}{comma}{detail}"
+
+    def words(self, lower: bool = False) -> str:
+        """Return its name at the beginning of a label, or `lower` within one."""
+        words = self.label or self.name
+        names_a_person = words.split()[0].endswith("'s")
+        return words if not lower or names_a_person else words[:1].lower() + words[1:]
+
+
+def by_key(*declared: Coefficient) -> dict[str, Coefficient]:
+    return {each.key: each for each in declared}
 
 
 _DECLARED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))

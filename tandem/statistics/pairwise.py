@@ -19,6 +19,7 @@ from scipy import sparse
 
 from .agreement import cohen_kappa, correct_for_chance, counts_of, paired_counts, positions
 from .arrays import Bools, Floats, Ints, Value, ratio, t_below, unbatch, unique_integers
+from .coefficients import EQUAL, KAPPA, WEIGHTED
 from .estimate import Estimate, undefined
 from .informative import informative_among
 from .paired import holm
@@ -35,13 +36,8 @@ CROWD = 30
 AT_ONCE = 2_000_000
 FEWEST_SHARED = 30
 OF_PAIRS = "mean over pairs of people weighted by shared units"
-WEIGHTED = "cohen_kappa_quadratic"
-"""Computed only if asked for, since categories without an order have none."""
-METHODS = {
-    "percent": f"share of equal labels, {OF_PAIRS}",
-    "cohen_kappa": f"Cohen's kappa, {OF_PAIRS}",
-    WEIGHTED: f"Cohen's kappa, quadratic weights, {OF_PAIRS}",
-}
+#: Weighted kappa is computed only if asked for, since categories without an order have none.
+METHODS = {each.key: f"{each.method}, {OF_PAIRS}" for each in (EQUAL, KAPPA, WEIGHTED)}
 LINEAR = ", resamples linearised"
 NO_PAIR = f"no two people share {FEWEST_SHARED} units with labels that vary"
 
@@ -392,7 +388,7 @@ def crowd_ceiling_estimates(
     clusters: Ints,
     k: int,
     *,
-    names: Sequence[str] = ("percent", "cohen_kappa"),
+    names: Sequence[str] = (EQUAL.key, KAPPA.key),
     values: Floats | None = None,
     fewest: int = FEWEST_SHARED,
     draws: Draws = None,
@@ -406,7 +402,7 @@ def crowd_ceiling_estimates(
     Pairs with fewer than `fewest` shared units, or without a kappa, are left out. `codes` (U, R)
     are of k categories, -1 = missing. Whole `clusters` (U,) are resampled.
     """
-    found = pair_counts(codes, k, with_uses="cohen_kappa" in names).least(fewest)
+    found = pair_counts(codes, k, with_uses=KAPPA.key in names).least(fewest)
     made: dict[str, Estimate] = {}
     for name in names:
         method = METHODS[name] + LINEAR
@@ -428,9 +424,9 @@ def _mean_and_slopes(
     name: str, pairs: PairCounts, codes: Ints, scale: Floats
 ) -> tuple[float, Floats, Bools] | None:
     """Return the value, its slope by the weight of each unit (U,), and the counted units (U,)."""
-    if name == WEIGHTED:
+    if name == WEIGHTED.key:
         return weighted_slopes(codes, scale, pairs.one, pairs.other)
-    if name == "percent":
+    if name == EQUAL.key:
         return _percent(pairs, codes) if len(pairs.units) else None
     varied = pairs.varied()
     return _kappa(varied, codes) if len(varied.units) else None

@@ -15,8 +15,10 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from .agreement import cohen_kappa, correct_for_chance, positions
+from .agreement import correct_for_chance, positions
 from .arrays import Floats, Ints, Level, ratio
+from .coefficients import EQUAL, KAPPA, OF_TWO, WEIGHTED
+from .estimate import Scale
 from .pairwise import PairMean, kept_pairs, shared_units
 from .tally import Resamples, Tally, kinds_of
 
@@ -81,9 +83,9 @@ def two_way_pairs(
     with_each = np.array([(0, n + 1) for n in range(len(who))], dtype=np.int64)
     beside = PairMean(rows, with_each, k, values)
     among = PairMean(rows, np.searchsorted(who, pairs).astype(np.int64) + 1, k, values)
-    functions = {"percent": PairMean.percent, "cohen_kappa": PairMean.kappa}
+    functions = {EQUAL.key: PairMean.percent, KAPPA.key: PairMean.kappa}
     if values is not None:
-        functions["cohen_kappa_quadratic"] = PairMean.weighted_kappa
+        functions[WEIGHTED.key] = PairMean.weighted_kappa
     tally = Tally.of(kinds, len(rows), clusters)
     blocks = []
     for weights, people_drawn in sample_kinds_and_raters(tally, len(who), draws, seed):
@@ -242,12 +244,8 @@ class TwoWay:
         size = len(weights) * self.k**2
         counted = np.bincount(cells[there], weights[there], minlength=size)
         tables = counted.astype(float).reshape(len(weights), self.k, self.k)
-        return {
-            "percent": ratio(np.trace(tables, axis1=1, axis2=2), tables.sum(axis=(1, 2))),
-            "cohen_kappa": np.asarray(cohen_kappa(tables)),
-            "cohen_kappa_linear": np.asarray(cohen_kappa(tables, "linear", self._numbers)),
-            "cohen_kappa_quadratic": np.asarray(cohen_kappa(tables, "quadratic", self._numbers)),
-        }
+        scale = Scale(self.k, self.level, self._numbers)
+        return {key: np.asarray(each.compute(tables, scale)) for key, each in OF_TWO.items()}
 
     def _together(self, n: Floats) -> Ints:
         """Return the drawn raters' joint label on each kind, (b, P); -1 on a tie or without any."""

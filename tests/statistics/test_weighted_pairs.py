@@ -9,6 +9,7 @@ import pytest
 
 from tandem.statistics import (
     ceiling_estimates,
+    coefficients,
     cohen_kappa,
     confusion,
     crowd_ceiling_estimates,
@@ -16,11 +17,12 @@ from tandem.statistics import (
     two_way,
     with_people_estimates,
 )
-from tandem.statistics.pairwise import WEIGHTED, PairMean
+from tandem.statistics.pairwise import PairMean
 from tandem.statistics.two_way import two_way_pairs
 from tandem.statistics.weighted_pairs import weighted_slopes
 from tests.statistics.cast import random_codes
 
+WEIGHTED = coefficients.WEIGHTED.key
 VALUES = np.array([0.0, 1.0, 2.5, 9.0])
 CODES = random_codes(3, units=60, raters=4)
 QUERIES = np.arange(60) % 15
