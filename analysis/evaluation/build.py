@@ -129,7 +129,7 @@ def _joint_labels(
     campaign: Campaign, frame: Frame, points: Campaign | None, report_options: ReportOptions
 ) -> JointLabels:
     """Return a campaign's labels, with its evaluators beside their judges."""
-    of_answers = points and answer_points(points, campaign, report_options)
+    of_answers = None if points is None else answer_points(points, campaign, report_options)
     also = [(points, of_answers)] if points and of_answers else []
     own = campaign_evaluators([(campaign, frame), *also])
     return evaluators_beside(frame, of_answers, own)

@@ -254,7 +254,7 @@ class Material(ABC):
     def _measured(self, campaign: CampaignFacts, points: CampaignFacts | None = None) -> Measured:
         key = campaign.name, points.name if points else ""
         if key not in self._measures:
-            of_answers = points and self.frame(points)
+            of_answers = None if points is None else self.frame(points)
             labels = evaluators_instead(self.frame(campaign), of_answers, self.evaluators)
             every = [campaign, *self.parts(campaign)]
             # The sample is that of people.

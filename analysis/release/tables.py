@@ -23,6 +23,7 @@ from analysis.papers.rendering import as_markdown
 from analysis.release.layout import MEASURES
 from analysis.release.measures import TOLERANCE
 from analysis.release.table_text import differences_in_text
+from tandem.labels.evaluators import evaluators_from_json
 from tandem.scores.tokenizer import UNKNOWN
 from tandem.types import JSON
 
@@ -104,13 +105,13 @@ def check_cells(report: JSON, again: FilledAgain) -> TablesChecked:
 
 def check_measures(report: JSON, measures: Mapping[str, JSON]) -> TablesChecked:
     """Compare the cells that are measures; `measures` are the files of measures by campaign."""
-    found = TablesChecked()
+    found, joint = TablesChecked(), {each.name for each in evaluators_from_json(report)}
     for place, cell in cells_of(report["tables"]).items():
         found.cells += not isinstance(cell, str)
         if not isinstance(cell, dict) or ORIGIN not in cell:
             continue
         campaign, *path = cell[ORIGIN]
-        known = _value_at(measures.get(campaign, {}).get("measures", {}), *path)
+        known = _value_at(measures.get(campaign, {}).get("measures", {}), joint, *path)
         if known is not None:
             found.compared += 1
             one, other = cell["value"], known["value"]
@@ -122,14 +123,24 @@ def check_measures(report: JSON, measures: Mapping[str, JSON]) -> TablesChecked:
 
 
 def _value_at(
-    measures: JSON, name: str, system: str, by: str, stratum: str = "", value: str = ""
+    measures: JSON,
+    joint: Collection[str],
+    name: str,
+    system: str,
+    by: str,
+    stratum: str = "",
+    value: str = "",
 ) -> JSON | None:
-    """Return the estimate of a system by an evaluator, overall or in a slice; None without one."""
+    """Return the estimate of a system by an evaluator, overall or in a slice; None without one.
+
+    A measure of the texts alone is the same by each evaluator. Those of judges in several campaigns
+    are not in a campaign's file, so nothing stands there for them.
+    """
     of = measures.get(name, {})
     systems = of.get("slices", {}).get(stratum, {}).get(value, {}) if stratum else of.get("systems")
     said = (systems or {}).get(system) or {"raters": {}}
     found: JSON | None = said.get(by) or said["raters"].get(by)
-    return found or (said.get(TEXTS) if by not in JOINT_EVALUATORS else None)
+    return found or (None if by in JOINT_EVALUATORS or by in joint else said.get(TEXTS))
 
 
 def cells_of(tables: Sequence[JSON]) -> dict[Place, Any]:

@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 from analysis.campaigns.frames import campaign_frame
-from analysis.evaluation.build import measures_report, named_measures
+from analysis.evaluation.build import measures_report
+from analysis.evaluation.stored import asked_content
+from analysis.evaluation.system_values import named_measures
 from annotation.models import Campaign, QuerySampling
 from datasets.material import batch_rows
 from tandem.labels.selection import ReportOptions
@@ -126,7 +128,8 @@ def test_measures_by_name_are_those_of_the_whole_report(half: Callable[..., JSON
     whole = measures_report(campaign, options, "tandem", of_report)["measures"]
     queries = tuple(batch_rows(campaign.batch))
     frame = campaign_frame(campaign, of_report)
-    found = named_measures(campaign, names, options, of_report, frame, queries)
+    asked = asked_content(campaign)
+    found = named_measures(asked, names, options, of_report, frame, queries)
     assert set(found) == set(names) & set(whole) >= {"nDCG@3", "Cov"}
     for name, of in found.items():
         assert of["systems"] == whole[name]["systems"], name

@@ -146,7 +146,9 @@ def test_a_label_that_was_changed_everywhere_no_longer_fits_the_tables(release: 
     (folder / "labels.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     sign_again(release)
     wrong = verify(release).wrong
-    assert any(re.match("tables of crux: Table 1, .* by the labels", line) for line in wrong), chr(10).join(wrong)
+    assert any(re.match("tables of crux: Table 1, .* by the labels", line) for line in wrong), chr(
+        10
+    ).join(wrong)
 
 
 @pytest.mark.every_case
@@ -237,6 +239,13 @@ class TestCells:
 
     def test_the_same_value_passes_and_is_counted(self) -> None:
         assert self.checked(3.5) == TablesChecked([], 1, 2)
+
+    def test_an_evaluator_of_several_campaigns_is_not_compared_with_the_texts(self) -> None:
+        systems = {"one": {"people": None, "texts": {"value": 1.0}, "raters": {}}}
+        measures = {"c": {"measures": {"Faithful": {"systems": systems}}}}
+        joint = {"name": "ada", "judges": ["a", "b"], "declared": False}
+        report = {**self.REPORT, "evaluators": [joint]}
+        assert check_measures(report, measures) == TablesChecked([], 0, 2)
 
     @pytest.mark.parametrize(("value", "said"), [(2.5, "2.5"), (None, "no value")])
     def test_another_value_is_named_with_its_place(self, value: float | None, said: str) -> None:
