@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+import typing
+from typing import Any
 
 from annotation.preparation.base import Step
 from annotation.preparation.steps.answer_points import STEP as ANSWER_POINTS
@@ -25,8 +25,19 @@ from annotation.preparation.steps.sub_questions import STEP as SUB_QUESTIONS
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
 
-if TYPE_CHECKING:
-    from annotation.models import Campaign
+
+class Asking(typing.Protocol):
+    """What the task of a campaign depends on."""
+
+    @property
+    def protocol(self) -> str: ...
+
+    @property
+    def protocol_version(self) -> str: ...
+
+    @property
+    def options(self) -> Any: ...
+
 
 STEPS: dict[str, Step] = {
     step.name: step
@@ -58,11 +69,7 @@ DECLARED: dict[str, Protocol] = PROTOCOLS | {
 }
 
 
-def get_protocol(campaign: Campaign) -> Protocol:
+def get_protocol(campaign: Asking) -> Protocol:
     """Return the task of a campaign, in its version and in the reading of its option `points`."""
-    return find_task(campaign.protocol, campaign.protocol_version, campaign.options)
-
-
-def find_task(name: str, version: str, options: Mapping[str, Any]) -> Protocol:
-    """Return the task of a name in a version, in the reading of the option `points`."""
-    return DECLARED[name].as_of(version).read_as(options.get("points") or "")
+    task = DECLARED[campaign.protocol].as_of(campaign.protocol_version)
+    return task.read_as(campaign.options.get("points") or "")

@@ -17,6 +17,7 @@ from itertools import combinations
 from typing import Any, Protocol
 
 from annotation.protocols.base import Protocol as Task
+from annotation.registry import get_protocol
 from tandem.files.rows import Query
 from tandem.labels.facts import LabelFact
 from tandem.labels.joined import UnitKey, not_replaced
@@ -50,12 +51,16 @@ class CampaignFacts:
 
     name: str
     protocol: str
+    protocol_version: str
     batch: BatchFacts
-    task: Task = field(compare=False)
     options: Mapping[str, Any] = field(compare=False)
     continues: tuple[str, ...] = ()
     asks_people: bool = True
     created_at: str = ""
+
+    @property
+    def task(self) -> Task:
+        return get_protocol(self)
 
 
 class Reader(Protocol):

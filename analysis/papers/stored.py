@@ -22,7 +22,6 @@ from analysis.papers.sources import JUDGE, BatchFacts, CampaignFacts, Part
 from annotation.models import Campaign, Item, Response, Unit
 from annotation.people.membership import exclusion_reasons
 from annotation.presentation import schema
-from annotation.registry import get_protocol
 from datasets.lineage import lineages_of
 from datasets.material import batch_rows
 from datasets.models import Batch
@@ -49,8 +48,8 @@ def campaign_of_tables(campaign: Campaign) -> CampaignFacts:
     return CampaignFacts(
         campaign.name,
         campaign.protocol,
+        campaign.protocol_version,
         batch_of_tables(campaign.batch),
-        get_protocol(campaign),
         campaign.options,
         tuple(_continued(campaign)),
         campaign.asks_people,

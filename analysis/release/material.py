@@ -29,7 +29,6 @@ from analysis.papers.material import Material, WholeAnswer
 from analysis.papers.sources import HUMAN, JUDGE, BatchFacts, CampaignFacts, Part
 from analysis.release.layout import ITEMS, LABELS, REFUSALS, RESPONSES, SAMPLING
 from analysis.release.measures import asked_content, read_options
-from annotation.registry import find_task
 from datasets.readers import read
 from tandem.files.rows import InputError, Place, Query
 from tandem.labels.evaluators import Evaluator, evaluators_from_json
@@ -86,8 +85,8 @@ class ReleasedMaterial(Material):
         return CampaignFacts(
             of["name"],
             of["protocol"],
+            of["protocol_version"],
             self._batch(of["batch"]),
-            find_task(of["protocol"], of["protocol_version"], of["options"]),
             of["options"],
             tuple(of["continues"]),
             of["asks_people"],

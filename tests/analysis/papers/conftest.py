@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from analysis.release.verify import verify
 from analysis.study import apply, read_study
 from tests.cast import run, write_lines
 from tests.databases import rolled_back
@@ -217,3 +219,14 @@ def released(name: str, data: Path, folder: Path) -> str:
     (folder / name).symlink_to((data / name).resolve())
     apply(read_study(folder))
     return f"{name}-released"
+
+
+def assert_refilled(folder: Path) -> None:
+    """Freeze a study, and check that every cell of its tables follows from the release."""
+    release = folder / "release"
+    licence = ("--licence", "CC0-1.0", "--resamples", "2")
+    run("freeze_study", folder, "--output", release, *licence)
+    found = verify(release)
+    assert found.wrong == []
+    (line,) = (line for line in found.checked if " were computed again" in line)
+    assert len(set(re.findall(r"\b[0-9]+\b", line))) == 1, line

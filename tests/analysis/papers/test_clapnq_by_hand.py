@@ -16,6 +16,7 @@ from analysis.papers.stored import StoredMaterial
 from analysis.study import apply, read_study
 from tandem.labels.selection import ReportOptions
 from tandem.scores.options import TableOptions
+from tests.analysis.papers.conftest import assert_refilled
 from tests.analysis.papers.test_cells import reason, values
 from tests.cast import write_lines
 from tests.databases import rolled_back
@@ -159,9 +160,9 @@ def by_both(
 
 
 @pytest.fixture(scope="module")
-def study(
+def folder(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Material]:
+) -> Iterator[Path]:
     folder: Path = tmp_path_factory.mktemp("reading")
     write_lines(folder / "questions.jsonl", questions())
     write_lines(folder / "writing.jsonl", written())
@@ -170,12 +171,22 @@ def study(
     (folder / "study.toml").write_text(STUDY, "utf-8")
     with rolled_back(django_db_blocker):
         apply(read_study(folder))
-        yield StoredMaterial(
-            Study.objects.get(name="reading"),
-            "clapnq",
-            ReportOptions(resamples=20),
-            TableOptions.of("clapnq"),
-        )
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def study(folder: Path) -> Material:
+    return StoredMaterial(
+        Study.objects.get(name="reading"),
+        "clapnq",
+        ReportOptions(resamples=20),
+        TableOptions.of("clapnq"),
+    )
+
+
+@pytest.mark.every_case
+def test_verify_fills_the_tables_again_from_the_release(folder: Path) -> None:
+    assert_refilled(folder)
 
 
 def columns(grid: Grid) -> list[tuple[str, float, int]]:

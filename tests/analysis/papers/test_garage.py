@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.analysis.papers.conftest import reason_of, row_of, tables_of
+from tests.analysis.papers.conftest import assert_refilled, reason_of, row_of, tables_of
 from tests.cast import run, write_lines
 from tests.databases import rolled_back
 
@@ -130,9 +130,9 @@ def rated() -> Iterator[Line]:
 
 
 @pytest.fixture(scope="module")
-def tables(
+def folder(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Path]:
     folder: Path = tmp_path_factory.mktemp("grounds")
     write_lines(folder / "questions.jsonl", questions())
     write_lines(folder / "typing.jsonl", typed())
@@ -142,7 +142,17 @@ def tables(
     (folder / "study.toml").write_text(STUDY, "utf-8")
     with rolled_back(django_db_blocker):
         run("apply_study", folder)
-        yield tables_of("garage", "grounds")
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def tables(folder: Path) -> dict[str, Any]:
+    return tables_of("garage", "grounds")
+
+
+@pytest.mark.every_case
+def test_verify_fills_the_tables_again_from_the_release(folder: Path) -> None:
+    assert_refilled(folder)
 
 
 def test_figures_3_and_4_count_kinds_sources_labels_and_deflections(tables: Any) -> None:

@@ -15,7 +15,7 @@ from analysis.papers.long2rag import free_marginal
 from analysis.papers.token_bins import length_bins
 from annotation.protocols import PROTOCOLS
 from tandem.files.rows import Passage, Query, Report
-from tests.analysis.papers.conftest import reason_of, row_of, tables_of
+from tests.analysis.papers.conftest import assert_refilled, reason_of, row_of, tables_of
 from tests.cast import run, write_lines
 from tests.databases import rolled_back
 
@@ -196,9 +196,9 @@ def matched() -> Iterator[Line]:
 
 
 @pytest.fixture(scope="module")
-def tables(
+def folder(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Path]:
     folder: Path = tmp_path_factory.mktemp("points")
     write_lines(folder / "documents.jsonl", documents())
     write_lines(folder / "verify.jsonl", verified())
@@ -212,7 +212,17 @@ def tables(
     (folder / "study.toml").write_text(STUDY, "utf-8")
     with rolled_back(django_db_blocker):
         run("apply_study", folder)
-        yield tables_of("long2rag", "points")
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def tables(folder: Path) -> dict[str, Any]:
+    return tables_of("long2rag", "points")
+
+
+@pytest.mark.every_case
+def test_verify_fills_the_tables_again_from_the_release(folder: Path) -> None:
+    assert_refilled(folder)
 
 
 def test_table_1_divides_kpr_by_the_questions(tables: Any) -> None:

@@ -13,6 +13,7 @@ from analysis.models import Study
 from annotation.models import Campaign, Label
 from tests.analysis.papers.conftest import (
     STUDY,
+    assert_refilled,
     by_key,
     paper_of,
     passage_labels,
@@ -104,6 +105,10 @@ class TestJoined:
         notes = " ".join(paper_of("crux", "small")["notes"])
         assert "campaigns passages and judged-passages are read as one" in notes
         assert "campaigns rated and coverage are read as one" in notes
+
+    @pytest.mark.every_case
+    def test_verify_joins_the_campaigns_of_a_release(self, apart: Path) -> None:
+        assert_refilled(apart)
 
 
 class TestOtherChoices:
