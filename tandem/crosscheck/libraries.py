@@ -14,6 +14,7 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -83,11 +84,17 @@ def correlation(arrays: Mapping[str, Any], task: Task) -> Any:
 
 def adjust_p_value(arrays: Mapping[str, Any], task: Task) -> Any:
     """Return an adjusted p-value or, with a `level`, 1 if it is significant there, else 0."""
+    level, p_values = task.get("level"), arrays[task["matrix"]].tobytes()
+    found = _adjust(p_values, task["method"], level or 0.05)
+    return found[0 if level else 1][task["place"]]
+
+
+@cache
+def _adjust(p_values: bytes, method: str, level: float) -> Any:
+    """Adjust p-values together, once for all their tasks: each call collects garbage."""
     from statsmodels.stats.multitest import multipletests
 
-    level = task.get("level")
-    found = multipletests(arrays[task["matrix"]], alpha=level or 0.05, method=task["method"])
-    return found[0 if level else 1][task["place"]]
+    return multipletests(np.frombuffer(p_values), alpha=level, method=method)
 
 
 FIGURES: Mapping[str, Callable[[Mapping[str, Any], Task], Any]] = {
