@@ -43,7 +43,8 @@ CONSTANT = "one of the two scores is constant"
 def pearson(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
     """Return Pearson's correlation of x and y (n,): covariance / root(variance * variance)."""
     weight = unit_weights(weights, len(x))
-    return unbatch(_product_moment(_standard(x), _standard(y), weight))
+    scores = _standard(x), _standard(y)
+    return unbatch(_product_moment(*scores, weight, _vary(scores, weight)))
 
 
 def spearman(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
@@ -54,7 +55,8 @@ def spearman(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
     weight = unit_weights(weights, len(x))
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         return unbatch(np.full(weight.shape[:-1], np.nan))
-    return unbatch(_product_moment(_midranks(x, weight), _midranks(y, weight), weight))
+    ranks = _midranks(x, weight), _midranks(y, weight)
+    return unbatch(_product_moment(*ranks, weight, _vary((x, y), weight)))
 
 
 def kendall(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
@@ -89,13 +91,16 @@ def _standard(scores: Floats) -> Floats:
     return np.asarray(centred / largest if largest > 0 else centred, float)
 
 
-def _product_moment(x: Floats, y: Floats, weight: Floats) -> Floats:
-    """Correlate x and y, (n,) or, if they differ between resamples, (B, n)."""
+def _product_moment(x: Floats, y: Floats, weight: Floats, vary: Bools) -> Floats:
+    """Correlate x and y, (n,) or, if they differ between resamples, (B, n).
+
+    `vary` says whether both vary in a resample.
+    """
     total = weight.sum(axis=-1, keepdims=True)
     dx, dy = (s - ratio(_sum(weight, s)[..., None], total) for s in (x, y))
     covariance = _sum(weight, dx * dy)
     scale = np.sqrt(_sum(weight, dx**2) * _sum(weight, dy**2))
-    return ratio(covariance, np.where(_varies(x, weight) & _varies(y, weight), scale, 0.0))
+    return ratio(covariance, np.where(vary, scale, 0.0))
 
 
 def _sum(weight: Floats, scores: Floats) -> Floats:
@@ -103,12 +108,18 @@ def _sum(weight: Floats, scores: Floats) -> Floats:
     return total
 
 
-def _varies(scores: Floats, weight: Floats) -> Bools:
-    """Return whether a resample has two different scores, without the rounding of a variance."""
+def _vary(scores: tuple[Floats, Floats], weight: Floats) -> Bools:
+    """Return whether a resample has two different ones of each of two scores (n,).
+
+    This is known without the rounding of a variance.
+    """
     drawn = weight > 0
-    top = np.max(np.where(drawn, scores, -np.inf), axis=-1, initial=-np.inf)
-    bottom = np.min(np.where(drawn, scores, np.inf), axis=-1, initial=np.inf)
-    varies: Bools = top > bottom
+    varies: Bools = drawn.any(axis=-1)
+    for each in scores if drawn.shape[-1] else ():
+        order = np.argsort(each)
+        risen, there = each[order], drawn[..., order]
+        lowest, highest = there.argmax(axis=-1), there[..., ::-1].argmax(axis=-1)
+        varies &= risen[lowest] < risen[len(risen) - 1 - highest]
     return varies
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy import sparse
@@ -26,6 +26,24 @@ SMALL = 100_000
 MOST_CODES = 2**40
 
 
+def _draw(clusters: int, resamples: int, seed: int) -> Floats:
+    """Draw as many clusters as there are, with replacement, `resamples` times: counts (B, C)."""
+    few = clusters * resamples <= BLOCK
+    return _kept_draw(clusters, resamples, seed) if few else _new_draw(clusters, resamples, seed)
+
+
+def _new_draw(clusters: int, resamples: int, seed: int) -> Floats:
+    generator = np.random.Generator(np.random.PCG64(seed))
+    shares = np.full(clusters, 1 / max(clusters, 1))
+    draws = generator.multinomial(clusters, shares, size=resamples).astype(float)
+    # Several statistics read the same draws.
+    draws.flags.writeable = False
+    return draws
+
+
+_kept_draw = lru_cache(maxsize=4)(_new_draw)
+
+
 @dataclass(frozen=True)
 class Resamples:
     """Resampled queries.
@@ -40,10 +58,7 @@ class Resamples:
     def draw(cls, clusters: Ints, resamples: int, seed: int) -> Resamples:
         """Draw as many clusters as there are, with replacement, `resamples` times (seeded)."""
         names, index = np.unique(clusters, return_inverse=True)
-        generator = np.random.Generator(np.random.PCG64(seed))
-        shares = np.full(len(names), 1 / max(len(names), 1))
-        draws = generator.multinomial(len(names), shares, size=resamples)
-        return cls(draws.astype(float), index.astype(np.int64))
+        return cls(_draw(len(names), resamples, seed), index.astype(np.int64))
 
     def weights(self) -> Floats:
         """Return the weight of each unit in each resample, (B, U)."""
@@ -182,9 +197,13 @@ class Tally:
         With a cluster for each row these are the draws of `Resamples.draw`.
         """
         drawn = int(self.times.sum())
+        step = max(1, BLOCK // max(1, *self.cells.shape))
+        if drawn == len(self.times) and drawn * resamples <= BLOCK and (self.times == 1).all():
+            draws = _draw(drawn, resamples, seed)
+            yield from (self._weighted(draws[n : n + step]) for n in range(0, resamples, step))
+            return
         shares = self.times / max(drawn, 1)
         generator = np.random.Generator(np.random.PCG64(seed))
-        step = max(1, BLOCK // max(1, *self.cells.shape))
         for start in range(0, resamples, step):
             draws = generator.multinomial(drawn, shares, size=min(step, resamples - start))
             yield self._weighted(draws.astype(float))
