@@ -3,8 +3,9 @@
 Calls run on an event loop in a thread of its own. All database work stays in the thread that
 called `run_engine`, one piece after another, so that it works with any database and delays no call.
 `worker` works on a run from lease to end. `persistence` claims assignments and stores results.
-`queue` puts assignments in order, `dispatch` asks, and `limits` protects the server. `preflight`
-finds out before a run what the server can do.
+`queue` puts assignments in order, `dispatch` asks, and `limits` protects the server. `outcomes`
+says what follows from each reply, and `rate_limits` what follows from a 429. `preflight` finds out
+before a run what the server can do.
 """
 
 from __future__ import annotations
@@ -276,7 +277,8 @@ class _Engine:
     def _rest(self, error: str) -> Ending:
         """End until the server may be asked again. The next engine goes on then."""
         outcomes = self.dispatcher.outcomes
-        seconds = max(0.0, (outcomes.rests_until or 0.0) - outcomes.resources.clock())
+        rests_until = outcomes.rate_limits.rests_until or 0.0
+        seconds = max(0.0, rests_until - outcomes.resources.clock())
         return Ending("rest", error, until=timezone.now() + timedelta(seconds=seconds))
 
     def end(self, ending: Ending) -> None:

@@ -3,7 +3,7 @@
 A job fails only if the server answers others at that time. Where no other answer shows that, a
 probe does (`probing`). Until then the job is a suspect. While a server fails or refuses everything,
 the engine waits and no job loses an attempt. A refusal that is repeated to a probe is the lane's:
-it ends the run and pauses the lane.
+it ends the run and pauses the lane. `rate_limits` says what follows from a 429.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from judging.engine.queue import (
     format_time_ago,
     reason_for,
 )
+from judging.engine.rate_limits import RateLimits
 from judging.prompts.request import Prepared
 from judging.retries import Patience
 
 DEAD_AFTER = 5
 MOST_CALLS = 20
-BUSY_SHOWN_AFTER = 10.0
 QUICK_RETRY, RECENTLY, SPREAD_SECONDS = 2.0, 10.0, 2.0
 FailureKind = Literal["fatal", "budget", "rest"]
 Repair = Callable[[Prepared, Answer], Request | None]
@@ -83,9 +83,8 @@ class Outcomes:
     """The jobs in hand and the state of their server. `changed` is called when a job is done.
 
     `unfinished` counts the jobs without a result. `trouble` describes an outage or a busy server.
-    Its initial value comes from the previous engine. `rests_until` is the time of the clock before
-    which the server wants to be asked nothing. The jobs `put_aside` wait for that time too, while
-    others are answered.
+    Its initial value comes from the previous engine. The jobs `put_aside` wait until the server may
+    be asked again (`rate_limits`), while others are answered.
     """
 
     def __init__(self, resources: Resources, changed: Callable[[], None]) -> None:
@@ -99,11 +98,12 @@ class Outcomes:
         self._answered_at: float | None = None
         self._evidence = Evidence(self._clock)
         self._outages, self._is_down = 0, False
-        self._busy_since = self._clock() - resources.busy_for if resources.busy_for else None
+        self.rate_limits = RateLimits(
+            resources.patience, resources.limit, resources.clock, resources.busy_for
+        )
         self._repairing = self.unfinished = self.put_aside = 0
         self._worked = resources.worked
         self.trouble = resources.trouble
-        self.rests_until: float | None = None
 
     @property
     def unwritten(self) -> int:
@@ -203,7 +203,7 @@ class Outcomes:
                     self._worked = shorter(self._worked, job.prepared.request)
                 self._note_answer(job.begun)
                 self._close(job, reply)
-            case RateError() if self._is_long(reply):
+            case RateError() if self.rate_limits.is_long(reply):
                 self._suspect(job, reply)
             case RateError():
                 self._busy(job, reply, wait)
@@ -214,18 +214,10 @@ class Outcomes:
             case _:
                 self._give_up(job, reply)
 
-    def _is_long(self, reply: RateError) -> bool:
-        """Return whether a busy server asks for so much time that the run had better rest."""
-        return (reply.wait or 0.0) > self.resources.patience.longest_wait
-
     def _tell_limit(self, job: Job, reply: CallReply) -> float:
         """Update the limit, and return for how many seconds to wait for a busy server."""
-        if isinstance(reply, RateError) and not self._is_long(reply):
-            job.rates += 1
-            typical = self.limit.latencies.median
-            wait = self.resources.patience.before_busy(job.rates, reply.wait, typical)
-            self.limit.refused(job.begun, wait)
-            return wait
+        if isinstance(reply, RateError) and not self.rate_limits.is_long(reply):
+            return self.rate_limits.refused(job, reply)
         if isinstance(reply, Answer):
             self.limit.answered(job.begun)
         elif isinstance(reply, TransientError) and reply.state == "deadline":
@@ -278,7 +270,8 @@ class Outcomes:
 
     def _note_answer(self, begun: float) -> None:
         """Note that the server answers, so earlier failures were caused by the jobs."""
-        self._answered_at, self._busy_since = self._clock(), None
+        self._answered_at = self._clock()
+        self.rate_limits.answered()
         self._evidence.answered(begun)
         self._refusals.answered()
         if not self.breaker.is_open:
@@ -310,48 +303,40 @@ class Outcomes:
 
     def _put_aside(self, job: Job, reply: RateError) -> None:
         """Leave a job for later that has to wait for long, although others are answered."""
-        if job.prepared.refused_for >= self.resources.patience.rate_patience:
+        if self.rate_limits.is_over(job.prepared.refused_for):
             self._settle(job, job.failed("error"))
             return
         self._repairing -= job.repair is not None
         self.unfinished -= 1
         self.put_aside += 1
         self._given_up.append(job)
-        self._rest_for(reply.wait or 0.0)
+        self.rate_limits.rest_for(reply.wait or 0.0)
         self._changed()
-
-    def _rest_for(self, seconds: float) -> None:
-        until = self._clock() + seconds
-        self.rests_until = min(until, self.rests_until or until)
 
     def _busy(self, job: Job, reply: RateError, wait: float) -> None:
         """Wait for a busy server, with the job's patience if others are answered."""
-        now, longest = self._clock(), self.resources.patience.rate_patience
-        refused_for = job.prepared.refused_for + now - (job.first_sent or 0.0)
-        busy_for = self._busy_for(reply, now)
-        if refused_for >= longest and self._others_answered(job):
-            self._retry_later(job, reply)
-        elif busy_for < longest or self.limit.under_way:
-            self.queue.wait(job, now + wait)
-        else:
-            self._given_up.append(job)
-            self.resources.end("fatal", self.trouble, False)
+        busy_for = self._note_busy(reply)
+        match self.rate_limits.next_step(job, busy_for, self._others_answered(job)):
+            case "retry":
+                self._retry_later(job, reply)
+            case "wait":
+                self.queue.wait(job, self._clock() + wait)
+            case "end":
+                self._given_up.append(job)
+                self.resources.end("fatal", self.trouble, False)
 
-    def _busy_for(self, reply: RateError, now: float) -> float:
+    def _note_busy(self, reply: RateError) -> float:
         """Return for how many seconds the server has refused everything, and report it in time."""
-        self._busy_since = now if self._busy_since is None else self._busy_since
-        busy_for = now - self._busy_since
-        shown_after = min(BUSY_SHOWN_AFTER, self.resources.patience.rate_patience)
-        if busy_for >= shown_after and not self.limit.under_way:
-            self.trouble = f"endpoint busy since {format_time_ago(busy_for)}: {reply.message}"
+        busy_for = self.rate_limits.busy_for()
+        self.trouble = self.rate_limits.describe(busy_for, reply) or self.trouble
         return busy_for
 
     def _probe_was_limited(self, reply: RateError, wait: float) -> None:
         """Rest if a probe is told to wait for long, or else ask again after its wait."""
-        if self._is_long(reply):
-            self.rests_until = self._clock() + (reply.wait or 0.0)
+        if self.rate_limits.is_long(reply):
+            self.rate_limits.rest_after_probe(reply)
             self.resources.end("rest", reply.message, False)
-        elif self._busy_for(reply, self._clock()) >= self.resources.patience.rate_patience:
+        elif self.rate_limits.is_over(self._note_busy(reply)):
             self.resources.end("fatal", self.trouble or reply.message, False)
         else:
             suspects, self._suspects = self._suspects, []

@@ -78,6 +78,7 @@ STRATA: dict[str, tuple[str, ...]] = {
         "judging/costs.py",
         "judging/engine/dispatch.py",
         "judging/engine/outcomes.py",
+        "judging/engine/rate_limits.py",
         "judging/estimate.py",
         "judging/list_prices.py",
         "judging/runs/ledger.py",

@@ -122,7 +122,7 @@ def test_a_server_refusing_everything_stops_a_run_of_short_pumps_and_fails_no_as
 def test_a_run_still_shows_its_server_as_busy_between_two_pumps(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judging.engine.outcomes.BUSY_SHOWN_AFTER", 0.02)
+    monkeypatch.setattr("judging.engine.rate_limits.BUSY_SHOWN_AFTER", 0.02)
     monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.01)
     run = lifecycle.start(campaign, judge(granularity="unit"), queued=True)
     shown: list[str] = []
