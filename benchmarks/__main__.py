@@ -269,7 +269,7 @@ def _durability(options: argparse.Namespace) -> int:
 
 def _presets(options: argparse.Namespace) -> int:
     """Run the presets from start to end, from an empty folder and database."""
-    from benchmarks.presets import FULL, QUICK, lines, measure_presets
+    from benchmarks.example_studies import FULL, QUICK, lines, measure_presets
 
     figures = measure_presets(QUICK if options.quick else FULL)
     _write({"machine": machine(), "presets": figures}, lines(figures), options.output)

@@ -21,8 +21,8 @@ from django.urls import resolve
 from pytest_django.live_server_helper import LiveServer
 
 from analysis.campaigns.reports import campaign_report
+from analysis.example_studies import PRESETS, files
 from analysis.management.commands import demo
-from analysis.presets import PRESETS, files
 from annotation.campaign_setup.expected_widths import FEWEST_QUERIES, Assumptions
 from annotation.imports.gold import EVERY
 from annotation.models import Campaign, Item, LogInCount, Response, User, rater_of

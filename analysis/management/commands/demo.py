@@ -20,8 +20,8 @@ from django.db.migrations.executor import MigrationExecutor
 
 import datasets
 from analysis.demo import campaigns_with_results, compute_results, make_accounts
+from analysis.example_studies import demonstration
 from analysis.models import Study
-from analysis.presets import demonstration
 from analysis.study import FILE_NAME
 from annotation.management.base import write_folder
 from annotation.models import Campaign

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from analysis.presets import PRESETS, files
+from analysis.example_studies import PRESETS, files
 from annotation.management.base import write_folder
 from datasets.console import Command as BaseCommand
 

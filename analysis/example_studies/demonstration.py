@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from analysis.presets.public_works import KINDS, Works, words_of
-from analysis.presets.world import PLACES, Line, jsonl, label, rank_passages
+from analysis.example_studies.public_works import KINDS, Works, words_of
+from analysis.example_studies.world import PLACES, Line, jsonl, label, rank_passages
 
 SEED = 51
 SYSTEMS = {"bm25": 0.05, "dense": 0.3, "hybrid-rerank": 0.7}

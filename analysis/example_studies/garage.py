@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from random import Random
 
-from analysis.presets.base import Preset
-from analysis.presets.world import (
+from analysis.example_studies.base import Preset
+from analysis.example_studies.world import (
     Line,
     Topic,
     jsonl,

@@ -11,8 +11,8 @@ import pytest
 from django.core.management.base import CommandError
 
 from analysis.campaigns.frames import campaign_frame
-from analysis.presets import PRESETS, files, long2rag
-from analysis.presets.crux import SIZE, sampled_context
+from analysis.example_studies import PRESETS, files, long2rag
+from analysis.example_studies.crux import SIZE, sampled_context
 from analysis.study import read_study, status
 from annotation.campaigns.sampling import shuffled
 from annotation.models import Allotment, Campaign, User

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.presets import PRESETS
+from analysis.example_studies import PRESETS
 from benchmarks.processes import manage
 from benchmarks.site import production
 from benchmarks.suite import temporary_folder

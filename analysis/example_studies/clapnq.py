@@ -14,8 +14,8 @@ from itertools import combinations
 from random import Random
 from typing import Any
 
-from analysis.presets.base import Preset
-from analysis.presets.world import (
+from analysis.example_studies.base import Preset
+from analysis.example_studies.world import (
     Line,
     Topic,
     jsonl,

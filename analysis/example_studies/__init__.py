@@ -5,11 +5,11 @@ A preset is one module and one line here. `files` returns a folder's files, READ
 
 from __future__ import annotations
 
-from analysis.presets.base import Preset, readme
-from analysis.presets.clapnq import PRESET as CLAPNQ
-from analysis.presets.crux import PRESET as CRUX
-from analysis.presets.garage import PRESET as GARAGE
-from analysis.presets.long2rag import PRESET as LONG2RAG
+from analysis.example_studies.base import Preset, readme
+from analysis.example_studies.clapnq import PRESET as CLAPNQ
+from analysis.example_studies.crux import PRESET as CRUX
+from analysis.example_studies.garage import PRESET as GARAGE
+from analysis.example_studies.long2rag import PRESET as LONG2RAG
 
 PRESETS: dict[str, Preset] = {preset.name: preset for preset in (CRUX, LONG2RAG, GARAGE, CLAPNQ)}
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import tandem
-from analysis.presets.demonstration import CARELESS, JUDGES, PEOPLE, README, build
+from analysis.example_studies.demonstration import CARELESS, JUDGES, PEOPLE, README, build
 from tandem.verbs import BY_WORDS
 
 Row = dict[str, Any]
