@@ -268,7 +268,7 @@ def _durability(options: argparse.Namespace) -> int:
 
 
 def _presets(options: argparse.Namespace) -> int:
-    """Run the presets from start to end, from an empty folder and database."""
+    """Run the example studies from start to end, from an empty folder and database."""
     from benchmarks.example_studies import FULL, QUICK, lines, measure_presets
 
     figures = measure_presets(QUICK if options.quick else FULL)

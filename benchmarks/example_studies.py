@@ -1,11 +1,11 @@
-"""The presets from an empty folder and database to their tables, and on to a checked release."""
+"""The example studies, from an empty folder and database to tables and a checked release."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.example_studies import PRESETS
+from analysis.example_studies import EXAMPLES
 from benchmarks.processes import manage
 from benchmarks.site import production
 from benchmarks.suite import temporary_folder
@@ -18,17 +18,17 @@ TO_THE_TABLES = ("init", "apply", "paper")
 
 @dataclass(frozen=True)
 class Size:
-    """How many presets are run."""
+    """How many studies are run."""
 
     presets: int
 
 
-FULL = Size(len(PRESETS))
+FULL = Size(len(EXAMPLES))
 QUICK = Size(1)
 
 
 def measure_presets(size: Size) -> Figures:
-    return {name: _run(name) for name in list(PRESETS)[: size.presets]}
+    return {name: _run(name) for name in list(EXAMPLES)[: size.presets]}
 
 
 def _run(name: str) -> Figures:

@@ -1,23 +1,25 @@
-"""Presets: studies like those of the papers, on made-up data, which run without changes.
+"""Example studies: like those of the papers, on made-up data, which run without changes.
 
-A preset is one module and one line here. `files` returns a folder's files, README included.
+An example is one module and one line here. `files` returns a folder's files, README included.
 """
 
 from __future__ import annotations
 
-from analysis.example_studies.base import Preset, readme
-from analysis.example_studies.clapnq import PRESET as CLAPNQ
-from analysis.example_studies.crux import PRESET as CRUX
-from analysis.example_studies.garage import PRESET as GARAGE
-from analysis.example_studies.long2rag import PRESET as LONG2RAG
+from analysis.example_studies.base import ExampleStudy, readme
+from analysis.example_studies.clapnq import EXAMPLE as CLAPNQ
+from analysis.example_studies.crux import EXAMPLE as CRUX
+from analysis.example_studies.garage import EXAMPLE as GARAGE
+from analysis.example_studies.long2rag import EXAMPLE as LONG2RAG
 
-PRESETS: dict[str, Preset] = {preset.name: preset for preset in (CRUX, LONG2RAG, GARAGE, CLAPNQ)}
+EXAMPLES: dict[str, ExampleStudy] = {
+    example.name: example for example in (CRUX, LONG2RAG, GARAGE, CLAPNQ)
+}
 
 
-def files(preset: str, study: str) -> dict[str, str]:
+def files(example: str, study: str) -> dict[str, str]:
     """Return the files of a new study of this name: their text by path."""
-    chosen = PRESETS[preset]
+    chosen = EXAMPLES[example]
     return {"README.md": readme(chosen, study), **chosen.build(study)}
 
 
-__all__ = ["PRESETS", "Preset", "files"]
+__all__ = ["EXAMPLES", "ExampleStudy", "files"]

@@ -1,4 +1,4 @@
-"""The definition of a preset, and the README that each writes."""
+"""The definition of an example study, and the README that each writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Files = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Preset:
+class ExampleStudy:
     """A study like a paper's, on made-up data.
 
     `build` returns the folder's files for a study name, including `study.toml`. `own` has the
@@ -23,19 +23,19 @@ class Preset:
     own: tuple[str, ...]
 
 
-def readme(preset: Preset, study: str) -> str:
+def readme(example: ExampleStudy, study: str) -> str:
     """Return the README of a folder: how to run the study, and how to use one's own data."""
     lines = [
-        f"# {study}: a study as in {preset.title}",
+        f"# {study}: a study as in {example.title}",
         "",
         "All texts and labels here are made up, and judges are fakes that replay a file.",
         "`tandem study plan` says what would be done, `tandem study apply` does it, and",
         f"`tandem study status` shows the chain. `tandem study freeze --output {study}-release`",
         "writes what you would publish, and `tandem verify` checks it. On the site the study is",
-        f"under *Studies*. `tandem paper {preset.name} --study {study}` fills the paper's tables.",
+        f"under *Studies*. `tandem paper {example.name} --study {study}` fills the paper's tables.",
         "",
         "Your own data, under new names of batches and campaigns, since what has labels stays:",
         "",
-        *(f"{number}. {line}" for number, line in enumerate(preset.own, start=1)),
+        *(f"{number}. {line}" for number, line in enumerate(example.own, start=1)),
     ]
     return "\n".join(lines) + "\n"

@@ -14,7 +14,7 @@ from itertools import combinations
 from random import Random
 from typing import Any
 
-from analysis.example_studies.base import Preset
+from analysis.example_studies.base import ExampleStudy
 from analysis.example_studies.world import (
     Line,
     Topic,
@@ -409,7 +409,7 @@ labels = [
 ]
 """
 
-PRESET = Preset(
+EXAMPLE = ExampleStudy(
     "clapnq",
     "CLAPnq (Rosenthal and others 2025)",
     build,

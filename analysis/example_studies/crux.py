@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from random import Random
 
-from analysis.example_studies.base import Preset
+from analysis.example_studies.base import ExampleStudy
 from analysis.example_studies.world import (
     Line,
     Topic,
@@ -339,7 +339,7 @@ labels = ["labels/sampled-anna.jsonl"]
 judges = ["report-judge"]
 """
 
-PRESET = Preset(
+EXAMPLE = ExampleStudy(
     "crux",
     "CRUX (Ju and others 2025)",
     build,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from random import Random
 
-from analysis.example_studies.base import Preset
+from analysis.example_studies.base import ExampleStudy
 from analysis.example_studies.world import (
     Line,
     Topic,
@@ -401,7 +401,7 @@ option = {{ points = "answers" }}
 labels = ["labels/claims-gesa.jsonl", "labels/claims-hugo.jsonl"]
 """
 
-PRESET = Preset(
+EXAMPLE = ExampleStudy(
     "garage",
     "GaRAGe (Sorodoc and others 2025)",
     build,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from random import Random
 
-from analysis.example_studies.base import Preset
+from analysis.example_studies.base import ExampleStudy
 from analysis.example_studies.world import (
     Line,
     Topic,
@@ -404,7 +404,7 @@ labels = ["labels/matching.jsonl"]
 judges = ["point-judge"]
 """
 
-PRESET = Preset(
+EXAMPLE = ExampleStudy(
     "long2rag",
     "Long²RAG (Qi and others 2024)",
     build,

@@ -1,4 +1,4 @@
-"""A made-up world for the presets: fictitious places, facts about them, and their raters.
+"""A made-up world for the example studies: fictitious places, facts about them, and their raters.
 
 Everything follows from a seed, in words of our own. A text is a list of facts, so it is known which
 questions it answers. People and judges err with known rates.

@@ -21,7 +21,7 @@ from django.urls import resolve
 from pytest_django.live_server_helper import LiveServer
 
 from analysis.campaigns.reports import campaign_report
-from analysis.example_studies import PRESETS, files
+from analysis.example_studies import EXAMPLES, files
 from analysis.management.commands import demo
 from annotation.campaign_setup.expected_widths import FEWEST_QUERIES, Assumptions
 from annotation.imports.gold import EVERY
@@ -366,7 +366,7 @@ def test_a_new_password_ends_log_ins_and_tokens_as_the_page_says(db: None, clien
     assert answer.status_code == 401
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", EXAMPLES)
 def test_a_study_of_released_data_has_no_name_of_the_presets_study(preset: str) -> None:
     """Otherwise one of the two is refused after the other has been applied."""
     taken = names_in(files(preset, preset)["study.toml"])

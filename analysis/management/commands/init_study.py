@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from analysis.example_studies import PRESETS, files
+from analysis.example_studies import EXAMPLES, files
 from annotation.management.base import write_folder
 from datasets.console import Command as BaseCommand
 
@@ -22,7 +22,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", type=Path, metavar="FOLDER")
-        parser.add_argument("--preset", required=True, choices=sorted(PRESETS), help="the paper")
+        parser.add_argument("--preset", required=True, choices=sorted(EXAMPLES), help="the paper")
 
     def run(self, **options: Any) -> None:
         folder, preset = options["folder"], options["preset"]

@@ -1,4 +1,4 @@
-"""Each preset runs from an empty folder to its end, and its tables are not empty."""
+"""Each example study runs from an empty folder to its end, and its tables are not empty."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from django.core.management.base import CommandError
 
 from analysis.campaigns.frames import campaign_frame
-from analysis.example_studies import PRESETS, files, long2rag
+from analysis.example_studies import EXAMPLES, files, long2rag
 from analysis.example_studies.crux import SIZE, sampled_context
 from analysis.study import read_study, status
 from annotation.campaigns.sampling import shuffled
@@ -22,7 +22,7 @@ from tandem.labels.frame import Frame
 from tests.cast import run
 
 ALL = pytest.mark.long
-NAMES = [name if name == "crux" else pytest.param(name, marks=ALL) for name in sorted(PRESETS)]
+NAMES = [name if name == "crux" else pytest.param(name, marks=ALL) for name in sorted(EXAMPLES)]
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def assert_judged(frame: Frame) -> None:
             assert missing <= 0.02 * (missing + compared), name
 
 
-@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize("preset", sorted(EXAMPLES))
 def test_a_folder_is_the_same_each_time_and_its_file_is_valid(preset: str, folder: Path) -> None:
     written = files(preset, "pilot")
     assert all((folder / path).read_text("utf-8") == text for path, text in written.items())
