@@ -74,13 +74,26 @@ def empty() -> None:
     if ON_POSTGRESQL:
         _empty_tables()
     else:
-        connection.close()  # a statement with unread rows would keep the file in use
-        name = connection.settings_dict["NAME"]
-        with closing(sqlite3.connect(_EMPTY)) as migrated, closing(sqlite3.connect(name)) as used:
-            used.execute("PRAGMA synchronous=OFF")
-            migrated.backup(used)
+        restore(_EMPTY)
     for cache in caches.all():  # its keys contain numbers that are now reused
         cache.clear()
+
+
+def restore(kept: str | Path) -> None:
+    """Replace the content of SQLite's test database by that of another file."""
+    connection.close()  # a statement with unread rows would keep the file in use
+    _copy_rows(kept, connection.settings_dict["NAME"])
+
+
+def keep(file: Path) -> None:
+    """Copy the content of SQLite's test database to a file."""
+    _copy_rows(connection.settings_dict["NAME"], file)
+
+
+def _copy_rows(name: str | Path, to: str | Path) -> None:
+    with closing(sqlite3.connect(name)) as source, closing(sqlite3.connect(to)) as target:
+        target.execute("PRAGMA synchronous=OFF")
+        source.backup(target)
 
 
 # Migrations fill these tables, and no test writes to them.

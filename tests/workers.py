@@ -35,6 +35,8 @@ FIRST = (
     "tests/security",
 )
 CHUNK = 40  # tests of one module; a larger module is split, and each part creates its fixtures
+# Folders whose modules share a site for the session, which each worker would start again.
+TOGETHER = ("tests/client",)
 BRIEF = 0.005  # seconds of a passed set-up or tear-down that are not reported: most are as short
 GARBAGE = (
     20_000  # new objects between two collections of garbage; Python's own 700 cost more in a test
@@ -110,7 +112,7 @@ class Hooks:
 
 
 def chunks(items: Sequence[pytest.Item]) -> list[list[int]]:
-    """Return the positions of the tests in chunks by module.
+    """Return the positions of the tests in chunks by module, or by folder if it shares a site.
 
     The slowest chunks come last, since chunks are taken from the end.
     """
@@ -120,10 +122,15 @@ def chunks(items: Sequence[pytest.Item]) -> list[list[int]]:
         first = next((n for n, folder in enumerate(FIRST) if path.startswith(folder)), len(FIRST))
         return -first, len(chunk)
 
+    def place(number: int) -> str:
+        path = items[number].nodeid.partition("::")[0]
+        return next((folder for folder in TOGETHER if path.startswith(folder)), path)
+
     made: list[list[int]] = []
-    for _, group in groupby(range(len(items)), lambda n: items[n].nodeid.partition("::")[0]):
-        module = list(group)
-        made += [module[start : start + CHUNK] for start in range(0, len(module), CHUNK)]
+    for name, group in groupby(range(len(items)), place):
+        numbers = list(group)
+        size = len(numbers) if name in TOGETHER else CHUNK
+        made += [numbers[start : start + size] for start in range(0, len(numbers), size)]
     return sorted(made, key=urgency)
 
 

@@ -64,17 +64,6 @@ def test_researchers_and_admins_may_read_the_report(labelled: Campaign, role: st
     )
 
 
-def test_an_annotator_may_not_read_the_report(labelled: Campaign) -> None:
-    client = logged_in("annotator")
-    assert [client.get(a).status_code for a in addresses(labelled)] == [403] * len(
-        addresses(labelled)
-    )
-
-
-def test_a_stranger_is_sent_to_log_in(labelled: Campaign) -> None:
-    assert {Client().get(a).status_code for a in addresses(labelled)} == {302}
-
-
 def test_an_unknown_campaign_is_not_found() -> None:
     assert logged_in("researcher").get("/campaigns/99/results/").status_code == 404
 

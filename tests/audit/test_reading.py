@@ -13,14 +13,13 @@ from annotation.answers.submission import submit
 from annotation.audit_log import visible_events
 from annotation.models import Rater
 from annotation.people.accounts import forget
-from annotation.people.membership import add_member, end_membership, set_pool
+from annotation.people.membership import add_member, end_membership
 from audit.models import Event
 from audit.recording import Actor, on_behalf, record
 from audit.seals import seal
 from tests.api.cast import script_of
 from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload
-from tests.team_cast import join_team
 
 pytestmark = pytest.mark.django_db
 
@@ -63,15 +62,6 @@ def test_a_researcher_reads_a_campaign_and_an_admin_the_site(study: Study) -> No
     assert made in whole
     assert "Logged in" in whole
     assert "Logged in</span>" not in text(client_of(study.root).get(of(study)))
-
-
-def test_the_trail_of_another_teams_campaign_is_not_found(study: Study) -> None:
-    set_pool(study.campaign, "named")
-    join_team(study.rita)
-    for address in (of(study), f"/campaigns/{study.campaign.pk}/audit.jsonl"):
-        assert client_of(study.rita).get(address).status_code == 404
-    answer = script_of(study.rita).get(f"campaigns/{study.campaign.pk}/audit/")
-    assert answer.status_code == 404
 
 
 def test_researchers_see_a_rater_under_the_pseudonym_only(study: Study, mine: str) -> None:

@@ -18,7 +18,6 @@ from audit import seals
 from audit.models import Event, Seal
 from audit.recording import (
     COMMAND,
-    EVENTS,
     Actor,
     address_class,
     build_event,
@@ -136,12 +135,6 @@ class TestEvents:
     )  # fmt: skip
     def test_an_address_is_reduced_to_its_class(self, address: str, found: str) -> None:
         assert address_class(address) == found
-
-    def test_only_events_by_raters_are_shown_under_a_pseudonym(self) -> None:
-        assert {name for name, kind in EVENTS.items() if kind.by_rater} == {
-            "prolific.arrived", "answer.changed", "adjudication.decided", "adjudication.changed",
-            "consent.given", "consent.revoked",
-        }  # fmt: skip
 
     @database
     def test_logins_and_logouts_are_recorded_with_their_account(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,13 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 from pytest_django.live_server_helper import LiveServer
 
+from annotation.models import User
 from tests.analysis.conftest import _few_resamples  # noqa: F401
 from tests.browser.chromium import Kept, Requests, new_context, note, started, static_files_kept
 from tests.browser.desk import Desk
 from tests.browser.mirrored import LANGUAGE, write_catalogues
-from tests.page_cast import Study, make_study
+from tests.databases import ON_POSTGRESQL, keep, restore
+from tests.page_cast import Study, client_of, make_study
 
 # Playwright's event loop runs in this thread, in which tests also query the database.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
@@ -90,6 +92,30 @@ def errors(request: pytest.FixtureRequest) -> Iterator[list[str]]:
 @pytest.fixture
 def study(transactional_db: None) -> Study:
     return make_study()
+
+
+class Built:
+    """A module's study: built for the first test that begins with it, and restored for others."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.address = ""
+
+    def address_of(self, build: Callable[[], str]) -> str:
+        """Return the address of the study's page, which has computed its report."""
+        if self.address and not ON_POSTGRESQL:
+            restore(self.file)
+            return self.address
+        self.address = build()
+        client_of(User.objects.get(username="rita")).get(self.address)
+        if not ON_POSTGRESQL:
+            keep(self.file)
+        return self.address
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return Built(tmp_path_factory.mktemp("built") / "study.sqlite3")
 
 
 @pytest.fixture

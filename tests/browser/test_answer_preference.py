@@ -116,6 +116,7 @@ def test_with_the_mouse_a_kind_of_tie_is_chosen_changed_and_undone(
     assert cast.exported("Study", "responses")[0]["comment"] == "Both say the same. 🌉"
 
 
+@pytest.mark.long
 def test_two_versions_in_two_tabs_are_listed_before_one_is_kept(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:

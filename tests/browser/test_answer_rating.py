@@ -109,6 +109,7 @@ def test_an_item_is_answered_by_keyboard_and_every_step_passes_axe(
     assert found == []
 
 
+@pytest.mark.long
 def test_an_item_is_answered_by_mouse(errors: list[str], page: Page, tmp_path: Path) -> None:
     asked = ("certainty", "appropriate", "faithful", "support", "needed_answer")
     desk = begin(page, tmp_path, *asked, reports=2)

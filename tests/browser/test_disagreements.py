@@ -5,20 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from django.core.cache import caches
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 from pytest_django.live_server_helper import LiveServer
 
 from analysis.disagreements.views import PAGE
 from analysis.models import UnitTag
-from annotation.models import Campaign
-from tests.analysis.conftest import run
-from tests.analysis.evaluation.test_powered import QUERIES, labels, line
+from tests.browser import systems
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in, new_context
-from tests.cast import write_lines
-from tests.page_cast import make_study
+from tests.browser.conftest import Built
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 TELEPHONE: ViewportSize = {"width": 390, "height": 844}
@@ -27,18 +23,20 @@ WIDTH = "document.documentElement.scrollWidth"
 
 
 @pytest.fixture
-def page(errors: list[str], page: Page, transactional_db: None, tmp_path: Path) -> Page:
+def page(
+    errors: list[str], page: Page, transactional_db: None, built: Built, tmp_path: Path
+) -> Page:
     """Rita opens a list of more units than a page shows."""
-    caches["reports"].clear()
-    make_study()
-    rows = [*labels(list(range(QUERIES)), "ada"), *labels(list(range(QUERIES)), "judge")]
-    batch = write_lines(tmp_path / "batch.jsonl", [line(n) for n in range(QUERIES)])
-    run("load_batch", str(batch), "--name", "systems")
-    run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "systems")
-    run("import_labels", str(write_lines(tmp_path / "l.jsonl", rows)), "--campaign", "c")
+
+    def build() -> str:
+        systems.load_systems(tmp_path, "systems")
+        campaign = systems.create("c", "systems")
+        systems.label(campaign, tmp_path, "ada", "judge")
+        return reverse("disagreements", args=[campaign.pk]) + "?show=all"
+
+    address = built.address_of(build)
     come_in(page, "rita")
-    address = reverse("disagreements", args=[Campaign.objects.get(name="c").pk])
-    page.goto(f"{address}?show=all")
+    page.goto(address)
     return page
 
 

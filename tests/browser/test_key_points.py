@@ -92,6 +92,7 @@ def test_a_key_point_is_verified_by_keyboard(errors: list[str], page: Page, tmp_
     assert spans(desk.study) == [("k/1", cast.BRIDGE.index(SUGGESTED), SUGGESTED)]
 
 
+@pytest.mark.long
 def test_a_key_point_is_verified_by_mouse(errors: list[str], page: Page, tmp_path: Path) -> None:
     desk = begin(page, tmp_path, "key-point-verification", "k/1")
     own = "Anna Lee\u0301 built"

@@ -24,7 +24,6 @@ from tests.page_cast import PASSWORD, TEXT, make_study
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.postgresql,
     pytest.mark.django_db(transaction=True),
 ]
 

@@ -89,6 +89,7 @@ def test_an_item_is_answered_by_keyboard_alone(desk: Desk) -> None:
     }
 
 
+@pytest.mark.long
 def test_an_item_is_answered_by_mouse_without_the_filter(desk: Desk) -> None:
     first = str(desk.assignment.uid)
     choose(desk, "valid", "Yes")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from unittest import mock
-from urllib.parse import parse_qs
 
 import pytest
 from django.db import OperationalError
-from playwright.sync_api import BrowserContext, Page, Request, Route, expect
+from playwright.sync_api import BrowserContext, Page, Request, expect
 
 from annotation.models import Draft, Label, Response, Span
 from tests.browser.axe import violations
@@ -63,28 +62,6 @@ def test_overlapping_highlights_survive_a_lost_network_and_quote_the_stored_text
     assert Response.objects.count() == 1
 
 
-def test_an_answer_whose_acknowledgement_is_lost_is_stored_once(desk: Desk) -> None:
-    keys: list[str] = []
-
-    def swallow(route: Route) -> None:
-        keys.extend(parse_qs(route.request.post_data or "")["key"])
-        if len(keys) == 1:
-            route.fetch()
-            route.abort()
-        else:
-            route.continue_()
-
-    desk.page.route("**/submit", swallow)
-    desk.answer(1, "No")
-    finish(desk)
-    first = desk.assignment
-    desk.page.get_by_role("button", name="Submit").dblclick()
-    desk.page.wait_for_url(lambda url: str(first.uid) not in url)
-    assert len(keys) == 2
-    assert len(set(keys)) == 1
-    assert Response.objects.count() == 1
-
-
 def test_an_unsent_answer_survives_closing_the_page_and_is_sent_from_the_next(
     desk: Desk, context: BrowserContext
 ) -> None:
@@ -101,6 +78,7 @@ def test_an_unsent_answer_survives_closing_the_page_and_is_sent_from_the_next(
     assert Response.objects.get().payload["units"]["q:0"]["answerable"] == "no"
 
 
+@pytest.mark.long
 def test_an_unsent_answer_is_not_sent_by_another_person_on_the_same_computer(
     desk: Desk, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:

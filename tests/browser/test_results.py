@@ -3,54 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from django.core.cache import caches
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from annotation.models import Campaign
-from tests.analysis.conftest import run
-from tests.analysis.evaluation.test_powered import QUERIES, labels, line
+from tests.browser import systems
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in
-from tests.cast import write_lines
-from tests.page_cast import make_study
+from tests.browser.conftest import Built
+from tests.browser.systems import QUERIES
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-def types() -> Iterator[dict[str, Any]]:
-    """A person's types of the questions, by the question's number."""
-    codes = {
-        "sensitivity": ("static", "slow-changing", "fast-changing"),
-        "popularity": ("head", "torso", "tail"),
-    }
-    for n in range(QUERIES):
-        for name, of in codes.items():
-            key, value = line(n)["id"], of[n % 3 if name == "sensitivity" else n // 16]
-            yield {"item": key, "unit": key, "variable": name, "value": value, "rater": "ada"}
-
-
 @pytest.fixture
-def page(errors: list[str], page: Page, transactional_db: None, tmp_path: Path) -> Page:
+def page(
+    errors: list[str], page: Page, transactional_db: None, built: Built, tmp_path: Path
+) -> Page:
     """Rita before the results of six systems that people and a judge have labelled."""
-    caches["reports"].clear()
-    make_study()
-    rows = [*labels(list(range(QUERIES)), "ada"), *labels(list(range(QUERIES)), "judge")]
-    batch = write_lines(tmp_path / "batch.jsonl", [line(n) for n in range(QUERIES)])
-    run("load_batch", str(batch), "--name", "systems")
-    run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "systems")
-    run("import_labels", str(write_lines(tmp_path / "l.jsonl", rows)), "--campaign", "c")
-    run("create_campaign", "typing", "--protocol", "question-typing", "--batch", "systems",
-        "--option", "variables=sensitivity,popularity")  # fmt: skip
-    path = write_lines(tmp_path / "t.jsonl", list(types()))
-    run("import_labels", str(path), "--campaign", "typing")
+
+    def build() -> str:
+        systems.load_systems(tmp_path, "systems")
+        campaign = systems.create("c", "systems")
+        systems.label(campaign, tmp_path, "ada", "judge")
+        typing = systems.create(
+            "typing", "systems", "question-typing", "--option", "variables=sensitivity,popularity"
+        )
+        systems.import_rows(typing, tmp_path, list(systems.types()))
+        return reverse("results", args=[campaign.pk])
+
+    address = built.address_of(build)
     come_in(page, "rita")
-    page.goto(reverse("results", args=[Campaign.objects.get(name="c").pk]))
+    page.goto(address)
     return page
 
 

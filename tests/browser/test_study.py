@@ -5,47 +5,41 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from django.core.cache import caches
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from analysis.models import Study, StudyPart
-from annotation.models import Campaign
-from datasets.models import Batch
-from tests.analysis.conftest import run
-from tests.analysis.evaluation.test_powered import QUERIES, labels, line
+from tests.browser import systems
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in
-from tests.cast import write_lines
-from tests.page_cast import make_study
+from tests.browser.conftest import Built
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def page(errors: list[str], page: Page, transactional_db: None, tmp_path: Path) -> Page:
+def page(
+    errors: list[str], page: Page, transactional_db: None, built: Built, tmp_path: Path
+) -> Page:
     """Rita before a study of eight stages, whose last campaign two people and a judge labelled."""
-    caches["reports"].clear()
-    make_study()
-    every = list(range(QUERIES))
-    rows = [row for who in ("ada", "ben", "judge") for row in labels(every, who)]
-    study = Study.objects.create(name="pilot", preset="crux", text="", sha256="0" * 64)
-    path = write_lines(tmp_path / "batch.jsonl", [line(n) for n in every])
-    for n in range(4):
-        run("load_batch", str(path), "--name", f"pilot-batch-{n}")
-        run("create_campaign", f"pilot-campaign-{n}", "--protocol", "report-coverage", "--batch",
-            f"pilot-batch-{n}")  # fmt: skip
-        batch = Batch.objects.get(name=f"pilot-batch-{n}")
-        campaign = Campaign.objects.get(name=f"pilot-campaign-{n}")
-        for kind, of in (("batch", batch), ("campaign", campaign)):
-            StudyPart.objects.create(
-                study=study, kind=kind, name=of.name, position=2 * n, **{kind: of}
-            )
-    run("import_labels", str(write_lines(tmp_path / "l.jsonl", rows)), "--campaign",
-        "pilot-campaign-3")  # fmt: skip
+
+    def build() -> str:
+        names = [f"pilot-batch-{n}" for n in range(4)]
+        systems.load_systems(tmp_path, *names)
+        study = Study.objects.create(name="pilot", preset="crux", text="", sha256="0" * 64)
+        for n, name in enumerate(names):
+            campaign = systems.create(f"pilot-campaign-{n}", name)
+            for kind, of in (("batch", campaign.batch), ("campaign", campaign)):
+                StudyPart.objects.create(
+                    study=study, kind=kind, name=of.name, position=2 * n, **{kind: of}
+                )
+        systems.label(campaign, tmp_path, "ada", "ben", "judge")
+        return reverse("study", args=[study.pk])
+
+    address = built.address_of(build)
     come_in(page, "rita")
     page.set_viewport_size({"width": 1280, "height": 800})
-    page.goto(reverse("study", args=[study.pk]))
+    page.goto(address)
     return page
 
 

@@ -485,11 +485,13 @@ class TestOptions:
                 "filtered": "no",
                 "keep_neutral": "yes",
                 "ties": "good",
+                "missing": "zero",
             }
         )
         expected = Options(
-            cuts=(1, 5), samples=7, eta=4.5, filtered=False, keep_neutral=True, ties="good"
-        )
+            cuts=(1, 5), samples=7, eta=4.5, filtered=False, keep_neutral=True, ties="good",
+            missing="zero",
+        )  # fmt: skip
         assert found == expected
         assert type(found.samples) is int
 

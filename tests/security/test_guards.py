@@ -346,6 +346,9 @@ class TestBodies:
             ({"CONTENT_LENGTH": str(5 * MB // 2 + 1), "content_type": "application/json"}, 413),
             ({"CONTENT_LENGTH": ""}, None),
             ({"CONTENT_LENGTH": "x" * 9}, None),
+            ({"CONTENT_LENGTH": "²"}, None),
+            ({"CONTENT_LENGTH": "-1"}, None),
+            ({"CONTENT_LENGTH": "9" * 40}, 413),
             ({"CONTENT_LENGTH": "٣" * 9}, None),
         ],
     )

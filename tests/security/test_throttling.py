@@ -281,16 +281,6 @@ class TestStoredCounts:
         for secret in ("my-secret", "ada", HERE):
             assert secret not in kept
 
-    def test_expired_counts_are_deleted(self, study: Study) -> None:
-        tried("ada")
-        tried("ada", PASSWORD, THERE)
-        long_ago = timezone.now() - datetime.timedelta(days=3)
-        LogInCount.objects.update(last_at=long_ago)
-        tried("ben", PASSWORD)
-        kinds = Counter(LogInCount.objects.exclude(wrong=0, kind="known").values_list("kind"))
-        assert set(kinds) <= {("account",), ("network",)}, "those of ben's own attempt"
-        assert LogInCount.objects.filter(kind="known").count() == 2
-
     def test_counts_are_deleted_with_the_account(self, study: Study) -> None:
         tried("ada")
         tried("ben")

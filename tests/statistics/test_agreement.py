@@ -2,9 +2,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from statsmodels.stats import inter_rater
 
 from tandem.crosscheck.process import run_libraries
@@ -21,7 +18,6 @@ from tandem.statistics import (
     unit_agreement,
 )
 from tandem.statistics.agreement import percent_agreement_pooled
-from tests.extent import Extent
 from tests.statistics.cast import (
     FOUR_OBSERVERS,
     FOURTEEN_RATERS,
@@ -49,14 +45,8 @@ COEFFICIENTS = {
     for level in LEVELS
 }
 CHANCE_FROM_LABELS = [n for n in COEFFICIENTS if n.startswith(("fleiss", "alpha"))]
-NOMINAL = [n for n in COEFFICIENTS if n not in ("ac2", "alpha_ordinal", "alpha_interval")]
 
-# Examples per coefficient; test_properties.py tries as many again with other shapes.
-FEW = settings(max_examples=100 if Extent.everything else 15)
 every_coefficient = pytest.mark.parametrize("name", COEFFICIENTS)
-codes_of_any_raters = arrays(
-    np.int64, st.tuples(st.integers(1, 12), st.integers(2, 4)), elements=st.integers(-1, K - 1)
-)
 
 
 def naive_gwet(codes, k, weight):
@@ -319,79 +309,3 @@ def test_with_one_category_available_every_chance_corrected_coefficient_is_undef
     counts = np.array([[3], [2]])
     for name in set(COEFFICIENTS) - {"percent", "percent_pooled"}:
         assert np.isnan(COEFFICIENTS[name](counts)), name
-
-
-@every_coefficient
-@FEW
-@given(codes=codes_of_any_raters, order=st.permutations(range(4)))
-def test_the_order_of_raters_does_not_matter(name, codes, order):
-    shuffled = codes[:, [r for r in order if r < codes.shape[1]]]
-    function = COEFFICIENTS[name]
-    ours, theirs = function(counts_of(codes, K)), function(counts_of(shuffled, K))
-    assert ours == pytest.approx(theirs, nan_ok=True)
-
-
-@pytest.mark.parametrize("name", NOMINAL)
-@FEW
-@given(codes=codes_of_any_raters, names=st.permutations(range(K)))
-def test_the_names_of_nominal_categories_do_not_matter(name, codes, names):
-    counts = counts_of(codes, K)
-    function = COEFFICIENTS[name]
-    assert function(counts[:, names]) == pytest.approx(function(counts), nan_ok=True, abs=1e-9)
-
-
-@pytest.mark.parametrize("name", ["ac2", "alpha_ordinal", "alpha_interval"])
-@FEW
-@given(codes=codes_of_any_raters)
-def test_reversing_an_ordered_scale_does_not_matter(name, codes):
-    counts = counts_of(codes, K)
-    function = COEFFICIENTS[name]
-    assert function(counts[:, ::-1]) == pytest.approx(function(counts), nan_ok=True, abs=1e-9)
-
-
-@pytest.mark.parametrize("name", [n for n in COEFFICIENTS if not n.startswith("alpha")])
-@FEW
-@given(codes=codes_of_any_raters)
-def test_counting_every_unit_twice_does_not_change_the_value(name, codes):
-    counts = counts_of(codes, K)
-    function = COEFFICIENTS[name]
-    doubled = function(np.concatenate([counts, counts]))
-    assert doubled == pytest.approx(function(counts), nan_ok=True, abs=1e-9)
-
-
-@every_coefficient
-@FEW
-@given(truth=arrays(np.int64, st.integers(2, 12), elements=st.integers(0, K - 1)))
-def test_perfect_agreement_on_several_categories_is_one(name, truth):
-    assume(len(set(truth.tolist())) > 1)
-    assert COEFFICIENTS[name](counts_of(np.stack([truth] * 3, axis=1), K)) == pytest.approx(1)
-
-
-@every_coefficient
-@FEW
-@given(codes=codes_of_any_raters)
-def test_no_coefficient_exceeds_one(name, codes):
-    value = COEFFICIENTS[name](counts_of(codes, K))
-    assert np.isnan(value) or value <= 1 + 1e-9
-
-
-@pytest.mark.parametrize("name", [n for n in COEFFICIENTS if not n.startswith("ac")])
-@FEW
-@given(codes=codes_of_any_raters)
-def test_units_with_a_single_label_do_not_change_the_value(name, codes):
-    counts = counts_of(codes, K)
-    alone = np.concatenate([counts, np.eye(K, dtype=int)])
-    function = COEFFICIENTS[name]
-    assert function(alone) == pytest.approx(function(counts), nan_ok=True, abs=1e-9)
-
-
-def test_units_with_a_single_label_count_in_gwets_prevalence():
-    counts = np.array([[2, 0], [1, 1]])
-    assert gwet_ac(np.vstack([counts, [[1, 0]]]), "nominal") > gwet_ac(counts, "nominal")
-
-
-@FEW
-@given(codes=codes_of_any_raters)
-def test_averaged_and_pooled_fleiss_kappa_are_equal_if_no_label_is_missing(codes):
-    counts = counts_of(np.maximum(codes, 0), K)
-    assert fleiss_kappa(counts) == pytest.approx(fleiss_kappa_pooled(counts), nan_ok=True)

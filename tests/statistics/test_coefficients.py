@@ -176,11 +176,6 @@ def test_undefined_coefficients_are_null_with_a_reason(labels, reason):
     assert kappa.reason == ("no unit has two labels" if (labels < 0).any() else reason)
 
 
-def test_a_code_beyond_the_categories_is_refused():
-    with pytest.raises(ValueError, match="not one of 2"):
-        pair_estimates(np.array([2]), np.array([0]), np.array([0]), 2)
-
-
 @settings(max_examples=25, deadline=None)
 @given(arrays(np.int64, (15, 3), elements=st.integers(-1, 2)), st.permutations(range(3)))
 def test_neither_the_order_of_raters_nor_the_names_of_categories_matter(labels, order):

@@ -37,7 +37,7 @@ from tandem.statistics import (
     wilcoxon_signed_rank,
 )
 from tandem.statistics.alternative import benjamini_yekutieli, p_below
-from tandem.statistics.arrays import pack, unique_integers
+from tandem.statistics.arrays import pack
 from tandem.statistics.curves import equal_count_bins
 from tandem.statistics.ppi import linearise, tuning
 from tandem.statistics.resampling import acceleration, bca_interval, too_few
@@ -366,15 +366,6 @@ class TestBins:
     def test_an_edge_belongs_to_the_bin_below(self):
         assert equal_count_bins(np.arange(1.0, 6), 2).tolist() == [0, 0, 0, 1, 1]
         assert equal_count_bins(np.array([3.0, 1, 2, 2, 2]), 2).tolist() == [1, 0, 0, 0, 0]
-
-
-class TestDistinct:
-    @pytest.mark.parametrize("numbers", [[-3, 5, -3, 0], [7, 4, 7], [-9_999, 9_999, -9_999], []])
-    def test_distinct_numbers_agree_with_numpy_for_negative_numbers_too(self, numbers):
-        found = unique_integers(np.array(numbers, np.int64))
-        expected = np.unique(np.array(numbers, np.int64), return_index=True, return_inverse=True)
-        for ours, theirs in zip(found, expected, strict=True):
-            assert ours.tolist() == theirs.tolist()
 
 
 class TestPack:

@@ -286,17 +286,6 @@ def test_looking_at_disagreements_is_recorded_in_the_ledger(
     assert looks.count() >= 1
 
 
-def test_annotators_and_strangers_cannot_see_disagreements(labelled: Campaign) -> None:
-    ada = Client()
-    ada.force_login(User.objects.create(username="ada2", role="annotator"))
-    unit = Unit.objects.filter(item__campaign=labelled).first()
-    assert unit is not None
-    start = f"/campaigns/{labelled.pk}/disagreements"
-    for address in (f"{start}/", f"{start}.csv", f"{start}/{unit.pk}/"):
-        assert ada.get(address).status_code in (403, 404)
-        assert Client().get(address).status_code == 302
-
-
 def test_a_unit_opens_beside_the_page_of_the_list_that_has_it(
     rita: Client, labelled: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:

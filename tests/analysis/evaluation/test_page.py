@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.test import Client
 
 from analysis.evaluation import selection
 from analysis.evaluation.rendering import FORMATS
@@ -61,10 +60,6 @@ def test_only_researchers_and_admins_can_read_measures(
 ) -> None:
     client = logged_in(role)
     assert {client.get(a).status_code for a in addresses(campaign)} == {status}
-
-
-def test_a_stranger_is_sent_to_log_in(campaign: Campaign) -> None:
-    assert {Client().get(a).status_code for a in addresses(campaign)} == {302}
 
 
 def test_a_reader_with_an_open_item_sees_no_numbers() -> None:

@@ -219,15 +219,6 @@ def test_the_command_refuses_a_campaign_that_cannot_slice(
         measured("--slices", name)
 
 
-def test_ratings_of_passages_of_another_batch_are_refused_too(
-    study: Campaign, tmp_path: Path
-) -> None:
-    run("load_batch", str(write_lines(tmp_path / "other.jsonl", BATCH[:1])), "--name", "other")
-    run("create_campaign", "ratings", "--protocol", "rubric-passage", "--batch", "other")
-    with pytest.raises(CommandError, match="'ratings' is over the batch 'other', 'c' over 'b'"):
-        measured("--passages", "people@ratings")
-
-
 class TestPageAndApi:
     @pytest.fixture
     def other(self, study: Campaign, tmp_path: Path) -> Campaign:

@@ -135,14 +135,6 @@ def test_a_campaign_with_snapshots_cannot_be_deleted_but_an_account_can(
     assert "by researcher" not in page
 
 
-def test_annotators_may_neither_read_reports_nor_store_snapshots(labelled: Campaign) -> None:
-    found = freeze(logged_in("researcher"), labelled)
-    client = logged_in("annotator")
-    for address in (f"/reports/{found.key}/", f"/reports/{found.key}.json"):
-        assert client.get(address).status_code == 403
-    assert client.post(f"/campaigns/{labelled.pk}/report/freeze/").status_code == 403
-
-
 def test_a_snapshot_is_compared_with_the_current_report(labelled: Campaign, tmp_path: Path) -> None:
     client = logged_in("researcher")
     found = freeze(client, labelled)

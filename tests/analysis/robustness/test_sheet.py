@@ -502,11 +502,3 @@ def test_the_page_shows_the_sheet_of_a_run_and_of_its_trials(planted: Campaign) 
         assert "<h1>Robustness of <bdi>base</bdi></h1>" in page
         assert "The same again" in page
         assert "Mean on the scale" not in page
-
-
-def test_only_readers_of_reports_see_the_page(planted: Campaign) -> None:
-    client = Client()
-    client.force_login(User.objects.create_user("ada", role=User.Role.ANNOTATOR))
-    run = planted.judge_runs.first()
-    assert run is not None
-    assert client.get(f"/judges/runs/{run.pk}/robustness/").status_code == 403

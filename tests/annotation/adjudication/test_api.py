@@ -137,17 +137,6 @@ def test_a_dispute_names_no_raters(there: Dispute, dora: Script) -> None:
         assert not [name for name in HIDDEN if name in whole]
 
 
-@pytest.mark.parametrize("name", ["ada", "rita"])
-def test_disputes_are_404_for_everybody_but_adjudicators(there: Dispute, name: str) -> None:
-    script = script_of(getattr(there.study, name))
-    for answer in (
-        script.get(queue_of(there)),
-        script.get(place(there)),
-        script.put(place(there), body()),
-    ):
-        assert_error(answer, 404)
-
-
 def test_an_adjudicator_reads_no_exports(there: Dispute, dora: Script) -> None:
     campaign = there.study.campaign.pk
     for what in ("labels", "responses", "report", "people"):

@@ -272,15 +272,6 @@ def test_an_adjudicator_of_another_campaign_may_label_here(there: Dispute) -> No
     assert next_assignment(other, rater_of(there.dora))
 
 
-def test_an_adjudicators_role_in_another_campaign_gives_no_access(there: Dispute) -> None:
-    case = find_case(there.dora, there.study.campaign, there.units[0].pk)
-    other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
-    add_member(other, there.dora, "adjudicator")
-    end_membership(there.study.campaign, there.dora)
-    with pytest.raises(NotYoursError):
-        decide_now(there, case)
-
-
 def test_an_adjudicator_who_labels_the_unit_meanwhile_cannot_decide(there: Dispute) -> None:
     case = find_case(there.dora, there.study.campaign, there.units[0].pk)
     dora = Rater.objects.create(name="person-dora", user=there.dora)

@@ -325,23 +325,6 @@ class TestAccess:
     def places(self, there: Dispute) -> list[str]:
         return [queue_of(there), address(there, there.units[0])]
 
-    @pytest.mark.parametrize("name", ["ada", "ben", "rita"])
-    def test_dispute_pages_are_404_for_everybody_but_adjudicators(
-        self, there: Dispute, name: str
-    ) -> None:
-        client = client_of(getattr(there.study, name))
-        assert [client.get(place).status_code for place in self.places(there)] == [404, 404]
-        sent = client.post(address(there, there.units[0], "decide"), form(there.units[0]))
-        assert sent.status_code == 404
-
-    def test_an_admin_without_the_role_cannot_decide(self, there: Dispute) -> None:
-        client = client_of(there.study.root)
-        assert [client.get(place).status_code for place in self.places(there)] == [403, 403]
-
-    def test_an_ended_adjudicator_role_gives_no_access(self, there: Dispute) -> None:
-        end_membership(there.study.campaign, there.dora)
-        assert client_of(there.dora).get(queue_of(there)).status_code == 404
-
     def test_a_researcher_with_the_adjudicator_role_may_decide(self, there: Dispute) -> None:
         add_member(there.study.campaign, there.study.rita, "adjudicator")
         assert client_of(there.study.rita).get(queue_of(there)).status_code == 200

@@ -162,11 +162,6 @@ class TestA5:
         reply: dict[str, Any] = answer.json()
         return reply
 
-    def test_a5_the_page_can_ask_who_is_logged_in(self, study: Study) -> None:
-        assert self.who(Client()) == {"user": None}
-        assert self.who(client_of(study.ada)) == {"user": study.ada.pk, "name": "ada"}
-        assert Client().post(reverse("who")).status_code == 405
-
     def test_a5_a_save_without_a_session_is_refused_and_stores_nothing(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         for name in ("draft", "submit"):

@@ -90,12 +90,6 @@ def test_judges_assignments_take_no_slots_of_people(coverage: Campaign) -> None:
     assert found.slot == 1
 
 
-@pytest.mark.postgresql
-def test_the_lowest_free_slot_is_claimed(coverage: Campaign) -> None:
-    item = coverage.items.get(key="r")
-    assert [person(item, name).slot for name in ("a", "b")] == [1, 2]
-
-
 def test_people_are_asked_all_units_in_their_stored_order(coverage: Campaign) -> None:
     assignment = next_assignment(coverage, ann())
     assert assignment is not None

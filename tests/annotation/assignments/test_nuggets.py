@@ -226,14 +226,6 @@ class TestEditing:
         (now,) = held.responses.all()
         assert (now.revision, now.current) == (1, True)
 
-    def test_nuggets_of_others_give_404(self, study: Study) -> None:
-        held = answered(study)
-        for user in (study.ben, study.rita):
-            assert client_of(user).get(address(held)).status_code == 404
-            assert mend(client_of(user), held, quote(OTHER)).status_code == 404
-        assert client_of(study.root).get(address(held)).status_code == 403
-        assert held.responses.count() == 1
-
     def test_a_revision_meanwhile_is_a_conflict_with_the_current_one(self, study: Study) -> None:
         held = answered(study)
         submit(held, payload(MARKED, OTHER), "page")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management.base import CommandError
 
-from annotation.campaigns.sampling import rank, sample, share_of
+from annotation.campaigns.sampling import rank, share_of
 from annotation.models import Campaign, Item, Unit
 from annotation.presentation import present
 from annotation.protocols import PROTOCOLS
@@ -137,12 +137,6 @@ class TestDesign:
     def test_a_share_samples_at_least_one(self) -> None:
         assert [share_of(10, x) for x in (0.0, 0.001, 0.25, 1.0)] == [0, 1, 2, 10]
         assert share_of(0, 0.5) == 0
-
-    def test_a_sample_keeps_the_given_order(self) -> None:
-        keys = [f"k{n}" for n in range(50)]
-        drawn = sample(keys, 20, 1, "x")
-        assert len(set(drawn)) == 20
-        assert drawn == sorted(drawn, key=keys.index)
 
 
 class TestOptions:

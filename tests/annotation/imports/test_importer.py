@@ -247,11 +247,6 @@ def test_a_changed_comment_is_imported(coverage: Campaign, tmp_path: Path) -> No
     assert Response.objects.get(current=True).comment == "on second thoughts 🌉"
 
 
-def test_times_without_a_zone_are_utc(coverage: Campaign, tmp_path: Path) -> None:
-    take(tmp_path, YES | {"created_at": "2026-03-01T08:00:00"})
-    assert facts("created_at") == [("2026-03-01T08:00:00+00:00",)]
-
-
 def test_a_campaign_whose_answers_are_all_imported_asks_nobody_again(
     tmp_path: Path,
 ) -> None:

@@ -19,7 +19,6 @@ from annotation.models import Invitation, Membership, User
 from annotation.people import invitations
 from annotation.people.accounts import change_role, switch_off
 from annotation.people.invitations import (
-    LIFE,
     AccountError,
     NewInvitation,
     accept,
@@ -109,11 +108,6 @@ class TestLink:
         assert row["digest"] == digest_of(made.key)
         assert made.key not in str(row)
         assert len(made.key) >= 43
-
-    def test_an_invitation_is_valid_for_seven_days(self, study: Study) -> None:
-        made = invite("annotator", by=study.root).invitation
-        assert made.expires_at - made.created_at < LIFE + timedelta(seconds=5)
-        assert timedelta(days=7) == LIFE
 
     def test_opening_the_link_does_not_use_the_invitation(self, study: Study) -> None:
         made = invite("annotator", by=study.root)

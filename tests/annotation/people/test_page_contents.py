@@ -496,22 +496,3 @@ class TestOwnAccount:
             False,
             "University",
         )
-
-
-@pytest.mark.every_case
-@pytest.mark.parametrize("name", ["people", "invite", "campaign-people", "person"])
-def test_pages_about_people_are_only_for_those_who_may_read_them(study: Study, name: str) -> None:
-    numbers = {"campaign-people": study.campaign.pk, "person": study.ada.pk}
-    where = reverse(name, args=[numbers[name]] if name in numbers else [])
-    assert Client().get(where).status_code == 302
-    statuses = [client_of(user).get(where).status_code for user in (study.ada, study.rita)]
-    assert statuses == [403, 200 if name == "campaign-people" else 403]
-    assert client_of(study.root).get(where).status_code == 200
-    assert client_of(study.root).put(where).status_code == 405
-    orders = {"person": "person-change", "campaign-people": "campaign-people-change"}
-    if name in orders:
-        change = reverse(orders[name], args=[numbers[name]])
-        assert Client().post(change).status_code == 302
-        assert client_of(study.ada).post(change).status_code == 403
-        assert client_of(study.root).get(change).status_code == 405
-        assert client_of(study.root).post(change)["Location"] == where

@@ -352,9 +352,11 @@ def test_a_campaign_has_one_study_whose_settings_can_be_changed(
     assert (again.most_people, again.signed) == (9, True)
     assert Campaign.objects.filter(prolific__isnull=False).count() == 2
     for of, code, why in (
-        ("x" * 65, "C", "the study's id is the last part of its address on Prolific; correct it"),
-        ("s", "D" * 65, "the completion code is letters, digits, - and _; correct it"),
-    ):
+        *((of, "C", "the study's id is the last part of its address on Prolific; correct it")
+          for of in ("x" * 65, "a b", "")),
+        *(("s", code, "the completion code is letters, digits, - and _; correct it")
+          for code in ("D" * 65, "C 1", "<b>")),
+    ):  # fmt: skip
         with pytest.raises(PeopleError) as wrong:
             set_study(study.campaign, of, code, 1)
         assert str(wrong.value) == why

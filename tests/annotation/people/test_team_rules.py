@@ -45,7 +45,6 @@ from datasets.teams import (
     visible_batches,
     visible_teams,
 )
-from judging.judges import Definition, define
 from tests.databases import rolling_back, state
 from tests.page_cast import Study, make_study
 from tests.team_cast import join_team, move_to_own_team, share_with
@@ -554,9 +553,3 @@ class TestBatches:
         Batch.objects.create(name="abc", format="native", digest="1" * 64)
         for user in (study.rita, study.root):
             assert [each.name for each in visible_batches(user)] == ["abc", "harbour"]
-
-    def test_judges_are_moved_like_batches(self, main: Team, bridges: Team) -> None:
-        made = define(Definition("j", "openai", "m", "http://127.0.0.1:8000", ""), team=main)[0]
-        assert move(made, bridges) == []
-        made.refresh_from_db()
-        assert made.team == bridges

@@ -80,11 +80,12 @@ class TestWords:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("seconds", "words"),
-        [(0.0, "0.0 s"), (9.94, "9.9 s"), (9.95, "10 s"), (89.5, "1 min"), (91, "2 min"),
+        [(None, "–"), (0.0, "0.0 s"), (9.94, "9.9 s"), (9.95, "10 s"), (89.4, "89 s"),
+         (89.5, "1 min"), (91, "2 min"), (3600, "60 min"), (8_640_000, "2,400 h"),
          (89 * 60 + 29, "89 min"), (89 * 60 + 31, "1 h 30 min"), (61 * 60 * 60, "61 h 00 min"),
          (5999 * 60, "99 h 59 min"), (6000 * 60, "100 h"), (6059 * 60, "100 h")],
     )  # fmt: skip
-    def test_durations_are_formatted(self, seconds: float, words: str) -> None:
+    def test_durations_are_formatted(self, seconds: float | None, words: str) -> None:
         assert format_seconds(seconds) == words
 
     @pytest.mark.every_case

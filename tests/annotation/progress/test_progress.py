@@ -39,14 +39,12 @@ from annotation.progress.status import (
     forecast,
     forecast_end,
     format_change,
-    format_seconds,
     get_status,
     speeds,
 )
 from tests.api.cast import assert_error, script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study, payload
-from tests.team_cast import join_team
 
 FARTHEST = 10 * 365
 RECENT = 20
@@ -126,17 +124,6 @@ class TestSpeed:
         assert find_person(study.campaign, ann.rater) == (ann, (0,) * 13 + (1,))
         assert (ann.speed.median, ann.speed.recent, ann.speed.reason_recent) == (9.0, None, TOO_FEW)
         assert (bo.speed.median, bo.speed.reason) == (None, UNTIMED)
-
-    @pytest.mark.every_case
-    @pytest.mark.parametrize(
-        ("seconds", "words"),
-        [
-            (None, "–"), (4.24, "4.2 s"), (9.96, "10 s"), (89.4, "89 s"), (90, "2 min"),
-            (3600, "60 min"), (12_000, "3 h 20 min"), (8_640_000, "2,400 h"),
-        ],
-    )  # fmt: skip
-    def test_durations_are_formatted(self, seconds: float | None, words: str) -> None:
-        assert format_seconds(seconds) == words
 
 
 @pytest.mark.postgresql
@@ -428,15 +415,6 @@ class TestPages:
         people = script.get(f"campaigns/{study.campaign.pk}/progress/").json()["people"]
         assert {each["gold"] for each in people} == {None}
         assert all("open item" in each["known_reason"] for each in people)
-
-    def test_progress_of_anothers_campaign_is_404(self, study: Study) -> None:
-        Campaign.objects.update(pool="named")
-        join_team(study.rita)
-        client = client_of(study.rita)
-        for name in ("campaign-progress", "campaign-quality"):
-            assert client.get(self.where(study, name)).status_code == 404
-        for name in ("campaign-rater", "rater-labels", "rater-quality"):
-            assert client.get(self.where(study, name, study.ada)).status_code == 404
 
 
 class TestApi:

@@ -184,16 +184,6 @@ class TestFinishedPage:
         assert context["progress"] == Progress(done=1, begun=1)
         assert context["waiting"] == 2
 
-    def test_a_closed_campaign_without_own_items_is_404(self, study: Study) -> None:
-        another(study, "Other")
-        Campaign.objects.filter(pk=study.campaign.pk).update(is_open=False)
-        place = reverse("finished", args=[study.campaign.pk])
-        assert client_of(study.ada).get(place).status_code == 404
-        assert (
-            client_of(study.ada).get(place.replace(str(study.campaign.pk), "999")).status_code
-            == 404
-        )
-
     def test_free_items_count_while_the_campaign_is_open(self, study: Study) -> None:
         context = context_of(study.ada, "finished", study.campaign.pk)
         assert (context["progress"], context["waiting"]) == (Progress(free=2), 0)

@@ -11,12 +11,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign, Label, Response
-from judging.answers.cache import EqualRequests
 from judging.backends.base import Answer, RateError, Request, TransientError
 from judging.backends.scripted import Scripted
-from judging.batch_api.requests import build_preparer
 from judging.engine import Control
 from judging.engine.persistence import ServerHistory, claim_requests, read_history
 from judging.engine.worker import work
@@ -151,18 +148,6 @@ def test_an_assignment_refused_alone_is_closed_across_short_pumps(
     run = lifecycle.start(campaign, rater, queued=True)
     pumps_until_the_end(run, script, replace(HASTY, rate_patience=0.5))
     assert (run.state, run.done, run.failures) == ("done", UNITS - 2, {"error": 2})
-
-
-def test_a_worker_that_lost_its_lease_claims_nothing(campaign: Campaign) -> None:
-    rater = judge()
-    run = lifecycle.start(campaign, rater)
-    lease = lifecycle.lease_run(run)
-    assert lease is not None
-    preparer = build_preparer(campaign, rater, Scripted(yes))
-    JudgeRun.objects.update(lease=uuid.uuid4())
-    with pytest.raises(LostLeaseError):
-        claim_requests(run, lease, preparer, EqualRequests(run), 4)
-    assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
 
 
 def test_cancelled_calls_do_not_count_as_an_outage(campaign: Campaign) -> None:

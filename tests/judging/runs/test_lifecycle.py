@@ -12,7 +12,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.db import InterfaceError
 from django.utils import timezone
 
 from annotation.answers.submission import LostLeaseError
@@ -20,9 +19,7 @@ from annotation.models import Assignment, Campaign, Rater, User
 from annotation.registry import get_protocol
 from judging import lanes, manifest, servers, tasks
 from judging.backends.base import SetupError
-from judging.backends.scripted import Scripted
 from judging.engine import GRACE_SECONDS, Control, Ending, drain_calls, worker
-from judging.engine.worker import work
 from judging.models import Judge, JudgeRun, Key, Lane, Strike
 from judging.runs import ledger, lifecycle, planning
 from judging.runs.fit import check_file
@@ -43,7 +40,7 @@ from judging.servers import (
     new_server,
 )
 from judging.trials.one_item import try_judge
-from tests.judging.cast import campaign_of, command, judge, yes
+from tests.judging.cast import campaign_of, command, judge
 from tests.judging.judge_file.test_document import GRADED
 from tests.team_cast import move_to_own_team, share_with
 
@@ -283,11 +280,6 @@ class TestOneOfTwoRuns:
         assert lifecycle.start(campaign, judge("first")).prompt_sha256 != "0" * 64
         with pytest.raises(lifecycle.ChangedPromptError):
             lifecycle.start(campaign, other.judge)
-
-    def test_a_limit_that_was_exceeded_leaves_zero_requests(self, campaign: Campaign) -> None:
-        run = lifecycle.start(campaign, judge("first"), limit=2)
-        JudgeRun.objects.filter(pk=run.pk).update(done=2, failures={"error": 1})
-        assert lifecycle.remaining_assignments(run) == 0
 
 
 class TestServers:
@@ -646,35 +638,6 @@ class TestTheEndOfARun:
         assert Lane.objects.get().paused == ""
         plain = lifecycle.start(campaign, judge("plain"))
         assert worker._note_lane(plain, ending) is ending
-
-    @pytest.mark.every_case
-    @pytest.mark.parametrize(
-        ("error", "state", "message", "raised"),
-        [
-            (worker.RefusedRunError("it lies"), "stopped", "it lies", False),
-            (KeyError("x"), "stopped", "KeyError: 'x'", True),
-            (InterfaceError("away"), "running", "", True),
-        ],
-    )
-    def test_an_error_releases_the_lease(
-        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch,
-        error: Exception, state: str, message: str, raised: bool,
-    ) -> None:  # fmt: skip
-        def wrong(*_: Any) -> Any:
-            raise error
-
-        monkeypatch.setattr(worker, "_work", wrong)
-        monkeypatch.setattr(worker, "connection", SimpleNamespace(close=lambda: None))
-        run = lifecycle.start(campaign, judge())
-        token = lifecycle.lease_run(run)
-        assert token is not None
-        if raised:
-            with pytest.raises(type(error)):
-                work(run, token, None, Scripted(yes))
-        else:
-            assert work(run, token, None, Scripted(yes)) == Ending("fatal", message)
-        run.refresh_from_db()
-        assert (run.state, run.error, run.lease) == (state, message, None)
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
