@@ -27,7 +27,6 @@ from tandem.scores import of_family
 from tandem.scores.answers.refusals import FILE, refusal_list
 from tandem.scores.base import Measure, MeasureValues, estimate, rows_of
 from tandem.scores.options import WHITESPACE, Options
-from tandem.scores.tokenizer import FILE as TOKENIZER
 from tandem.scores.tokenizer import tokenizer
 from tandem.types import JSON
 
@@ -97,8 +96,7 @@ def read_options(
     """Return the values of the options that a file states, by name.
 
     `refusals` is the release's copy of a list of refusals. A tokenizer's file is not in a release:
-    `tokens` names it or another one, by default that of the options. Raises ValueError for other
-    files than the stated ones.
+    `tokens` names it, or what is counted instead. Raises ValueError for another list of refusals.
     """
     known = {each.name for each in fields(declaration)}
     said: dict[str, Any] = {n: of["value"] for n, of in file["options"].items() if n in known}
@@ -108,16 +106,16 @@ def read_options(
         if refusal_list(said["refusals"]).name.partition(" (")[2] != name.partition(" (")[2]:
             raise ValueError(f"{refusals.name} is not the list of refusals {name!r}")
     if not counts_tokens(file):
-        if tokens.startswith(TOKENIZER) and not is_tokenizer(file, tokens):
-            raise ValueError(f"the given tokenizer is not {said['tokenizer']!r}")
         said["tokenizer"] = tokens or WHITESPACE
     return said
 
 
-def is_tokenizer(file: JSON, tokens: str) -> bool:
-    """Return whether a file of a tokenizer is the one that the options of a file state."""
-    stated = file["options"]["tokenizer"]["value"]
-    return bool(tokenizer(tokens).name.partition(" (")[2] == stated.partition(" (")[2])
+def other_tokenizer(file: JSON, tokens: str) -> str:
+    """Return the name of the tokenizer that a file states, if it is another than this one."""
+    if counts_tokens(file):
+        return ""
+    stated: str = file["options"]["tokenizer"]["value"]
+    return "" if tokenizer(tokens).name.partition(" (")[2] == stated.partition(" (")[2] else stated
 
 
 def counts_tokens(file: JSON) -> bool:

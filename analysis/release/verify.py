@@ -79,7 +79,8 @@ def tokens_of(path: str | None) -> str:
     try:
         tokenizer(f"{TOKENIZER}{path}")
     except ValueError as error:
-        raise InputError(Place(path), str(error), "name a tokenizer.json") from error
+        wrong = str(error).removeprefix(f"{path}: ")
+        raise InputError(Place(path), wrong, "name a tokenizer.json") from error
     return f"{TOKENIZER}{path}"
 
 
@@ -87,12 +88,24 @@ def _release(folder: Path, tokens: str) -> Verified:
     facts = _read_json(folder / FACTS)
     found = Verified(f"release of study {facts.get('study', '?')!r}")
     _check_sums(folder, found)
+    if tokens:
+        _check_tokenizer(folder, facts, tokens)
     batches = {batch["name"]: folder / batch["file"] for batch in facts.get("batches", ())}
     for campaign in facts.get("campaigns", ()):
         _check_campaign(folder / campaign["folder"], campaign, batches, tokens, found)
     for tables in facts.get("tables", ()):
         _check_tables(folder, facts, tables, tokens, found)
     return found
+
+
+def _check_tokenizer(folder: Path, facts: JSON, tokens: str) -> None:
+    """Raise InputError if tokens were counted by another tokenizer than the one that was given."""
+    paths = [folder / each["folder"] / MEASURES for each in facts.get("campaigns", ())]
+    paths += [folder / each["file"] for each in facts.get("tables", ())]
+    for path in filter(Path.is_file, paths):
+        if stated := measures.other_tokenizer(_read_json(path), tokens):
+            place = Place(tokens.removeprefix(TOKENIZER))
+            raise InputError(place, f"is not the tokenizer {stated!r}", "give that one")
 
 
 def _check_tables(

@@ -15,6 +15,7 @@ import pytest
 from analysis.papers.rendering import as_markdown
 from analysis.release.tables import TablesChecked, cells_of, check_measures
 from analysis.release.verify import verify
+from tandem.files.rows import InputError
 from tests.analysis.papers.conftest import STUDY, write_files
 from tests.analysis.release.test_verify import flip, sign_again
 from tests.cast import ROOT, run
@@ -209,6 +210,43 @@ def test_another_list_of_refusals_is_found(release: Path) -> None:
 def test_tables_that_are_missing_are_found(release: Path) -> None:
     (release / TABLES).unlink()
     assert "tables of crux: a file is missing" in verify(release).wrong
+
+
+@pytest.mark.every_case
+def test_tokens_are_counted_again_with_the_users_tokenizer_alone(
+    django_db_setup: None, django_db_blocker: Any, tmp_path: Path
+) -> None:
+    library = pytest.importorskip("tokenizers")
+    made = library.Tokenizer(library.models.WordLevel({"?": 0}, unk_token="?"))
+    made.pre_tokenizer = library.pre_tokenizers.Split("", "isolated")
+    letters = tmp_path / "letters.json"
+    made.save(str(letters))
+    write_files(tmp_path)
+    about = 'preset = "crux"\nlicence = "CC0-1.0"\noption = { tokenizer = "file:letters.json" }'
+    (tmp_path / "study.toml").write_text(STUDY.replace('preset = "crux"', about), "utf-8")
+    release = tmp_path / "release"
+    with rolled_back(django_db_blocker):
+        run("apply_study", tmp_path)
+        run("freeze_study", tmp_path, "--output", release, "--resamples", "2")
+    (without,) = (line for line in verify(release).checked if "tables" in line)
+    assert re.search(r"again \(others need the tokenizer letters.json \(sha256", without)
+    found = verify(release, f"file:{letters}")
+    (line,) = (line for line in found.checked if "tables" in line)
+    assert (found.wrong, "need the tokenizer" in line) == ([], False)
+    tables = read(release / TABLES)
+    cell_at(tables, "table-4", "tokens per passage")["value"] = 3.0
+    (release / TABLES).write_text(json.dumps(tables), "utf-8")
+    sign_again(release)
+    wrong = [line for line in verify(release, f"file:{letters}").wrong if "in the tables" in line]
+    assert wrong == [
+        "tables of crux: Table 4, Statistics of the data set, tokens per passage, documents: "
+        "3 in the tables, and 49 by the labels"
+    ]
+    assert not any("in the tables, and" in line for line in verify(release).wrong)
+    made.pre_tokenizer = library.pre_tokenizers.Whitespace()
+    made.save(str(letters))
+    with pytest.raises(InputError, match="is not the tokenizer 'letters"):
+        verify(release, f"file:{letters}")
 
 
 class TestCells:
