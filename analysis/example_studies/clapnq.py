@@ -9,21 +9,25 @@ and say which of these passages matter.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from random import Random
 from typing import Any
 
 from analysis.example_studies.base import ExampleStudy
 from analysis.example_studies.world import (
+    YES_OR_NO,
     Line,
+    Report,
     Topic,
     jsonl,
     label,
-    noisy_label,
+    noisy_labels,
     rank_passages,
+    said,
     sample_share,
+    seeded,
     topics,
+    with_reports,
 )
 
 SEED, TOPICS, DISTRACTORS = 2023, 20, 9
@@ -61,8 +65,18 @@ class Question:
         return f"{self.key}-gold"
 
     @property
+    def distractors(self) -> list[str]:
+        return [f"{self.key}-x{n + 1}" for n in range(DISTRACTORS)]
+
+    @property
     def is_answerable(self) -> bool:
         return bool(self.selected)
+
+    def ranked(self, retriever: str) -> list[str]:
+        """Return the passages as a retriever ranks them."""
+        gains = {self.gold: 3} | dict.fromkeys(self.distractors, 0)
+        draw = seeded(SEED, retriever, self.key)
+        return rank_passages(draw, gains, RETRIEVERS[retriever])
 
 
 def _questions() -> list[Question]:
@@ -79,8 +93,6 @@ def _questions() -> list[Question]:
 
 def _queries() -> Iterator[Line]:
     for of in _questions():
-        distractors = [f"{of.key}-x{n + 1}" for n in range(DISTRACTORS)]
-        gains = {of.gold: 3} | dict.fromkeys(distractors, 0)
         yield {
             "id": of.key,
             "text": f"How did {of.topic.name} come about, and why is it as it is?",
@@ -92,15 +104,9 @@ def _queries() -> Iterator[Line]:
                     "sentences": list(of.sentences),
                     "relevant": True,
                 },
-                *(_distractor(key) for key in distractors),
+                *map(_distractor, of.distractors),
             ],
-            "rankings": [
-                {
-                    "system": name,
-                    "passages": rank_passages(Random(f"{SEED} {name} {of.key}"), gains, quality),
-                }
-                for name, quality in RETRIEVERS.items()
-            ],
+            "rankings": [{"system": name, "passages": of.ranked(name)} for name in RETRIEVERS],
             "meta": {
                 "split": SPLITS[of.n % len(SPLITS)],
                 "answerable": "yes" if of.is_answerable else "no",
@@ -109,8 +115,7 @@ def _queries() -> Iterator[Line]:
 
 
 def _distractor(key: str) -> Line:
-    draw = Random(f"{SEED} distractor {key}")
-    goods = draw.choice(("copper", "linen", "salt", "timber"))
+    goods = seeded(SEED, "distractor", key).choice(("copper", "linen", "salt", "timber"))
     text = f"The market of a nearby village once traded in {goods}, as page {key} says."
     return {"id": key, "text": text, "relevant": False}
 
@@ -144,47 +149,34 @@ def _written(of: Question, second: bool) -> dict[str, Any]:
     return {"descriptor": "complete", "deflected": "no", "written": written, **action}
 
 
-@dataclass(frozen=True)
-class Answer:
-    """An answer to be graded, with its quality from 0 to 1, and whether it declines."""
+@dataclass(frozen=True, kw_only=True)
+class Answer(Report):
+    """An answer to be graded, with its quality from 0 to 1."""
 
-    key: str
-    system: str
-    text: str
     quality: float
-    declines: bool
+
+    def declining(self, of: Question) -> Answer:
+        """Return the same system's answer if it says that it does not know."""
+        quality = 0.2 if of.is_answerable else 1.0
+        return replace(self, text=NOT_KNOWN, quality=quality, deflected=True)
 
 
 def _systems_answers(of: Question) -> Iterator[Answer]:
     for system, (share, declining) in SYSTEMS.items():
         key = f"{of.key}-{system}"
-        draw = Random(f"{SEED} answer {key}")
+        draw = seeded(SEED, "answer", key)
+        answer = Answer(
+            id=key, text="", system=system, context=[of.gold], deflected=False, quality=0.0
+        )
         if draw.random() < (0.05 if of.is_answerable else declining):
-            yield Answer(key, system, NOT_KNOWN, 0.2 if of.is_answerable else 1.0, True)
+            yield answer.declining(of)
             continue
         facts = sample_share(draw, of.selected, share) or [1]
         others = [n for n in range(1, len(of.sentences) + 1) if n not in of.selected]
         facts += sample_share(draw, others, (1 - share) / 2)
         text = " ".join(of.sentences[n - 1] for n in sorted(set(facts)))
         right = len(set(facts) & set(of.selected)) / max(len(of.selected), 1)
-        yield Answer(key, system, text, right if of.is_answerable else 0.0, False)
-
-
-def _systems() -> Iterator[Line]:
-    for of in _questions():
-        yield {
-            "id": of.key,
-            "reports": [
-                {
-                    "id": answer.key,
-                    "text": answer.text,
-                    "system": answer.system,
-                    "context": [of.gold],
-                    "deflected": answer.declines,
-                }
-                for answer in _systems_answers(of)
-            ],
-        }
+        yield replace(answer, text=text, quality=right if of.is_answerable else 0.0)
 
 
 def _references(of: Question) -> Iterator[Answer]:
@@ -192,7 +184,8 @@ def _references(of: Question) -> Iterator[Answer]:
     texts = list(dict.fromkeys((_first_text(of), _second_text(of))))
     for n, text in enumerate(texts, start=1):
         key = f"{of.key}/reference/{n}" if len(texts) > 1 else f"{of.key}/reference"
-        yield Answer(key, "reference", text, 1.0, not of.is_answerable)
+        declines = not of.is_answerable
+        yield Answer(id=key, text=text, system="reference", deflected=declines, quality=1.0)
 
 
 def _graded(of: Question) -> list[Answer]:
@@ -202,77 +195,63 @@ def _graded(of: Question) -> list[Answer]:
 def _ratings(rater: str) -> Iterator[Line]:
     rate = ERRORS[rater]
     for of in _questions():
-        draw = Random(f"{SEED} certainty {rater} {of.key}")
-        sure = noisy_label(draw, "4" if of.is_answerable else "3", GRADES, rate)
+        right = "4" if of.is_answerable else "3"
+        sure = said(SEED, "certainty", rater, of.key, value=right, codes=GRADES, rate=rate)
         yield label(of.key, of.key, "query", "certainty", sure, rater)
         for answer in _graded(of):
-            draw = Random(f"{SEED} rating {rater} {answer.key}")
-            at = of.key, answer.key, "report"
-            good = str(1 + round(3 * answer.quality))
-            faithful = "4" if answer.system != "short-3b" else "3"
-            for name, right in (("appropriate", good), ("faithful", faithful), ("natural", "4")):
-                yield label(*at, name, noisy_label(draw, right, GRADES, rate), rater)
-            abstains = "yes" if answer.declines else "no"
-            yield label(
-                *at, "abstains", noisy_label(draw, abstains, ("yes", "no"), rate / 4), rater
+            off = answer.quality < 0.2 and not answer.deflected
+            wanted = (
+                ("appropriate", _grade(answer), GRADES, rate),
+                ("faithful", "4" if answer.system != "short-3b" else "3", GRADES, rate),
+                ("natural", "4", GRADES, rate),
+                ("abstains", "yes" if answer.deflected else "no", YES_OR_NO, rate / 4),
+                ("irrelevant", "yes" if off else "no", YES_OR_NO, rate / 4),
             )
-            off = "yes" if answer.quality < 0.2 and not answer.declines else "no"
-            yield label(*at, "irrelevant", noisy_label(draw, off, ("yes", "no"), rate / 4), rater)
+            draw = seeded(SEED, "rating", rater, answer.id)
+            yield from noisy_labels(draw, (of.key, answer.id, "report"), rater, wanted)
+
+
+def _grade(answer: Answer) -> str:
+    return str(1 + round(3 * answer.quality))
 
 
 def _preferences(rater: str) -> Iterator[Line]:
     codes = ("first", "second", "tie-good", "tie-bad")
     for of in _questions():
         for first, second in combinations(_graded(of), 2):
-            key = f"{first.key}/{second.key}"
-            draw = Random(f"{SEED} preference {rater} {key}")
+            key = f"{first.id}/{second.id}"
             if abs(first.quality - second.quality) < 0.1:
                 right = "tie-good" if first.quality > 0.5 else "tie-bad"
             else:
                 right = "first" if first.quality > second.quality else "second"
-            said = noisy_label(draw, right, codes, ERRORS[rater])
-            yield label(key, key, "pair", "preferred", said, rater)
+            seed, rate = (SEED, "preference", rater, key), ERRORS[rater]
+            code = said(*seed, value=right, codes=codes, rate=rate)
+            yield label(key, key, "pair", "preferred", code, rater)
 
 
 def _retrieved(of: Question) -> list[str]:
     """Return the passages that the best retriever ranks first."""
-    gains = {of.gold: 3} | {f"{of.key}-x{n + 1}": 0 for n in range(DISTRACTORS)}
-    name, quality = list(RETRIEVERS.items())[-1]
-    return rank_passages(Random(f"{SEED} {name} {of.key}"), gains, quality)[:RETRIEVED]
+    return of.ranked(list(RETRIEVERS)[-1])[:RETRIEVED]
 
 
 def _from_retrieved(of: Question) -> Iterator[Answer]:
     """Yield the systems' answers, which know nothing where the gold passage was not retrieved."""
-    is_there = of.gold in _retrieved(of)
+    kept = _retrieved(of)
     for each in _systems_answers(of):
-        if is_there:
-            yield each
-        else:
-            quality = 0.2 if of.is_answerable else 1.0
-            yield Answer(each.key, each.system, NOT_KNOWN, quality, True)
+        yield replace(each if of.gold in kept else each.declining(of), context=kept)
 
 
 def _rag() -> Iterator[Line]:
     for line, of in zip(_queries(), _questions(), strict=True):
-        kept = _retrieved(of)
         passages = {passage["id"]: passage for passage in line["passages"]}
         yield {
             "id": of.key,
             "text": line["text"],
             "passages": [
                 {key: value for key, value in passages[each].items() if key != "relevant"}
-                for each in kept
+                for each in _retrieved(of)
             ],
-            "reports": [
-                {
-                    "id": answer.key,
-                    "text": answer.text,
-                    "system": answer.system,
-                    "context": kept,
-                    "deflected": answer.declines,
-                }
-                for answer in _from_retrieved(of)
-            ],
+            "reports": [answer.as_line() for answer in _from_retrieved(of)],
             "meta": line["meta"],
         }
 
@@ -283,21 +262,20 @@ def _rag_ratings(rater: str) -> Iterator[Line]:
     for of in _questions():
         answers = list(_from_retrieved(of))
         for answer in answers:
-            draw = Random(f"{SEED} retrieval rating {rater} {answer.key}")
-            at = of.key, answer.key, "report"
-            good = str(1 + round(3 * answer.quality))
-            for name, right in (("appropriate", good), ("faithful", "4")):
-                yield label(*at, name, noisy_label(draw, right, GRADES, rate), rater)
+            draw = seeded(SEED, "retrieval rating", rater, answer.id)
+            good = ("appropriate", _grade(answer), GRADES, rate), ("faithful", "4", GRADES, rate)
+            yield from noisy_labels(draw, (of.key, answer.id, "report"), rater, good)
         for key in _retrieved(of):
-            draw = Random(f"{SEED} needed {rater} {key}")
+            draw = seeded(SEED, "needed", rater, key)
             right = "yes" if key == of.gold and of.is_answerable else "no"
-            said = noisy_label(draw, right, ("yes", "no"), rate / 2)
-            yield label(of.key, f"{of.key}/{key}", "passage", "needed_question", said, rater)
+            at = of.key, f"{of.key}/{key}", "passage"
+            needed = ("needed_question", right, YES_OR_NO, rate / 2)
+            yield from noisy_labels(draw, at, rater, [needed])
             for answer in answers:
-                right = "yes" if key == of.gold and not answer.declines else "no"
-                said = noisy_label(draw, right, ("yes", "no"), rate / 2)
-                at = of.key, f"{answer.key}/{key}", "report-passage"
-                yield label(*at, "needed_answer", said, rater)
+                right = "yes" if key == of.gold and not answer.deflected else "no"
+                at = of.key, f"{answer.id}/{key}", "report-passage"
+                needed = ("needed_answer", right, YES_OR_NO, rate / 2)
+                yield from noisy_labels(draw, at, rater, [needed])
 
 
 def build(study: str) -> dict[str, str]:
@@ -305,7 +283,9 @@ def build(study: str) -> dict[str, str]:
     files = {
         "study.toml": STUDY.format(study=study),
         "questions.jsonl": jsonl(_queries()),
-        "answers.jsonl": jsonl(_systems()),
+        "answers.jsonl": jsonl(
+            with_reports(({"id": q.key}, _systems_answers(q)) for q in _questions())
+        ),
         "retrieval.jsonl": jsonl(_rag()),
         "labels/first-round.jsonl": jsonl(_round(FIRST, second=False)),
         "labels/second-round.jsonl": jsonl(_round(SECOND, second=True)),

@@ -8,22 +8,25 @@ reports are written from contexts that are drawn at random, and read by one pers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from random import Random
 
 from analysis.example_studies.base import ExampleStudy
 from analysis.example_studies.world import (
+    YES_OR_NO,
     Line,
+    Report,
     Topic,
     jsonl,
     label,
     noisy_label,
     rank_passages,
     sample_share,
+    seeded,
     text_of,
     topics,
+    with_reports,
 )
 
 SEED, TOPICS, ETA = 2025, 12, 3
@@ -49,6 +52,13 @@ NEVER = (3, 8)
 """Facts that no passage states, so that their questions cannot be answered."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Written(Report):
+    """A report with its facts in order."""
+
+    facts: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class Material:
     """A topic with its passages, as the facts that each states."""
@@ -56,14 +66,36 @@ class Material:
     topic: Topic
     passages: Mapping[str, tuple[int, ...]]
 
+    @property
+    def request(self) -> str:
+        return f"Write a report on {self.topic.name}: its history and what it is used for."
+
+    @property
+    def opening(self) -> str:
+        return f"Here is what is known about {self.topic.name}."
+
     def question(self, n: int) -> str:
         return f"{self.topic.key}:q{n + 1}"
+
+    def report(
+        self, key: str, setting: str, facts: Iterable[int], context: Sequence[str] | None = None
+    ) -> Written:
+        """Return a report with these facts in order, and the passages it was written from."""
+        stated = tuple(facts)
+        text = text_of(self.topic, stated, self.opening)
+        return Written(
+            id=key, text=text, system=setting, setting=setting, context=context, facts=stated
+        )
+
+
+Reports = Callable[[Material], Iterator[Written]]
+"""The reports of a topic that are written or labelled together."""
 
 
 def _material() -> list[Material]:
     found = []
     for topic in topics(TOPICS, SEED):
-        draw = Random(f"{SEED} passages {topic.key}")
+        draw = seeded(SEED, "passages", topic.key)
         facts = [n for n in range(len(topic.facts)) if n not in NEVER]
         passages: dict[str, tuple[int, ...]] = {}
         for n in range(RELEVANT):
@@ -78,7 +110,7 @@ def _passage_text(of: Material, key: str, others: list[Material]) -> str:
     if facts := of.passages[key]:
         return text_of(of.topic, facts, f"This is from a guide to {of.topic.name}.")
     # A passage about another place answers nothing.
-    draw = Random(f"{SEED} other {key}")
+    draw = seeded(SEED, "other", key)
     other = draw.choice([each for each in others if each is not of]).topic
     return text_of(other, draw.sample(range(len(other.facts)), 2), "A page from another guide.")
 
@@ -88,7 +120,7 @@ def _ratings(of: Material, rater: str) -> Iterator[tuple[str, int, str]]:
     for key, facts in of.passages.items():
         # Passages about other places are known not to answer anything, and are not shown.
         for n in range(len(of.topic.facts)) if facts else ():
-            draw = Random(f"{SEED} rating {rater} {key} {n}")
+            draw = seeded(SEED, "rating", rater, key, n)
             high, low = draw.choice("455"), draw.choice("0001")
             sides = (high, low) if n in facts else (low, high)
             yield key, n, noisy_label(draw, sides[0], sides, ERRORS[rater] / 2)
@@ -116,33 +148,26 @@ def _required(answers: Mapping[str, frozenset[int]]) -> list[str]:
     return kept
 
 
-@dataclass(frozen=True)
-class Written:
-    """A report: its facts in order, and the passages that it was written from."""
-
-    key: str
-    setting: str
-    facts: tuple[int, ...]
-    context: tuple[str, ...] | None
-
-
 def _reports(of: Material) -> Iterator[Written]:
     required = _required(_answers(of))
     contexts: dict[str, tuple[str, ...] | None] = {"direct": None, "oracle": tuple(required)}
     contexts |= {name: tuple(_ranking(of, name)[: len(required)]) for name in SYSTEMS}
     for name, context in contexts.items():
-        draw = Random(f"{SEED} report {name} {of.topic.key}")
+        draw = seeded(SEED, "report", name, of.topic.key)
         if context is None:
             facts = sample_share(draw, range(len(of.topic.facts)), 0.25)
         else:
-            available = dict.fromkeys(n for key in context for n in of.passages[key])
-            facts = sample_share(draw, available, 0.88)
-        yield Written(f"{of.topic.key}-{name}", name, tuple(facts), context)
+            facts = sample_share(draw, _stated(of, context), 0.88)
+        yield of.report(f"{of.topic.key}-{name}", name, facts, context)
+
+
+def _stated(of: Material, context: Iterable[str]) -> dict[int, None]:
+    return dict.fromkeys(n for key in context for n in of.passages[key])
 
 
 def _ranking(of: Material, system: str) -> list[str]:
     gains = {key: len(facts) for key, facts in of.passages.items()}
-    draw = Random(f"{SEED} ranking {system} {of.topic.key}")
+    draw = seeded(SEED, "ranking", system, of.topic.key)
     return rank_passages(draw, gains, SYSTEMS[system])[:DEPTH]
 
 
@@ -161,28 +186,20 @@ def _sampled_reports(of: Material) -> Iterator[Written]:
         for number in range(1, SAMPLES + 1):
             key = f"{of.topic.key}-{system}-s{number}"
             context = sampled_context(of.topic.key, system, ranking, number)
-            available = dict.fromkeys(n for passage in context for n in of.passages[passage])
-            facts = sample_share(Random(f"{SEED} report {key}"), available, 0.88)
-            yield Written(key, f"{system}, sample {number}", tuple(facts), tuple(context))
+            facts = sample_share(seeded(SEED, "report", key), _stated(of, context), 0.88)
+            yield of.report(key, f"{system}, sample {number}", facts, context)
 
 
-def _report_text(of: Material, facts: tuple[int, ...]) -> str:
-    return text_of(of.topic, facts, _opening(of))
-
-
-def _opening(of: Material) -> str:
-    return f"Here is what is known about {of.topic.name}."
-
-
-def _reference(of: Material) -> tuple[int, ...]:
-    return tuple(n for n in range(len(of.topic.facts)) if n not in NEVER)
+def _reference(of: Material) -> Written:
+    facts = (n for n in range(len(of.topic.facts)) if n not in NEVER)
+    return of.report(f"{of.topic.key}/reference", "reference", facts)
 
 
 def _documents(all_of: list[Material]) -> Iterator[Line]:
     for of in all_of:
         yield {
             "id": of.topic.key,
-            "text": f"Write a report on {of.topic.name}: its history and what it is used for.",
+            "text": of.request,
             "questions": [
                 {"id": of.question(n), "text": fact.question}
                 for n, fact in enumerate(of.topic.facts)
@@ -192,28 +209,12 @@ def _documents(all_of: list[Material]) -> Iterator[Line]:
                 for key, facts in of.passages.items()
             ],
             "rankings": [{"system": name, "passages": _ranking(of, name)} for name in SYSTEMS],
-            "references": [{"text": _report_text(of, _reference(of))}],
+            "references": [{"text": _reference(of).text}],
         }
 
 
-def _systems(
-    all_of: list[Material], written: Callable[[Material], Iterator[Written]]
-) -> Iterator[Line]:
-    for of in all_of:
-        yield {
-            "id": of.topic.key,
-            "text": f"Write a report on {of.topic.name}: its history and what it is used for.",
-            "reports": [
-                {
-                    "id": report.key,
-                    "text": _report_text(of, report.facts),
-                    "system": report.setting,
-                    "setting": report.setting,
-                    **({} if report.context is None else {"context": list(report.context)}),
-                }
-                for report in written(of)
-            ],
-        }
+def _systems(all_of: list[Material], written: Reports) -> Iterator[Line]:
+    return with_reports(({"id": of.topic.key, "text": of.request}, written(of)) for of in all_of)
 
 
 def _passage_labels(all_of: list[Material], rater: str) -> Iterator[Line]:
@@ -223,32 +224,28 @@ def _passage_labels(all_of: list[Material], rater: str) -> Iterator[Line]:
             yield label(item, of.question(n), "question", "rating", rating, rater)
 
 
-def _report_labels(all_of: list[Material], rater: str) -> Iterator[Line]:
-    for of in all_of:
-        references = Written(f"{of.topic.key}/reference", "reference", _reference(of), None)
-        for report in (*_reports(of), references):
-            for n in range(len(of.topic.facts)):
-                yield from _report_label(of, report, n, rater)
+def _with_reference(of: Material) -> Iterator[Written]:
+    yield from _reports(of)
+    yield _reference(of)
 
 
-def _sampled_labels(all_of: list[Material], rater: str) -> Iterator[Line]:
+def _report_labels(all_of: list[Material], written: Reports, rater: str) -> Iterator[Line]:
     for of in all_of:
-        for report in _sampled_reports(of):
+        for report in written(of):
             for n in range(len(of.topic.facts)):
                 yield from _report_label(of, report, n, rater)
 
 
 def _report_label(of: Material, report: Written, n: int, rater: str) -> Iterator[Line]:
-    draw = Random(f"{SEED} coverage {rater} {report.key} {n}")
+    draw = seeded(SEED, "coverage", rater, report.id, n)
     is_stated = n in report.facts
-    answer = noisy_label(draw, "yes" if is_stated else "no", ("yes", "no"), ERRORS[rater])
+    answer = noisy_label(draw, "yes" if is_stated else "no", YES_OR_NO, ERRORS[rater])
     rating = draw.choice("455") if answer == "yes" else draw.choice("0012")
     # A rater who wrongly says yes quotes the report's opening, since a yes needs a quote.
-    opening = _opening(of)
-    quote = (of.topic.facts[n].sentence if is_stated else opening) if answer == "yes" else ""
-    unit = of.question(n)
-    yield label(report.key, unit, "question", "answerable", answer, rater, quote)
-    yield label(report.key, unit, "question", "rating", rating, rater)
+    quote = (of.topic.facts[n].sentence if is_stated else of.opening) if answer == "yes" else ""
+    at = report.id, of.question(n), "question"
+    yield label(*at, "answerable", answer, rater, quote)
+    yield label(*at, "rating", rating, rater)
 
 
 def build(study: str) -> dict[str, str]:
@@ -259,14 +256,18 @@ def build(study: str) -> dict[str, str]:
         "documents.jsonl": jsonl(_documents(all_of)),
         "reports.jsonl": jsonl(_systems(all_of, _reports)),
         "sampled.jsonl": jsonl(_systems(all_of, _sampled_reports)),
-        f"labels/sampled-{READER}.jsonl": jsonl(_sampled_labels(all_of, READER)),
+        f"labels/sampled-{READER}.jsonl": jsonl(_report_labels(all_of, _sampled_reports, READER)),
     }
     for person in PEOPLE:
         files[f"labels/passages-{person}.jsonl"] = jsonl(_passage_labels(all_of, person))
-        files[f"labels/coverage-{person}.jsonl"] = jsonl(_report_labels(all_of, person))
+        files[f"labels/coverage-{person}.jsonl"] = jsonl(
+            _report_labels(all_of, _with_reference, person)
+        )
     files["labels/passages-judge.jsonl"] = jsonl(_passage_labels(all_of, JUDGE))
-    judged = (*_report_labels(all_of, JUDGE), *_sampled_labels(all_of, JUDGE))
-    files["labels/coverage-judge.jsonl"] = jsonl(judged)
+    files["labels/coverage-judge.jsonl"] = "".join(
+        jsonl(_report_labels(all_of, written, JUDGE))
+        for written in (_with_reference, _sampled_reports)
+    )
     return files
 
 

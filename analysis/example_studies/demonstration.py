@@ -9,26 +9,36 @@ Nearly all disagreements are about sentences that come close to an answer (`publ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from random import Random
 from typing import Literal
 
 from analysis.example_studies.public_works import KINDS, Works, words_of
-from analysis.example_studies.world import PLACES, Line, jsonl, label, rank_passages
+from analysis.example_studies.world import (
+    PLACES,
+    Line,
+    Report,
+    jsonl,
+    label,
+    rank_passages,
+    seeded,
+    with_reports,
+)
 
 SEED = 51
 SYSTEMS = {"bm25": 0.05, "dense": 0.3, "hybrid-rerank": 0.7}
 """The retrieval settings with the quality of their ranking."""
 ORACLE, DEPTH = "oracle-context", 2
 """The setting that gets all relevant passages, and the number of passages that the others get."""
+State = Literal["answer", "near", "nothing"]
 PER_KIND = 4
 """The number of places with works of a kind."""
-STATES = {True: ("answer", "near", "nothing"), False: ("near", "nothing")}
+STATES: Mapping[bool, tuple[State, ...]] = {
+    True: ("answer", "near", "nothing"),
+    False: ("near", "nothing"),
+}
 CHANCES = {True: (0.74, 0.12, 0.14), False: (0.1, 0.9)}
 """What a report says of an aspect, by whether its passages answer the question."""
-
-State = Literal["answer", "near", "nothing"]
 
 
 @dataclass(frozen=True)
@@ -90,23 +100,12 @@ class Query:
         return self.say(f"Write a short report on the {self.works.name} of {{place}}.")
 
 
-@dataclass(frozen=True)
-class Report:
-    """A system's report: the passages that it was given, and what it says of each aspect."""
+@dataclass(frozen=True, kw_only=True)
+class Written(Report):
+    """A system's report on a query, with what it says of each aspect."""
 
     of: Query
-    system: str
-    context: tuple[str, ...]
-    states: tuple[State, ...]
-
-    @property
-    def key(self) -> str:
-        return f"{self.of.key}-{self.system}"
-
-    @property
-    def text(self) -> str:
-        said = (self.of.sentence(n, s) for n, s in enumerate(self.states) if s != "nothing")
-        return " ".join([self.of.opening, *said])
+    states: Sequence[State]
 
 
 def queries() -> list[Query]:
@@ -115,8 +114,7 @@ def queries() -> list[Query]:
     for number in range(PER_KIND * len(KINDS)):
         kind, place = number % len(KINDS), PLACES[(number // len(KINDS) * 3 + number) % len(PLACES)]
         key = f"w{number + 1:02}"
-        words = words_of(place, Random(f"{SEED} words {key}"))
-        found.append(Query(key, KINDS[kind], words))
+        found.append(Query(key, KINDS[kind], words_of(place, seeded(SEED, "words", key))))
     return found
 
 
@@ -132,7 +130,7 @@ def _passages(of: Query, every: list[Query]) -> dict[str, str]:
         "p2": f"{of.opening} {of.sentence(2, 'answer')}",
         "p3": f"{of.sentence(0, 'near')} {of.sentence(3, 'answer')}",
     }
-    draw = Random(f"{SEED} others {of.key}")
+    draw = seeded(SEED, "others", of.key)
     like = [each for each in every if each.words["place"] != of.words["place"]]
     for name, other in zip(OTHERS, draw.sample(like, len(OTHERS)), strict=True):
         texts[name] = f"{other.opening} {other.sentence(1, 'answer')}"
@@ -142,37 +140,46 @@ def _passages(of: Query, every: list[Query]) -> dict[str, str]:
 def _ranking(of: Query, system: str) -> list[str]:
     gains = {f"{of.key}-{name}": len(aspects) for name, aspects in ANSWERED_BY.items()}
     gains |= {f"{of.key}-{name}": 0 for name in OTHERS}
-    return rank_passages(Random(f"{SEED} ranking {system} {of.key}"), gains, SYSTEMS[system])
+    return rank_passages(seeded(SEED, "ranking", system, of.key), gains, SYSTEMS[system])
 
 
-def reports(of: Query) -> Iterator[Report]:
+def reports(of: Query) -> Iterator[Written]:
     """Yield the systems' reports on a query."""
-    relevant = tuple(f"{of.key}-{name}" for name in ANSWERED_BY)
-    contexts = {ORACLE: relevant} | {name: tuple(_ranking(of, name)[:DEPTH]) for name in SYSTEMS}
+    relevant = [f"{of.key}-{name}" for name in ANSWERED_BY]
+    contexts = {ORACLE: relevant} | {name: _ranking(of, name)[:DEPTH] for name in SYSTEMS}
     for system, context in contexts.items():
-        draw = Random(f"{SEED} report {system} {of.key}")
+        draw = seeded(SEED, "report", system, of.key)
         told = {n for name, ns in ANSWERED_BY.items() for n in ns if f"{of.key}-{name}" in context}
-        states = tuple(
+        states = [
             draw.choices(STATES[n in told], CHANCES[n in told])[0]
             for n in range(len(of.works.aspects))
+        ]
+        stated = (of.sentence(n, state) for n, state in enumerate(states) if state != "nothing")
+        yield Written(
+            id=f"{of.key}-{system}",
+            text=" ".join([of.opening, *stated]),
+            system=system,
+            setting=system,
+            context=context,
+            of=of,
+            states=states,
         )
-        yield Report(of, system, context, states)  # type: ignore[arg-type]
 
 
-def _said(rater: Rater, report: Report, n: int) -> Literal["yes", "no"]:
+def _said(rater: Rater, report: Written, n: int) -> Literal["yes", "no"]:
     """Return a rater's answer to whether the report answers a question."""
     state = report.states[n]
-    draw = Random(f"{SEED} says {rater.name} {report.key} {n}")
+    draw = seeded(SEED, "says", rater.name, report.id, n)
     chance = rater.answer if state == "answer" else rater.nothing
     if state == "near":
         # Most people take a quarter of what comes close for an answer.
-        mostly_yes = Random(f"{SEED} near {report.key} {n}").random() < 0.25
+        mostly_yes = seeded(SEED, "near", report.id, n).random() < 0.25
         chance = rater.near if mostly_yes else 1 - rater.near
         chance = chance if rater.near_is_yes is None else rater.near_is_yes
     return "yes" if draw.random() < chance else "no"
 
 
-def _quote(report: Report, n: int, said: str) -> str:
+def _quote(report: Written, n: int, said: str) -> str:
     """Return the evidence of a yes: the sentence, else the opening, since a yes needs a quote."""
     if said == "no":
         return ""
@@ -180,7 +187,7 @@ def _quote(report: Report, n: int, said: str) -> str:
     return report.of.opening if state == "nothing" else report.of.sentence(n, state)
 
 
-def reason_for(report: Report, n: int, said: str) -> str:
+def reason_for(report: Written, n: int, said: str) -> str:
     """Return a judge's reason for its answer."""
     aspect, state = report.of.works.aspects[n], report.states[n]
     if state == "answer":
@@ -210,22 +217,13 @@ def _labels(rater: Rater, every: list[Query], *, reasons: bool = False) -> Itera
         if rater.name == CARELESS and number % OF_EVERY:
             continue
         for report in reports(of):
-            seconds = Random(f"{SEED} time {rater.name} {report.key}").randint(*rater.seconds)
+            seconds = seeded(SEED, "time", rater.name, report.id).randint(*rater.seconds)
             for n in range(len(of.works.aspects)):
                 said = _said(rater, report, n)
-                line = label(
-                    report.key,
-                    of.question(n),
-                    "question",
-                    "answerable",
-                    said,
-                    rater.name,
-                    _quote(report, n, said),
-                )
-                if reasons:
-                    yield line | {"meta": {"reason": reason_for(report, n, said)}}
-                else:
-                    yield line | {"seconds": seconds}
+                at = report.id, of.question(n), "question"
+                line = label(*at, "answerable", said, rater.name, _quote(report, n, said))
+                reason = {"meta": {"reason": reason_for(report, n, said)}}
+                yield line | (reason if reasons else {"seconds": seconds})
 
 
 def _ratings(rater: str, every: list[Query]) -> Iterator[Line]:
@@ -233,7 +231,7 @@ def _ratings(rater: str, every: list[Query]) -> Iterator[Line]:
     for of in every:
         for name, aspects in ANSWERED_BY.items():
             for n in range(len(of.works.aspects)):
-                draw = Random(f"{SEED} rates {rater} {of.key} {name} {n}")
+                draw = seeded(SEED, "rates", rater, of.key, name, n)
                 is_near = name == "p3" and n == 0
                 # Never across the threshold of 3, since two people who differ there would tie.
                 given = draw.choice("344555" if n in aspects else "122" if is_near else "00001")
@@ -259,24 +257,6 @@ def _documents(every: list[Query]) -> Iterator[Line]:
         }
 
 
-def _reports(every: list[Query]) -> Iterator[Line]:
-    for of in every:
-        yield {
-            "id": of.key,
-            "text": of.request,
-            "reports": [
-                {
-                    "id": report.key,
-                    "text": report.text,
-                    "system": report.system,
-                    "setting": report.system,
-                    "context": list(report.context),
-                }
-                for report in reports(of)
-            ],
-        }
-
-
 RATING_PEOPLE = ("anna", "bela")
 
 
@@ -287,7 +267,9 @@ def build(study: str) -> dict[str, str]:
         "README.md": README.format(study=study),
         "study.toml": STUDY.format(study=study),
         "documents.jsonl": jsonl(_documents(every)),
-        "reports.jsonl": jsonl(_reports(every)),
+        "reports.jsonl": jsonl(
+            with_reports(({"id": of.key, "text": of.request}, reports(of)) for of in every)
+        ),
     }
     for name in RATING_PEOPLE:
         files[f"labels/passages-{name}.jsonl"] = jsonl(_ratings(name, every))

@@ -9,22 +9,27 @@ passage supports it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from random import Random
+from functools import partial
 
 from analysis.example_studies.base import ExampleStudy
 from analysis.example_studies.world import (
+    YES_OR_NO,
     Line,
+    Report,
     Topic,
     jsonl,
     label,
     labels_with_one_error,
     noisy_label,
+    said,
     sample_share,
+    seeded,
     text_of,
     topics,
+    with_reports,
 )
 
 SEED, TOPICS, PASSAGES = 2026, 24, 6
@@ -82,7 +87,7 @@ class Question:
 def _questions() -> list[Question]:
     found = []
     for n, topic in enumerate(topics(TOPICS, SEED)):
-        draw = Random(f"{SEED} passages {topic.key}")
+        draw = seeded(SEED, "passages", topic.key)
         all_facts = range(len(topic.facts))
         facts = [
             tuple(sorted(draw.sample(all_facts, 2))) for _ in range(RELEVANT[n % len(RELEVANT)])
@@ -122,7 +127,7 @@ def _queries() -> Iterator[Line]:
 
 
 def _passage(of: Question, key: str, asked_at: date, all_of: list[Question]) -> Line:
-    draw = Random(f"{SEED} passage {key}")
+    draw = seeded(SEED, "passage", key)
     days = draw.randint(2, 900)
     other = draw.choice([each for each in all_of if each is not of]).topic
     facts, topic = (of.passages[key], of.topic) if of.passages[key] else ((0, 6), other)
@@ -137,7 +142,7 @@ def _passage(of: Question, key: str, asked_at: date, all_of: list[Question]) -> 
 
 def _typing() -> Iterator[Line]:
     for of in _questions():
-        draw = Random(f"{SEED} typing {of.key}")
+        draw = seeded(SEED, "typing", of.key)
         at = of.key, of.key, "query"
         wrong = DROPPED.get(of.n)
         gate = {"valid": "yes", "false_premise": "no", "information_seeking": "yes"}
@@ -147,26 +152,24 @@ def _typing() -> Iterator[Line]:
             for person in PEOPLE:
                 yield label(*at, name, value, person)
         for name, codes in TYPES.items() if not wrong else ():
-            said = labels_with_one_error(
-                draw, PEOPLE, codes[(of.n + len(name)) % len(codes)], codes, 0.3
-            )
-            for person, value in said.items():
+            right = codes[(of.n + len(name)) % len(codes)]
+            for person, value in labels_with_one_error(draw, PEOPLE, right, codes, 0.3).items():
                 yield label(*at, name, value, person)
 
 
 def _grounding() -> Iterator[Line]:
     for of in _kept_questions():
         for key, facts in of.passages.items():
-            draw = Random(f"{SEED} grounding {key}")
+            draw = seeded(SEED, "grounding", key)
             use = USES[0] if len(facts) > 1 and draw.random() < 0.7 else draw.choice(USES[1:])
-            said = labels_with_one_error(draw, PEOPLE, "yes" if facts else "no", ("yes", "no"), 0.2)
-            uses = labels_with_one_error(
-                draw, PEOPLE, use, USES, 0.3 if set(said.values()) == {"yes"} else 0
-            )
+            is_relevant = "yes" if facts else "no"
+            relevant = labels_with_one_error(draw, PEOPLE, is_relevant, YES_OR_NO, 0.2)
+            rate = 0.3 if set(relevant.values()) == {"yes"} else 0
+            uses = labels_with_one_error(draw, PEOPLE, use, USES, rate)
             at = of.key, f"{of.key}/{key}", "passage"
             for person in PEOPLE:
-                yield label(*at, "relevant", said[person], person)
-                if said[person] == "yes":
+                yield label(*at, "relevant", relevant[person], person)
+                if relevant[person] == "yes":
                     yield label(*at, "use", uses[person], person)
 
 
@@ -186,24 +189,20 @@ def _people_answers() -> Iterator[Line]:
         yield {"item": of.key, "rater": WRITER, "units": {of.key: {**answer, **written}}}
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A system's answer: its sentences, each with whether the passages support it."""
+@dataclass(frozen=True, kw_only=True)
+class Answer(Report):
+    """A system's answer, with whether the passages support each of its sentences."""
 
-    key: str
-    system: str
-    sentences: tuple[str, ...]
-    support: tuple[str, ...]
-    citations: tuple[str, ...]
-    declines: bool
+    sentences: Sequence[str]
+    support: Sequence[str]
 
 
 def _answers(of: Question) -> Iterator[Answer]:
     for system, (supported, declining) in SYSTEMS.items():
         key = f"{of.key}-{system}"
-        draw = Random(f"{SEED} answer {key}")
+        draw, answer = seeded(SEED, "answer", key), partial(_answer, of, key, system)
         if draw.random() < (declining if not of.relevant else 0.06):
-            yield Answer(key, system, (NOTHING,), ("no-rad",), (), True)
+            yield answer([NOTHING], [], [], deflected=True)
             continue
         available = sorted({n for facts in of.passages.values() for n in facts})
         chosen = sample_share(draw, available, 0.8) or [0]
@@ -218,46 +217,50 @@ def _answers(of: Question) -> Iterator[Answer]:
         others = [key for key, facts in of.passages.items() if not facts]
         cited += sample_share(draw, others, 0.15)
         opening = f"Here is an overview of {of.topic.name}."
-        yield Answer(key, system, (opening, *sentences), ("no-rad", *support), tuple(cited), False)
+        yield answer([opening, *sentences], support, cited, deflected=False)
 
 
-def _systems() -> Iterator[Line]:
-    for of in _kept_questions():
-        yield {
-            "id": of.key,
-            "reports": [
-                {
-                    "id": answer.key,
-                    "text": " ".join(answer.sentences),
-                    "system": answer.system,
-                    "context": list(of.passages),
-                    "citations": list(answer.citations),
-                    "sentences": list(answer.sentences),
-                    "deflected": answer.declines,
-                }
-                for answer in _answers(of)
-            ],
-        }
+def _answer(
+    of: Question,
+    key: str,
+    system: str,
+    sentences: list[str],
+    support: list[str],
+    citations: list[str],
+    *,
+    deflected: bool,
+) -> Answer:
+    """Return an answer whose first sentence says nothing that needs support."""
+    return Answer(
+        id=key,
+        text=" ".join(sentences),
+        system=system,
+        context=list(of.passages),
+        citations=citations,
+        sentences=sentences,
+        deflected=deflected,
+        support=["no-rad", *support],
+    )
 
 
 def _ratings(rater: str, relevant_only: bool) -> Iterator[Line]:
     rate = ERRORS[rater] + (0.04 if relevant_only else 0)
     for of in _kept_questions():
         for answer in _answers(of):
-            draw = Random(f"{SEED} rating {rater} {answer.key} {relevant_only}")
-            at = of.key, answer.key, "report"
+            draw = seeded(SEED, "rating", rater, answer.id, relevant_only)
+            at = of.key, answer.id, "report"
             # A person is served badly by a wrong answer, or by none although there is one.
-            bad = answer.declines == bool(of.relevant) or "contradictory" in answer.support
+            bad = answer.deflected == bool(of.relevant) or "contradictory" in answer.support
             right = "major" if bad else "minor" if "unsupported" in answer.support else "none"
-            said = noisy_label(draw, right, ("none", "minor", "major"), rate)
-            yield label(*at, "eligibility", said, rater)
-            abstains = "yes" if answer.declines else "no"
+            found = noisy_label(draw, right, ("none", "minor", "major"), rate)
+            yield label(*at, "eligibility", found, rater)
             if not relevant_only:
-                said = noisy_label(draw, abstains, ("yes", "no"), rate / 2)
-                yield label(*at, "abstains", said, rater)
+                abstains = "yes" if answer.deflected else "no"
+                found = noisy_label(draw, abstains, YES_OR_NO, rate / 2)
+                yield label(*at, "abstains", found, rater)
             for n, right in enumerate(answer.support, start=1):
-                said = right if right == "no-rad" else noisy_label(draw, right, SUPPORT, rate)
-                yield label(of.key, f"{answer.key}#{n}", "sentence", "support", said, rater)
+                found = right if right == "no-rad" else noisy_label(draw, right, SUPPORT, rate)
+                yield label(of.key, f"{answer.id}#{n}", "sentence", "support", found, rater)
 
 
 def _sampled() -> Iterator[Question]:
@@ -270,24 +273,23 @@ def _claims() -> Iterator[Line]:
     texts = {line["item"]: line["units"][line["item"]] for line in _people_answers()}
     for of in _sampled():
         claims = [of.topic.facts[of.passages[key][0]].sentence for key in of.relevant]
-        report = {
-            "id": f"{of.key}-people",
-            "text": texts[of.key]["written"]["text"],
-            "system": "people",
-            "context": of.relevant,
-            "key_points": [
+        report = Report(
+            id=f"{of.key}-people",
+            text=texts[of.key]["written"]["text"],
+            system="people",
+            context=of.relevant,
+            key_points=[
                 {"id": f"{of.key}-c{n}", "text": text} for n, text in enumerate(claims, start=1)
             ],
-        }
-        yield {"id": of.key, "reports": [report]}
+        )
+        yield from with_reports([({"id": of.key}, [report])])
 
 
 def _grounding_labels(rater: str) -> Iterator[Line]:
     for of in _sampled():
         for n in range(1, len(of.relevant) + 1):
-            draw = Random(f"{SEED} claim {rater} {of.key} {n}")
-            said = noisy_label(draw, "yes", ("yes", "no"), ERRORS[rater])
-            yield label(f"{of.key}-people", f"{of.key}-c{n}", "key-point", "grounded", said, rater)
+            code = said(SEED, "claim", rater, of.key, n, value="yes", rate=ERRORS[rater])
+            yield label(f"{of.key}-people", f"{of.key}-c{n}", "key-point", "grounded", code, rater)
 
 
 def build(study: str) -> dict[str, str]:
@@ -295,7 +297,9 @@ def build(study: str) -> dict[str, str]:
     files = {
         "study.toml": STUDY.format(study=study, categories=",".join(CATEGORIES)),
         "questions.jsonl": jsonl(_queries()),
-        "answers.jsonl": jsonl(_systems()),
+        "answers.jsonl": jsonl(
+            with_reports(({"id": q.key}, _answers(q)) for q in _kept_questions())
+        ),
         "claims.jsonl": jsonl(_claims()),
         "labels/typing.jsonl": jsonl(_typing()),
         "labels/grounding.jsonl": jsonl(_grounding()),

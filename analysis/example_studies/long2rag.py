@@ -12,19 +12,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from random import Random
 
 from analysis.example_studies.base import ExampleStudy
 from analysis.example_studies.world import (
+    YES_OR_NO,
     Line,
+    Report,
     Topic,
     jsonl,
     label,
     labels_with_one_error,
     noisy_label,
+    said,
     sample_share,
+    seeded,
     text_of,
     topics,
+    with_reports,
 )
 
 SEED, TOPICS, POINTS = 2024, 16, 6
@@ -65,15 +69,11 @@ FAILURES = ("incomplete", "general", "missing")
 ENTAILED = ("yes", "no", "neutral")
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A system's answer in a setting: its facts, and its context."""
+@dataclass(frozen=True, kw_only=True)
+class Answer(Report):
+    """A system's answer in a setting, with its facts."""
 
-    key: str
-    system: str
-    setting: str
-    facts: tuple[int, ...]
-    context: tuple[str, ...]
+    facts: Sequence[int]
 
 
 def _documents(topic: Topic) -> dict[str, tuple[int, ...]]:
@@ -88,9 +88,8 @@ def _documents(topic: Topic) -> dict[str, tuple[int, ...]]:
 
 
 def _document_text(topic: Topic, key: str, facts: tuple[int, ...]) -> str:
-    draw = Random(f"{SEED} length {key}")
     walk = "The road to it follows the river for a while and then climbs through old orchards."
-    filler = " ".join([walk] * draw.randint(1, 12))
+    filler = " ".join([walk] * seeded(SEED, "length", key).randint(1, 12))
     return text_of(topic, facts, f"{_opening(topic)} {filler}")
 
 
@@ -116,7 +115,7 @@ def _points(topic: Topic, other: Topic) -> Iterator[tuple[Line, str, str]]:
 
 def _point(topic: Topic, n: int, text: str, source: str, spans: list[str] | None) -> Line:
     low, high = (0.7, 0.99) if n < POINTS else (0.4, 0.85)
-    score = round(Random(f"{SEED} score {topic.key} {n}").uniform(low, high), 3)
+    score = round(seeded(SEED, "score", topic.key, n).uniform(low, high), 3)
     line = {"id": f"{topic.key}-k{n + 1}", "text": text, "passage": source, "score": score}
     return line | ({"spans": spans} if spans else {})
 
@@ -144,41 +143,26 @@ def _queries() -> Iterator[Line]:
 
 
 def _answers(topic: Topic) -> Iterator[Answer]:
-    documents = tuple(_documents(topic))
-    contexts = {"full": documents, "summary": documents, "snippet": documents[:2], "none": ()}
+    documents = list(_documents(topic))
+    contexts = {"full": documents, "summary": documents, "snippet": documents[:2]}
     for system, quality in SYSTEMS.items():
         for setting, share in SETTINGS.items():
             key = f"{topic.key}-{system}-{setting}"
-            draw = Random(f"{SEED} answer {key}")
+            draw = seeded(SEED, "answer", key)
             facts = sample_share(draw, range(POINTS), quality * share) or [draw.randrange(POINTS)]
             # Not in the documents: a system occasionally makes such points.
             facts += sample_share(draw, range(POINTS, 9), (1 - quality) / 2)
-            yield Answer(key, system, setting, tuple(facts), contexts[setting])
-
-
-def _answer_text(topic: Topic, answer: Answer) -> str:
-    return text_of(topic, answer.facts, f"About {topic.name}, this much can be said.")
-
-
-def _systems() -> Iterator[Line]:
-    for topic, _ in _pairs():
-        yield {
-            "id": topic.key,
-            "reports": [
-                {
-                    "id": answer.key,
-                    "text": _answer_text(topic, answer),
-                    "system": answer.system,
-                    "setting": answer.setting,
-                    **({"context": list(answer.context)} if answer.context else {}),
-                    "key_points": [
-                        {"id": f"{answer.key}-a{n + 1}", "text": topic.facts[n].sentence}
-                        for n in answer.facts
-                    ],
-                }
-                for answer in _answers(topic)
-            ],
-        }
+            yield Answer(
+                id=key,
+                text=text_of(topic, facts, f"About {topic.name}, this much can be said."),
+                system=system,
+                setting=setting,
+                context=contexts.get(setting),
+                key_points=[
+                    {"id": f"{key}-a{n + 1}", "text": topic.facts[n].sentence} for n in facts
+                ],
+                facts=facts,
+            )
 
 
 def split(points: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -203,15 +187,15 @@ def _verification() -> Iterator[Line]:
     points = [point for each in _pairs() for point in _points(*each)]
     people = split([point["id"] for point, _, _ in points])
     for point, grounded, key in points:
-        draw, mine = Random(f"{SEED} verify {point['id']}"), people[point["id"]]
+        draw, mine = seeded(SEED, "verify", point["id"]), people[point["id"]]
         # The errors of a person who labels alone could not be outvoted.
         rates = (0.4, 0.0 if key else 0.3) if len(mine) > 1 else (0.0, 0.0)
         is_key = labels_with_one_error(draw, mine, key, ("agree", "neutral", "disagree"), rates[0])
-        said = labels_with_one_error(draw, mine, grounded, ("yes", "no"), rates[1])
+        is_grounded = labels_with_one_error(draw, mine, grounded, YES_OR_NO, rates[1])
         for person in mine:
             at = point["id"], point["id"], "key-point"
-            yield label(*at, "grounded", said[person], person)
-            if said[person] == "yes":
+            yield label(*at, "grounded", is_grounded[person], person)
+            if is_grounded[person] == "yes":
                 yield label(*at, "key", is_key[person] or "disagree", person)
 
 
@@ -223,27 +207,29 @@ def _recall(rater: str, rate: float) -> Iterator[Line]:
 
 
 def _recall_label(topic: Topic, answer: Answer, n: int, rater: str, rate: float) -> Iterator[Line]:
-    draw = Random(f"{SEED} recall {rater} {answer.key} {n}")
+    draw = seeded(SEED, "recall", rater, answer.id, n)
     right = "yes" if n in answer.facts else "no"
-    said = noisy_label(draw, right, ENTAILED, rate)
-    at = answer.key, f"{topic.key}-k{n + 1}", "key-point"
+    code = noisy_label(draw, right, ENTAILED, rate)
+    at = answer.id, f"{topic.key}-k{n + 1}", "key-point"
     # A rater who wrongly says yes quotes the nearest text.
-    quote = topic.facts[n if right == "yes" else answer.facts[0]].sentence if said == "yes" else ""
-    yield label(*at, "entailed", said, rater, quote)
-    if said != "yes":
-        usual = FAILURES[Random(f"{SEED} failure {answer.key} {n}").choice((0, 1, 2, 2))]
+    quote = topic.facts[n if right == "yes" else answer.facts[0]].sentence if code == "yes" else ""
+    yield label(*at, "entailed", code, rater, quote)
+    if code != "yes":
+        usual = FAILURES[seeded(SEED, "failure", answer.id, n).choice((0, 1, 2, 2))]
         yield label(*at, "failure", noisy_label(draw, usual, FAILURES, rate), rater)
 
 
 def _precision(rater: str, rate: float) -> Iterator[Line]:
     for topic, _ in _pairs():
         for answer in _answers(topic):
-            facts = {n for key in answer.context for n in _documents(topic)[key]}
+            facts = {n for key in answer.context or () for n in _documents(topic)[key]}
             for n in answer.facts if answer.context else ():
-                draw = Random(f"{SEED} precision {rater} {answer.key} {n}")
-                said = noisy_label(draw, "yes" if n in facts else "no", ("yes", "no"), rate)
-                unit = f"{answer.key}-a{n + 1}"
-                yield label(answer.key, unit, "key-point", "grounded", said, rater)
+                seed, right = (
+                    (SEED, "precision", rater, answer.id, n),
+                    "yes" if n in facts else "no",
+                )
+                at = answer.id, f"{answer.id}-a{n + 1}", "key-point"
+                yield label(*at, "grounded", said(*seed, value=right, rate=rate), rater)
 
 
 @dataclass(frozen=True)
@@ -261,7 +247,7 @@ def _lists(topic: Topic) -> dict[str, list[Listed]]:
     for key, facts in _documents(topic).items():
         points = [Listed(topic.facts[n].sentence, n) for n in facts if n not in seen]
         seen.update(facts)
-        if facts and Random(f"{SEED} missed {key}").random() < MISSED:
+        if facts and seeded(SEED, "missed", key).random() < MISSED:
             points.append(Listed("The road to it follows the river for a while.", None))
         found[key] = points
     return found
@@ -292,13 +278,12 @@ def _matching(rater: str, rate: float) -> Iterator[Line]:
         extracted = [point["text"] for point, _, _ in _points(topic, other)]
         listed = [each for points in _lists(topic).values() for each in points]
         for n, each in enumerate(listed, start=1):
-            draw = Random(f"{SEED} matching {rater} {topic.key} {n}")
             right = "no" if each.extracted is None else "yes"
-            said = noisy_label(draw, right, ("yes", "no"), rate)
+            code = said(SEED, "matching", rater, topic.key, n, value=right, rate=rate)
             at = f"{topic.key}/extraction", f"{topic.key}/written/{n}", "key-point"
-            quote = extracted[each.extracted or 0] if said == "yes" else ""
-            yield label(*at, "entailed", said, rater, quote)
-            if said == "no":
+            quote = extracted[each.extracted or 0] if code == "yes" else ""
+            yield label(*at, "entailed", code, rater, quote)
+            if code == "no":
                 yield label(*at, "failure", "missing", rater)
 
 
@@ -307,7 +292,7 @@ def build(study: str) -> dict[str, str]:
     files = {
         "study.toml": STUDY.format(study=study),
         "documents.jsonl": jsonl(_queries()),
-        "answers.jsonl": jsonl(_systems()),
+        "answers.jsonl": jsonl(with_reports(({"id": t.key}, _answers(t)) for t, _ in _pairs())),
         "labels/verification.jsonl": jsonl(_verification()),
         "labels/writing.jsonl": jsonl(_writing()),
         "labels/matching.jsonl": jsonl(_matching(READERS[0], 0.02)),

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-PEOPLE = ("Ida Marn", "Tomas Vell", "Greta Olin", "Paul Dreesen", "Mira Kost", "Jonas Hale")
+from analysis.example_studies.world import PEOPLE
+
 STREETS = ("Mill Lane", "the Hay Market", "Bishop Street", "the Old Rampart")
 
 

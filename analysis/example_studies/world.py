@@ -7,13 +7,14 @@ questions it answers. People and judges err with known rates.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from random import Random
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 Line = dict[str, Any]
+YES_OR_NO = ("yes", "no")
 
 KINDS = (
     "lighthouse",
@@ -90,6 +91,31 @@ class Topic:
     facts: tuple[Fact, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """A system's report or answer, as a batch holds it. What is None is left out."""
+
+    id: str
+    text: str
+    system: str
+    setting: str | None = None
+    context: Sequence[str] | None = None
+    citations: Sequence[str] | None = None
+    sentences: Sequence[str] | None = None
+    deflected: bool | None = None
+    key_points: Sequence[Line] | None = None
+
+    def as_line(self) -> Line:
+        found = {each.name: getattr(self, each.name) for each in fields(Report)}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def with_reports(queries: Iterable[tuple[Line, Iterable[Report]]]) -> Iterator[Line]:
+    """Yield the lines of queries with the reports of systems."""
+    for query, reports in queries:
+        yield query | {"reports": [each.as_line() for each in reports]}
+
+
 def topics(number: int, seed: int) -> list[Topic]:
     """Return some places, each with one fact for each attribute."""
     return [_topic(n, Random(f"{seed} topic {n}")) for n in range(number)]
@@ -127,10 +153,20 @@ def sample_share(draw: Random, values: Iterable[T], share: float) -> list[T]:
     return [value for value in values if draw.random() < share]
 
 
+def seeded(*parts: object) -> Random:
+    """Return random numbers that follow from these parts alone."""
+    return Random(" ".join(map(str, parts)))
+
+
 def noisy_label(draw: Random, value: str, codes: Sequence[str], rate: float) -> str:
     """Return a code as given by a rater with this error rate."""
     others = [code for code in codes if code != value]
     return draw.choice(others) if others and draw.random() < rate else value
+
+
+def said(*seed: object, value: str, codes: Sequence[str] = YES_OR_NO, rate: float) -> str:
+    """Return a code as given by a rater with this error rate, drawn by its own seed."""
+    return noisy_label(seeded(*seed), value, codes, rate)
 
 
 def label(
@@ -146,6 +182,20 @@ def label(
         "rater": rater,
     }
     return line | ({"spans": [{"field": "report", "text": quote}]} if quote else {})
+
+
+def noisy_labels(
+    draw: Random,
+    at: tuple[str, str, str],
+    rater: str,
+    wanted: Iterable[tuple[str, str, Sequence[str], float]],
+) -> Iterator[Line]:
+    """Yield a rater's labels of one unit: variables, each with its code, codes and error rate.
+
+    `at` are the item, the unit and its kind.
+    """
+    for variable, value, codes, rate in wanted:
+        yield label(*at, variable, noisy_label(draw, value, codes, rate), rater)
 
 
 def jsonl(lines: Iterable[Mapping[str, Any]]) -> str:

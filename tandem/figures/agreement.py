@@ -133,11 +133,7 @@ def chart(subject: Subject) -> JSON:
     field = vega.column(shown.name)
     shade = vega.shade(field, shown.name, "blues")
     words = {**vega.number(field, shown.name), "format": ".2f"}
-    return {
-        "width": {"step": 60},
-        "height": {"step": 40},
-        "layer": vega.cells(vega.name("rater", None), vega.name("with", None), shade, words),
-    }
+    return vega.matrix(vega.name("rater", None), vega.name("with", None), shade, words)
 
 
 FIGURE = Figure(

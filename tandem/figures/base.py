@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
-from ..document import PLAIN, Table, in_noun
+from ..document import PLAIN, Number, Table, in_noun
 from ..types import JSON
 from . import svg
 from .svg import Drawing
@@ -132,6 +132,19 @@ class Figure:
         return self.part in ("measures", "metrics", "sampled")
 
 
+class Series(NamedTuple):
+    """A kind of number in a figure: its key in the report, its name, its lines' style, its mark.
+
+    The specification takes its colour from the style. A `banded` one has its intervals as a band.
+    """
+
+    key: str
+    label: str
+    css: str
+    mark: Mark
+    banded: bool = True
+
+
 @dataclass(frozen=True)
 class Scale:
     """Maps numbers to positions along an axis, in pixels."""
@@ -159,6 +172,11 @@ class Scale:
     def over(cls, values: Iterable[float], start: float, end: float) -> Scale:
         """Return a scale from 0 to 1, extended in steps of one fifth if values lie outside."""
         return cls(*bounds_of(values), start, end)
+
+
+def ends_of(numbers: Iterable[Number]) -> list[float]:
+    """Return the values and the ends of intervals that there are, for the range of an axis."""
+    return [n for each in numbers for n in (each.value, each.low, each.high) if n is not None]
 
 
 def bounds_of(values: Iterable[float]) -> tuple[float, float]:
@@ -420,8 +438,13 @@ def judge_line(number: int) -> str:
 
 def judge_mark(number: int) -> Mark:
     """Return a judge's mark for a key: all are squares, which differ in more than colour."""
-    css, square = judge_line(number), judge_css(number)
-    return lambda x, y: svg.line(css, (x - 20, y), (x + 16, y)) + svg.square(square, x, y)
+    css = judge_css(number)
+    return sample(judge_line(number), lambda x, y: svg.square(css, x, y))
+
+
+def sample(css: str, mark: Mark) -> Mark:
+    """Return a mark with a piece of its line, for a key."""
+    return lambda x, y: svg.line(css, (x - 20, y), (x + 16, y)) + mark(x, y)
 
 
 def judges_mark(numbers: Sequence[int]) -> Mark:

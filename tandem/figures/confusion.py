@@ -93,16 +93,12 @@ def _share(count: int, row: list[int]) -> Number:
 def chart(subject: Subject) -> JSON:
     share = "share_of_what_people_say"
     shade = vega.shade(share, "Share of row", "oranges", (0, 1))
-    view = {
-        "width": {"step": 60},
-        "height": {"step": 40},
-        "layer": vega.cells(
-            vega.name("people_say", "People say"),
-            vega.name("judge_says", "Judge says"),
-            shade,
-            vega.number("units", "Units"),
-        ),
-    }
+    view = vega.matrix(
+        vega.name("people_say", "People say"),
+        vega.name("judge_says", "Judge says"),
+        shade,
+        vega.number("units", "Units"),
+    )
     return vega.small_multiples("judge", view)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ..document import Number
 from . import base, svg
@@ -16,7 +17,8 @@ HEAD, FOOT, GAP = 26, 26, 28
 NAMES, COUNTS, NATURAL = 120, 40, 340
 """The most room for names, the room for counts, and the width of a panel on a page."""
 MOST_ROWS = 12
-_OTHERS = {"human": "person", "": "both"}
+_OTHERS = {"human": ("person", svg.circle, 4.5), "": ("both", svg.triangle, 5.0)}
+"""The style, the mark and its size of raters that are not judges, by kind."""
 
 
 @dataclass(frozen=True)
@@ -167,15 +169,8 @@ def _frame(panels: Sequence[Panel], series: Sequence[Series], wide: float, room:
     names = base.gutter((row.name for each in panels for row in each.rows), room.names(NAMES), 40)
     counted = any(row.units is not None for each in panels for row in each.rows)
     right = wide - (COUNTS if counted else 10)
-    ends = [
-        end
-        for each in panels
-        for row in each.rows
-        for number in row.numbers.values()
-        for end in (number.value, number.low, number.high)
-        if end is not None
-    ]
-    scale = base.Scale.over(ends, names + 14, right)
+    numbers = (number for each in panels for row in each.rows for number in row.numbers.values())
+    scale = base.Scale.over(base.ends_of(numbers), names + 14, right)
     return _Frame(series, names, wide, scale, base.Notes())
 
 
@@ -228,35 +223,24 @@ def _mark(
         letter = notes.letter(number.reason)
         cross = svg.cross(scale.start + 8, y, f"{title}, {number.reason}")
         return cross + svg.text("note", scale.start + 15, y + 4, letter)
-    is_judge = series.kind == "judge"
-    css = base.judge_line(series.number) if is_judge else _OTHERS[series.kind]
+    line, css, mark, size = _style(series)
     parts = [f"<title>{svg.clean(title)}</title>"]
     if number.low is not None and number.high is not None:
         low, high = max(scale.low, number.low), min(scale.high, number.high)
-        parts.append(base.whisker(css, scale, y, low, high))
-    x = scale.at(number.value)
-    if series.kind == "judge":
-        parts.append(svg.square(base.judge_css(series.number), x, y, "", 8))
-    elif series.kind == "human":
-        parts.append(svg.circle("person", x, y, "", 4.5))
-    else:
-        parts.append(svg.triangle("both", x, y, "", 5))
+        parts.append(base.whisker(line, scale, y, low, high))
+    parts.append(mark(css, scale.at(number.value), y, "", size))
     return f"<g>{''.join(parts)}</g>"
 
 
 def _entries(series: Sequence[Series]) -> Iterator[tuple[base.Mark, str]]:
     for each in series:
-        if each.kind == "judge":
-            yield base.judge_mark(each.number), each.label
-        elif each.kind == "human":
-            yield _of_people, each.label
-        else:
-            yield _of_others, each.label
+        line, css, mark, _ = _style(each)
+        yield base.sample(line, partial(mark, css)), each.label
 
 
-def _of_people(x: float, y: float) -> str:
-    return svg.line("person", (x - 20, y), (x + 16, y)) + svg.circle("person", x, y)
-
-
-def _of_others(x: float, y: float) -> str:
-    return svg.line("both", (x - 20, y), (x + 16, y)) + svg.triangle("both", x, y)
+def _style(series: Series) -> tuple[str, str, Callable[..., str], float]:
+    """Return the style of a rater's line and of its mark, the mark, and its size."""
+    if series.kind == "judge":
+        return base.judge_line(series.number), base.judge_css(series.number), svg.square, 8
+    css, mark, size = _OTHERS[series.kind]
+    return css, css, mark, size

@@ -155,20 +155,13 @@ def _chart(compared: Compared, subject: Subject) -> JSON:
     shade["scale"]["clamp"] = True
     words = {**vega.number(tau, "Kendall's tau"), "format": ".2f"}
     places = {"y": vega.name(row, None), "x": vega.name("with", None)}
-    undefined = [
-        {
-            "transform": [{"filter": f"datum.{tau} == null"}],
-            "mark": {"type": "text", "text": "–"},
-            "encoding": {**places, "tooltip": {"field": f"{tau}_reason"}},
-        }
-    ]
-    if all(pair.tau.value is not None for pair in compared.pairs(subject)):
-        undefined = []
-    return {
-        "width": {"step": 60},
-        "height": {"step": 40},
-        "layer": [*vega.cells(places["y"], places["x"], shade, words), *undefined],
+    dash = {
+        "transform": [{"filter": f"datum.{tau} == null"}],
+        "mark": {"type": "text", "text": "–"},
+        "encoding": {**places, "tooltip": {"field": f"{tau}_reason"}},
     }
+    undefined = any(pair.tau.value is None for pair in compared.pairs(subject))
+    return vega.matrix(places["y"], places["x"], shade, words, *([dash] if undefined else ()))
 
 
 def _figure(

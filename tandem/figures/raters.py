@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..document import UNITS, Number, RaterName, Table
@@ -31,12 +30,11 @@ class Place:
 def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     people = PEOPLE if room.is_narrow else OF_PEOPLE
     found, band = places(subject), _band(subject, people)
-    numbers = _numbers(found, band)
+    rows = [band, *found] if band else list(found)
     names = base.gutter([each.name for each in found] + [people], room.names(NAMES))
     start = LEFT + names + 26
     wide = room.plot(start + 24, WIDTH)
-    x = base.Scale.over(numbers, start, start + wide)
-    rows = [band, *found] if band else list(found)
+    x = base.Scale.over(base.ends_of(each.kappa for each in rows), start, start + wide)
     height = NARROW_ROW if room.is_narrow else ROW
     bottom = TOP + height * len(rows)
     parts = []
@@ -75,8 +73,7 @@ def _row(subject: Subject, place: Place, x: base.Scale, y: float, names: float) 
 
 def data(subject: Subject) -> Table:
     rows = tuple(
-        (RaterName(each.name, each.kind), each.kappa, each.pairs)
-        for each in (*filter(None, [_band(subject)]), *places(subject))
+        (RaterName(each.name, each.kind), each.kappa, each.pairs) for each in _all(subject)
     )
     name = coefficient_of(subject.block).name
     caption = f"Mean {_axis(subject, lower=True)} with each person on {subject.name}"
@@ -115,6 +112,11 @@ def _people(subject: Subject) -> list[Place]:
     ]
 
 
+def _all(subject: Subject) -> list[Place]:
+    """Return people's agreement with each other, if there is any, and the raters."""
+    return [*filter(None, [_band(subject)]), *places(subject)]
+
+
 def _band(subject: Subject, name: str = OF_PEOPLE) -> Place | None:
     """Return people's agreement on the units of the first judge, if there is one."""
     for judge, block in subject.judges.items():
@@ -125,17 +127,8 @@ def _band(subject: Subject, name: str = OF_PEOPLE) -> Place | None:
     return None
 
 
-def _ends(kappa: Number) -> list[float]:
-    return [each for each in (kappa.value, kappa.low, kappa.high) if each is not None]
-
-
-def _numbers(found: Iterable[Place], band: Place | None) -> list[float]:
-    """Return all numbers and ends of intervals, for the range of the axis."""
-    return [n for each in (*found, *([band] if band else [])) for n in _ends(each.kappa)]
-
-
 def chart(subject: Subject) -> JSON:
-    bounds = base.bounds_of(_numbers(places(subject), _band(subject)))
+    bounds = base.bounds_of(base.ends_of(each.kappa for each in _all(subject)))
     place = {"y": vega.name("rater", None)}
     title = f"{_axis(subject)} with each person, mean"
     field = vega.column(coefficient_of(subject.block).name)

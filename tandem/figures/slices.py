@@ -140,8 +140,7 @@ def chart(subject: Subject) -> JSON:
     panels, name = _in_order(subject, series), coefficient_of(subject.block).name
     value = vega.column(name), name
     numbers = [each for panel in panels for row in panel.rows for each in row.numbers.values()]
-    ends = [n for each in numbers for n in (each.value, each.low, each.high) if n is not None]
-    bounds = base.bounds_of(ends)
+    bounds = base.bounds_of(base.ends_of(numbers))
     return multiples_chart(("division", panels), "part", series, value, bounds)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ..document import Cell, Number, RaterName, Table
+from ..types import JSON
 from . import base, svg, vega
-from .base import Figure, Subject
+from .base import Figure, Series, Subject
 from .svg import Drawing
-from .systems import Series, draw_estimate, entries, of_judge
+from .systems import draw_estimate, entries, of_judge
 
 NAMES, WIDTH, RIGHT, TOP = 170, 400, 24, 8
 STEP, GAP, FOOT = 14, 12, 40
@@ -82,17 +83,8 @@ def data(subject: Subject) -> Table:
     return Table(f"Order of systems within queries by {subject.name}", header, rows)
 
 
-def chart(subject: Subject) -> dict[str, object]:
-    used = _series(subject)
-    columns = [vega.column(head) for head in data(subject).header[1:] if isinstance(head, str)]
-    colours = {"person": vega.PEOPLE, "judge": vega.JUDGE}
-    channels = vega.series("series", columns, [colours[each.css] for each in used])
-    more = {"y": vega.name("judge", None), "yOffset": {"field": "series", "sort": columns}}
-    return {
-        "width": 2 * vega.COLUMN,
-        "transform": vega.fold_columns(columns),
-        "layer": vega.whiskers("x", "value", AXIS, channels, more, (0, 1)),
-    }
+def chart(subject: Subject) -> JSON:
+    return vega.estimates("judge", AXIS, _series(subject))
 
 
 FIGURE = Figure(

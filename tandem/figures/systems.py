@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from ..document import Cell, Number, Table
 from ..types import JSON
 from . import base, svg, vega
-from .base import Figure, Mark, Subject
+from .base import Figure, Mark, Series, Subject
 from .svg import Drawing
 
 NAMES, WIDTH, RIGHT, TOP, HEAD = 170, 400, 24, 26, 30
 STEP, GAP = 14, 12
 ALL = "all reports"
-
-
-class Series(NamedTuple):
-    """A kind of system score: its key in the report, its name, and how it is drawn."""
-
-    key: str
-    label: str
-    css: str
-    mark: Mark
 
 
 SERIES = (
@@ -43,14 +33,10 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     names = base.gutter(labels, room.names(NAMES), 40)
     left = 20 + names
     wide = room.plot(left + RIGHT, WIDTH)
-    ends = [
-        v
-        for of in scores.values()
-        for each in of.values()
-        for e in each.values()
-        for v in (e["value"], e["low"], e["high"])
-        if v is not None
-    ]
+    found = (
+        each for of in scores.values() for of_system in of.values() for each in of_system.values()
+    )
+    ends = base.ends_of(map(Number.from_estimate, found))
     scale = base.Scale.over(ends, left, left + wide)
     used, numbers = _used(scores), [subject.judge_number(judge) for judge in scores]
     # Several panels would end far below what their marks mean.
@@ -169,16 +155,7 @@ def draw_estimate(series: Series, of: JSON, scale: base.Scale, y: float, notes: 
 
 
 def chart(subject: Subject) -> JSON:
-    used = _used(_scores(subject))
-    columns = [vega.column(each.label) for each in used]
-    colours = {"person": vega.PEOPLE, "judge": vega.JUDGE, "both": vega.INK}
-    channels = vega.series("series", columns, [colours[each.css] for each in used])
-    more = {"y": vega.name("system", None), "yOffset": {"field": "series", "sort": columns}}
-    view = {
-        "width": 2 * vega.COLUMN,
-        "transform": vega.fold_columns(columns),
-        "layer": vega.whiskers("x", "value", subject.name.capitalize(), channels, more, (0, 1)),
-    }
+    view = vega.estimates("system", subject.name.capitalize(), _used(_scores(subject)))
     return {"facet": vega.rows("judge"), "spec": view}
 
 

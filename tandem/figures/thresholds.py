@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import groupby
-from typing import NamedTuple
 
 from ..document import Cell, Number, RaterName, Table
 from ..types import JSON
 from . import base, svg, vega
-from .base import Figure, Mark, Panel, Subject
+from .base import Figure, Panel, Series, Subject
 from .svg import Drawing
 
-
-class Series(NamedTuple):
-    """A line of the figure: its key in the report, its name, and how it is drawn.
-
-    Five bands would overlap, so those of the lower side are only in the table.
-    """
-
-    key: str
-    label: str
-    line: str
-    mark: Mark
-    banded: bool = True
-
-
+# Five bands would overlap, so those of the lower side are only in the table.
 SERIES = (
     Series("cohen_kappa", "Cohen's kappa", "both", lambda x, y: svg.circle("both", x, y, "", 4)),
     Series("precision", "precision", "judge dash1", lambda x, y: svg.square("judge", x, y)),
@@ -52,12 +37,13 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     placed = base.panels(len(cuts), room)
     width, bottom = base.extent(placed, room)
     notes, drawn = base.Notes(), _series(cuts)
-    ends = [v for of in cuts.values() for cut in of for s in drawn for v in _ends(cut[s.key])]
+    every = (cut[series.key] for of in cuts.values() for cut in of for series in drawn)
+    ends = base.ends_of(map(Number.from_estimate, every))
     parts = [
         _panel(at, judge, of, drawn, ends, notes)
         for at, (judge, of) in zip(placed, cuts.items(), strict=True)
     ]
-    entries = [(_sample(series), series.label) for series in drawn]
+    entries = [(base.sample(series.css, series.mark), series.label) for series in drawn]
     key = base.key(entries, base.LEFT, bottom, width - base.LEFT)
     under = notes.draw(base.LEFT, key.bottom, width - base.LEFT - 8)
     title = f"Judges on {subject.name} cut at each threshold: kappa, precision, recall"
@@ -116,10 +102,6 @@ def _panel(
     return "".join(parts)
 
 
-def _ends(estimate: JSON) -> Iterator[float]:
-    yield from (estimate[k] for k in ("value", "low", "high") if estimate[k] is not None)
-
-
 def _band(cuts: list[JSON], series: Series, x: base.Scale, y: base.Scale) -> str:
     """Draw the intervals, joined between neighbours that have one."""
     parts = []
@@ -129,7 +111,7 @@ def _band(cuts: list[JSON], series: Series, x: base.Scale, y: base.Scale) -> str
             found = list(run)
             upper = [(x.at(n), y.at(e["high"])) for n, e in found]
             lower = [(x.at(n), y.at(e["low"])) for n, e in reversed(found)]
-            parts.append(svg.area(f"band {series.line}", [*upper, *lower]))
+            parts.append(svg.area(f"band {series.css}", [*upper, *lower]))
     return "".join(parts)
 
 
@@ -140,7 +122,7 @@ def _line(cuts: list[JSON], place: int, x: base.Scale, y: base.Scale, notes: bas
         found = list(run)
         if there:
             points = [(x.at(n), y.at(e["value"])) for n, e in found]
-            parts.append(svg.path(series.line, points))
+            parts.append(svg.path(series.css, points))
             parts += [_point(series, at, e) for at, (_, e) in zip(points, found, strict=True)]
         else:
             parts += [_undefined(series, place, x.at(n), y, e, notes) for n, e in found]
@@ -162,21 +144,16 @@ def _undefined(
     return mark + svg.text("note", x + 7, height + 4, letter)
 
 
-def _sample(series: Series) -> Mark:
-    return lambda x, y: svg.line(series.line, (x - 20, y), (x + 16, y)) + series.mark(x, y)
-
-
 def chart(subject: Subject) -> JSON:
-    columns = [vega.column(each.label) for each in _series(_cuts(subject))]
-    colours = [vega.INK, vega.JUDGE, vega.REFERENCE, vega.JUDGE, vega.REFERENCE][: len(columns)]
-    channels = vega.series("series", columns, colours, "strokeDash")
+    drawn = _series(_cuts(subject))
+    channels = vega.series(drawn, "strokeDash")
     across = {"x": vega.name("threshold", "Threshold")}
     value = vega.number("value", "Value")
     band = {"y": vega.number("value_low", "Value"), "y2": {"field": "value_high"}}
     lines = {"type": "line", "point": True}
     view = {
         "width": vega.COLUMN,
-        "transform": vega.fold_columns(columns),
+        "transform": vega.fold(drawn),
         "layer": [
             {
                 "mark": {"type": "area", "opacity": 0.13},

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..document import Cell, Number, RaterName, Table, in_noun
 from ..types import JSON
+from .base import Series
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 PEOPLE, JUDGE, REFERENCE, INK = "#1f5fa8", "#b4540a", "#17643f", "#1d1f23"
+STYLES = {"person": PEOPLE, "judge": JUDGE, "third": REFERENCE, "both": INK}
+"""The colours of a series by the first class of its style."""
 JUDGES = (JUDGE, "#93348f", "#0b7a75")
 """The colours of several judges, in the report's order, again and again."""
 KINDS = ["human", "judge"]
@@ -125,26 +128,39 @@ def raters(field: str, kind_of: Mapping[str, str], number_of: Callable[[str], in
     }
 
 
-def series(
-    field: str, names: Iterable[str], colours: Iterable[str], channel: str = "shape"
-) -> JSON:
+def columns_of(drawn: Iterable[Series]) -> list[str]:
+    """Return the columns of series, whose headings are their names."""
+    return [column(each.label) for each in drawn]
+
+
+def series(drawn: Sequence[Series], channel: str = "shape") -> JSON:
     """Return the channels of series that differ in colour and in another channel, in order."""
-    domain = list(names)
+    domain, colours = columns_of(drawn), [STYLES[each.css.split()[0]] for each in drawn]
     words = {"labelExpr": "replace(datum.label, /_/g, ' ')"}
-    encoding = {"field": field, "type": "nominal", "title": None, "legend": words}
+    encoding = {"field": "series", "type": "nominal", "title": None, "legend": words}
     return {
-        "color": {**encoding, "scale": {"domain": domain, "range": list(colours)}},
+        "color": {**encoding, "scale": {"domain": domain, "range": colours}},
         channel: {**encoding, "scale": {"domain": domain}},
     }
 
 
-def fold_columns(columns: list[str], into: str = "value", by: str = "series") -> list[JSON]:
-    """Return transforms that turn each of several numbers into a row, with its interval."""
+def fold(drawn: Sequence[Series]) -> list[JSON]:
+    """Return transforms that turn the number of each series into a row, with its interval."""
     return [
-        {"fold": columns, "as": [by, into]},
-        {"calculate": f"datum[datum.{by} + '_low']", "as": f"{into}_low"},
-        {"calculate": f"datum[datum.{by} + '_high']", "as": f"{into}_high"},
+        {"fold": columns_of(drawn), "as": ["series", "value"]},
+        {"calculate": "datum[datum.series + '_low']", "as": "value_low"},
+        {"calculate": "datum[datum.series + '_high']", "as": "value_high"},
     ]
+
+
+def estimates(row: str, title: str, drawn: Sequence[Series]) -> JSON:
+    """Return shares with their intervals, a mark for each series in each row."""
+    more = {"y": name(row, None), "yOffset": {"field": "series", "sort": columns_of(drawn)}}
+    return {
+        "width": 2 * COLUMN,
+        "transform": fold(drawn),
+        "layer": whiskers("x", "value", title, series(drawn), more, (0, 1)),
+    }
 
 
 def whiskers(
@@ -170,13 +186,18 @@ def whiskers(
     ]
 
 
-def cells(row: JSON, across: JSON, shade: JSON, words: JSON) -> list[JSON]:
-    """Return layers of a matrix: shaded cells with their numbers."""
+def matrix(row: JSON, across: JSON, shade: JSON, words: JSON, *more: JSON) -> JSON:
+    """Return a matrix: shaded cells with their numbers, and further layers."""
     places = {"y": {**row, **NO_GRID}, "x": {**across, **NO_GRID}}
-    return [
-        {"mark": "rect", "encoding": {**places, "color": shade}},
-        {"mark": {"type": "text"}, "encoding": {**places, "text": words}},
-    ]
+    return {
+        "width": {"step": 60},
+        "height": {"step": 40},
+        "layer": [
+            {"mark": "rect", "encoding": {**places, "color": shade}},
+            {"mark": {"type": "text"}, "encoding": {**places, "text": words}},
+            *more,
+        ],
+    }
 
 
 def shade(field: str, title: str, scheme: str, bounds: tuple[float, float] | None = None) -> JSON:
