@@ -13,26 +13,22 @@ from django.utils.encoding import force_bytes
 from django.views.decorators.http import require_safe
 from django.views.defaults import page_not_found
 from drf_spectacular.generators import SchemaGenerator
-from drf_spectacular.utils import extend_schema, inline_serializer
+from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework import serializers
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from datasets.access import ADMIN, EVERYBODY, READERS, WORKERS, wants_data
 from datasets.api.authentication import TokenInHeader
-from datasets.api.base import (
-    NoParameters,
-    Resource,
-    describe_endpoint,
-    validate,
-)
+from datasets.api.base import NoParameters, Shape, validate
 from datasets.api.errors import SENTENCES
 from datasets.api.permissions import ANY, scopes_of
+from datasets.api.routes import Routes
 
+api = Routes("start", roles=EVERYBODY, reads=ANY)
 LISTS = {
     "campaigns": EVERYBODY,
     "assignments": WORKERS,
@@ -49,52 +45,36 @@ LISTS = {
 }
 
 
-class Root(Resource):
-    roles = {"GET": EVERYBODY}
-    scopes = {"GET": ANY}
-
-    @describe_endpoint(
-        "Where to begin",
-        "The account behind the token, and the lists that its role may read.",
-        {
-            200: inline_serializer(
-                "Root",
-                {
-                    "account": serializers.CharField(),
-                    "role": serializers.ChoiceField(EVERYBODY),
-                    "scopes": serializers.ListField(
-                        child=serializers.CharField(), help_text="what this token is for"
-                    ),
-                    "lists": serializers.DictField(child=serializers.URLField()),
-                    "schema": serializers.URLField(help_text="this description, as OpenAPI"),
-                },
-            )
-        },
-        tag="start",
-        example={
-            "account": "ada",
-            "role": "annotator",
-            "scopes": ["label"],
-            "lists": {"campaigns": "https://tandem.example/api/v1/campaigns/"},
-            "schema": "https://tandem.example/api/schema/",
-        },
-        operation_id="root",
+class RootSerializer(Shape):
+    account = serializers.CharField()
+    role = serializers.ChoiceField(EVERYBODY)
+    scopes = serializers.ListField(
+        child=serializers.CharField(), help_text="what this token is for"
     )
-    def get(self, request: Request) -> Response:
-        role = getattr(request.user, "role", "")
-        lists = [name for name, roles in LISTS.items() if role in roles]
-        return Response(
-            {
-                "account": request.user.get_username(),
-                "role": role,
-                "scopes": scopes_of(request.auth),
-                "lists": {name: self._address(f"api-{name}") for name in lists},
-                "schema": self._address("api-schema"),
-            }
-        )
+    lists = serializers.DictField(child=serializers.URLField())
+    schema = serializers.URLField(help_text="this description, as OpenAPI")
 
-    def _address(self, name: str) -> str:
-        return self.request.build_absolute_uri(reverse(name))
+
+@api.get(
+    "",
+    "Where to begin",
+    "The account behind the token, and the lists that its role may read.",
+    RootSerializer,
+    name="root",
+)
+def root(request: Request) -> dict[str, Any]:
+    def address(name: str) -> str:
+        return request.build_absolute_uri(reverse(name))
+
+    role = getattr(request.user, "role", "")
+    lists = [name for name, roles in LISTS.items() if role in roles]
+    return {
+        "account": request.user.get_username(),
+        "role": role,
+        "scopes": scopes_of(request.auth),
+        "lists": {name: address(f"api-{name}") for name in lists},
+        "schema": address("api-schema"),
+    }
 
 
 class Description(SpectacularAPIView):
@@ -145,7 +125,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
 NO_ADDRESS = "this address does not exist; every address ends with a slash"
 
 v1: list[URLPattern | URLResolver] = [
-    path("", Root.as_view(), name="api-root"),
+    *api.urls,
     path("", include("datasets.api.urls")),
     path("", include("annotation.api.urls")),
     path("", include("judging.api.urls")),

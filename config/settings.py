@@ -253,6 +253,7 @@ CONTENT_SECURITY_POLICY = {
 REST_FRAMEWORK = rest.REST_FRAMEWORK
 REST_KNOX = rest.REST_KNOX
 SPECTACULAR_SETTINGS = rest.spectacular(VERSION)
+API_EXAMPLES = BASE_DIR / "config" / "examples.json"
 
 LOG_FORMAT = environment.one_of("TANDEM_LOG_FORMAT", "text" if DEBUG else "json", "json", "text")
 LOGGING = logging_config(LOG_FORMAT)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from rest_framework import serializers
 
-from datasets.api.base import Number
+from datasets.api.base import Number, Strict
 from tandem.options import Option
 
 Field = serializers.Field[Any, Any, Any, Any]
@@ -68,6 +68,14 @@ def serializer_fields(options: Iterable[Option], has_defaults: bool = True) -> d
         for option in options
         if "api" in option.faces
     }
+
+
+class OptionFields(Strict):
+    # The base class of serializers of parameters, or of a body, with declared options.
+    options: ClassVar[Iterable[Option]] = ()
+
+    def get_fields(self) -> dict[str, Any]:
+        return {**super().get_fields(), **serializer_fields(self.options)}
 
 
 def _serializer_field(option: Option, has_default: bool) -> Field:

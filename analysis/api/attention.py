@@ -6,24 +6,14 @@ from typing import Any
 
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from analysis.attention import RULES, facts_of, matters
 from analysis.attention.base import SEVERITIES
 from annotation.access import get_account, is_blind, readable_campaign
 from annotation.people.membership import may_manage
-from datasets.access import READERS
-from datasets.api.base import Resource, describe_endpoint
+from datasets.api.routes import Routes
 
-A_MATTER: dict[str, Any] = {
-    "code": "disputes",
-    "topic": "labels",
-    "severity": "warning",
-    "text": "224 disagreements. To adjudicate: 228 questions, none decided.",
-    "actions": [
-        {"name": "Look", "address": "https://tandem.example/campaigns/1/disagreements/"},
-    ],
-}
+api = Routes("studies")
 
 
 class ActionSerializer(serializers.Serializer[Any]):
@@ -46,23 +36,17 @@ class AttentionSerializer(serializers.Serializer[Any]):
     matters = MatterSerializer(many=True, help_text="most urgent first")
 
 
-class CampaignAttention(Resource):
-    roles = {"GET": READERS}
-
-    @describe_endpoint(
-        "Read what needs attention",
-        "What needs somebody's attention in a campaign, as its first page shows it. Expensive "
-        "figures come from the last finished report and checks; nothing is computed here.",
-        {200: AttentionSerializer},
-        tag="studies",
-        example={"report_at": "2026-11-26T14:12:00Z", "matters": [A_MATTER]},
-        operation_id="attention_read",
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        campaign, user = readable_campaign(request, pk), get_account(request)
-        (facts,) = facts_of([campaign.pk])
-        manages = may_manage(user, campaign.pk)
-        found = matters(facts, manages, is_blind(user, campaign))
-        site = request.build_absolute_uri
-        answer = {"report_at": facts.report_at, "matters": [each.as_json(site) for each in found]}
-        return Response(AttentionSerializer(answer).data)
+@api.get(
+    "campaigns/<int:pk>/attention/",
+    "Read what needs attention",
+    "What needs somebody's attention in a campaign, as its first page shows it. Expensive "
+    "figures come from the last finished report and checks; nothing is computed here.",
+    AttentionSerializer,
+    name="attention",
+)
+def attention_read(request: Request, pk: int) -> Any:
+    campaign, user = readable_campaign(request, pk), get_account(request)
+    (facts,) = facts_of([campaign.pk])
+    found = matters(facts, may_manage(user, campaign.pk), is_blind(user, campaign))
+    shown = [each.as_json(request.build_absolute_uri) for each in found]
+    return {"report_at": facts.report_at, "matters": shown}

@@ -7,7 +7,6 @@ from typing import Any
 
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from analysis.disagreements.actions import (
     ACTIONS,
@@ -19,17 +18,17 @@ from analysis.disagreements.actions import (
 )
 from analysis.disagreements.jobs import VOTES, question, votes_in
 from analysis.disagreements.listing import FILTER_HELP, UnitList
-from annotation.access import get_account, managed_campaign
-from annotation.api.access import check_blind
+from annotation.access import get_account
+from annotation.api.access import managed_unless_blind
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import User
 from annotation.presentation import schema
-from datasets.access import READERS
-from datasets.api.base import Resource, Strict, describe_endpoint, validate
-from datasets.api.concurrency import has_stored_answer, mark_idempotent, run_once
+from datasets.api.base import Strict
 from datasets.api.errors import RefusedBodyError, problem
-from datasets.api.jobs import JobSerializer, accepted_response, current_job
-from datasets.api.permissions import MANAGE
+from datasets.api.routes import Routes, given
+from datasets.api.waiting import finished_job
+
+api = Routes("studies")
 
 
 class ActionOrderSerializer(Strict):
@@ -65,64 +64,43 @@ class ActedSerializer(serializers.Serializer[Any]):
     dry_run = serializers.BooleanField()
 
 
-class CampaignDisagreements(Resource):
-    roles = {"POST": READERS}
-    scopes = {"POST": (MANAGE,)}
-
-    @describe_endpoint(
-        "Act on disagreements",
-        "Sends the units of a filtered list to adjudication, makes those that people decided gold "
-        "answers of another campaign, or chooses those of development queries as examples for "
-        "judge files. The filters are those of the page. 202 with a job if collecting the labels "
-        "takes more than 20 seconds; send the same again then. 422 if no unit can be taken.",
-        {200: ActedSerializer, 202: JobSerializer},
-        tag="studies",
-        request=ActionOrderSerializer,
-        sent={"action": "adjudicate", "show": "people", "tag": "ambiguous"},
-        example={
-            "action": "adjudicate",
-            "units": 12,
-            "refused": [{"reason": "an adjudicator has decided them", "units": 3}],
-            "dry_run": False,
-        },
-        refuses=(422,),
-        operation_id="disagreements_act",
-    )
-    @mark_idempotent
-    def post(self, request: Request, pk: int) -> Response:
-        if has_stored_answer(request):
-            return run_once(request, lambda: Response())
-        campaign, user = managed_campaign(request, pk), get_account(request)
-        check_blind(user, campaign)
-        body = validate(ActionOrderSerializer, request.data)
-        names = [each.name for each in schema(campaign).variables]
-        variable = body.get("variable") or names[0]
-        if variable not in names:
-            message = f"is not a variable here; there are {', '.join(names)}"
-            raise RefusedBodyError("nothing was done", [problem(message, "variable")])
-        # Outside the transaction of `run_once`, in which no worker would see the job.
-        job = current_job(request, VOTES, question(campaign, variable, body), address="")
-        if job is None:
-            return accepted_response(request, address="")
-        listed = UnitList(body, campaign, variable, votes_in(job))
-        few = listed.units if len(listed.units) < FEWEST_UNITS else ()
-        saw_figures("disagreements", campaign, len(listed.units), units=few)
-        return run_once(request, lambda: _acted(listed, body, user))
+@api.post(
+    "campaigns/<int:pk>/disagreements/",
+    "Act on disagreements",
+    "Sends the units of a filtered list to adjudication, makes those that people decided gold "
+    "answers of another campaign, or chooses those of development queries as examples for "
+    "judge files. The filters are those of the page. 202 with a job if collecting the labels "
+    "takes more than 20 seconds; send the same again then. 422 if no unit can be taken.",
+    ActedSerializer,
+    name="disagreements",
+    body=ActionOrderSerializer,
+    job=True,
+    raises={ActionError: 422},
+    once_last=True,
+)
+def disagreements_act(request: Request, pk: int) -> Any:
+    campaign, body = managed_unless_blind(request, pk), given(request)
+    names = [each.name for each in schema(campaign).variables]
+    variable = body.get("variable") or names[0]
+    if variable not in names:
+        message = f"is not a variable here; there are {', '.join(names)}"
+        raise RefusedBodyError("nothing was done", [problem(message, "variable")])
+    job = finished_job(request, VOTES, question(campaign, variable, body), address="")
+    listed = UnitList(body, campaign, variable, votes_in(job))
+    few = listed.units if len(listed.units) < FEWEST_UNITS else ()
+    saw_figures("disagreements", campaign, len(listed.units), units=few)
+    return lambda: _acted(listed, body, get_account(request))
 
 
-def _acted(listed: UnitList, body: Mapping[str, Any], user: User) -> Response:
-    """Carry out the requested action on the units of a list. Raises RefusedBodyError."""
+def _acted(listed: UnitList, body: Mapping[str, Any], user: User) -> dict[str, Any]:
+    """Carry out the requested action on the units of a list. Raises ActionError."""
     action, dry = ACTIONS[body["action"]], body["dry_run"]
-    try:
-        target = target_named(listed.campaign, body["into"], user) if action.needs_target else None
-        chosen = SelectedUnits(listed.campaign, listed.variable, listed.units, target)
-        if dry:
-            found = plan_action(action, chosen)
-            number = len(found.units)
-        else:
-            number, found = carry_out(action, chosen, user)
-    except ActionError as error:
-        raise RefusedBodyError(str(error)) from error
+    target = target_named(listed.campaign, body["into"], user) if action.needs_target else None
+    chosen = SelectedUnits(listed.campaign, listed.variable, listed.units, target)
+    if dry:
+        found = plan_action(action, chosen)
+        number = len(found.units)
+    else:
+        number, found = carry_out(action, chosen, user)
     refused = [{"reason": why, "units": of} for why, of in sorted(found.refused.items())]
-    done = {"action": body["action"], "units": number, "refused": refused, "dry_run": dry}
-    return Response(ActedSerializer(done).data)
+    return {"action": body["action"], "units": number, "refused": refused, "dry_run": dry}

@@ -7,23 +7,22 @@ from typing import Any
 
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from analysis.campaigns.jobs import REPORT, question, report_in
 from analysis.results.label_first import chosen_items_of, list_of
-from annotation.access import get_account, managed_campaign
-from annotation.api.access import check_blind
+from annotation.access import get_account
+from annotation.api.access import managed_unless_blind
 from annotation.campaign_setup.chosen_items import create_chosen
 from annotation.campaigns.design import DesignError
 from annotation.models import Campaign, User
-from datasets.access import READERS
-from datasets.api.base import Resource, Strict, describe_endpoint, validate
-from datasets.api.concurrency import has_stored_answer, mark_idempotent, run_once
+from datasets.api.base import Strict
 from datasets.api.errors import RefusedBodyError, problem
-from datasets.api.jobs import JobSerializer, accepted_response, current_job
-from datasets.api.permissions import MANAGE
+from datasets.api.routes import Reply, Routes, given
+from datasets.api.waiting import finished_job
 from tandem.labels.selection import ReportOptions
 from tandem.types import JSON
+
+api = Routes("campaigns")
 
 
 class LabelFirstSerializer(Strict):
@@ -70,50 +69,32 @@ class ChosenSerializer(serializers.Serializer[Any]):
     carried = serializers.IntegerField(help_text="answers that were carried over")
 
 
-class CampaignLabelFirst(Resource):
-    roles = {"POST": READERS}
-    scopes = {"POST": (MANAGE,)}
-
-    @describe_endpoint(
-        "Create a campaign of the units to label first",
-        "Creates a campaign over the items of the units that people should label first, in the "
-        "report's order (`between_judges.label_first`), with the batch, protocol, design and "
-        "settings of this one; judges' answers are carried over. The items are not a random "
-        "sample, and the new campaign's report says so. The same request again changes nothing "
-        "(200). 202 with a job if the report takes more than 20 seconds: then repeat the request. "
-        "422 if there is no such list.",
-        {201: ChosenSerializer, 200: ChosenSerializer, 202: JobSerializer},
-        tag="campaigns",
-        request=LabelFirstSerializer,
-        sent={"name": "pilot-first", "units": 20},
-        example={
-            "campaign": 2,
-            "variable": "answerable",
-            "items": ["q1:oracle", "q4:bm25"],
-            "units": 3,
-            "units_asked": 30,
-            "carried": 4,
-        },
-        status=201,
-        refuses=(422,),
-        operation_id="campaigns_label_first",
-    )
-    @mark_idempotent
-    def post(self, request: Request, pk: int) -> Response:
-        if has_stored_answer(request):
-            return run_once(request, lambda: Response())
-        campaign, user = managed_campaign(request, pk), get_account(request)
-        check_blind(user, campaign)
-        body = validate(LabelFirstSerializer, request.data)
-        # Outside the transaction of `run_once`, in which no worker would see the job.
-        job = current_job(request, REPORT, question(campaign, ReportOptions()), address="")
-        if job is None:
-            return accepted_response(request, address="")
-        report = report_in(job)
-        return run_once(request, lambda: _created(campaign, report, body, user))
+@api.post(
+    "campaigns/<int:pk>/label-first/",
+    "Create a campaign of the units to label first",
+    "Creates a campaign over the items of the units that people should label first, in the "
+    "report's order (`between_judges.label_first`), with the batch, protocol, design and "
+    "settings of this one; judges' answers are carried over. The items are not a random "
+    "sample, and the new campaign's report says so. The same request again changes nothing "
+    "(200). 202 with a job if the report takes more than 20 seconds: then repeat the request. "
+    "422 if there is no such list.",
+    ChosenSerializer,
+    name="label-first",
+    body=LabelFirstSerializer,
+    status=201,
+    also=(200,),
+    job=True,
+    refuses=(422,),
+    once_last=True,
+)
+def campaigns_label_first(request: Request, pk: int) -> Any:
+    campaign, body = managed_unless_blind(request, pk), given(request)
+    job = finished_job(request, REPORT, question(campaign, ReportOptions()), address="")
+    report = report_in(job)
+    return lambda: _created(campaign, report, body, get_account(request))
 
 
-def _created(campaign: Campaign, report: JSON, body: Mapping[str, Any], user: User) -> Response:
+def _created(campaign: Campaign, report: JSON, body: Mapping[str, Any], user: User) -> Reply:
     """Create the campaign, or return its size. Raises RefusedBodyError."""
     status, made, carried = 200, None, 0
     try:
@@ -125,7 +106,7 @@ def _created(campaign: Campaign, report: JSON, body: Mapping[str, Any], user: Us
             status = 200 if created.unchanged else 201
     except DesignError as error:
         raise RefusedBodyError("nothing was created", [problem(str(error), error.field)]) from error
-    answer = {
+    shown = {
         "campaign": made,
         "variable": listed.variable,
         "items": chosen.items,
@@ -133,4 +114,4 @@ def _created(campaign: Campaign, report: JSON, body: Mapping[str, Any], user: Us
         "units_asked": chosen.asked,
         "carried": carried,
     }
-    return Response(ChosenSerializer(answer).data, status=status)
+    return Reply(shown, status)

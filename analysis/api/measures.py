@@ -7,8 +7,8 @@ from typing import Any
 
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
+from analysis.api.reports import ComputedSerializer
 from analysis.evaluation.display import DISPLAY_OPTIONS, DisplayOptions, select_shown
 from analysis.evaluation.jobs import MEASURES, question
 from analysis.evaluation.selection import (
@@ -19,38 +19,26 @@ from analysis.evaluation.selection import (
     read_pairs,
     resolve_options,
 )
-from annotation.access import get_account, readable_campaign
-from annotation.api.access import check_blind
+from annotation.access import get_account
+from annotation.api.access import readable_unless_blind
 from annotation.models import Campaign, User
 from audit.recording import record_export
-from datasets.access import READERS
-from datasets.api.base import (
-    Resource,
-    describe_endpoint,
-)
-from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_job
-from datasets.api.permissions import READ
+from datasets.api.routes import Routes, given
 from datasets.api.throttling import PerReport
-from datasets.jobs import results
-from datasets.option_fields import serializer_fields
+from datasets.api.waiting import JobKey, result_of
+from datasets.option_fields import OptionFields
 from tandem.options import values_of
 
+api = Routes("studies")
 
-class MeasuresParameters(JobKey):
+
+class MeasuresParameters(JobKey, OptionFields):
     """The options of the measures, and optionally the job whose result is requested."""
 
-    def get_fields(self) -> dict[str, Any]:
-        return {**super().get_fields(), **serializer_fields((*MEASURES_OPTIONS, *DISPLAY_OPTIONS))}
+    options = (*MEASURES_OPTIONS, *DISPLAY_OPTIONS)
 
 
-class MeasuresSerializer(serializers.Serializer[Any]):
-    campaign = serializers.CharField()
-    protocol = serializers.CharField()
-    batch = serializers.CharField()
-    generated_at = serializers.DateTimeField()
-    version = serializers.CharField()
-    seed = serializers.IntegerField()
-    resamples = serializers.IntegerField()
+class MeasuresSerializer(ComputedSerializer):
     preset = serializers.CharField()
     options = serializers.DictField(help_text="by name: the value, and the reason for the default")
     passages = serializers.CharField(allow_null=True)
@@ -73,67 +61,31 @@ class MeasuresSerializer(serializers.Serializer[Any]):
     key_point_scores = serializers.DictField(allow_null=True)
 
 
-class CampaignMeasures(Resource):
-    roles = {"GET": READERS}
-    scopes = {"GET": (READ,)}
-    takes = MeasuresParameters
-
-    def get_throttles(self) -> list[Any]:
-        return [*super().get_throttles(), PerReport()]
-
-    @describe_endpoint(
-        "Read the papers' measures of a campaign",
-        "The measures of CRUX, Long2RAG, GaRAGe and CLAPnq for each system, by people, by each "
-        "judge and by both together, with system rankings: the same object as `measures "
-        "--campaign`. Every estimate is `{value, low, high, n, method}` with a 95 % interval, or a "
-        "null `value` with a `reason`. The parameters are the options in the address of the page. "
-        "202 with a job if computing them takes more than 20 seconds, as for the report.",
-        {200: MeasuresSerializer, 202: JobSerializer},
-        tag="studies",
-        example={
-            "campaign": "pilot-coverage",
-            "protocol": "report-coverage",
-            "batch": "pilot",
-            "generated_at": "2026-11-20T09:40:00+00:00",
-            "version": "0.3",
-            "seed": 0,
-            "resamples": 10000,
-            "preset": "crux",
-            "options": {"eta": {"value": 3.0, "reason": "The rating from which a text answers."}},
-            "passages": None,
-            "points": None,
-            "strata": {},
-            "queries": 10,
-            "raters": [{"name": "ada", "kind": "human", "excluded": None}],
-            "exposed": {"labels": 0, "answers": 0, "unknown": 0, "included": False, "people": {}},
-            "evaluation_queries": 10,
-            "leaderboard": {"level": 0.05, "letters": {"oracle": "A", "bm25": "B"}, "boards": []},
-            "measures": {},
-            "thresholds": {},
-            "metrics": {},
-            "sampled": {},
-            "required": {},
-            "key_point_scores": None,
-        },
-        refuses=(422,),
-        parameters=[MeasuresParameters],
-        operation_id="measures_read",
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        user = get_account(request)
-        campaign = readable_campaign(request, pk)
-        check_blind(user, campaign)
-        asked = question(campaign, _options(user, campaign, self.parameters))
-        job = current_job(request, MEASURES, asked, self.parameters.get("job"))
-        if job is None:
-            return accepted_response(request)
-        try:
-            shown = DisplayOptions(**values_of(DISPLAY_OPTIONS, self.parameters))
-            report = select_shown(results.value(job), shown)
-        except ValueError as error:
-            raise serializers.ValidationError({"measure": str(error)}) from error
-        record_export(request, pk, "measures", "json")
-        return Response(report)
+@api.get(
+    "campaigns/<int:pk>/measures/",
+    "Read the papers' measures of a campaign",
+    "The measures of CRUX, Long2RAG, GaRAGe and CLAPnq for each system, by people, by each "
+    "judge and by both together, with system rankings: the same object as `measures "
+    "--campaign`. Every estimate is `{value, low, high, n, method}` with a 95 % interval, or a "
+    "null `value` with a `reason`. The parameters are the options in the address of the page. "
+    "202 with a job if computing them takes more than 20 seconds, as for the report.",
+    MeasuresSerializer,
+    name="measures",
+    takes=MeasuresParameters,
+    job=True,
+    refuses=(422,),
+    throttles=(PerReport,),
+)
+def measures_read(request: Request, pk: int) -> Any:
+    campaign, sent = readable_unless_blind(request, pk), given(request)
+    asked = question(campaign, _options(get_account(request), campaign, sent))
+    found = result_of(request, MEASURES, asked, sent.get("job"))
+    try:
+        shown = select_shown(found, DisplayOptions(**values_of(DISPLAY_OPTIONS, sent)))
+    except ValueError as error:
+        raise serializers.ValidationError({"measure": str(error)}) from error
+    record_export(request, pk, "measures", "json")
+    return shown
 
 
 def _options(user: User, campaign: Campaign, parameters: Mapping[str, Any]) -> ResolvedOptions:

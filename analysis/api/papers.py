@@ -7,7 +7,6 @@ from typing import Any
 
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from analysis.evaluation.selection import read_pairs
 from analysis.models import Study
@@ -18,23 +17,22 @@ from analysis.papers.options import OPTION, options_over_the_web
 from annotation.access import get_account
 from annotation.api.access import check_blind
 from audit.recording import record_export
-from datasets.access import READERS
-from datasets.api.base import Resource, describe_endpoint
-from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_job
-from datasets.api.permissions import READ
+from datasets.api.base import Shape
+from datasets.api.routes import Routes, given
 from datasets.api.throttling import PerReport
-from datasets.jobs import results
-from datasets.option_fields import serializer_fields
+from datasets.api.waiting import JobKey, result_of
+from datasets.option_fields import OptionFields
+
+api = Routes("studies")
 
 
-class PaperParameters(JobKey):
+class PaperParameters(JobKey, OptionFields):
     """The options of the tables, and optionally the job whose result is requested."""
 
-    def get_fields(self) -> dict[str, Any]:
-        return {**super().get_fields(), **serializer_fields((OPTION,))}
+    options = (OPTION,)
 
 
-class PaperTablesSerializer(serializers.Serializer[Any]):
+class PaperTablesSerializer(Shape):
     paper = serializers.CharField()
     title = serializers.CharField()
     citation = serializers.CharField()
@@ -54,63 +52,38 @@ class PaperTablesSerializer(serializers.Serializer[Any]):
     not_filled = serializers.CharField(help_text="what labels cannot fill")
 
 
-class StudyPaper(Resource):
-    roles = {"GET": READERS}
-    scopes = {"GET": (READ,)}
-    takes = PaperParameters
-
-    def get_throttles(self) -> list[Any]:
-        return [*super().get_throttles(), PerReport()]
-
-    @describe_endpoint(
-        "Read a paper's tables of a study",
-        "The tables of `crux`, `long2rag`, `garage` or `clapnq`, filled from all campaigns of the "
-        "study: the same object as `paper PAPER --study NAME --format json`. A cell is an "
-        "estimate, a text or a count; one that cannot be filled has a null `value` and a `reason`. "
-        "202 with a job if filling them takes more than 20 seconds, as for the report.",
-        {200: PaperTablesSerializer, 202: JobSerializer},
-        tag="studies",
-        example={
-            "paper": "crux",
-            "title": "CRUX",
-            "citation": "Ju and others 2025",
-            "study": "pilot",
-            "generated_at": "2026-11-20T09:40:00+00:00",
-            "version": "0.5",
-            "seed": 0,
-            "resamples": None,
-            "published": False,
-            "options": {"eta": {"value": 5.0, "reason": "The rating from which a text answers."}},
-            "changed": {"eta": "5"},
-            "campaigns": ["pilot-passages", "pilot-coverage"],
-            "tables": [],
-            "notes": [],
-            "not_filled": "Labels cannot fill the paper's generation settings.",
-        },
-        refuses=(422,),
-        parameters=[PaperParameters],
-        operation_id="paper_read",
-    )
-    def get(self, request: Request, pk: int, paper: str) -> Response:
-        user = get_account(request)
-        study, campaigns = readable_study(user, pk)
-        chosen = paper_called(paper)
-        for campaign in campaigns:
-            check_blind(user, campaign)
-        asked = question(chosen, study, _given(chosen, study, self.parameters))
-        job = current_job(request, TABLES, asked, self.parameters.get("job"))
-        if job is None:
-            return accepted_response(request)
-        for campaign in campaigns:
-            record_export(request, campaign.pk, "paper", "json")
-        return Response(results.value(job))
+@api.get(
+    "studies/<int:pk>/papers/<slug:paper>/",
+    "Read a paper's tables of a study",
+    "The tables of `crux`, `long2rag`, `garage` or `clapnq`, filled from all campaigns of the "
+    "study: the same object as `paper PAPER --study NAME --format json`. A cell is an "
+    "estimate, a text or a count; one that cannot be filled has a null `value` and a `reason`. "
+    "202 with a job if filling them takes more than 20 seconds, as for the report.",
+    PaperTablesSerializer,
+    name="paper",
+    takes=PaperParameters,
+    job=True,
+    refuses=(422,),
+    throttles=(PerReport,),
+)
+def paper_read(request: Request, pk: int, paper: str) -> Any:
+    user = get_account(request)
+    study, campaigns = readable_study(user, pk)
+    chosen = paper_called(paper)
+    for campaign in campaigns:
+        check_blind(user, campaign)
+    asked = question(chosen, study, _given(chosen, study, given(request)))
+    found = result_of(request, TABLES, asked, given(request).get("job"))
+    for campaign in campaigns:
+        record_export(request, campaign.pk, "paper", "json")
+    return found
 
 
 def _given(paper: Paper, study: Study, parameters: Mapping[str, Any]) -> dict[str, str]:
     """Return the options as text. Raises ValidationError for an invalid one."""
     try:
-        given = read_pairs(parameters.get("option") or ())
-        options_over_the_web(paper, study, given)
+        chosen = read_pairs(parameters.get("option") or ())
+        options_over_the_web(paper, study, chosen)
     except ValueError as error:
         raise serializers.ValidationError({"option": str(error)}) from error
-    return given
+    return chosen

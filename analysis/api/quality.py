@@ -6,47 +6,20 @@ from typing import Any
 
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
-from analysis.monitoring.agreement import KAPPA, PERCENT, WithOthers
+from analysis.monitoring.agreement import WithOthers
 from analysis.monitoring.flags import Quality
 from analysis.monitoring.jobs import QUALITY, quality_in, question
 from analysis.monitoring.views import labels_address
-from annotation.access import get_account, readable_campaign
-from annotation.api.access import check_blind
+from annotation.api.access import readable_unless_blind
 from annotation.models import Campaign
 from annotation.progress.flags import TITLES, Flag
-from datasets.access import READERS
-from datasets.api.base import (
-    Resource,
-    describe_endpoint,
-)
-from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_job
+from datasets.api.base import Shape
+from datasets.api.routes import Routes, given
 from datasets.api.throttling import PerReport
+from datasets.api.waiting import JobKey, finished_job
 
-AN_ESTIMATE: dict[str, Any] = {
-    "value": 0.81,
-    "low": 0.74,
-    "high": 0.88,
-    "n": 174,
-    "method": PERCENT,
-}
-A_KAPPA: dict[str, Any] = {"value": 0.52, "low": None, "high": None, "n": 174, "method": KAPPA}
-A_HINT: dict[str, Any] = {
-    "code": "in_a_row",
-    "variable": "answerable",
-    "text": "“yes” 24 times in a row; on the same units the others gave it in 19 of 46 labels.",
-    "labels": "https://tandem.example/campaigns/1/raters/5/labels/?variable=answerable&first=…",
-}
-A_RATER: dict[str, Any] = {
-    "id": 5,
-    "name": "person-7kq2mx",
-    "excluded": None,
-    "agreement": {
-        "answerable": {"units": 174, "percent": AN_ESTIMATE, "kappa": A_KAPPA, "others": A_KAPPA}
-    },
-    "hints": [A_HINT],
-}
+api = Routes("studies")
 
 
 class AgreementSerializer(serializers.Serializer[Any]):
@@ -71,41 +44,32 @@ class RaterQualitySerializer(serializers.Serializer[Any]):
     hints = FlagSerializer(many=True)
 
 
-class QualitySerializer(serializers.Serializer[Any]):
+class QualitySerializer(Shape):
     labels = serializers.IntegerField(help_text="the number of people's labels examined")
     is_part = serializers.BooleanField(help_text="whether only the newest labels were examined")
     people = RaterQualitySerializer(many=True)
 
 
-class CampaignQuality(Resource):
-    roles = {"GET": READERS}
-    takes = JobKey
-
-    def get_throttles(self) -> list[Any]:
-        return [*super().get_throttles(), PerReport()]
-
-    @describe_endpoint(
-        "Read the quality flags on people's work",
-        "How each person agrees with the others, by variable, and flags with their evidence, which "
-        "are not verdicts. Estimates are `{value, low, high, n, method}`, or a null `value` with a "
-        "`reason`. If there are very many labels, only the newest are examined. 202 with a job "
-        "if it takes "
-        "more than 20 seconds, as for the report.",
-        {200: QualitySerializer, 202: JobSerializer},
-        tag="studies",
-        example={"labels": 522, "is_part": False, "people": [A_RATER]},
-        parameters=[JobKey],
-        operation_id="quality_read",
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        campaign = readable_campaign(request, pk)
-        check_blind(get_account(request), campaign)
-        job = current_job(request, QUALITY, question(campaign), self.parameters.get("job"))
-        if job is None:
-            return accepted_response(request)
-        found = quality_in(job)
-        people = [_person(request, campaign, found, rater) for rater in found.names]
-        return Response({"labels": found.labels, "is_part": found.is_part, "people": people})
+@api.get(
+    "campaigns/<int:pk>/quality/",
+    "Read the quality flags on people's work",
+    "How each person agrees with the others, by variable, and flags with their evidence, which "
+    "are not verdicts. Estimates are `{value, low, high, n, method}`, or a null `value` with a "
+    "`reason`. If there are very many labels, only the newest are examined. 202 with a job "
+    "if it takes "
+    "more than 20 seconds, as for the report.",
+    QualitySerializer,
+    name="quality",
+    takes=JobKey,
+    job=True,
+    throttles=(PerReport,),
+)
+def quality_read(request: Request, pk: int) -> Any:
+    campaign = readable_unless_blind(request, pk)
+    job = finished_job(request, QUALITY, question(campaign), given(request).get("job"))
+    found = quality_in(job)
+    people = [_person(request, campaign, found, rater) for rater in found.names]
+    return {"labels": found.labels, "is_part": found.is_part, "people": people}
 
 
 def _person(request: Request, campaign: Campaign, found: Quality, rater: int) -> dict[str, Any]:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from analysis.campaigns.frames import available_options, campaign_strata
 from analysis.campaigns.jobs import REPORT, question
@@ -21,45 +18,44 @@ from analysis.frozen.jobs import SNAPSHOT
 from analysis.frozen.jobs import question as snapshot_question
 from analysis.frozen.store import saw_snapshot
 from analysis.models import FrozenReport
-from annotation.access import check_managed_campaign, get_account, readable_campaign
-from annotation.api.access import campaign_named, check_blind
+from annotation.access import check_managed_campaign, get_account
+from annotation.api.access import campaign_named, check_blind, readable_unless_blind
 from annotation.models import Campaign, User
 from annotation.people.membership import readable
 from audit.recording import record_export
-from datasets.access import READERS
-from datasets.api.base import (
-    List,
-    PageParameters,
-    Resource,
-    Strict,
-    describe_endpoint,
-    page_example,
-    page_serializer,
-    serialize,
-    validate,
-)
-from datasets.api.concurrency import has_stored_answer, mark_idempotent, run_once
+from datasets.api.base import PageParameters, Shape, validate
 from datasets.api.errors import StateConflictError
-from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_job
-from datasets.api.permissions import MANAGE, READ
+from datasets.api.routes import Routes, given, given_filters
 from datasets.api.throttling import PerReport
-from datasets.jobs import results
-from datasets.option_fields import LARGEST, serializer_fields
+from datasets.api.waiting import JobKey, result_of
+from datasets.option_fields import LARGEST, OptionFields
 from tandem.labels.selection import ReportOptions, UnknownOptionError
 from tandem.options import options_of, values_of
+
+api = Routes("studies")
 
 OPTIONS = options_of(ReportOptions)
 
 
-class ReportParameters(Strict):
+class ReportParameters(OptionFields):
     """The options of a report."""
 
-    def get_fields(self) -> dict[str, Any]:
-        return {**super().get_fields(), **serializer_fields(OPTIONS)}
+    options = OPTIONS
 
 
 class ReportQuery(JobKey, ReportParameters):
     """The options of a report, and optionally the job whose result is requested."""
+
+
+class ComputedSerializer(Shape):
+    # What every document says that is computed from a campaign's labels.
+    campaign = serializers.CharField()
+    protocol = serializers.CharField()
+    batch = serializers.CharField()
+    generated_at = serializers.DateTimeField()
+    version = serializers.CharField()
+    seed = serializers.IntegerField()
+    resamples = serializers.IntegerField()
 
 
 class RaterSerializer(serializers.Serializer[Any]):
@@ -70,14 +66,7 @@ class RaterSerializer(serializers.Serializer[Any]):
     excluded = serializers.CharField(allow_null=True)
 
 
-class ReportSerializer(serializers.Serializer[Any]):
-    campaign = serializers.CharField()
-    protocol = serializers.CharField()
-    batch = serializers.CharField()
-    generated_at = serializers.DateTimeField()
-    version = serializers.CharField()
-    seed = serializers.IntegerField()
-    resamples = serializers.IntegerField()
+class ReportSerializer(ComputedSerializer):
     choices = serializers.DictField(help_text="the options, such as epsilon and the labels counted")
     inputs = serializers.DictField(help_text="the number of labels, and their digest")
     queries = serializers.IntegerField()
@@ -101,83 +90,29 @@ class ReportSerializer(serializers.Serializer[Any]):
     )
 
 
-class CampaignReport(Resource):
-    roles = {"GET": READERS}
-    scopes = {"GET": (READ,)}
-    takes = ReportQuery
-
-    def get_throttles(self) -> list[Any]:
-        return [*super().get_throttles(), PerReport()]
-
-    @describe_endpoint(
-        "Read the report of a campaign",
-        "Agreement among people, judges compared with people, and scores of systems: the same "
-        "object as `report --campaign`. Every estimate is `{value, low, high, n, method}` with a "
-        "95 % interval, or a null `value` with a `reason`. A report that is not up to date is "
-        "computed by a job: 200 if it is ready within 20 seconds, else 202 with the job, at whose "
-        "`address` to ask for the result; repeating the request does as well. "
-        "The parameters are the options in the address of the report's page.",
-        {200: ReportSerializer, 202: JobSerializer},
-        tag="studies",
-        example={
-            "campaign": "pilot-coverage",
-            "protocol": "report-coverage",
-            "batch": "pilot",
-            "generated_at": "2026-11-20T09:40:00+00:00",
-            "version": "0.3",
-            "seed": 0,
-            "resamples": 10000,
-            "choices": {
-                "epsilon": 0.2,
-                "margin": 0.1,
-                "width": 0.1,
-                "threshold": None,
-                "variables": [],
-                "raters": [],
-                "judges": [],
-                "strata": {},
-                "reference": "majority",
-            },
-            "inputs": {"labels": 435, "missing": 0, "sha256": "9b74c9897bac770ffc029102a200c5de…"},
-            "queries": 10,
-            "assisted_labels": 0,
-            "assisted": {
-                "labels": 0,
-                "confirmed": 0,
-                "corrected": 0,
-                "unmatched": 0,
-                "included": False,
-                "by": {},
-            },
-            "exposed": {
-                "labels": 15,
-                "answers": 1,
-                "unknown": 0,
-                "included": False,
-                "people": {"ada": {"labels": 15, "answers": 1}},
-            },
-            "raters": [
-                {"name": "ada", "kind": "human", "responses": 30, "labels": 435, "excluded": None}
-            ],
-            "warnings": [],
-            "variables": {},
-            "scores": {},
-        },
-        refuses=(422,),
-        parameters=[ReportQuery],
-        operation_id="reports_read",
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        campaign = readable_campaign(request, pk)
-        check_blind(get_account(request), campaign)
-        options = _options(self.parameters)
-        check_available(campaign, options)
-        asked = question(campaign, options)
-        job = current_job(request, REPORT, asked, self.parameters.get("job"))
-        if job is None:
-            return accepted_response(request)
-        record_export(request, pk, "report", "json")
-        return Response(results.value(job)["report"])
+@api.get(
+    "campaigns/<int:pk>/report/",
+    "Read the report of a campaign",
+    "Agreement among people, judges compared with people, and scores of systems: the same "
+    "object as `report --campaign`. Every estimate is `{value, low, high, n, method}` with a "
+    "95 % interval, or a null `value` with a `reason`. A report that is not up to date is "
+    "computed by a job: 200 if it is ready within 20 seconds, else 202 with the job, at whose "
+    "`address` to ask for the result; repeating the request does as well. "
+    "The parameters are the options in the address of the report's page.",
+    ReportSerializer,
+    name="report",
+    takes=ReportQuery,
+    job=True,
+    refuses=(422,),
+    throttles=(PerReport,),
+)
+def reports_read(request: Request, pk: int) -> Any:
+    campaign, sent = readable_unless_blind(request, pk), given(request)
+    options = _options(sent)
+    check_available(campaign, options)
+    found = result_of(request, REPORT, question(campaign, options), sent.get("job"))
+    record_export(request, pk, "report", "json")
+    return found["report"]
 
 
 def check_available(campaign: Campaign, options: ReportOptions) -> None:
@@ -193,17 +128,6 @@ def _options(parameters: Mapping[str, Any]) -> ReportOptions:
 
 
 CHANGED = "the labels have changed since you read this report; read it again before the snapshot"
-KEY = OpenApiParameter("key", str, OpenApiParameter.PATH)
-A_FROZEN: dict[str, Any] = {
-    "key": "9b74c9897bac770f",
-    "campaign": 1,
-    "sha256": "9b74c9897bac770ffc029102a200c5de…",
-    "inputs": "5d41402abc4b2a76b9719d911017c592…",
-    "choices": "epsilon=0.15",
-    "version": "0.3",
-    "by": "rita",
-    "created_at": "2026-11-20T09:40:00Z",
-}
 
 
 class FrozenParameters(PageParameters):
@@ -235,97 +159,69 @@ def visible_frozen(user: User) -> QuerySet[FrozenReport]:
     return FrozenReport.objects.filter(campaign__in=readable(user)).select_related("campaign")
 
 
-class FrozenReports(List):
-    roles = {"GET": READERS, "POST": READERS}
-    scopes = {"GET": (READ,), "POST": (MANAGE,)}
-    takes = FrozenParameters
-
-    def get_throttles(self) -> list[Any]:
-        own = [PerReport()] if self.request.method == "POST" else []
-        return [*super().get_throttles(), *own]
-
-    @describe_endpoint(
-        "List snapshots of reports",
-        "Snapshots from campaigns that the account may read, newest first, without their content.",
-        {200: page_serializer(FrozenSerializer)},
-        tag="studies",
-        example=page_example(A_FROZEN),
-        parameters=[FrozenParameters],
-        operation_id="frozen_list",
-    )
-    def get(self, request: Request) -> Response:
-        rows = visible_frozen(get_account(request)).defer("content").order_by("-pk")
-        if "campaign" in self.parameters:
-            rows = rows.filter(campaign=self.parameters["campaign"])
-        return self.page(rows, partial(serialize, FrozenSerializer))
-
-    @describe_endpoint(
-        "Create a snapshot of a report",
-        "Stores a report with its options under an address of its own; it never changes. `inputs` "
-        "identifies the labels of the report: 409 if they have changed. The same report has only "
-        "one snapshot. A job computes and stores it: 202 with the job if that takes more than 20 "
-        "seconds; repeat the request until it is answered by 201.",
-        {201: FrozenSerializer, 202: JobSerializer},
-        tag="studies",
-        request=NewFrozenSerializer,
-        sent={"campaign": 1, "inputs": "5d" * 32, "epsilon": 0.15},
-        example=A_FROZEN,
-        status=201,
-        refuses=(409, 422),
-        operation_id="frozen_create",
-    )
-    @mark_idempotent
-    def post(self, request: Request) -> Response:
-        data = validate(NewFrozenSerializer, request.data)
-        campaign = campaign_named(
-            get_account(request), data.pop("campaign"), "no snapshot is stored"
-        )
-        check_managed_campaign(get_account(request), campaign)
-        check_blind(get_account(request), campaign)
-        inputs, options = data.pop("inputs"), _options(data)
-        check_available(campaign, options)
-        user = get_account(request)
-        asked = snapshot_question(campaign, options, inputs, _query(data), user)
-        found: dict[str, Any] = {}
-        if not has_stored_answer(request):
-            # Before the idempotency key's transaction, since this may take seconds.
-            job = current_job(request, SNAPSHOT, asked)
-            if job is None:
-                return accepted_response(request)
-            found = results.value(job)
-        return run_once(request, lambda: _created(user, found))
+@api.list(
+    "reports/",
+    "List snapshots of reports",
+    "Snapshots from campaigns that the account may read, newest first, without their content.",
+    FrozenSerializer,
+    name="reports",
+    takes=FrozenParameters,
+)
+def frozen_list(request: Request) -> Any:
+    rows = visible_frozen(get_account(request)).defer("content").order_by("-pk")
+    return rows.filter(**given_filters(request, "campaign"))
 
 
-class OneFrozenReport(Resource):
-    roles = {"GET": READERS}
-    scopes = {"GET": (READ,)}
+@api.post(
+    "reports/",
+    "Create a snapshot of a report",
+    "Stores a report with its options under an address of its own; it never changes. `inputs` "
+    "identifies the labels of the report: 409 if they have changed. The same report has only "
+    "one snapshot. A job computes and stores it: 202 with the job if that takes more than 20 "
+    "seconds; repeat the request until it is answered by 201.",
+    FrozenSerializer,
+    body=NewFrozenSerializer,
+    status=201,
+    job=True,
+    refuses=(409, 422),
+    once_last=True,
+    throttles=(PerReport,),
+)
+def frozen_create(request: Request) -> Any:
+    data, user = given(request), get_account(request)
+    campaign = campaign_named(user, data.pop("campaign"), "no snapshot is stored")
+    check_managed_campaign(user, campaign)
+    check_blind(user, campaign)
+    inputs, options = data.pop("inputs"), _options(data)
+    check_available(campaign, options)
+    asked = snapshot_question(campaign, options, inputs, _query(data), user)
+    found = result_of(request, SNAPSHOT, asked)
+    return lambda: _created(user, found)
 
-    @describe_endpoint(
-        "Read a snapshot of a report",
-        "The stored text, whose digest is its `sha256`. Refused while the account has an open item "
-        "in the campaign.",
-        {200: ReportSerializer},
-        tag="studies",
-        example={"campaign": "pilot-coverage", "protocol": "report-coverage", "batch": "pilot"},
-        parameters=[KEY],
-        operation_id="frozen_read",
-    )
-    def get(self, request: Request, key: str) -> HttpResponse:
-        frozen = get_object_or_404(visible_frozen(get_account(request)), key=key)
-        check_blind(get_account(request), frozen.campaign)
-        saw_snapshot(frozen)
-        record_export(request, frozen.campaign_id, "report", "json", ("frozenreport", frozen.key))
-        return HttpResponse(frozen.content, content_type="application/json")
+
+@api.get(
+    "reports/<slug:key>/",
+    "Read a snapshot of a report",
+    "The stored text, whose digest is its `sha256`. Refused while the account has an open item "
+    "in the campaign.",
+    ReportSerializer,
+    name="frozen",
+)
+def frozen_read(request: Request, key: str) -> Any:
+    frozen = get_object_or_404(visible_frozen(get_account(request)), key=key)
+    check_blind(get_account(request), frozen.campaign)
+    saw_snapshot(frozen)
+    record_export(request, frozen.campaign_id, "report", "json", ("frozenreport", frozen.key))
+    return HttpResponse(frozen.content, content_type="application/json")
 
 
-def _created(user: User, found: dict[str, Any]) -> Response:
-    """Respond with the result of a snapshot's job."""
+def _created(user: User, found: dict[str, Any]) -> FrozenReport:
+    """Return the snapshot that a job stored. Raises StateConflictError."""
     if "current" in found:
         raise StateConflictError(CHANGED, more={"current": found["current"]})
     if "unequal" in found:
         raise StateConflictError(found["unequal"])
-    frozen = visible_frozen(user).get(key=found["key"])
-    return Response(FrozenSerializer(frozen).data, status=201)
+    return visible_frozen(user).get(key=found["key"])
 
 
 def _query(parameters: dict[str, Any]) -> str:

@@ -11,8 +11,10 @@ from rest_framework.request import Request
 from annotation.access import (
     get_account,
     is_blind,
+    managed_campaign,
     my_assignments,
     my_expired_assignments,
+    readable_campaign,
 )
 from annotation.assignments.queue import reclaim
 from annotation.models import Assignment, Campaign, User
@@ -46,6 +48,20 @@ def check_blind(user: User, campaign: Campaign) -> None:
         raise BlindError(
             "you have an open item in this campaign; answer it before you read others' answers"
         )
+
+
+def readable_unless_blind(request: Request, pk: int) -> Campaign:
+    """Return a campaign that the account may read. Raises Http404, and BlindError."""
+    campaign = readable_campaign(request, pk)
+    check_blind(get_account(request), campaign)
+    return campaign
+
+
+def managed_unless_blind(request: Request, pk: int) -> Campaign:
+    """Return a campaign that the account may change. Raises Http404, and BlindError."""
+    campaign = managed_campaign(request, pk)
+    check_blind(get_account(request), campaign)
+    return campaign
 
 
 def my_assignment(request: Request, uid: uuid.UUID) -> Assignment:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from annotation.access import get_account
 from annotation.adjudication.decisions import (
@@ -30,15 +29,13 @@ from annotation.adjudication.dispute_queue import (
     queue,
     with_texts,
 )
-from annotation.adjudication.disputes import Disagreement, Dispute, adjudicable
+from annotation.adjudication.disputes import Dispute, adjudicable
 from annotation.answers.conflicts import ConflictError
 from annotation.answers.payloads import from_api
 from annotation.answers.submission import Circumstances
 from annotation.answers.types import LONGEST_SECONDS
 from annotation.api.answers import HEADERS
 from annotation.api.assignment_serializers import (
-    PRESENTED,
-    QUESTION,
     UNITS,
     AskedSerializer,
     EvidenceSerializer,
@@ -50,67 +47,17 @@ from annotation.long_items import leave_if_long
 from annotation.models import Campaign, User
 from annotation.models import Response as Answer
 from annotation.presentation import schema
-from annotation.protocols import PROTOCOLS
-from annotation.protocols.schema import schema_of
 from datasets.access import WORKERS
-from datasets.api.base import (
-    ErrorSerializer,
-    List,
-    Number,
-    PageParameters,
-    Resource,
-    Strict,
-    describe_endpoint,
-    page_example,
-    page_serializer,
-    serialize,
-    validate,
-)
+from datasets.api.base import Number, PageParameters, Strict, conflict_serializer
 from datasets.api.concurrency import key_of
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import LABEL, READ
+from datasets.api.routes import Reply, Routes, given
 from tandem.protocols.validation import Problem, RefusedError
 
+api = Routes("adjudication", roles=WORKERS, reads=(READ, LABEL), writes=(LABEL,))
+
 ANSWER = UNITS["q1:1"]
-REASON = "The year stands in the second sentence."
-DISPUTE: dict[str, Any] = {
-    "unit": 7,
-    "query": PRESENTED["query"],
-    "text": QUESTION.text,
-    "splits": [{"variable": "answerable", "raters": [1, 1]}],
-}
-NEW: dict[str, Any] = {"answer": ANSWER, "reason": REASON, "revision": 0, "seconds": 30.0}
-DECISION: dict[str, Any] = {
-    "revision": 1,
-    "current": True,
-    "answer": ANSWER,
-    "reason": REASON,
-    "decided_at": "2026-11-22T09:31:00Z",
-    "own": True,
-}
-CASE: dict[str, Any] = {
-    "unit": 7,
-    "query": PRESENTED["query"],
-    "texts": PRESENTED["texts"],
-    "at_issue": None,
-    "beside": None,
-    "kind": "question",
-    "text": QUESTION.text,
-    "variables": PRESENTED["units"][0]["variables"],
-    "evidence": PRESENTED["units"][0]["evidence"],
-    "answer_schema": schema_of(PROTOCOLS["report-coverage"]).unit_schema("question"),
-    "raters": [
-        {
-            "name": "Rater A",
-            "values": {"answerable": "yes"},
-            "spans": [{"field": "report", "start": 3, "end": 17, "text": "opened in 1901"}],
-            "comment": None,
-        },
-        {"name": "Rater B", "values": {"answerable": "no"}, "spans": [], "comment": None},
-    ],
-    "revision": 0,
-    "decisions": [],
-}
 
 
 class DisputesParameters(PageParameters):
@@ -210,99 +157,81 @@ class NewDecisionSerializer(Strict):
     )
 
 
-class DecisionConflictSerializer(ErrorSerializer):
-    current = DecisionSerializer()
+@api.list(
+    "campaigns/<int:pk>/adjudication/",
+    "List disputes",
+    "The units of a campaign on which raters disagree, for its adjudicators: ties first, "
+    "then small majorities, then disputes by judges alone, with the units of an item "
+    "together. 404 for others.",
+    DisputeSerializer,
+    name="disputes",
+    takes=DisputesParameters,
+)
+def disputes_list(request: Request, pk: int) -> Any:
+    user, sent = get_account(request), given(request)
+    campaign = get_object_or_404(adjudicable(user), pk=pk)
+    names = [variable.name for variable in schema(campaign, "people").variables]
+    if sent["variable"] not in ("", *names):
+        raise ParseError(f"there is no such variable; the variables are {', '.join(names)}")
+    wanted = QueuePart(sent["of"], sent["variable"], sent["state"])
+    return Reply(queue(campaign, user, wanted), lines=partial(_lines, campaign))
 
 
-class Disputes(List):
-    roles = {"GET": WORKERS}
-    scopes = {"GET": (READ, LABEL)}
-    takes = DisputesParameters
+@api.get(
+    "campaigns/<int:pk>/adjudication/<int:unit>/",
+    "Read a dispute",
+    "A unit as on its page: the texts, each rater's answer with spans, and the decisions "
+    "so far. 404 if raters agree, or if you labelled it yourself.",
+    CaseSerializer,
+    name="dispute",
+)
+def disputes_read(request: Request, pk: int, unit: int) -> Any:
+    user, case = _case(request, pk, unit)
+    leave_if_long(request, case.assignment)
+    return describe_case(case, user)
 
-    @describe_endpoint(
-        "List disputes",
-        "The units of a campaign on which raters disagree, for its adjudicators: ties first, "
-        "then small majorities, then disputes by judges alone, with the units of an item "
-        "together. 404 for others.",
-        {200: page_serializer(DisputeSerializer)},
-        tag="adjudication",
-        example=page_example(DISPUTE),
-        operation_id="disputes_list",
+
+@api.put(
+    "campaigns/<int:pk>/adjudication/<int:unit>/",
+    "Decide",
+    "Stores an answer as the Reference's label of the unit. 201 if it is new, 200 if it is "
+    "unchanged. 409 if there is a decision that you had not read: read `current`, and send "
+    "yours again with its `revision`. 422 names every problem.",
+    DecisionSerializer,
+    body=NewDecisionSerializer,
+    status=201,
+    also=(200,),
+    conflict=conflict_serializer("DecisionConflict", current=DecisionSerializer()),
+    raises={NotYoursError: Http404},
+    refuses=(422,),
+    parameters=HEADERS[:1],
+)
+def disputes_decide(request: Request, pk: int, unit: int) -> Any:
+    user, case = _case(request, pk, unit)
+    body = given(request)
+    circumstances = Circumstances(
+        key=key_of(request), seen=body["revision"], seconds=body.get("seconds")
     )
-    def get(self, request: Request, pk: int) -> Response:
-        user = get_account(request)
-        campaign = get_object_or_404(adjudicable(user), pk=pk)
-        names = [variable.name for variable in schema(campaign, "people").variables]
-        if self.parameters["variable"] not in ("", *names):
-            raise ParseError(f"there is no such variable; the variables are {', '.join(names)}")
-        wanted = QueuePart(*(self.parameters[name] for name in ("of", "variable", "state")))
+    (name,) = case.blinding.units
+    try:
+        payload = from_api({"units": {name: body["answer"]}, "comment": body["reason"]})
+        outcome = decide(case, user, case.blinding.for_storage(payload), circumstances, "api")
+    except RefusedError as error:
+        problems = [_as_problem(each) for each in error.problems]
+        raise RefusedBodyError("the decision was not stored", problems) from error
+    except ConflictError as error:
+        raise _conflict(_case(request, pk, unit)[1], user) from error
+    decision = _decision(case, outcome.response, user)
+    return Reply(decision, 201 if outcome.created else 200)
 
-        def as_results(found: list[Dispute]) -> Sequence[Any]:
-            return serialize(DisputeSerializer, list(_lines(campaign, found)))
 
-        return self.page(cast(Any, queue(campaign, user, wanted)), as_results)
-
-
-class OneDispute(Resource):
-    roles = {"GET": WORKERS, "PUT": WORKERS}
-    scopes = {"GET": (READ, LABEL), "PUT": (LABEL,)}
-
-    @describe_endpoint(
-        "Read a dispute",
-        "A unit as on its page: the texts, each rater's answer with spans, and the decisions "
-        "so far. 404 if raters agree, or if you labelled it yourself.",
-        {200: CaseSerializer},
-        tag="adjudication",
-        example=CASE,
-        operation_id="disputes_read",
-    )
-    def get(self, request: Request, pk: int, unit: int) -> Response:
-        user, case = self._case(request, pk, unit)
-        leave_if_long(request, case.assignment)
-        return Response(CaseSerializer(describe_case(case, user)).data)
-
-    @describe_endpoint(
-        "Decide",
-        "Stores an answer as the Reference's label of the unit. 201 if it is new, 200 if it is "
-        "unchanged. 409 if there is a decision that you had not read: read `current`, and send "
-        "yours again with its `revision`. 422 names every problem.",
-        {201: DecisionSerializer, 200: DecisionSerializer, 409: DecisionConflictSerializer},
-        tag="adjudication",
-        request=NewDecisionSerializer,
-        sent=NEW,
-        example=DECISION,
-        status=201,
-        refuses=(422,),
-        parameters=HEADERS[:1],
-        operation_id="disputes_decide",
-    )
-    def put(self, request: Request, pk: int, unit: int) -> Response:
-        user, case = self._case(request, pk, unit)
-        body = validate(NewDecisionSerializer, request.data)
-        circumstances = Circumstances(
-            key=key_of(request), seen=body["revision"], seconds=body.get("seconds")
-        )
-        (name,) = case.blinding.units
-        try:
-            payload = from_api({"units": {name: body["answer"]}, "comment": body["reason"]})
-            outcome = decide(case, user, case.blinding.for_storage(payload), circumstances, "api")
-        except RefusedError as error:
-            problems = [_as_problem(each) for each in error.problems]
-            raise RefusedBodyError("the decision was not stored", problems) from error
-        except ConflictError as error:
-            raise _conflict(self._case(request, pk, unit)[1], user) from error
-        except NotYoursError as error:
-            raise Http404 from error
-        decision = DecisionSerializer(_decision(case, outcome.response, user)).data
-        return Response(decision, status=201 if outcome.created else 200)
-
-    def _case(self, request: Request, pk: int, unit: int) -> tuple[User, Case]:
-        user = get_account(request)
-        campaign = get_object_or_404(adjudicable(user), pk=pk)
-        case = find_case(user, campaign, unit)
-        if case is None:
-            raise Http404
-        return user, case
+def _case(request: Request, pk: int, unit: int) -> tuple[User, Case]:
+    user = get_account(request)
+    campaign = get_object_or_404(adjudicable(user), pk=pk)
+    case = find_case(user, campaign, unit)
+    if case is None:
+        raise Http404
+    return user, case
 
 
 def describe_case(case: Case, user: User) -> dict[str, Any]:
@@ -346,14 +275,18 @@ def _decision(case: Case, response: Answer, user: User) -> dict[str, Any]:
     }
 
 
-def _lines(campaign: Campaign, found: list[Dispute]) -> Any:
-    for each, query, text in with_texts(campaign, found):
-        splits = [_disagreement(one) for one in each.disagreements]
-        yield {"unit": each.unit, "query": query, "text": text, "splits": splits}
-
-
-def _disagreement(each: Disagreement) -> dict[str, Any]:
-    return {"variable": each.variable, "raters": each.people}
+def _lines(campaign: Campaign, found: list[Dispute]) -> list[dict[str, Any]]:
+    return [
+        {
+            "unit": each.unit,
+            "query": query,
+            "text": text,
+            "splits": [
+                {"variable": one.variable, "raters": one.people} for one in each.disagreements
+            ],
+        }
+        for each, query, text in with_texts(campaign, found)
+    ]
 
 
 def _conflict(case: Case, user: User) -> StateConflictError:

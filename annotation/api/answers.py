@@ -15,7 +15,6 @@ from django.db import transaction
 from django.http import Http404
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from annotation.answers.conflicts import ConflictError
 from annotation.answers.drafts import check_stored, read_saved_state
@@ -26,11 +25,9 @@ from annotation.answers.submission import (
     Outcome,
     submit,
 )
-from annotation.api import assignment_serializers as examples
 from annotation.api.access import GONE, my_assignment, my_assignment_to_answer
 from annotation.api.assignment_serializers import (
     AnswerSerializer,
-    ConflictSerializer,
     CurrentSerializer,
     NewAnswerSerializer,
     SavedSerializer,
@@ -41,18 +38,16 @@ from annotation.models import Assignment, Campaign
 from annotation.models import Response as Answer
 from annotation.presentation import present
 from datasets.access import WORKERS
-from datasets.api.base import (
-    Resource,
-    describe_endpoint,
-    header,
-    validate,
-)
+from datasets.api.base import conflict_serializer, header
 from datasets.api.concurrency import key_of
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import LABEL, READ
+from datasets.api.routes import Reply, Routes, given
 from tandem.messages import Message
 from tandem.protocols.base import Payload
 from tandem.protocols.validation import Problem, RefusedError
+
+api = Routes("work", roles=WORKERS, reads=(READ, LABEL), writes=(LABEL,))
 
 NO_ALIASES = Blinding({}, {})
 
@@ -96,69 +91,58 @@ SUBMITTING = (
 )
 
 
-def _submitting(operation_id: str) -> Any:
-    return describe_endpoint(
-        "Submit an answer",
-        SUBMITTING,
-        {201: SavedSerializer, 200: SavedSerializer, 409: ConflictSerializer},
-        tag="work",
-        request=NewAnswerSerializer,
-        sent=examples.ANSWER,
-        example=examples.SAVED,
-        status=201,
-        refuses=(422,),
-        parameters=HEADERS,
-        operation_id=operation_id,
+SUBMIT: dict[str, Any] = {
+    "body": NewAnswerSerializer,
+    "status": 201,
+    "also": (200,),
+    "conflict": conflict_serializer("Conflict", current=CurrentSerializer()),
+    "raises": {LostLeaseError: lambda error: RefusedBodyError(GONE)},
+    "refuses": (422,),
+    "parameters": HEADERS,
+}
+
+
+@api.get(
+    "assignments/<uuid:uid>/response/",
+    "Read your own answer",
+    "Your current answer to an assignment; 404 before the first. Its ETag is its revision.",
+    AnswerSerializer,
+    name="response",
+)
+def responses_read_own(request: Request, uid: uuid.UUID) -> Any:
+    answer = my_assignment(request, uid).responses.filter(current=True).first()
+    if answer is None:
+        raise Http404
+    return Reply(answer_of(answer), headers=_etag(answer))
+
+
+ADDRESS = "assignments/<uuid:uid>/response/"
+
+
+@api.put(ADDRESS, "Submit an answer", SUBMITTING, SavedSerializer, **SUBMIT)
+def responses_submit(request: Request, uid: uuid.UUID) -> Reply:
+    assignment = my_assignment_to_answer(request, uid)
+    body = given(request)
+    circumstances = Circumstances(
+        key=key_of(request),
+        seen=_read_revision(request, body),
+        seconds=body.get("seconds"),
     )
+    try:
+        outcome = _store(assignment, body, circumstances)
+    except RefusedError as error:
+        problems = _problems(assignment, error.problems)
+        raise RefusedBodyError("the answer was not stored", problems) from error
+    except ConflictError as error:
+        raise _conflict(assignment) from error
+    answer = outcome.response
+    saved = {**answer_of(answer), "warnings": _problems(assignment, outcome.warnings)}
+    return Reply(saved, 201 if outcome.created else 200, _etag(answer))
 
 
-class OneAnswer(Resource):
-    roles = {"GET": WORKERS, "POST": WORKERS, "PUT": WORKERS}
-    scopes = {"GET": (READ, LABEL), "POST": (LABEL,), "PUT": (LABEL,)}
-
-    @describe_endpoint(
-        "Read your own answer",
-        "Your current answer to an assignment; 404 before the first. Its ETag is its revision.",
-        {200: AnswerSerializer},
-        tag="work",
-        example=examples.SAVED,
-        operation_id="responses_read_own",
-    )
-    def get(self, request: Request, uid: uuid.UUID) -> Response:
-        answer = my_assignment(request, uid).responses.filter(current=True).first()
-        if answer is None:
-            raise Http404
-        return Response(AnswerSerializer(answer_of(answer)).data, headers=_etag(answer))
-
-    @_submitting("responses_submit")
-    def put(self, request: Request, uid: uuid.UUID) -> Response:
-        return self._submit(request, uid)
-
-    @_submitting("responses_submit_by_post")
-    def post(self, request: Request, uid: uuid.UUID) -> Response:
-        return self._submit(request, uid)
-
-    def _submit(self, request: Request, uid: uuid.UUID) -> Response:
-        assignment = my_assignment_to_answer(request, uid)
-        body = validate(NewAnswerSerializer, request.data)
-        circumstances = Circumstances(
-            key=key_of(request),
-            seen=_read_revision(request, body),
-            seconds=body.get("seconds"),
-        )
-        try:
-            outcome = _store(assignment, body, circumstances)
-        except RefusedError as error:
-            problems = _problems(assignment, error.problems)
-            raise RefusedBodyError("the answer was not stored", problems) from error
-        except ConflictError as error:
-            raise _conflict(assignment) from error
-        except LostLeaseError as error:
-            raise RefusedBodyError(GONE) from error
-        answer = outcome.response
-        warnings = _problems(assignment, outcome.warnings)
-        saved = SavedSerializer({**answer_of(answer), "warnings": warnings}).data
-        return Response(saved, status=201 if outcome.created else 200, headers=_etag(answer))
+@api.post(ADDRESS, "Submit an answer", SUBMITTING, SavedSerializer, **SUBMIT)
+def responses_submit_by_post(request: Request, uid: uuid.UUID) -> Reply:
+    return responses_submit(request, uid)
 
 
 def answer_of(answer: Answer) -> dict[str, Any]:

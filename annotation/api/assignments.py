@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
@@ -18,7 +17,6 @@ from rest_framework.response import Response
 
 from annotation.access import get_account, my_assignments, open_campaigns
 from annotation.answers.drafts import read_saved_state
-from annotation.api import assignment_serializers as examples
 from annotation.api.access import RELATED, my_assignment
 from annotation.api.answers import answer_of, with_aliases
 from annotation.api.assignment_serializers import (
@@ -44,105 +42,73 @@ from annotation.presentation import (
     whole_guideline,
 )
 from datasets.access import WORKERS
-from datasets.api.base import (
-    List,
-    Resource,
-    describe_endpoint,
-    page_example,
-    page_serializer,
-    serialize,
-)
-from datasets.api.concurrency import idempotent
 from datasets.api.permissions import LABEL, READ
+from datasets.api.routes import Routes, given_filters
 from tandem.protocols.schema import Schema
 
-
-class Assignments(List):
-    roles = {"GET": WORKERS}
-    scopes = {"GET": (READ, LABEL)}
-    takes = AssignmentParameters
-
-    @describe_endpoint(
-        "List your own assignments",
-        "The items that you have taken, by campaign, in the order in which you took them.",
-        {200: page_serializer(AssignmentSerializer)},
-        tag="work",
-        example=page_example(examples.LISTED),
-        parameters=[AssignmentParameters],
-        operation_id="assignments_list",
-    )
-    def get(self, request: Request) -> Response:
-        rows = _with_answers(my_assignments(get_account(request)).select_related(*RELATED))
-        if "campaign" in self.parameters:
-            rows = rows.filter(item__campaign=self.parameters["campaign"])
-        if "status" in self.parameters:
-            rows = rows.filter(status=self.parameters["status"])
-        order = ("item__campaign__name", "pk")
-        return self.page(rows.order_by(*order), partial(serialize, AssignmentSerializer))
+api = Routes("work", roles=WORKERS, reads=(READ, LABEL), writes=(LABEL,))
 
 
-class NextAssignment(Resource):
-    roles = {"POST": WORKERS}
-    scopes = {"POST": (LABEL,)}
-
-    @describe_endpoint(
-        "Take the next item",
-        "Your open assignment in an open campaign, or a new one for the next item with a free "
-        "slot; 204 if nothing is left. Repeating the request returns the same assignment until "
-        "it is submitted.",
-        {200: PresentedSerializer, 204: None},
-        tag="work",
-        example=examples.PRESENTED,
-        operation_id="assignments_next",
-    )
-    @idempotent
-    def post(self, request: Request, pk: int) -> Response:
-        user = get_account(request)
-        campaign = get_object_or_404(open_campaigns(user), pk=pk)
-        taken = next_assignment(campaign, rater_of(user))
-        if taken is None:
-            return Response(status=204)
-        return Response(
-            describe_assignment(my_assignments(user).select_related(*RELATED).get(pk=taken.pk))
-        )
+@api.list(
+    "assignments/",
+    "List your own assignments",
+    "The items that you have taken, by campaign, in the order in which you took them.",
+    AssignmentSerializer,
+    name="assignments",
+    takes=AssignmentParameters,
+)
+def assignments_list(request: Request) -> Any:
+    filters = given_filters(request, "status", campaign="item__campaign")
+    rows = my_assignments(get_account(request)).filter(**filters).select_related(*RELATED)
+    return _with_answers(rows).order_by("item__campaign__name", "pk")
 
 
-class OneAssignment(Resource):
-    roles = {"GET": WORKERS}
-    scopes = {"GET": (READ, LABEL)}
+@api.post(
+    "campaigns/<int:pk>/next/",
+    "Take the next item",
+    "Your open assignment in an open campaign, or a new one for the next item with a free "
+    "slot; 204 if nothing is left. Repeating the request returns the same assignment until "
+    "it is submitted.",
+    {200: PresentedSerializer, 204: None},
+    name="next",
+    once=True,
+)
+def assignments_next(request: Request, pk: int) -> Any:
+    user = get_account(request)
+    campaign = get_object_or_404(open_campaigns(user), pk=pk)
+    taken = next_assignment(campaign, rater_of(user))
+    if taken is None:
+        return Response(status=204)
+    mine = my_assignments(user).select_related(*RELATED).get(pk=taken.pk)
+    return Response(describe_assignment(mine))
 
-    @describe_endpoint(
-        "Read your own assignment",
-        "The item as on its page: the texts, the units in the order of the page, the JSON "
-        "Schema of an answer, and your own answer and draft.",
-        {200: PresentedSerializer},
-        tag="work",
-        example=examples.PRESENTED,
-        operation_id="assignments_read",
-    )
-    def get(self, request: Request, uid: uuid.UUID) -> Response:
-        assignment = my_assignment(request, uid)
-        leave_if_long(request, assignment)
-        return Response(describe_assignment(assignment))
+
+@api.get(
+    "assignments/<uuid:uid>/",
+    "Read your own assignment",
+    "The item as on its page: the texts, the units in the order of the page, the JSON "
+    "Schema of an answer, and your own answer and draft.",
+    PresentedSerializer,
+    name="assignment",
+)
+def assignments_read(request: Request, uid: uuid.UUID) -> Any:
+    assignment = my_assignment(request, uid)
+    leave_if_long(request, assignment)
+    return Response(describe_assignment(assignment))
 
 
-class Guideline(Resource):
-    roles = {"GET": WORKERS}
-    scopes = {"GET": (READ, LABEL)}
-
-    @describe_endpoint(
-        "Read the guideline",
-        "The campaign's guideline as Markdown: as it is shown, and with the parts about what the "
-        "campaign does not ask.",
-        {200: GuidelineSerializer},
-        tag="work",
-        example={"markdown": "# Report coverage\n…", "whole": "# Report coverage\n…"},
-        operation_id="assignments_guideline",
-    )
-    def get(self, request: Request, uid: uuid.UUID) -> Response:
-        campaign = my_assignment(request, uid).item.campaign
-        shown = schema(campaign, "people").protocol.guideline
-        return Response({"markdown": shown, "whole": whole_guideline(campaign)})
+@api.get(
+    "assignments/<uuid:uid>/guideline/",
+    "Read the guideline",
+    "The campaign's guideline as Markdown: as it is shown, and with the parts about what the "
+    "campaign does not ask.",
+    GuidelineSerializer,
+    name="guideline",
+)
+def assignments_guideline(request: Request, uid: uuid.UUID) -> Any:
+    campaign = my_assignment(request, uid).item.campaign
+    shown = schema(campaign, "people").protocol.guideline
+    return {"markdown": shown, "whole": whole_guideline(campaign)}
 
 
 def _with_answers(rows: QuerySet[Assignment]) -> QuerySet[Any]:
@@ -268,22 +234,6 @@ def _draft(assignment: Assignment, draft: Draft) -> dict[str, Any]:
     }
 
 
-AN_ANSWER: dict[str, Any] = {
-    "unit": "q1:1",
-    "variable": "answerable",
-    "said": "no",
-    "known": "yes",
-    "reason": "The second sentence says it.",
-    "is_right": False,
-}
-A_FEEDBACK: dict[str, Any] = {
-    "answers": [AN_ANSWER],
-    "score": {"right": 3, "asked": 4, "items": 1, "of": 2},
-    "qualify": 0.8,
-    "passed": False,
-}
-
-
 class CheckedSerializer(serializers.Serializer[GoldComparison]):
     """A gold answer with your own first answer."""
 
@@ -304,32 +254,26 @@ class FeedbackSerializer(serializers.Serializer[Any]):
     passed = serializers.BooleanField(help_text="whether the pass mark is reached")
 
 
-class Feedback(Resource):
-    roles = {"GET": WORKERS}
-    scopes = {"GET": (READ, LABEL)}
-
-    @describe_endpoint(
-        "Read the feedback on a practice item",
-        "Your own first answers with the gold answers and their reasons. 404 if the item is not "
-        "a practice item, or if you have not answered it yet.",
-        {200: FeedbackSerializer},
-        tag="work",
-        example=A_FEEDBACK,
-        operation_id="assignments_feedback",
-    )
-    def get(self, request: Request, uid: uuid.UUID) -> Response:
-        assignment = my_assignment(request, uid)
-        if not shows_feedback(assignment) or assignment.status != Assignment.Status.DONE:
-            raise Http404
-        campaign = assignment.item.campaign
-        total = score(campaign, assignment.rater, Item.Use.PRACTICE)
-        facts = {
-            "answers": list(_answers(assignment)),
-            "score": total,
-            "qualify": campaign.qualify,
-            "passed": passes(campaign, total),
-        }
-        return Response(FeedbackSerializer(facts).data)
+@api.get(
+    "assignments/<uuid:uid>/feedback/",
+    "Read the feedback on a practice item",
+    "Your own first answers with the gold answers and their reasons. 404 if the item is not "
+    "a practice item, or if you have not answered it yet.",
+    FeedbackSerializer,
+    name="feedback",
+)
+def assignments_feedback(request: Request, uid: uuid.UUID) -> Any:
+    assignment = my_assignment(request, uid)
+    if not shows_feedback(assignment) or assignment.status != Assignment.Status.DONE:
+        raise Http404
+    campaign = assignment.item.campaign
+    total = score(campaign, assignment.rater, Item.Use.PRACTICE)
+    return {
+        "answers": list(_answers(assignment)),
+        "score": total,
+        "qualify": campaign.qualify,
+        "passed": passes(campaign, total),
+    }
 
 
 def _answers(assignment: Assignment) -> Iterator[dict[str, Any]]:

@@ -7,36 +7,16 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from annotation.access import get_account, readable_campaign
 from annotation.audit_log import EventFilter, describe_events, filter_events, visible_events
 from audit.models import Event
 from audit.recording import EVENTS
 from datasets.access import ADMIN, READERS
-from datasets.api.base import (
-    LARGEST_PAGE,
-    PAGE,
-    Resource,
-    Strict,
-    describe_endpoint,
-)
+from datasets.api.base import LARGEST_PAGE, PAGE, Shape, Strict, address_with
+from datasets.api.routes import Routes, given
 
-AN_EVENT = {
-    "id": 81,
-    "at": "2026-11-20T09:31:00.125000+00:00",
-    "event": "member.added",
-    "who": "rita",
-    "object": "an annotator",
-    "campaign": 1,
-    "facts": {"was": None, "now": "annotator"},
-    "before": None,
-    "after": "9f2c" + "0" * 60,
-    "request": "4f0c8f0c5c3f4b0b9d5c1a2b3c4d5e6f",
-    "address": "private",
-    "seal": 3,
-}
-PAGE_OF_EVENTS = {"next": None, "results": [AN_EVENT]}
+api = Routes("people", roles=(ADMIN,))
 
 
 class TrailParameters(Strict):
@@ -69,56 +49,42 @@ class EventSerializer(serializers.Serializer[Any]):
     seal = serializers.IntegerField(allow_null=True, help_text="null if not sealed yet")
 
 
-class EventsPage(serializers.Serializer[Any]):
+class EventsPage(Shape):
     next = serializers.URLField(allow_null=True)
     results = EventSerializer(many=True)
 
 
-class _AuditTrail(Resource):
-    takes = TrailParameters
-
-    def page(self, rows: QuerySet[Event], whole: bool) -> Response:
-        filters = dict(self.parameters)
-        size = filters.pop("page_size")
-        page = list(filter_events(rows, EventFilter(**filters), whole)[: size + 1])
-        results = [each.as_json() for each in describe_events(page[:size], whole)]
-        next_page = self._address(page[size - 1].pk) if len(page) > size else None
-        return Response({"next": next_page, "results": results})
-
-    def _address(self, before: int) -> str:
-        parameters = self.request.query_params.copy()
-        parameters["before"] = str(before)
-        return self.request.build_absolute_uri(f"{self.request.path}?{parameters.urlencode()}")
+def _page(request: Request, rows: QuerySet[Event], whole: bool) -> dict[str, Any]:
+    filters = dict(given(request))
+    size = filters.pop("page_size")
+    page = list(filter_events(rows, EventFilter(**filters), whole)[: size + 1])
+    following = address_with(request, before=page[size - 1].pk) if len(page) > size else None
+    shown = [each.as_json() for each in describe_events(page[:size], whole)]
+    return {"next": following, "results": shown}
 
 
-class AuditTrail(_AuditTrail):
-    roles = {"GET": (ADMIN,)}
-
-    @describe_endpoint(
-        "Read the audit trail",
-        "Events of the site and of all campaigns, the newest first, for admins.",
-        {200: EventsPage},
-        tag="people",
-        example=PAGE_OF_EVENTS,
-        parameters=[TrailParameters],
-        operation_id="audit_list",
-    )
-    def get(self, request: Request) -> Response:
-        return self.page(visible_events(get_account(request)), whole=True)
+@api.get(
+    "audit/",
+    "Read the audit trail",
+    "Events of the site and of all campaigns, the newest first, for admins.",
+    EventsPage,
+    name="audit",
+    takes=TrailParameters,
+)
+def audit_list(request: Request) -> Any:
+    return _page(request, visible_events(get_account(request)), whole=True)
 
 
-class CampaignAuditTrail(_AuditTrail):
-    roles = {"GET": READERS}
-
-    @describe_endpoint(
-        "Read a campaign's audit trail",
-        "Events of a campaign, the newest first. Raters appear under their pseudonyms.",
-        {200: EventsPage},
-        tag="studies",
-        example=PAGE_OF_EVENTS,
-        parameters=[TrailParameters],
-        operation_id="campaign_audit_list",
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        campaign = readable_campaign(request, pk)
-        return self.page(visible_events(get_account(request), campaign), whole=False)
+@api.get(
+    "campaigns/<int:pk>/audit/",
+    "Read a campaign's audit trail",
+    "Events of a campaign, the newest first. Raters appear under their pseudonyms.",
+    EventsPage,
+    name="campaign-audit",
+    roles=READERS,
+    tag="studies",
+    takes=TrailParameters,
+)
+def campaign_audit_list(request: Request, pk: int) -> Any:
+    campaign = readable_campaign(request, pk)
+    return _page(request, visible_events(get_account(request), campaign), whole=False)

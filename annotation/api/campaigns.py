@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.db import transaction
 from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from annotation.access import get_account, managed_campaign, visible_campaigns
 from annotation.api.access import batch_named
 from annotation.api.campaign_serializers import (
-    A_CAMPAIGN,
-    A_STUDY,
-    NEW,
-    NOT_CREATED,
     CampaignParameters,
     CampaignSerializer,
     ChangedSerializer,
@@ -25,7 +21,8 @@ from annotation.api.campaign_serializers import (
     design_problem,
     settings_from,
 )
-from annotation.campaign_setup.creation import CreatedCampaign, create_once
+from annotation.api.dry_run import not_created
+from annotation.campaign_setup.creation import create_once
 from annotation.campaigns.design import DesignError
 from annotation.campaigns.settings import change
 from annotation.models import Campaign, User
@@ -34,27 +31,21 @@ from annotation.progress.person import progress_of
 from annotation.provenance import guideline_digest
 from annotation.registry import get_protocol
 from datasets.access import EVERYBODY, READERS, WORKERS
-from datasets.api.base import (
-    List,
-    Resource,
-    describe_endpoint,
-    page_example,
-    page_serializer,
-    serialize,
-    validate,
-)
-from datasets.api.concurrency import IF_MATCH, check_etag, etag_of, idempotent
-from datasets.api.errors import RefusedBodyError, problem
-from datasets.api.permissions import ANY, MANAGE
+from datasets.api.concurrency import IF_MATCH, check_etag, etag_of
+from datasets.api.errors import RefusedBodyError
+from datasets.api.permissions import ANY
+from datasets.api.routes import Reply, Routes, given, given_filters
 from datasets.teams import TeamError, team_for
 from tandem.verbs import verb_of
+
+api = Routes("campaigns", roles=EVERYBODY, reads=ANY)
 
 
 def as_campaigns(user: User, campaigns: list[Campaign]) -> list[Any]:
     """Return campaigns with the user's own progress, and their design if the user may read it."""
     works, reads = user.role in WORKERS, user.role in READERS
     mine = progress_of(user, campaigns) if works else {}
-    rows = [
+    return [
         {
             "id": campaign.pk,
             "name": campaign.name,
@@ -71,7 +62,6 @@ def as_campaigns(user: User, campaigns: list[Campaign]) -> list[Any]:
         }
         for campaign in campaigns
     ]
-    return serialize(CampaignSerializer, rows)
 
 
 def settings_tag(campaign: Campaign) -> str:
@@ -97,129 +87,109 @@ def settings_tag(campaign: Campaign) -> str:
     )
 
 
-class Campaigns(List):
-    roles = {"GET": EVERYBODY, "POST": READERS}
-    scopes = {"GET": ANY, "POST": (MANAGE,)}
-    takes = CampaignParameters
-
-    @describe_endpoint(
-        "List campaigns",
-        "For annotators, the campaigns in which they have an item or may take one. For "
-        "researchers, the campaigns that they may read, and for admins all, with designs and "
-        "counts.",
-        {200: page_serializer(CampaignSerializer)},
-        tag="campaigns",
-        example=page_example(A_CAMPAIGN),
-        parameters=[CampaignParameters],
-        operation_id="campaigns_list",
-    )
-    def get(self, request: Request) -> Response:
-        user = get_account(request)
-        asked = ("name", "is_open", "is_archived")
-        exact = {name: self.parameters[name] for name in asked if name in self.parameters}
-        rows = visible_campaigns(user).filter(**exact)
-        return self.page(rows, lambda campaigns: as_campaigns(user, campaigns))
-
-    @describe_endpoint(
-        "Create a campaign",
-        "Creates a campaign and its items from a batch, all or nothing, with the checks of "
-        f"`{verb_of('create_campaign')}`. Creating the same campaign again changes nothing (200). "
-        "Another design under an existing name is refused (422).",
-        {201: CampaignSerializer, 200: CampaignSerializer},
-        tag="campaigns",
-        request=NewCampaignSerializer,
-        sent=NEW,
-        example={**A_CAMPAIGN, "study": A_STUDY},
-        status=201,
-        refuses=(422,),
-        operation_id="campaigns_create",
-    )
-    @idempotent
-    def post(self, request: Request) -> Response:
-        user = get_account(request)
-        created = _create(user, validate(NewCampaignSerializer, request.data))
-        campaign = visible_campaigns(user).get(pk=created.campaign.pk)
-        return Response(as_campaigns(user, [campaign])[0], status=200 if created.unchanged else 201)
+@api.list(
+    "campaigns/",
+    "List campaigns",
+    "For annotators, the campaigns in which they have an item or may take one. For "
+    "researchers, the campaigns that they may read, and for admins all, with designs and "
+    "counts.",
+    CampaignSerializer,
+    name="campaigns",
+    takes=CampaignParameters,
+)
+def campaigns_list(request: Request) -> Any:
+    user = get_account(request)
+    filters = given_filters(request, "name", "is_open", "is_archived")
+    return Reply(visible_campaigns(user).filter(**filters), lines=partial(as_campaigns, user))
 
 
-class OneCampaign(Resource):
-    roles = {"GET": EVERYBODY}
-    scopes = {"GET": ANY}
-
-    @describe_endpoint(
-        "Read a campaign",
-        "One campaign, as in the list. For accounts that may change it, the ETag is that of "
-        "its settings.",
-        {200: CampaignSerializer},
-        tag="campaigns",
-        example={**A_CAMPAIGN, "study": A_STUDY},
-        operation_id="campaigns_read",
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        user = get_account(request)
-        campaign = get_object_or_404(visible_campaigns(user), pk=pk)
-        tag = {"ETag": settings_tag(campaign)} if user.role in READERS else None
-        return Response(as_campaigns(user, [campaign])[0], headers=tag)
-
-
-def _create(user: User, body: dict[str, Any]) -> CreatedCampaign:
+@api.post(
+    "campaigns/",
+    "Create a campaign",
+    "Creates a campaign and its items from a batch, all or nothing, with the checks of "
+    f"`{verb_of('create_campaign')}`. Creating the same campaign again changes nothing (200). "
+    "Another design under an existing name is refused (422).",
+    CampaignSerializer,
+    roles=READERS,
+    body=NewCampaignSerializer,
+    status=201,
+    also=(200,),
+    raises={TeamError: not_created, DesignError: not_created},
+    refuses=(422,),
+    once=True,
+)
+def campaigns_create(request: Request) -> Any:
+    user = get_account(request)
+    body = given(request)
     batch = batch_named(user, body["batch"])
-    try:
-        return create_once(
-            body["name"],
-            body["protocol"],
-            batch,
-            design_from(body),
-            settings_from(body),
-            user,
-            team_for(user, body.get("team"), batch.team),
-            body["continues"],
-            body.get("pool"),
-        )
-    except TeamError as error:
-        raise RefusedBodyError(NOT_CREATED, [problem(str(error), "team")]) from error
-    except DesignError as error:
-        raise RefusedBodyError(NOT_CREATED, [design_problem(error)]) from error
-
-
-class ChangedSettings(Resource):
-    roles = {"POST": READERS}
-    scopes = {"POST": (MANAGE,)}
-
-    @describe_endpoint(
-        "Change, close, open or archive a campaign",
-        "Changes settings: deadline, language, guideline (each change is a new version), gold, "
-        "practice, consent, background questions, and whether the campaign is open or archived. "
-        "Fields that "
-        "are left out stay unchanged.",
-        {200: CampaignSerializer, 409: ChangedSerializer},
-        tag="campaigns",
-        request=ChangedSettingsSerializer,
-        sent={"deadline": "2026-12-31", "is_open": True},
-        example={**A_CAMPAIGN, "study": A_STUDY},
-        refuses=(422,),
-        parameters=[IF_MATCH],
-        operation_id="campaigns_change",
+    created = create_once(
+        body["name"],
+        body["protocol"],
+        batch,
+        design_from(body),
+        settings_from(body),
+        user,
+        team_for(user, body.get("team"), batch.team),
+        body["continues"],
+        body.get("pool"),
     )
-    @idempotent
-    def post(self, request: Request, pk: int) -> Response:
-        user, body = get_account(request), validate(ChangedSettingsSerializer, request.data)
-        with transaction.atomic():
-            campaign = lock_unchanged(request, pk)
-            try:
-                state = body.get("is_open"), user, body.get("is_archived")
-                change(campaign, settings_from(body), *state)
-            except DesignError as error:
-                sentence = "the campaign was not changed"
-                raise RefusedBodyError(sentence, [design_problem(error)]) from error
-        return Response(_visible_campaign(user, pk), headers={"ETag": settings_tag(campaign)})
+    campaign = visible_campaigns(user).get(pk=created.campaign.pk)
+    return Reply(as_campaigns(user, [campaign])[0], 200 if created.unchanged else 201)
+
+
+@api.get(
+    "campaigns/<int:pk>/",
+    "Read a campaign",
+    "One campaign, as in the list. For accounts that may change it, the ETag is that of "
+    "its settings.",
+    CampaignSerializer,
+    name="campaign",
+)
+def campaigns_read(request: Request, pk: int) -> Any:
+    user = get_account(request)
+    campaign = get_object_or_404(visible_campaigns(user), pk=pk)
+    tag = {"ETag": settings_tag(campaign)} if user.role in READERS else None
+    return Reply(as_campaigns(user, [campaign])[0], headers=tag)
+
+
+@api.post(
+    "campaigns/<int:pk>/terms/",
+    "Change, close, open or archive a campaign",
+    "Changes settings: deadline, language, guideline (each change is a new version), gold, "
+    "practice, consent, background questions, and whether the campaign is open or archived. "
+    "Fields that "
+    "are left out stay unchanged.",
+    CampaignSerializer,
+    name="terms",
+    roles=READERS,
+    body=ChangedSettingsSerializer,
+    conflict=ChangedSerializer,
+    refuses=(422,),
+    parameters=[IF_MATCH],
+    once=True,
+)
+def campaigns_change(request: Request, pk: int) -> Any:
+    user, body = get_account(request), given(request)
+    with transaction.atomic():
+        campaign = lock_unchanged(request, pk)
+        try:
+            state = body.get("is_open"), user, body.get("is_archived")
+            change(campaign, settings_from(body), *state)
+        except DesignError as error:
+            sentence = "the campaign was not changed"
+            raise RefusedBodyError(sentence, [design_problem(error)]) from error
+    return Reply(_visible_campaign(user, pk), headers={"ETag": settings_tag(campaign)})
 
 
 def lock_unchanged(request: Request, pk: int) -> Campaign:
     """Lock a campaign. Raises StateConflictError if its settings have changed."""
     user = get_account(request)
     campaign = managed_campaign(request, pk, lock=True)
-    check_etag(request, settings_tag(campaign), lambda: _visible_campaign(user, pk))
+    check_etag(
+        request,
+        settings_tag(campaign),
+        lambda: CampaignSerializer(_visible_campaign(user, pk)).data,
+    )
     return campaign
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from annotation.access import get_account
 from annotation.api.access import batch_named
 from annotation.api.campaign_serializers import (
-    NEW,
     NOT_CREATED,
     NewCampaignSerializer,
     design_from,
@@ -23,20 +20,15 @@ from annotation.campaign_setup.dry_run import MOST_PEOPLE
 from annotation.campaign_setup.expected_widths import Assumptions
 from annotation.campaign_setup.jobs import MOST_ITEMS, PREVIEW, dry_run_of, question
 from annotation.campaigns.design import DesignError
-from datasets.access import READERS
-from datasets.api.base import (
-    Number,
-    Resource,
-    Strict,
-    describe_endpoint,
-    validate,
-)
+from datasets.api.base import Number, Strict
 from datasets.api.errors import RefusedBodyError, problem
-from datasets.api.jobs import JobSerializer, accepted_response, current_job
 from datasets.api.permissions import MANAGE, READ
+from datasets.api.routes import Routes, given
 from datasets.api.throttling import PerReport
-from datasets.jobs import results
+from datasets.api.waiting import result_of
 from datasets.teams import TeamError, team_for
+
+api = Routes("campaigns", writes=(READ, MANAGE))
 
 
 class AssumptionsSerializer(Strict):
@@ -107,74 +99,41 @@ class DryRunSerializer(serializers.Serializer[Any]):
     assumptions = serializers.DictField(child=serializers.FloatField())
 
 
-AN_EXPECTED = {"width": 0.31, "units": 300, "queries": 20, "effective": 78.9, "reason": None}
-A_DRY_RUN: dict[str, Any] = {
-    "queries": 20,
-    "asked_queries": 20,
-    "judge_only": 0,
-    "roles": {"evaluation": 20},
-    "items": 60,
-    "units": 300,
-    "places": 120,
-    "carried": 0,
-    "several": 60,
-    "people": 3,
-    "unfilled": 0,
-    "shares": [{"items": 40, "units": 200}],
-    "common": [100, 100],
-    "kappa": AN_EXPECTED,
-    "share": AN_EXPECTED,
-    "powered": None,
-    "assumptions": asdict(Assumptions()),
-}
+def not_created(error: TeamError | DesignError) -> RefusedBodyError:
+    """Return the error that says why a campaign cannot be created."""
+    wrong = design_problem(error) if isinstance(error, DesignError) else problem(str(error), "team")
+    return RefusedBodyError(NOT_CREATED, [wrong])
 
 
-class DryRuns(Resource):
-    roles = {"POST": READERS}
-    scopes = {"POST": (READ, MANAGE)}
-
-    def get_throttles(self) -> list[Any]:
-        return [*super().get_throttles(), PerReport()]
-
-    @describe_endpoint(
-        "Carry out a dry run of a campaign's design",
-        "A dry run of `POST /campaigns/`, with the same checks: who would get what, and how wide "
-        "the intervals of kappa and of a share such as coverage are to be expected. Nothing is "
-        f"stored. A design of more than {MOST_ITEMS} items is for the command. A job carries it "
-        "out: 202 with the job if that takes more than 20 seconds; repeat the request until it is "
-        "answered by 200.",
-        {200: DryRunSerializer, 202: JobSerializer},
-        tag="campaigns",
-        request=NewDryRunSerializer,
-        sent={**NEW, "people": 3},
-        example=A_DRY_RUN,
-        refuses=(422,),
-        operation_id="campaigns_rehearse",
+@api.post(
+    "campaigns/rehearsal/",
+    "Carry out a dry run of a campaign's design",
+    "A dry run of `POST /campaigns/`, with the same checks: who would get what, and how wide "
+    "the intervals of kappa and of a share such as coverage are to be expected. Nothing is "
+    f"stored. A design of more than {MOST_ITEMS} items is for the command. A job carries it "
+    "out: 202 with the job if that takes more than 20 seconds; repeat the request until it is "
+    "answered by 200.",
+    DryRunSerializer,
+    name="rehearsal",
+    body=NewDryRunSerializer,
+    job=True,
+    raises={TeamError: not_created, DesignError: not_created},
+    refuses=(422,),
+    throttles=(PerReport,),
+)
+def campaigns_rehearse(request: Request) -> Any:
+    body, user = given(request), get_account(request)
+    batch = batch_named(user, body["batch"])
+    asked = question(
+        body["name"],
+        body["protocol"],
+        batch,
+        design_from(body),
+        settings_from(body),
+        body.get("people"),
+        Assumptions(**body.get("assumptions", {})),
+        user,
+        team_for(user, body.get("team"), batch.team),
+        body["continues"],
     )
-    def post(self, request: Request) -> Response:
-        body = validate(NewDryRunSerializer, request.data)
-        batch = batch_named(get_account(request), body["batch"])
-        try:
-            given = Assumptions(**body.get("assumptions", {}))
-            asked = question(
-                body["name"],
-                body["protocol"],
-                batch,
-                design_from(body),
-                settings_from(body),
-                body.get("people"),
-                given,
-                get_account(request),
-                team_for(get_account(request), body.get("team"), batch.team),
-                body["continues"],
-            )
-            job = current_job(request, PREVIEW, asked)
-            if job is None:
-                return accepted_response(request)
-            found = dry_run_of(results.value(job))
-        except TeamError as error:
-            raise RefusedBodyError(NOT_CREATED, [problem(str(error), "team")]) from error
-        except DesignError as error:
-            raise RefusedBodyError(NOT_CREATED, [design_problem(error)]) from error
-        shares = [share._asdict() for share in found.shares]
-        return Response(DryRunSerializer({**asdict(found), "shares": shares}).data)
+    return dry_run_of(result_of(request, PREVIEW, asked))

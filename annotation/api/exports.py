@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 from django.http import Http404
 from django.http.response import HttpResponseBase
@@ -13,10 +14,9 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from annotation.access import get_account, managed_campaign
-from annotation.api.access import check_blind
+from annotation.api.access import check_blind, managed_unless_blind
 from annotation.exports import rows as exporting
 from annotation.exports.bundles import (
     BUNDLES,
@@ -31,61 +31,14 @@ from annotation.exports.workbook import XLSX
 from annotation.exports.writers import FORMS
 from annotation.models import Campaign
 from audit.recording import record_export, was_exported
-from datasets.access import READERS
-from datasets.api.base import (
-    SAFE,
-    Resource,
-    describe_endpoint,
-)
-from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_job
-from datasets.api.permissions import READ
-from datasets.api.renderers import Line, LineParameters, Lines, LineSource, lines_serializer
+from datasets.api.renderers import LINES, Line, is_streamed, lines_page, lines_serializer
+from datasets.api.routes import Routes, given
 from datasets.api.throttling import PerExport
+from datasets.api.waiting import JobKey, finished_job
 from datasets.jobs.pages import send_file
 
-A_UNIT = {
-    "item": "r1",
-    "unit": "q1:1",
-    "kind": "question",
-    "query": "q1",
-    "system": "one",
-    "variables": ["answerable"],
-    "texts": {"report": "It opened in 1901."},
-}
-A_SPAN = {"field": "report", "start": 3, "end": 17, "text": "opened in 1901"}
-A_LABEL = {
-    "campaign": "pilot-coverage",
-    "protocol": "report-coverage",
-    "item": "r1",
-    "unit": "q1:1",
-    "kind": "question",
-    "variable": "answerable",
-    "value": "yes",
-    "rater": "ada",
-    "rater_kind": "human",
-    "replicate": 0,
-    "created_at": "2026-11-20T09:31:00+00:00",
-    "revision": 1,
-    "seconds": 41.5,
-    "spans": [A_SPAN],
-    "batch": "pilot",
-    "query": "q1",
-    "system": "one",
-}
-A_RESPONSE = {
-    "campaign": "pilot-coverage",
-    "protocol": "report-coverage",
-    "item": "r1",
-    "rater": "ada",
-    "rater_kind": "human",
-    "replicate": 0,
-    "revision": 1,
-    "created_at": "2026-11-20T09:31:00+00:00",
-    "seconds": 41.5,
-    "assisted_by": None,
-    "comment": None,
-    "units": {"q1:1": {"evidence": [{"quote": "opened in 1901", "start": 3}], "answerable": "yes"}},
-}
+api = Routes("studies")
+
 WHOLE = (
     " By default one page of lines as JSON, with the address of the `next` one. With `Accept: "
     "application/x-ndjson` or `?format=jsonl`, all lines as a stream of JSON Lines, at most "
@@ -152,100 +105,65 @@ class ResponseLineSerializer(serializers.Serializer[Any]):
     units = serializers.DictField()
 
 
-class CampaignLineSource(LineSource):
-    def __init__(
-        self, campaign: Campaign, export: Callable[[Campaign, int], Iterator[Line]]
-    ) -> None:
-        self.campaign, self.export = campaign, export
+def _lines(
+    request: Request, pk: int, what: str, export: Callable[[Campaign, int], Iterator[Line]]
+) -> HttpResponseBase:
+    campaign, sent = managed_unless_blind(request, pk), given(request)
+    streamed = is_streamed(request)
+    form, job = "jsonl" if streamed else "pages", None
+    if streamed:
+        job = finished_job(request, EXPORT, question(campaign, what, form), sent.get("job"))
+    # Only the first page of an export is recorded.
+    continues = not streamed and "cursor" in sent
+    if not (continues and was_exported(request, pk, what, form)):
+        record_export(request, pk, what, form)
+    if job is not None:
+        return send_file(request._request, job)
 
-    def since(self, position: int) -> Iterator[Line]:
-        return self.export(self.campaign, position)
+    def position(line: Line) -> int:
+        return campaign.items.get(key=line["item"]).position
 
-    def position(self, line: Line) -> int:
-        return self.campaign.items.get(key=line["item"]).position
-
-
-class CampaignLines(Lines):
-    roles = {"GET": READERS}
-    scopes = {"GET": (READ,)}
-    export: ClassVar[Callable[[Campaign, int], Iterator[Line]]]
-
-    def respond(self, request: Request, pk: int) -> HttpResponseBase:
-        campaign = managed_campaign(request, pk)
-        check_blind(get_account(request), campaign)
-        what, form = type(self).__name__.lower(), "jsonl" if self.streamed else "pages"
-        # Only the first page of an export is recorded.
-        continues = not self.streamed and "cursor" in self.parameters
-        job = None
-        if self.streamed:
-            asked = question(campaign, what, form)
-            job = current_job(request, EXPORT, asked, self.parameters.get("job"))
-            if job is None:
-                return accepted_response(request)
-        if not (continues and was_exported(request, pk, what, form)):
-            record_export(request, pk, what, form)
-        if job is not None:
-            return send_file(request._request, job)
-        return self.answer(CampaignLineSource(campaign, type(self).export))
+    return lines_page(request, partial(export, campaign), position)
 
 
-class Units(CampaignLines):
-    export = exporting.units
-
-    @describe_endpoint(
-        "List the units of a campaign",
-        "The units that are asked, with their systems: the same lines as `export --what "
-        "units`. 403 while you have an open item in the campaign." + WHOLE,
-        lines_serializer(UnitLineSerializer),
-        tag="studies",
-        example={"next": None, "results": [A_UNIT]},
-        parameters=[LineParameters],
-        operation_id="units_list",
-    )
-    def get(self, request: Request, pk: int) -> HttpResponseBase:
-        return self.respond(request, pk)
+@api.get(
+    "campaigns/<int:pk>/units/",
+    "List the units of a campaign",
+    "The units that are asked, with their systems: the same lines as `export --what "
+    "units`. 403 while you have an open item in the campaign." + WHOLE,
+    lines_serializer(UnitLineSerializer),
+    name="units",
+    **LINES,
+)
+def units_list(request: Request, pk: int) -> HttpResponseBase:
+    return _lines(request, pk, "units", exporting.units)
 
 
-class Labels(CampaignLines):
-    export = exporting.labels
-
-    @describe_endpoint(
-        "List the labels of a campaign",
-        "All current labels, and missing ones with their reasons: the same lines as `export "
-        "--what labels`." + WHOLE,
-        lines_serializer(LabelLineSerializer),
-        tag="studies",
-        example={"next": None, "results": [A_LABEL]},
-        parameters=[LineParameters],
-        operation_id="labels_list",
-    )
-    def get(self, request: Request, pk: int) -> HttpResponseBase:
-        return self.respond(request, pk)
+@api.get(
+    "campaigns/<int:pk>/labels/",
+    "List the labels of a campaign",
+    "All current labels, and missing ones with their reasons: the same lines as `export "
+    "--what labels`." + WHOLE,
+    lines_serializer(LabelLineSerializer),
+    name="labels",
+    **LINES,
+)
+def labels_list(request: Request, pk: int) -> HttpResponseBase:
+    return _lines(request, pk, "labels", exporting.labels)
 
 
-class Responses(CampaignLines):
-    export = exporting.responses
-
-    @describe_endpoint(
-        "List the responses of a campaign",
-        "All current answers as they were given: the same lines as `export --what responses`."
-        + WHOLE,
-        lines_serializer(ResponseLineSerializer),
-        tag="studies",
-        example={"next": None, "results": [A_RESPONSE]},
-        parameters=[LineParameters],
-        operation_id="responses_list",
-    )
-    def get(self, request: Request, pk: int) -> HttpResponseBase:
-        return self.respond(request, pk)
+@api.get(
+    "campaigns/<int:pk>/responses/",
+    "List the responses of a campaign",
+    "All current answers as they were given: the same lines as `export --what responses`." + WHOLE,
+    lines_serializer(ResponseLineSerializer),
+    name="responses",
+    **LINES,
+)
+def responses_list(request: Request, pk: int) -> HttpResponseBase:
+    return _lines(request, pk, "responses", exporting.responses)
 
 
-AN_OPTION: dict[str, Any] = {
-    "what": "label-studio",
-    "row": "one unit as a task of Label Studio, with the labels from all raters",
-    "tells_answers": True,
-    "files": {"json": "https://tandem.example/api/v1/campaigns/1/exports/label-studio/json/"},
-}
 TEXTS = ("application/x-ndjson", "application/ld+json", "text/csv", "text/plain")
 BYTES = ("application/vnd.apache.parquet", XLSX, ZIP)
 KINDS: dict[Any, Any] = {
@@ -286,75 +204,56 @@ class FormatOfAddress(BaseContentNegotiation):
         return renderers[0], renderers[0].media_type
 
 
-class Exports(Resource):
-    roles = {"GET": READERS}
-    scopes = {"GET": (READ,)}
-
-    @describe_endpoint(
-        "List the exports of a campaign",
-        "All exports of a campaign with their file formats, the same as for `export --what`.",
-        {200: ExportOptionsSerializer},
-        tag="studies",
-        example={"results": [AN_OPTION]},
-        operation_id="exports_list",
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        campaign = managed_campaign(request, pk)
-        rows = [self._describe(campaign, option) for option in export_options(campaign)]
-        return Response(ExportOptionsSerializer({"results": rows}).data)
-
-    def _describe(self, campaign: Campaign, option: ExportOption) -> dict[str, Any]:
-        def address(form: str) -> str:
-            path = reverse("api-export", args=[campaign.pk, option.what, form])
-            return self.request.build_absolute_uri(path)
-
-        return {
-            "what": option.what,
-            "row": option.row,
-            "tells_answers": reveals_answers(option.what),
-            "files": {form: address(form) for form in option.forms},
-        }
+@api.get(
+    "campaigns/<int:pk>/exports/",
+    "List the exports of a campaign",
+    "All exports of a campaign with their file formats, the same as for `export --what`.",
+    ExportOptionsSerializer,
+    name="exports",
+)
+def exports_list(request: Request, pk: int) -> Any:
+    campaign = managed_campaign(request, pk)
+    return {"results": [_described(request, campaign, each) for each in export_options(campaign)]}
 
 
-class OneExport(Resource):
-    roles = {"GET": READERS}
-    scopes = {"GET": (READ,)}
-    takes = JobKey
-    content_negotiation_class = FormatOfAddress
+def _described(request: Request, campaign: Campaign, option: ExportOption) -> dict[str, Any]:
+    def address(form: str) -> str:
+        path = reverse("api-export", args=[campaign.pk, option.what, form])
+        return request.build_absolute_uri(path)
 
-    def get_throttles(self) -> list[Any]:
-        asks = self.request.method in SAFE and "job" not in self.request.query_params
-        own = [PerExport()] if asks else []
-        return [*super().get_throttles(), *own]
+    return {
+        "what": option.what,
+        "row": option.row,
+        "tells_answers": reveals_answers(option.what),
+        "files": {form: address(form) for form in option.forms},
+    }
 
-    @describe_endpoint(
-        "Download an export",
-        "The whole file; several files as a ZIP archive with a manifest. A job writes it: 200 if "
-        "it is ready within 20 seconds, else 202 with the job, which says where the file will be. "
-        "At most twelve exports of a campaign an hour; fetching the result of a job is not "
-        "counted. 403 for exports with answers while you have an open item in the campaign, and "
-        "422 if an id does not fit into TREC's format.",
-        KINDS | {202: JobSerializer},
-        tag="studies",
-        example=[{"id": 1, "data": {"report": "It opened in 1901."}, "annotations": []}],
-        refuses=(422,),
-        parameters=[WHAT, FORM, JobKey],
-        operation_id="exports_read",
-    )
-    def get(self, request: Request, pk: int, what: str, form: str) -> HttpResponseBase:
-        campaign = managed_campaign(request, pk)
-        if form not in {
-            each
-            for option in export_options(campaign)
-            if option.what == what
-            for each in option.forms
-        }:
-            raise Http404
-        if reveals_answers(what):
-            check_blind(get_account(request), campaign)
-        asked = question(campaign, what, form)
-        job = current_job(request, EXPORT, asked, self.parameters.get("job"))
-        if job is None:
-            return accepted_response(request)
-        record_export(request, pk, what, form)
-        return send_file(request._request, job)
+
+@api.get(
+    "campaigns/<int:pk>/exports/<slug:what>/<slug:form>/",
+    "Download an export",
+    "The whole file; several files as a ZIP archive with a manifest. A job writes it: 200 if "
+    "it is ready within 20 seconds, else 202 with the job, which says where the file will be. "
+    "At most twelve exports of a campaign an hour; fetching the result of a job is not "
+    "counted. 403 for exports with answers while you have an open item in the campaign, and "
+    "422 if an id does not fit into TREC's format.",
+    KINDS,
+    name="export",
+    takes=JobKey,
+    refuses=(422,),
+    parameters=[WHAT, FORM],
+    job=True,
+    throttles=(PerExport,),
+    view={"content_negotiation_class": FormatOfAddress},
+)
+def exports_read(request: Request, pk: int, what: str, form: str) -> Any:
+    campaign = managed_campaign(request, pk)
+    options = [each for each in export_options(campaign) if each.what == what]
+    if not any(form in each.forms for each in options):
+        raise Http404
+    if reveals_answers(what):
+        check_blind(get_account(request), campaign)
+    asked = question(campaign, what, form)
+    job = finished_job(request, EXPORT, asked, given(request).get("job"))
+    record_export(request, pk, what, form)
+    return send_file(request._request, job)

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
-from annotation.access import get_account, managed_campaign
-from annotation.api.access import check_blind
+from annotation.api.access import managed_unless_blind
 from annotation.imports.gold import store_gold_answers
-from datasets.access import READERS
-from datasets.api.base import (
-    Resource,
-    Strict,
-    describe_endpoint,
-    validate,
-)
-from datasets.api.concurrency import idempotent
+from datasets.api.base import Strict
 from datasets.api.errors import RefusedBodyError, problem
-from datasets.api.permissions import MANAGE
+from datasets.api.routes import Routes, given
 from tandem.files.rows import InputError, Place
 from tandem.labels.file.rows import LabelRow
+
+api = Routes("campaigns")
 
 MAX_ANSWERS = 5_000
 
@@ -50,39 +42,28 @@ class StoredGoldAnswersSerializer(serializers.Serializer[Any]):
     unchanged = serializers.BooleanField(help_text="whether all of it was stored before")
 
 
-class GoldAnswers(Resource):
-    roles = {"POST": READERS}
-    scopes = {"POST": (MANAGE,)}
+def _not_stored(error: InputError) -> RefusedBodyError:
+    return RefusedBodyError("no gold answer was stored", [problem(str(error))])
 
-    @describe_endpoint(
-        "Set gold answers",
-        "Stores gold answers, all or nothing. Their items become gold items (mixed in, never "
-        "revealed) or practice items (first, with feedback), and leave the study. Gold answers "
-        "cannot be read back.",
-        {200: StoredGoldAnswersSerializer},
-        tag="campaigns",
-        request=NewGoldAnswersSerializer,
-        sent={
-            "use": "gold",
-            "answers": [{"item": "r1", "unit": "q1:a", "variable": "answerable", "value": "no"}],
-        },
-        example={"answers": 1, "items": 1, "unchanged": False},
-        refuses=(422,),
-        operation_id="campaigns_known",
-    )
-    @idempotent
-    def post(self, request: Request, pk: int) -> Response:
-        campaign = managed_campaign(request, pk)
-        # A refused or unchanged answer would reveal the gold items and their answers.
-        check_blind(get_account(request), campaign)
-        body = validate(NewGoldAnswersSerializer, request.data)
-        rows = [_row(each, n) for n, each in enumerate(body["answers"], start=1)]
-        try:
-            stored = store_gold_answers(rows, campaign, body["use"])
-        except InputError as error:
-            sentence = "no gold answer was stored"
-            raise RefusedBodyError(sentence, [problem(str(error))]) from error
-        return Response(asdict(stored))
+
+@api.post(
+    "campaigns/<int:pk>/known/",
+    "Set gold answers",
+    "Stores gold answers, all or nothing. Their items become gold items (mixed in, never "
+    "revealed) or practice items (first, with feedback), and leave the study. Gold answers "
+    "cannot be read back.",
+    StoredGoldAnswersSerializer,
+    name="known",
+    body=NewGoldAnswersSerializer,
+    raises={InputError: _not_stored},
+    refuses=(422,),
+    once=True,
+)
+def campaigns_known(request: Request, pk: int) -> Any:
+    # A refused or unchanged answer would reveal the gold items and their answers.
+    campaign, body = managed_unless_blind(request, pk), given(request)
+    rows = [_row(each, n) for n, each in enumerate(body["answers"], start=1)]
+    return store_gold_answers(rows, campaign, body["use"])
 
 
 def _row(answer: dict[str, Any], number: int) -> LabelRow:

@@ -7,7 +7,6 @@ from typing import Any
 from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from annotation.access import get_account, intake_campaigns, open_campaigns
 from annotation.api.campaign_serializers import QuestionSerializer
@@ -18,28 +17,12 @@ from annotation.people.background import BackgroundError, owed_questions, questi
 from annotation.people.consent import CONSENT, check_intake, consent_state, owed_step
 from annotation.people.membership import PeopleError
 from datasets.access import WORKERS
-from datasets.api.base import Resource, Strict, describe_endpoint, validate
+from datasets.api.base import Strict
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.permissions import LABEL, READ
+from datasets.api.routes import Routes, given
 
-AN_INTAKE: dict[str, Any] = {
-    "text": "# About this study\n…",
-    "version": 2,
-    "agreed_version": 2,
-    "agreed_at": "2026-11-20T09:30:00Z",
-    "revoked_at": None,
-    "revoked_answers": "keep",
-    "questions": [
-        {
-            "name": "first_language",
-            "question": "What is your first language?",
-            "kind": "choice",
-            "choices": ["German", "another"],
-            "required": True,
-        }
-    ],
-    "open_questions": ["first_language"],
-}
+api = Routes("work", roles=WORKERS, reads=(READ, LABEL), writes=(LABEL,))
 
 
 class IntakeSerializer(serializers.Serializer[Any]):
@@ -79,92 +62,78 @@ class BackgroundSerializer(Strict):
     )
 
 
-class Intake(Resource):
-    roles = {"GET": WORKERS}
-    scopes = {"GET": (READ, LABEL)}
-
-    @describe_endpoint(
-        "Read the steps before the first item",
-        "The campaign's consent text, your consent, and the background questions. Until you have "
-        "agreed and answered, your items are refused (403).",
-        {200: IntakeSerializer},
-        tag="work",
-        example=AN_INTAKE,
-        operation_id="intake_read",
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        user = get_account(request)
-        return _intake_response(get_object_or_404(intake_campaigns(user), pk=pk), user)
+@api.get(
+    "campaigns/<int:pk>/intake/",
+    "Read the steps before the first item",
+    "The campaign's consent text, your consent, and the background questions. Until you have "
+    "agreed and answered, your items are refused (403).",
+    IntakeSerializer,
+    name="intake",
+)
+def intake_read(request: Request, pk: int) -> Any:
+    user = get_account(request)
+    return _intake(get_object_or_404(intake_campaigns(user), pk=pk), user)
 
 
-class OwnConsent(Resource):
-    roles = {"PUT": WORKERS}
-    scopes = {"PUT": (LABEL,)}
-
-    @describe_endpoint(
-        "Give or revoke consent to a campaign's text",
-        "Records that you agree to the version that you have read. With null, your consent is "
-        "revoked: your answers are left out of reports and exports, and kept or deleted by the "
-        "campaign's rule.",
-        {200: IntakeSerializer},
-        tag="work",
-        request=AgreementSerializer,
-        sent={"version": 2},
-        example=AN_INTAKE,
-        refuses=(422,),
-        operation_id="consent_change",
-    )
-    def put(self, request: Request, pk: int) -> Response:
-        user = get_account(request)
-        campaign = get_object_or_404(intake_campaigns(user), pk=pk)
-        version = validate(AgreementSerializer, request.data)["version"]
-        if version is not None:
-            get_object_or_404(open_campaigns(user), pk=pk)
-        try:
-            if version is None:
-                revoke_consent(campaign, rater_of(user))
-            else:
-                give_consent(campaign, rater_of(user), version)
-        except PeopleError as error:
-            raise RefusedBodyError(str(error), [problem(str(error), "version")]) from error
-        return _intake_response(campaign, user)
+def _refused_version(error: PeopleError) -> RefusedBodyError:
+    return RefusedBodyError(str(error), [problem(str(error), "version")])
 
 
-class OwnBackground(Resource):
-    roles = {"PUT": WORKERS}
-    scopes = {"PUT": (LABEL,)}
-
-    @describe_endpoint(
-        "Answer the background questions",
-        "Answers the questions that are open, once. Those that you leave out count as not "
-        "answered, which a required question does not allow.",
-        {200: IntakeSerializer},
-        tag="work",
-        request=BackgroundSerializer,
-        sent={"answers": {"first_language": "German"}},
-        example={**AN_INTAKE, "open_questions": []},
-        refuses=(422,),
-        operation_id="background_answer",
-    )
-    def put(self, request: Request, pk: int) -> Response:
-        user = get_account(request)
-        campaign = get_object_or_404(open_campaigns(user), pk=pk)
-        answers = validate(BackgroundSerializer, request.data)["answers"]
-        rater = rater_of(user)
-        if owed_step(campaign, rater) == CONSENT:
-            check_intake(campaign, rater)
-        try:
-            background.answer(campaign, rater, answers)
-        except BackgroundError as error:
-            wrong = [problem(str(error), f"answers.{error.field}")]
-            raise RefusedBodyError("nothing was stored", wrong) from error
-        return _intake_response(campaign, user)
+def _not_stored(error: BackgroundError) -> RefusedBodyError:
+    return RefusedBodyError("nothing was stored", [problem(str(error), f"answers.{error.field}")])
 
 
-def _intake_response(campaign: Campaign, user: User) -> Response:
+@api.put(
+    "campaigns/<int:pk>/consent/",
+    "Give or revoke consent to a campaign's text",
+    "Records that you agree to the version that you have read. With null, your consent is "
+    "revoked: your answers are left out of reports and exports, and kept or deleted by the "
+    "campaign's rule.",
+    IntakeSerializer,
+    name="own-consent",
+    body=AgreementSerializer,
+    raises={PeopleError: _refused_version},
+    refuses=(422,),
+)
+def consent_change(request: Request, pk: int) -> Any:
+    user = get_account(request)
+    campaign = get_object_or_404(intake_campaigns(user), pk=pk)
+    version = given(request)["version"]
+    if version is not None:
+        get_object_or_404(open_campaigns(user), pk=pk)
+    if version is None:
+        revoke_consent(campaign, rater_of(user))
+    else:
+        give_consent(campaign, rater_of(user), version)
+    return _intake(campaign, user)
+
+
+@api.put(
+    "campaigns/<int:pk>/background/",
+    "Answer the background questions",
+    "Answers the questions that are open, once. Those that you leave out count as not "
+    "answered, which a required question does not allow.",
+    IntakeSerializer,
+    name="own-background",
+    body=BackgroundSerializer,
+    raises={BackgroundError: _not_stored},
+    refuses=(422,),
+)
+def background_answer(request: Request, pk: int) -> Any:
+    user = get_account(request)
+    campaign = get_object_or_404(open_campaigns(user), pk=pk)
+    answers = given(request)["answers"]
+    rater = rater_of(user)
+    if owed_step(campaign, rater) == CONSENT:
+        check_intake(campaign, rater)
+    background.answer(campaign, rater, answers)
+    return _intake(campaign, user)
+
+
+def _intake(campaign: Campaign, user: User) -> dict[str, Any]:
     rater = rater_of(user)
     state = consent_state(campaign, rater)
-    shown = {
+    return {
         "text": state.current.text if state.current else None,
         "version": state.current.version if state.current else None,
         "agreed_version": state.agreed.text.version if state.agreed else None,
@@ -174,4 +143,3 @@ def _intake_response(campaign: Campaign, user: User) -> Response:
         "questions": questions_of(campaign),
         "open_questions": [each.name for each in owed_questions(campaign, rater)],
     }
-    return Response(IntakeSerializer(shown).data)

@@ -12,40 +12,12 @@ from annotation.people.accounts import CampaignRater
 from annotation.people.leases import MAX_LEASE
 from annotation.people.membership import POOL_HELP
 from datasets.api.base import (
-    ErrorSerializer,
+    Computed,
     Strict,
 )
 
 LARGEST_ID = 2**31 - 1
-A_PERSON: dict[str, Any] = {
-    "id": 3,
-    "name": "ada",
-    "pseudonym": "person-7kq2mx",
-    "role": "annotator",
-    "is_guest": False,
-    "is_active": True,
-}
-AN_INVITATION: dict[str, Any] = {
-    "id": 1,
-    "state": "open",
-    "role": "annotator",
-    "campaign": 1,
-    "campaign_role": "annotator",
-    "note": "Ada",
-    "created_at": "2026-11-20T09:30:00Z",
-    "expires_at": "2026-11-27T09:30:00Z",
-}
-A_RATER: dict[str, Any] = {
-    "id": 5,
-    "name": "person-7kq2mx",
-    "kind": "human",
-    "done": 12,
-    "held": 1,
-    "held_until": "2026-11-20T10:30:00Z",
-    "excluded": None,
-}
-SETTINGS: dict[str, Any] = {"pool": "named", "hold_minutes": 60, "items_per_person": 20}
-A_CAST = {**SETTINGS, "members": [{"name": "ada", "role": "annotator"}], "raters": [A_RATER]}
+SETTINGS = ("pool", "hold_minutes", "items_per_person")
 
 
 class PersonSerializer(serializers.Serializer[User]):
@@ -53,18 +25,16 @@ class PersonSerializer(serializers.Serializer[User]):
     name = serializers.CharField(
         source="username", help_text="the account's name, which no export contains"
     )
-    pseudonym = serializers.SerializerMethodField(
-        help_text="as in exports; null before the first assignment"
+    pseudonym = Computed(
+        lambda user: user.rater.name if hasattr(user, "rater") else None,
+        str | None,
+        help_text="as in exports; null before the first assignment",
     )
     role = serializers.ChoiceField(User.Role.values)
     is_guest = serializers.BooleanField(
         help_text="whether the person came from Prolific, without an account"
     )
     is_active = serializers.BooleanField()
-
-    def get_pseudonym(self, user: User) -> str | None:
-        rater = getattr(user, "rater", None)
-        return rater.name if rater else None
 
 
 class PersonChangeSerializer(Strict):
@@ -170,23 +140,6 @@ class PayTableSerializer(serializers.Serializer[Any]):
     everybody = PaidWorkSerializer()
 
 
-A_WORK = {
-    "rater": "person-7kq2mx",
-    "items": 40,
-    "timed": 40,
-    "median_seconds": 96.5,
-    "total_seconds": 4210.0,
-    "pay": 14.0,
-    "currency": "EUR",
-    "pay_per_hour": 11.97,
-}
-A_PAY_TABLE = {
-    "rate": "0.35 EUR per item",
-    "people": [A_WORK],
-    "everybody": {**A_WORK, "rater": ""},
-}
-
-
 class CastChangeSerializer(Strict):
     """Fields that are left out stay unchanged."""
 
@@ -216,11 +169,3 @@ class ExclusionSerializer(Strict):
     reason = serializers.CharField(
         max_length=MAX_REASON, allow_null=True, help_text="null includes the rater again"
     )
-
-
-class ChangedPersonSerializer(ErrorSerializer):
-    current = PersonSerializer(help_text="the current state")
-
-
-class ChangedCastSerializer(ErrorSerializer):
-    current = CastSerializer(help_text="the current state")

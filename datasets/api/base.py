@@ -7,25 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from django.core.paginator import EmptyPage, Paginator
 from django.db.models import QuerySet
 from django.http import Http404, QueryDict
 from drf_spectacular.utils import (
-    OpenApiExample,
     OpenApiParameter,
     OpenApiResponse,
-    extend_schema,
     inline_serializer,
 )
 from rest_framework import serializers
-from rest_framework.permissions import BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
-
-from datasets.api.permissions import DEFAULT_SCOPES, HasScope
 
 LARGEST_PAGE, PAGE = 200, 50
 
@@ -39,6 +33,26 @@ class Strict(serializers.Serializer[Any]):
                 {name[:200]: "is not a field here; remove it" for name in unknown}
             )
         return super().to_internal_value(data)
+
+
+class Computed(serializers.SerializerMethodField):
+    """A field whose value, of the type `of`, a function computes from the object."""
+
+    def __init__(self, function: Callable[[Any], Any], of: Any, **about: Any) -> None:
+        self.function = lambda value: function(value)
+        self.function.__annotations__ = {"return": of}
+        super().__init__(**about)
+
+    def bind(self, field_name: str, parent: Any) -> None:
+        setattr(parent, f"get_{field_name}", self.function)
+        super().bind(field_name, parent)
+
+
+# Comments, since a base class's docstring would describe its subclasses in OpenAPI.
+class Shape(serializers.Serializer[Any]):
+    # The base class of serializers that only describe JSON which another module builds.
+    def to_representation(self, instance: Any) -> Any:
+        return instance
 
 
 class NoParameters(Strict):
@@ -75,60 +89,15 @@ class ErrorSerializer(serializers.Serializer[Any]):
     problems = ProblemSerializer(many=True)
 
 
+def conflict_serializer(name: str, **current: Any) -> type[ErrorSerializer]:
+    """Return the serializer of an error with the current state, under a name of its own."""
+    return type(f"{name}Serializer", (ErrorSerializer,), current)
+
+
 SAFE = ("GET", "HEAD")
 
 
-def _method(request: Request) -> str:
-    return "GET" if request.method in SAFE else str(request.method)
-
-
-class HasRole(BasePermission):
-    """Whether the account has a role that the endpoint names; an unknown method is answered 405."""
-
-    def has_permission(self, request: Request, view: APIView) -> bool:
-        assert isinstance(view, Resource)
-        method = _method(request)
-        return method not in view.roles or getattr(request.user, "role", None) in view.roles[method]
-
-
-class Resource(APIView):
-    """An endpoint.
-
-    `roles` names the permitted roles by method, and `scopes` the scopes of a token, of which one
-    suffices: 401 without a token, 403 for another role or scope, before anything is looked up.
-    Functions `visible_…` find objects for a user, so an object that is not visible is not found
-    (404). `takes` declares the parameters of a GET, read into `parameters`; others are refused
-    (400).
-    """
-
-    roles: ClassVar[Mapping[str, Sequence[str]]]
-    scopes: ClassVar[Mapping[str, Sequence[str]]] = DEFAULT_SCOPES
-    takes: ClassVar[type[Strict]] = NoParameters
-    permission_classes = [IsAuthenticated, HasRole, HasScope]
-    http_method_names = ["get", "head", "post", "put"]
-    parameters: Mapping[str, Any]
-
-    @classmethod
-    def as_view(cls, **options: Any) -> Any:
-        view = super().as_view(**options)
-        # A redirect would turn a POST into a GET, whose 200 would look as if something was saved.
-        view.should_append_slash = False  # type: ignore[attr-defined]
-        return view
-
-    def check_throttles(self, request: Request) -> None:
-        """Count the request, unless the endpoint lacks its method, which is answered 405."""
-        if _method(request) in self.roles:
-            super().check_throttles(request)
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        super().initial(request, *args, **kwargs)
-        if _method(request) not in self.roles:
-            return  # dispatch answers 405, whatever the parameters
-        takes = self.takes if request.method in SAFE else NoParameters
-        self.parameters = validate(takes, _plain(takes, request.query_params))
-
-
-def _plain(kind: type[Strict], parameters: QueryDict) -> dict[str, Any]:
+def plain_parameters(kind: type[Strict], parameters: QueryDict) -> dict[str, Any]:
     """Return the parameters as a dictionary: from a form, DRF would read an absent flag as false.
 
     A parameter that the serializer declares as a list may be repeated in the address.
@@ -149,10 +118,6 @@ def validate(kind: type[Strict], data: Any) -> dict[str, Any]:
     return validated
 
 
-def serialize(kind: Callable[..., Any], rows: Sequence[Any]) -> list[Any]:
-    return list(kind(rows, many=True).data)
-
-
 def page_serializer(of: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
     """Return the serializer of a page of a list, for the description."""
     return inline_serializer(
@@ -166,37 +131,36 @@ def page_serializer(of: type[serializers.Serializer[Any]]) -> serializers.Serial
     )
 
 
-def page_example(row: Any) -> dict[str, Any]:
-    """Return a page of one row, for the description."""
-    return {"count": 1, "next": None, "previous": None, "results": [row]}
+def page_of(
+    request: Request,
+    rows: QuerySet[Any] | Sequence[Any],
+    as_results: Callable[[list[Any]], Sequence[Any]],
+    parameters: Mapping[str, Any],
+) -> Response:
+    """Respond with the page of a list that the parameters name. Raises Http404."""
+    paginator = Paginator(rows, parameters["page_size"])
+    try:
+        page = paginator.page(parameters["page"])
+    except EmptyPage as error:
+        raise Http404 from error
+    return Response(
+        {
+            "count": paginator.count,
+            "next": address_with(request, page=page.number + 1) if page.has_next() else None,
+            "previous": address_with(request, page=page.number - 1)
+            if page.has_previous()
+            else None,
+            "results": as_results(list(page.object_list)),
+        }
+    )
 
 
-class List(Resource):
-    """An endpoint of a list, which answers with one page at a time."""
-
-    takes = PageParameters
-
-    def page(
-        self, rows: QuerySet[Any] | Sequence[Any], as_results: Callable[[list[Any]], Sequence[Any]]
-    ) -> Response:
-        paginator = Paginator(rows, self.parameters["page_size"])
-        try:
-            page = paginator.page(self.parameters["page"])
-        except EmptyPage as error:
-            raise Http404 from error
-        return Response(
-            {
-                "count": paginator.count,
-                "next": self._address(page.number + 1) if page.has_next() else None,
-                "previous": self._address(page.number - 1) if page.has_previous() else None,
-                "results": as_results(list(page.object_list)),
-            }
-        )
-
-    def _address(self, number: int) -> str:
-        parameters = self.request.query_params.copy()
-        parameters["page"] = str(number)
-        return self.request.build_absolute_uri(f"{self.request.path}?{parameters.urlencode()}")
+def address_with(request: Request, **changed: object) -> str:
+    """Return the request's own address with other values of some parameters."""
+    parameters = request.query_params.copy()
+    for name, value in changed.items():
+        parameters[name] = str(value)
+    return request.build_absolute_uri(f"{request.path}?{parameters.urlencode()}")
 
 
 ERROR_DESCRIPTIONS = {
@@ -214,44 +178,6 @@ ERROR_DESCRIPTIONS = {
     507: "The disk of this site is full; tell its admin.",
 }
 COMMON_ERRORS = (400, 401, 403, 404, 406, 429, 503)
-MethodDecorator = Callable[[Any], Any]
-
-
-def describe_endpoint(
-    summary: str,
-    description: str,
-    responses: Mapping[int, Any],
-    *,
-    tag: str,
-    example: Any,
-    sent: Any = None,
-    request: Any = None,
-    status: int = 200,
-    refuses: tuple[int, ...] = (),
-    parameters: list[Any] | None = None,
-    operation_id: str | None = None,
-) -> MethodDecorator:
-    """Describe a method: its purpose, its responses, an example, and its errors.
-
-    `example` is an example of a response with `status`, and `sent` an example of a request's body.
-    """
-    examples = [
-        OpenApiExample("answer", example, response_only=True, status_codes=[str(status)]),
-    ]
-    if sent is not None:
-        kind = next(iter(request)) if isinstance(request, Mapping) else "application/json"
-        examples.append(OpenApiExample("request", sent, request_only=True, media_type=kind))
-    errors = (*COMMON_ERRORS, *refuses, *((413, 415) if request else ()))
-    return extend_schema(
-        summary=summary,
-        description=description,
-        request=request,
-        responses={**responses, **{code: error_response(code) for code in errors}},
-        examples=examples,
-        parameters=parameters,
-        tags=[tag],
-        operation_id=operation_id,
-    )
 
 
 def error_response(code: int) -> OpenApiResponse:

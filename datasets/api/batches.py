@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from django.db.models import Count, Model
@@ -10,47 +9,24 @@ from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from audit.recording import current_actor
 from datasets import material
-from datasets.access import READERS
-from datasets.api.base import (
-    List,
-    PageParameters,
-    Resource,
-    describe_endpoint,
-    page_example,
-    page_serializer,
-    serialize,
-)
+from datasets.api.base import PageParameters, Shape
 from datasets.api.permissions import MANAGE, READ
+from datasets.api.routes import Reply, Routes, given
 from datasets.material import as_line
 from datasets.models import Batch, Grounding, KeyPoint, Query, Question, Ranking, Report
-from datasets.search import LONGEST, MOST_HITS, Hit, Match, find, hits, words_of
+from datasets.search import LONGEST, MOST_HITS, Hit, find, hits, words_of
 from datasets.teams import several_for, visible_batch, visible_batches
 
+api = Routes("batches")
 PARTS: dict[str, type[Model]] = {
     "questions": Question,
     "passages": Grounding,
     "key_points": KeyPoint,
     "reports": Report,
     "rankings": Ranking,
-}
-A_BATCH = {
-    "id": 1,
-    "name": "pilot",
-    "format": "native",
-    "counts": {"queries": 2, "questions": 8, "reports": 4},
-    "warnings": 0,
-    "created_at": "2026-11-20T09:30:00Z",
-}
-A_QUERY = {
-    "position": 0,
-    "id": "q1",
-    "text": "How was the bridge built?",
-    "asked_at": "2024-05-03",
-    "counts": {"questions": 4, "passages": 2, "key_points": 0, "reports": 2, "rankings": 0},
 }
 
 
@@ -116,7 +92,7 @@ class QuerySerializer(serializers.Serializer[Any]):
     counts = serializers.DictField(child=serializers.IntegerField())
 
 
-class QueryLineSerializer(serializers.Serializer[Any]):
+class QueryLineSerializer(Shape):
     """A query with all its parts, as a line of the native batch file."""
 
     id = serializers.CharField()
@@ -132,84 +108,59 @@ class QueryLineSerializer(serializers.Serializer[Any]):
     meta = serializers.DictField(required=False)
 
 
-class Batches(List):
-    roles = {"GET": READERS}
-    takes = BatchParameters
-
-    @describe_endpoint(
-        "List batches",
-        "The loaded batches, by name.",
-        {200: page_serializer(BatchSerializer)},
-        tag="batches",
-        example=page_example(A_BATCH),
-        parameters=[BatchParameters],
-        operation_id="batches_list",
-    )
-    def get(self, request: Request) -> Response:
-        rows = visible_batches(request.user)
-        if (name := self.parameters.get("name")) is not None:
-            rows = rows.filter(name=name)
-        return self.page(rows, partial(serialize, BatchSerializer))
+@api.list(
+    "batches/",
+    "List batches",
+    "The loaded batches, by name.",
+    BatchSerializer,
+    name="batches",
+    takes=BatchParameters,
+)
+def batches_list(request: Request) -> Any:
+    rows, asked = visible_batches(request.user), given(request)
+    return rows.filter(name=asked["name"]) if "name" in asked else rows
 
 
-class OneBatch(Resource):
-    roles = {"GET": READERS}
-
-    @describe_endpoint(
-        "Read a batch",
-        "The contents of a batch, and the warnings from loading it.",
-        {200: WholeBatchSerializer},
-        tag="batches",
-        example={**A_BATCH, "warnings": ["line 3: …"], "skipped": {}},
-        operation_id="batches_read",
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        return Response(WholeBatchSerializer(visible_batch(request.user, pk)).data)
+@api.get(
+    "batches/<int:pk>/",
+    "Read a batch",
+    "The contents of a batch, and the warnings from loading it.",
+    WholeBatchSerializer,
+    name="batch",
+)
+def batches_read(request: Request, pk: int) -> Batch:
+    return visible_batch(request.user, pk)
 
 
-class Queries(List):
-    roles = {"GET": READERS}
-
-    @describe_endpoint(
-        "List the queries of a batch",
-        "The queries in order, each with the number of its parts of each kind.",
-        {200: page_serializer(QuerySerializer)},
-        tag="batches",
-        example=page_example(A_QUERY),
-        parameters=[PageParameters],
-        operation_id="queries_list",
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        return self.page(visible_batch(request.user, pk).queries.order_by("position"), _results)
+@api.list(
+    "batches/<int:pk>/queries/",
+    "List the queries of a batch",
+    "The queries in order, each with the number of its parts of each kind.",
+    QuerySerializer,
+    name="queries",
+)
+def queries_list(request: Request, pk: int) -> Reply:
+    return Reply(visible_batch(request.user, pk).queries.order_by("position"), lines=_counted)
 
 
-class OneQuery(Resource):
-    roles = {"GET": READERS}
-
-    @describe_endpoint(
-        "Read a query",
-        "A query with all its parts, the same object as its line of the native batch file and of "
-        "`export --what batch`. `position` is its position in the batch, from 0.",
-        {200: QueryLineSerializer},
-        tag="batches",
-        example={
-            "id": "q1",
-            "text": "How was the bridge built?",
-            "questions": [{"id": "q1:1", "text": "When did it open?"}],
-            "reports": [{"id": "r1", "text": "It opened in 1901.", "system": "one"}],
-        },
-        operation_id="queries_read",
-    )
-    def get(self, request: Request, pk: int, position: int) -> Response:
-        query = get_object_or_404(visible_batch(request.user, pk).queries, position=position)
-        return Response(as_line(material.as_row(query)))
+@api.get(
+    "batches/<int:pk>/queries/<int:position>/",
+    "Read a query",
+    "A query with all its parts, the same object as its line of the native batch file and of "
+    "`export --what batch`. `position` is its position in the batch, from 0.",
+    QueryLineSerializer,
+    name="query",
+)
+def queries_read(request: Request, pk: int, position: int) -> Any:
+    query = get_object_or_404(visible_batch(request.user, pk).queries, position=position)
+    return as_line(material.as_row(query))
 
 
-def _results(queries: list[Query]) -> list[Any]:
+def _counted(queries: list[Query]) -> list[Any]:
     """Return queries with the number of their parts, by one database query for each kind."""
     ids = [query.pk for query in queries]
     counts = {name: _counts(model, ids) for name, model in PARTS.items()}
-    rows = [
+    return [
         {
             "position": query.position,
             "id": query.key,
@@ -219,21 +170,11 @@ def _results(queries: list[Query]) -> list[Any]:
         }
         for query in queries
     ]
-    return serialize(QuerySerializer, rows)
 
 
 def _counts(model: type[Model], queries: list[int]) -> dict[int, int]:
     rows = model._default_manager.filter(query__in=queries).order_by().values("query")
     return {row["query"]: row["number"] for row in rows.annotate(number=Count("pk"))}
-
-
-A_HIT = {
-    "kind": "passage",
-    "position": 0,
-    "id": "p1",
-    "snippet": "… the bridge opened in 1901 …",
-    "found": ["opened"],
-}
 
 
 class SearchParameters(PageParameters):
@@ -259,27 +200,18 @@ class HitSerializer(serializers.Serializer[Hit]):
         return [text for text, is_word in hit.snippet if is_word]
 
 
-class Search(List):
-    roles = {"GET": READERS}
-    scopes = {"GET": (READ, MANAGE)}
-    takes = SearchParameters
-
-    @describe_endpoint(
-        "Search a batch",
-        f"Queries, passages and reports that contain all the words, at most {MOST_HITS} of each, "
-        "in the order of their queries. Case is ignored.",
-        {200: page_serializer(HitSerializer)},
-        tag="batches",
-        example=page_example(A_HIT),
-        parameters=[SearchParameters],
-        operation_id="batches_search",
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        batch, words = visible_batch(request.user, pk), words_of(self.parameters["q"])
-        if not words:
-            raise ValidationError({"q": "holds no word; write one"})
-
-        def results(matches: list[Match]) -> list[Any]:
-            return serialize(HitSerializer, hits(matches, words))
-
-        return self.page(find(batch, words), results)
+@api.list(
+    "batches/<int:pk>/search/",
+    "Search a batch",
+    f"Queries, passages and reports that contain all the words, at most {MOST_HITS} of each, "
+    "in the order of their queries. Case is ignored.",
+    HitSerializer,
+    name="search",
+    scopes=(READ, MANAGE),
+    takes=SearchParameters,
+)
+def batches_search(request: Request, pk: int) -> Reply:
+    batch, words = visible_batch(request.user, pk), words_of(given(request)["q"])
+    if not words:
+        raise ValidationError({"q": "holds no word; write one"})
+    return Reply(find(batch, words), lines=lambda matches: hits(matches, words))

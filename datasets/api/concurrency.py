@@ -11,8 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
@@ -60,23 +59,6 @@ HEADER = "Idempotency-Key"
 KEY = re.compile(r"[!-~]{1,64}")
 KEY_LIFETIME = timedelta(hours=24)
 REUSED = "this Idempotency-Key was used for another request; use a new key for each write"
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def mark_idempotent(method: Method) -> Method:
-    """Mark a method as one that accepts the key, for the API's description."""
-    method.keyed = True  # type: ignore[attr-defined]
-    return method
-
-
-def idempotent(method: Callable[..., Response]) -> Callable[..., Response]:
-    """Decorate a method to run once for each key, in one transaction, which has to be short."""
-
-    @wraps(method)
-    def wrapped(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return run_once(request, lambda: method(self, request, *args, **kwargs))
-
-    return mark_idempotent(wrapped)
 
 
 def run_once(

@@ -14,6 +14,7 @@ from rest_framework.views import exception_handler
 from datasets.api.base import ERROR_DESCRIPTIONS
 from datasets.api.concurrency import HEADER, KEY_LIFETIME
 from datasets.api.errors import body_of
+from datasets.api.examples import examples_of
 from datasets.api.permissions import required_scopes
 
 
@@ -39,6 +40,10 @@ KEY_REFUSED = "The Idempotency-Key came with another request before."
 
 
 class Schema(AutoSchema):
+    def get_examples(self) -> Any:
+        view: Any = self.view
+        return examples_of(view.endpoints[self.method])
+
     def get_operation(self, *args: Any, **kwargs: Any) -> Any:
         operation = super().get_operation(*args, **kwargs)
         if operation is None:

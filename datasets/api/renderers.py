@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from drf_spectacular.utils import inline_serializer
 from rest_framework import serializers
 from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
-from datasets.api.base import LARGEST_PAGE, PAGE, Resource
-from datasets.api.jobs import JobKey
+from datasets.api.base import LARGEST_PAGE, PAGE, address_with
+from datasets.api.routes import given
 from datasets.api.throttling import PerExport
+from datasets.api.waiting import JobKey
 
 Line = dict[str, Any]
 JSON_LINES = "application/x-ndjson"
@@ -64,47 +67,39 @@ def lines_serializer(of: type[serializers.Serializer[Any]]) -> dict[Any, Any]:
     return {(200, "application/json"): page, (200, JSON_LINES): of}
 
 
-class LineSource:
-    """A campaign's lines, which can be read from any position on."""
-
-    def since(self, position: int) -> Iterator[Line]:
-        raise NotImplementedError
-
-    def position(self, line: Line) -> int:
-        raise NotImplementedError
+def is_streamed(request: Request) -> bool:
+    return isinstance(getattr(request, "accepted_renderer", None), JSONLinesRenderer)
 
 
-class Lines(Resource):
-    """Lines in the order of their items' positions.
+class PerStream(PerExport):
+    """Limits streams of all lines, but not their pages."""
+
+    def allow_request(self, request: Request, view: APIView) -> bool:
+        return not is_streamed(request) or super().allow_request(request, view)
+
+
+LINES: dict[str, Any] = {
+    "takes": LineParameters,
+    "throttles": (PerStream,),
+    "view": {"renderer_classes": [JSONRenderer, JSONLinesRenderer]},
+}
+"""How an endpoint of lines is declared."""
+
+
+def lines_page(
+    request: Request,
+    since: Callable[[int], Iterator[Line]],
+    position: Callable[[Line], int],
+) -> Response:
+    """Return a page of lines in the order of their items' positions.
 
     A page ends with an item, and the cursor is the position of the next one. So every page costs
     the same, and an answer that arrives between two pages neither hides nor repeats a line.
     """
-
-    takes = LineParameters
-    renderer_classes = [JSONRenderer, JSONLinesRenderer]
-
-    @property
-    def streamed(self) -> bool:
-        renderer = getattr(self.request, "accepted_renderer", None)
-        return isinstance(renderer, JSONLinesRenderer)
-
-    def get_throttles(self) -> list[Any]:
-        own = [PerExport()] if self.streamed and "job" not in self.request.query_params else []
-        return [*super().get_throttles(), *own]
-
-    def answer(self, source: LineSource) -> Response:
-        lines = source.since(int(self.parameters.get("cursor", "0")))
-        page, following = _page(lines, self.parameters["page_size"])
-        cursor = source.position(following) if following else None
-        return Response({"next": self._address(cursor), "results": page})
-
-    def _address(self, cursor: int | None) -> str | None:
-        if cursor is None:
-            return None
-        parameters = self.request.query_params.copy()
-        parameters["cursor"] = str(cursor)
-        return self.request.build_absolute_uri(f"{self.request.path}?{parameters.urlencode()}")
+    sent = given(request)
+    page, following = _page(since(int(sent.get("cursor", "0"))), sent["page_size"])
+    address = address_with(request, cursor=position(following)) if following else None
+    return Response({"next": address, "results": page})
 
 
 def _page(lines: Iterator[Line], size: int) -> tuple[list[Line], Line | None]:

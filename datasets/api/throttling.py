@@ -42,9 +42,12 @@ class PerUser(BaseThrottle):
 
 
 class PerExport(PerUser):
-    """Limits streamed exports of one campaign."""
+    """Limits streamed exports of one campaign. Fetching the result of a job is not counted."""
 
     scope = "export"
+
+    def allow_request(self, request: Request, view: APIView) -> bool:
+        return "job" in request.query_params or super().allow_request(request, view)
 
     def key(self, request: Request, view: APIView) -> str:
         return f"{super().key(request, view)}:{view.kwargs.get('pk')}"

@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiParameter, extend_schema_field
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from datasets.access import READERS
-from datasets.api.base import (
-    List,
-    PageParameters,
-    Resource,
-    Strict,
-    describe_endpoint,
-    page_example,
-    page_serializer,
-    serialize,
-    validate,
-)
-from datasets.api.concurrency import has_stored_answer, idempotent, mark_idempotent, run_once
-from datasets.api.errors import (
-    NoSpaceError,
-    RefusedBodyError,
-    StateConflictError,
-    TooManyRequestsError,
-)
+from datasets.api.base import Strict
+from datasets.api.concurrency import has_stored_answer, run_once
+from datasets.api.errors import ApiError, NoSpaceError, RefusedBodyError, TooManyRequestsError
 from datasets.api.permissions import MANAGE, READ
+from datasets.api.routes import Routes, given
 from datasets.models import Batch, Upload
 from datasets.readers import READERS as FORMATS
 from datasets.teams import check_managed, visible_batches
 from datasets.uploads import decisions, quarantine
-from datasets.uploads.decisions import batches_with_same_content
+from datasets.uploads.decisions import StaleError, TakenNameError, batches_with_same_content
 from datasets.uploads.receiving import (
     FULL,
     NO_SPACE,
@@ -50,29 +33,8 @@ from datasets.uploads.receiving import (
 from tandem.files.rows import InputError
 from tandem.verbs import verb_of
 
+api = Routes("batches", reads=(READ, MANAGE))
 LONGEST_NAME = Batch._meta.get_field("name").max_length
-A_PREVIEW = {
-    "format": "native",
-    "digest": "9f2c…",
-    "counts": {"queries": 2, "questions": 8, "passages": 4, "reports": 4},
-    "warnings": ["pilot.jsonl, line 2: …"],
-    "warning_count": 1,
-    "skipped": {},
-    "first": [{"id": "q1", "text": "How was the bridge built?", "more": {}}],
-    "same_as": [],
-}
-AN_UPLOAD = {
-    "key": "6b1f0c5e9d2a4f7788aa33bb44cc55dd",
-    "name": "pilot",
-    "state": "ready",
-    "files": [{"name": "pilot.jsonl", "bytes": 51234}],
-    "queries_read": None,
-    "extends": None,
-    "error": "",
-    "preview": A_PREVIEW,
-    "batch": None,
-    "created_at": "2026-11-20T09:30:00Z",
-}
 
 
 def visible_uploads(user: Any) -> Any:
@@ -165,77 +127,61 @@ class UploadSerializer(serializers.Serializer[Upload]):
         return dict(PreviewSerializer(upload).data) if upload.digest and upload.found else None
 
 
-UPLOAD_KEY = OpenApiParameter("key", str, OpenApiParameter.PATH)
+@api.list(
+    "uploads/",
+    "List your uploads",
+    "The files that this account sent within a day, the newest first.",
+    UploadSerializer,
+    name="uploads",
+    view={"parser_classes": [MultiPartParser], "takes_files": True},
+)
+def uploads_list(request: Request) -> Any:
+    return visible_uploads(request.user)
 
 
-class Uploads(List):
-    roles = {"GET": READERS, "POST": READERS}
-    scopes = {"GET": (READ, MANAGE), "POST": (MANAGE,)}
-    parser_classes = [MultiPartParser]
+def _too_often(error: TooOftenError) -> ApiError:
+    return TooManyRequestsError(str(error), error.seconds)
 
-    @describe_endpoint(
-        "List your uploads",
-        "The files that this account sent within a day, the newest first.",
-        {200: page_serializer(UploadSerializer)},
-        tag="batches",
-        example=page_example(AN_UPLOAD),
-        parameters=[PageParameters],
-        operation_id="uploads_list",
-    )
-    def get(self, request: Request) -> Response:
-        return self.page(visible_uploads(request.user), partial(serialize, UploadSerializer))
 
-    @describe_endpoint(
-        "Send files for a batch",
-        f"The files are read and checked in the background, as by `{verb_of('load_batch')}`, and "
-        "nothing is loaded yet: read the upload until its `state` is `ready`, look at `preview`, "
-        "then keep or discard it. An upload without a decision is deleted after a day. At most six "
-        "uploads an hour, three without a decision, and TANDEM_MAX_UPLOAD_MB together.",
-        {202: UploadSerializer},
-        tag="batches",
-        example={**AN_UPLOAD, "state": "reading", "preview": None},
-        sent={"files": ["pilot.jsonl"], "name": "pilot", "format": "native"},
-        request={"multipart/form-data": NewUpload},
-        status=202,
-        refuses=(422, 507),
-        operation_id="uploads_create",
-    )
-    @mark_idempotent
-    def post(self, request: Request) -> Response:
-        self._check_rate(request)
-        try:
-            data = validate(NewUpload, _parts(request))
-            return run_once(request, lambda: _receive(request, data))
-        except OSError as error:
-            if error.errno not in FULL:
-                raise
-            raise NoSpaceError(NO_SPACE) from error
+def _no_space(error: OSError) -> ApiError:
+    if error.errno not in FULL:
+        raise error
+    return NoSpaceError(NO_SPACE)
 
-    def _check_rate(self, request: Request) -> None:
-        """Check the rate before the files are read and streamed to the disk."""
-        try:
-            if not has_stored_answer(request):
-                check_rate(request.user)
-        except TooOftenError as error:
-            raise TooManyRequestsError(str(error), error.seconds) from error
-        plain: HttpRequest = request._request
-        into_files(plain)
+
+@api.post(
+    "uploads/",
+    "Send files for a batch",
+    f"The files are read and checked in the background, as by `{verb_of('load_batch')}`, and "
+    "nothing is loaded yet: read the upload until its `state` is `ready`, look at `preview`, "
+    "then keep or discard it. An upload without a decision is deleted after a day. At most six "
+    "uploads an hour, three without a decision, and TANDEM_MAX_UPLOAD_MB together.",
+    UploadSerializer,
+    body=NewUpload,
+    media_type="multipart/form-data",
+    status=202,
+    raises={TooOftenError: _too_often, OSError: _no_space, InputError: 422},
+    refuses=(507,),
+    keyed=True,
+)
+def uploads_create(request: Request) -> Response:
+    if not has_stored_answer(request):
+        check_rate(request.user)
+    # Before the body is read, so that files are streamed to the disk.
+    into_files(request._request)
+    data = given(request)
+    return run_once(request, lambda: _receive(request, data))
 
 
 def _receive(request: Request, data: dict[str, Any]) -> Response:
-    try:
-        upload = receive(
-            request.user,
-            data["files"],
-            data.get("name", ""),
-            data.get("format", ""),
-            data.get("team", ""),
-            _batch_to_extend(request, data.get("extends")),
-        )
-    except TooOftenError as error:
-        raise TooManyRequestsError(str(error), error.seconds) from error
-    except InputError as error:
-        raise RefusedBodyError(str(error)) from error
+    upload = receive(
+        request.user,
+        data["files"],
+        data.get("name", ""),
+        data.get("format", ""),
+        data.get("team", ""),
+        _batch_to_extend(request, data.get("extends")),
+    )
     return Response(UploadSerializer(upload).data, status=202)
 
 
@@ -249,85 +195,46 @@ def _batch_to_extend(request: Request, pk: int | None) -> Batch | None:
     return batch
 
 
-class OneUpload(Resource):
-    roles = {"GET": READERS}
-    scopes = {"GET": (READ, MANAGE)}
-
-    @describe_endpoint(
-        "Read an upload",
-        "Its state, and the preview of its files once `state` is `ready`.",
-        {200: UploadSerializer},
-        tag="batches",
-        example=AN_UPLOAD,
-        parameters=[UPLOAD_KEY],
-        operation_id="uploads_read",
-    )
-    def get(self, request: Request, key: str) -> Response:
-        return Response(UploadSerializer(_upload(request.user, key)).data)
-
-
-class KeepUpload(Resource):
-    roles = {"POST": READERS}
-    scopes = {"POST": (MANAGE,)}
-
-    @describe_endpoint(
-        "Keep an upload",
-        "Loads the upload as a batch, all or nothing, in the background: read the upload until its "
-        "`state` is `kept` and `batch` is the batch's id. Keeping it again changes nothing. 409 if "
-        "it has changed since its preview, or if another batch has the name.",
-        {202: UploadSerializer},
-        tag="batches",
-        example={**AN_UPLOAD, "state": "keeping"},
-        sent={"digest": "9f" * 32, "name": "pilot"},
-        request=Decision,
-        status=202,
-        refuses=(409, 422),
-        parameters=[UPLOAD_KEY],
-        operation_id="uploads_keep",
-    )
-    @idempotent
-    def post(self, request: Request, key: str) -> Response:
-        upload, data = _upload(request.user, key), validate(Decision, request.data)
-        try:
-            decisions.keep(upload, data["digest"], data.get("name", ""))
-        except (decisions.StaleError, decisions.TakenNameError) as error:
-            raise StateConflictError(str(error)) from error
-        except InputError as error:
-            raise RefusedBodyError(str(error)) from error
-        return Response(UploadSerializer(_upload(request.user, key)).data, status=202)
-
-
-class DiscardUpload(Resource):
-    roles = {"POST": READERS}
-    scopes = {"POST": (MANAGE,)}
-
-    @describe_endpoint(
-        "Discard an upload",
-        "Deletes its files. 409 if it is being loaded, or has been loaded or refused.",
-        {200: UploadSerializer},
-        tag="batches",
-        example={**AN_UPLOAD, "state": "discarded", "preview": None},
-        refuses=(409,),
-        parameters=[UPLOAD_KEY],
-        operation_id="uploads_discard",
-    )
-    @idempotent
-    def post(self, request: Request, key: str) -> Response:
-        try:
-            decisions.discard(_upload(request.user, key))
-        except decisions.StaleError as error:
-            raise StateConflictError(str(error)) from error
-        return Response(UploadSerializer(_upload(request.user, key)).data)
-
-
-def _upload(user: Any, key: str) -> Upload:
-    upload: Upload = get_object_or_404(visible_uploads(user), key=key)
+@api.get(
+    "uploads/<slug:key>/",
+    "Read an upload",
+    "Its state, and the preview of its files once `state` is `ready`.",
+    UploadSerializer,
+    name="upload",
+)
+def uploads_read(request: Request, key: str) -> Upload:
+    upload: Upload = get_object_or_404(visible_uploads(request.user), key=key)
     return upload
 
 
-def _parts(request: Request) -> dict[str, Any]:
-    """Return a form's parts: `files` as a list, and one value of each other part."""
-    parts: Any = request.data
-    if "files" not in parts:
-        return dict(parts.items())
-    return {**parts.dict(), "files": parts.getlist("files")}
+@api.post(
+    "uploads/<slug:key>/keep/",
+    "Keep an upload",
+    "Loads the upload as a batch, all or nothing, in the background: read the upload until its "
+    "`state` is `kept` and `batch` is the batch's id. Keeping it again changes nothing. 409 if "
+    "it has changed since its preview, or if another batch has the name.",
+    UploadSerializer,
+    name="upload-keep",
+    body=Decision,
+    status=202,
+    raises={StaleError: 409, TakenNameError: 409, InputError: 422},
+    once=True,
+)
+def uploads_keep(request: Request, key: str) -> Upload:
+    upload, data = uploads_read(request, key), given(request)
+    decisions.keep(upload, data["digest"], data.get("name", ""))
+    return uploads_read(request, key)
+
+
+@api.post(
+    "uploads/<slug:key>/discard/",
+    "Discard an upload",
+    "Deletes its files. 409 if it is being loaded, or has been loaded or refused.",
+    UploadSerializer,
+    name="upload-discard",
+    raises={StaleError: 409},
+    once=True,
+)
+def uploads_discard(request: Request, key: str) -> Upload:
+    decisions.discard(uploads_read(request, key))
+    return uploads_read(request, key)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -11,32 +10,19 @@ from django.http import Http404
 from django.urls import reverse
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from annotation.access import get_account
 from annotation.api.access import campaign_named, check_blind
 from annotation.models import Campaign, User
-from datasets.access import READERS
-from datasets.api.base import (
-    List,
-    Resource,
-    Strict,
-    describe_endpoint,
-    page_example,
-    page_serializer,
-    serialize,
-    validate,
-)
-from datasets.api.concurrency import idempotent
+from datasets.api.base import Strict
 from datasets.api.errors import Problem, RefusedBodyError, TooManyRequestsError, problem
-from datasets.api.jobs import JobKey, JobSerializer, accepted_response, current_job
 from datasets.api.permissions import JUDGE, READ
+from datasets.api.routes import Routes, given, given_filters
 from datasets.api.throttling import PerReport
-from datasets.jobs import results
-from datasets.models import Job
+from datasets.api.waiting import JobKey, finished_job, result_of
+from datasets.jobs.kinds import Options
 from judging import library
 from judging.access import managed_judge, visible_judge, visible_judges
-from judging.api import serializers as examples
 from judging.api.serializers import (
     LARGEST,
     DefinitionSerializer,
@@ -53,7 +39,7 @@ from judging.forms import MOST_TRIED, NEW, PARAM_HELP, JudgeForm
 from judging.jobs import ESTIMATE, estimate_in, estimate_question
 from judging.judge_file.document import JudgeFile, read_file
 from judging.judges import JudgeError, define
-from judging.models import Judge, JudgeRun
+from judging.models import JudgeRun
 from judging.params import param_text
 from judging.servers import Server, known_servers, may_use_key
 from judging.trials.one_item_jobs import (
@@ -66,80 +52,67 @@ from judging.trials.one_item_jobs import (
 )
 from tandem.verbs import verb_of
 
+api = Routes("judges", reads=(READ, JUDGE), writes=(JUDGE,))
+
 NOT_CREATED, NOT_SENT = "the judge was not created", "no request was sent"
 
 
-class Judges(List):
-    roles = {"GET": READERS, "POST": READERS}
-    scopes = {"GET": (READ, JUDGE), "POST": (JUDGE,)}
-    takes = JudgeParameters
-
-    @describe_endpoint(
-        "List judges",
-        "The judges that you may read, by name. A judge with a `base` is a trial of that judge.",
-        {200: page_serializer(JudgeSerializer)},
-        tag="judges",
-        example=page_example(examples.A_JUDGE),
-        parameters=[JudgeParameters],
-        operation_id="judges_list",
-    )
-    def get(self, request: Request) -> Response:
-        rows = visible_judges(get_account(request))
-        if "name" in self.parameters:
-            rows = rows.filter(rater__name=self.parameters["name"])
-        if "backend" in self.parameters:
-            rows = rows.filter(backend=self.parameters["backend"])
-        return self.page(rows, partial(serialize, JudgeSerializer))
-
-    @describe_endpoint(
-        "Define a judge",
-        "Creates a model with its prompt, or its judge file, and its parameters, which never "
-        "change afterwards, after the same checks as on the page. No request is sent to its "
-        f"server. `{verb_of('create_judge')}` creates judges whose server Tandem starts itself "
-        "(vLLM).",
-        {201: WholeJudgeSerializer},
-        tag="judges",
-        request=NewJudgeSerializer,
-        sent=examples.NEW_JUDGE,
-        example=examples.WHOLE_JUDGE,
-        status=201,
-        refuses=(422,),
-        operation_id="judges_create",
-    )
-    @idempotent
-    def post(self, request: Request) -> Response:
-        judge = _create(get_account(request), validate(NewJudgeSerializer, request.data))
-        return Response(WholeJudgeSerializer(judge).data, status=201)
+@api.list(
+    "judges/",
+    "List judges",
+    "The judges that you may read, by name. A judge with a `base` is a trial of that judge.",
+    JudgeSerializer,
+    name="judges",
+    takes=JudgeParameters,
+)
+def judges_list(request: Request) -> Any:
+    filters = given_filters(request, "backend", name="rater__name")
+    return visible_judges(get_account(request)).filter(**filters)
 
 
-class OneJudge(Resource):
-    roles = {"GET": READERS}
-    scopes = {"GET": (READ, JUDGE)}
-
-    @describe_endpoint(
-        "Read a judge",
-        "The judge with its parameters, and its own prompt or judge file.",
-        {200: WholeJudgeSerializer},
-        tag="judges",
-        example=examples.WHOLE_JUDGE,
-        operation_id="judges_read",
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        return Response(WholeJudgeSerializer(visible_judge(request, pk)).data)
+def _not_created(error: JudgeError) -> RefusedBodyError:
+    return RefusedBodyError(NOT_CREATED, [problem(str(error))])
 
 
-def _create(user: User, body: dict[str, Any]) -> Judge:
-    form = JudgeForm(_as_form(user, body), user=user)
-    if not form.is_valid():
-        raise RefusedBodyError(NOT_CREATED, list(_problems(form)))
-    try:
-        judge, created = define(form.definition(), form.team(), user)
-    except JudgeError as error:
-        raise RefusedBodyError(NOT_CREATED, [problem(str(error))]) from error
+@api.post(
+    "judges/",
+    "Define a judge",
+    "Creates a model with its prompt, or its judge file, and its parameters, which never "
+    "change afterwards, after the same checks as on the page. No request is sent to its "
+    f"server. `{verb_of('create_judge')}` creates judges whose server Tandem starts itself "
+    "(vLLM).",
+    WholeJudgeSerializer,
+    body=NewJudgeSerializer,
+    status=201,
+    raises={JudgeError: _not_created},
+    refuses=(422,),
+    once=True,
+)
+def judges_create(request: Request) -> Any:
+    user = get_account(request)
+    form = _valid(JudgeForm(_as_form(user, given(request)), user=user), NOT_CREATED)
+    judge, created = define(form.definition(), form.team(), user)
     if not created:
         wrong = problem("a judge has this name already; choose another", "name")
         raise RefusedBodyError(NOT_CREATED, [wrong])
     return judge
+
+
+def _valid(form: JudgeForm, refused: str) -> JudgeForm:
+    if not form.is_valid():
+        raise RefusedBodyError(refused, list(_problems(form)))
+    return form
+
+
+@api.get(
+    "judges/<int:pk>/",
+    "Read a judge",
+    "The judge with its parameters, and its own prompt or judge file.",
+    WholeJudgeSerializer,
+    name="judge",
+)
+def judges_read(request: Request, pk: int) -> Any:
+    return visible_judge(request, pk)
 
 
 def _as_form(user: User, body: dict[str, Any], refused: str = NOT_CREATED) -> dict[str, Any]:
@@ -156,9 +129,9 @@ def _as_form(user: User, body: dict[str, Any], refused: str = NOT_CREATED) -> di
         raise RefusedBodyError(refused, [wrong])
     texts = ("name", "backend", "model", "family", "prompt", "file", "team")
     plain = {name: body.get(name, "") for name in texts}
-    given = {name: param_text(value) for name, value in params.items()}
+    own = {name: param_text(value) for name, value in params.items()}
     server = _server(user, body, refused)
-    return {**plain, "granularity": body["granularity"], **given, **server}
+    return {**plain, "granularity": body["granularity"], **own, **server}
 
 
 def _server(user: User, body: dict[str, Any], refused: str) -> dict[str, str]:
@@ -270,62 +243,45 @@ class TryResultSerializer(serializers.Serializer[Any]):
     detail = serializers.CharField()
 
 
-class RunEstimate(Resource):
-    roles = {"GET": READERS}
-    scopes = {"GET": (READ, JUDGE)}
-    takes = EstimateParameters
-
-    def get_throttles(self) -> list[Any]:
-        return [*super().get_throttles(), PerReport()]
-
-    @describe_endpoint(
-        "Estimate a run",
-        "The requests, cost and time that a run of the judge over a campaign would take. No "
-        "request is sent. 202 with a job if estimating takes more than 20 seconds, as for the "
-        "report.",
-        {200: EstimateSerializer, 202: JobSerializer},
-        tag="judges",
-        example=examples.AN_ESTIMATE,
-        refuses=(422,),
-        parameters=[EstimateParameters],
-        operation_id="judges_estimate",
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        judge, options = visible_judge(request, pk), dict(self.parameters)
-        if "campaign" not in options:
-            raise serializers.ValidationError({"campaign": "is missing; name one"})
-        campaign = campaign_named(get_account(request), options.pop("campaign"), NOT_SENT)
-        key, given = options.pop("job", None), {k: v for k, v in options.items() if v}
-        job = current_job(request, ESTIMATE, estimate_question(judge, campaign, given), key)
-        if job is None:
-            return accepted_response(request)
-        found = estimate_in(job)
-        cost = None if found.cost is None else str(found.cost)
-        shown = {**asdict(found), "cost": cost, "sentence": found.sentence}
-        return Response(EstimateSerializer(shown).data)
+@api.get(
+    "judges/<int:pk>/estimate/",
+    "Estimate a run",
+    "The requests, cost and time that a run of the judge over a campaign would take. No "
+    "request is sent. 202 with a job if estimating takes more than 20 seconds, as for the "
+    "report.",
+    EstimateSerializer,
+    name="judge-estimate",
+    takes=EstimateParameters,
+    job=True,
+    refuses=(422,),
+    throttles=(PerReport,),
+)
+def judges_estimate(request: Request, pk: int) -> Any:
+    judge, options = visible_judge(request, pk), dict(given(request))
+    if "campaign" not in options:
+        raise serializers.ValidationError({"campaign": "is missing; name one"})
+    campaign = campaign_named(get_account(request), options.pop("campaign"), NOT_SENT)
+    key, chosen = options.pop("job", None), {k: v for k, v in options.items() if v}
+    asked = estimate_question(judge, campaign, chosen)
+    return estimate_in(finished_job(request, ESTIMATE, asked, key))
 
 
-class JudgeTrial(Resource):
-    roles = {"POST": READERS}
-    scopes = {"POST": (JUDGE,)}
-
-    @describe_endpoint(
-        "Try a judge",
-        "Asks the judge about one item and returns its answer, which gives no label and is kept "
-        "for a week, only for you. No labels are read. The request may cost money. At most ten a "
-        "minute, one at a time. If the campaign has development queries, only their items may be "
-        "tried. 202 with a job if the judge takes more than 20 seconds, as for the report.",
-        {200: TryResultSerializer, 202: JobSerializer},
-        tag="judges",
-        request=TrySerializer,
-        sent={"campaign": 1, "item": "r1"},
-        example=examples.A_TRY,
-        refuses=(422,),
-        operation_id="judges_try",
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        judge, body = managed_judge(request, pk), validate(TrySerializer, request.data)
-        return _try(request, body, partial(try_question, judge=judge))
+@api.post(
+    "judges/<int:pk>/try/",
+    "Try a judge",
+    "Asks the judge about one item and returns its answer, which gives no label and is kept "
+    "for a week, only for you. No labels are read. The request may cost money. At most ten a "
+    "minute, one at a time. If the campaign has development queries, only their items may be "
+    "tried. 202 with a job if the judge takes more than 20 seconds, as for the report.",
+    TryResultSerializer,
+    name="judge-try",
+    body=TrySerializer,
+    job=True,
+    refuses=(422,),
+)
+def judges_try(request: Request, pk: int) -> Any:
+    judge, body = managed_judge(request, pk), given(request)
+    return _try(request, body, partial(try_question, judge=judge))
 
 
 class DraftTrySerializer(DefinitionSerializer):
@@ -339,53 +295,43 @@ class TryResultParameters(Strict):
     job = serializers.RegexField(r"^[0-9a-f]{32}\Z", help_text="the key of the try's job")
 
 
-class DraftTrial(Resource):
-    roles = {"GET": READERS, "POST": READERS}
-    scopes = {"GET": (READ, JUDGE), "POST": (JUDGE,)}
-    takes = TryResultParameters
-
-    @describe_endpoint(
-        "Read the answer of a tried judge",
-        "Returns what a try has given, of a judge or of a definition: the result of its job. Only "
-        "for the account that asked.",
-        {200: TryResultSerializer, 202: JobSerializer},
-        tag="judges",
-        example=examples.A_TRY,
-        refuses=(422,),
-        parameters=[TryResultParameters],
-        operation_id="judges_tried",
-    )
-    def get(self, request: Request) -> Response:
-        user, key = get_account(request), self.parameters["job"]
-        job = find_any_try(user, key)
-        if job is None or not TRY_KIND.may_see(user, job.options):
-            raise Http404
-        return _answer(request, current_job(request, TRY, job.options, key))
-
-    @describe_endpoint(
-        "Try a judge before it is defined",
-        "Asks a judge of this definition about one item and returns its answer, by the rules of "
-        "*Try a judge*. The judge is not created. The request may cost money.",
-        {200: TryResultSerializer, 202: JobSerializer},
-        tag="judges",
-        request=DraftTrySerializer,
-        sent={**examples.NEW_DRAFT, "campaign": 1, "item": "r1"},
-        example=examples.A_TRY,
-        refuses=(422,),
-        operation_id="judges_try_draft",
-    )
-    def post(self, request: Request) -> Response:
-        body, user = validate(DraftTrySerializer, request.data), get_account(request)
-        fields = _as_form(user, body, NOT_SENT)
-        form = JudgeForm(fields, user=user, draft=True)
-        if not form.is_valid():
-            raise RefusedBodyError(NOT_SENT, list(_problems(form)))
-        return _try(request, body, partial(try_question, fields=fields))
+@api.get(
+    "judges/try/",
+    "Read the answer of a tried judge",
+    "Returns what a try has given, of a judge or of a definition: the result of its job. Only "
+    "for the account that asked.",
+    TryResultSerializer,
+    name="judge-draft-try",
+    takes=TryResultParameters,
+    job=True,
+    refuses=(422,),
+)
+def judges_tried(request: Request) -> Any:
+    user, key = get_account(request), given(request)["job"]
+    job = find_any_try(user, key)
+    if job is None or not TRY_KIND.may_see(user, job.options):
+        raise Http404
+    return _tried(request, job.options, key)
 
 
-def _try(
-    request: Request, body: dict[str, Any], question: Callable[..., dict[str, Any]]
-) -> Response:
+@api.post(
+    "judges/try/",
+    "Try a judge before it is defined",
+    "Asks a judge of this definition about one item and returns its answer, by the rules of "
+    "*Try a judge*. The judge is not created. The request may cost money.",
+    TryResultSerializer,
+    body=DraftTrySerializer,
+    job=True,
+    refuses=(422,),
+)
+def judges_try_draft(request: Request) -> Any:
+    body, user = given(request), get_account(request)
+    fields = _as_form(user, body, NOT_SENT)
+    _valid(JudgeForm(fields, user=user, draft=True), NOT_SENT)
+    return _try(request, body, partial(try_question, fields=fields))
+
+
+def _try(request: Request, body: Any, question: Callable[..., dict[str, Any]]) -> Any:
     """Ask once about an item, within the limits of an account."""
     user = get_account(request)
     campaign = campaign_named(user, body["campaign"], NOT_SENT)
@@ -395,15 +341,20 @@ def _try(
         check_limits(asked, user)
     except TooOftenError as error:
         raise TooManyRequestsError(str(error), error.seconds) from error
-    where = reverse("api-judge-draft-try")
-    return _answer(request, current_job(request, TRY, asked, address=where))
+    return _tried(request, asked)
 
 
-def _answer(request: Request, job: Job | None) -> Response:
-    """Return what a finished job gave, or where the unfinished one is."""
-    if job is None:
-        return accepted_response(request, reverse("api-judge-draft-try"))
-    return Response(TryResultSerializer(_trial_as_json(results.value(job))).data)
+def _tried(request: Request, asked: Options, key: str | None = None) -> dict[str, Any]:
+    """Return what a try has given."""
+    trial = result_of(request, TRY, asked, key, reverse("api-judge-draft-try"))
+    names = ("unit", "values", "grades", "quotes", "missing")
+    entries = [{"missing": {}, **each} for each in trial["entries"]]
+    return {
+        **trial,
+        "labels": [{name: each[name] for name in names} for each in entries],
+        "reading": trial["steps"],
+        "detail": trial["message"],
+    }
 
 
 def _number(campaign: Campaign, key: str | None) -> int | None:
@@ -415,17 +366,6 @@ def _number(campaign: Campaign, key: str | None) -> int | None:
         wrong = [problem("is not an item of the campaign; see its items", "item")]
         raise RefusedBodyError(NOT_SENT, wrong)
     return found + 1
-
-
-def _trial_as_json(trial: dict[str, Any]) -> dict[str, Any]:
-    names = ("unit", "values", "grades", "quotes", "missing")
-    entries = [{"missing": {}, **each} for each in trial["entries"]]
-    return {
-        **trial,
-        "labels": [{name: each[name] for name in names} for each in entries],
-        "reading": trial["steps"],
-        "detail": trial["message"],
-    }
 
 
 class LibraryFileSerializer(serializers.Serializer[Any]):
@@ -469,38 +409,26 @@ def _library_row(name: str, file: JudgeFile) -> dict[str, Any]:
     }
 
 
-class Library(Resource):
-    roles = {"GET": READERS}
-    scopes = {"GET": (READ, JUDGE)}
-
-    @describe_endpoint(
-        "List the library of judge files",
-        "The judge files of the library: published designs in our words, with their sources and "
-        "known weaknesses.",
-        {200: LibrarySerializer},
-        tag="judges",
-        example={"results": [examples.A_LIBRARY_FILE]},
-        operation_id="judges_library",
-    )
-    def get(self, request: Request) -> Response:
-        rows = [_library_row(name, file) for name, file in library.files().items()]
-        return Response(LibrarySerializer({"results": rows}).data)
+@api.get(
+    "judges/library/",
+    "List the library of judge files",
+    "The judge files of the library: published designs in our words, with their sources and "
+    "known weaknesses.",
+    LibrarySerializer,
+    name="judge-library",
+)
+def judges_library(request: Request) -> Any:
+    return {"results": [_library_row(name, file) for name, file in library.files().items()]}
 
 
-class LibraryFile(Resource):
-    roles = {"GET": READERS}
-    scopes = {"GET": (READ, JUDGE)}
-
-    @describe_endpoint(
-        "Read a judge file of the library",
-        "One file of the library with its text, which a new judge takes as `file`.",
-        {200: WholeLibraryFileSerializer},
-        tag="judges",
-        example=examples.WHOLE_LIBRARY_FILE,
-        operation_id="judges_library_file",
-    )
-    def get(self, request: Request, name: str) -> Response:
-        if name not in library.names():
-            raise Http404
-        file = read_file(library.text_of(name))
-        return Response(WholeLibraryFileSerializer(_library_row(name, file)).data)
+@api.get(
+    "judges/library/<slug:name>/",
+    "Read a judge file of the library",
+    "One file of the library with its text, which a new judge takes as `file`.",
+    WholeLibraryFileSerializer,
+    name="judge-library-file",
+)
+def judges_library_file(request: Request, name: str) -> Any:
+    if name not in library.names():
+        raise Http404
+    return _library_row(name, read_file(library.text_of(name)))

@@ -7,12 +7,12 @@ from typing import Any
 from rest_framework import serializers
 
 from datasets.api.base import (
-    ErrorSerializer,
+    Computed,
     Number,
     PageParameters,
     Strict,
 )
-from datasets.api.batches import A_BATCH, BatchSerializer
+from datasets.api.batches import BatchSerializer
 from judging.models import Review
 from judging.preparation.review import (
     LONGEST_NOTE,
@@ -47,8 +47,10 @@ class AuthorSerializer(serializers.Serializer[AuthorStatus]):
 class StepSerializer(serializers.Serializer[StepStatus]):
     step = serializers.CharField(source="step.name")
     title = serializers.CharField(source="step.title")
-    asks = serializers.SerializerMethodField(
-        help_text="whether an author is asked; a step without one follows a rule"
+    asks = Computed(
+        lambda work: bool(work.step.protocol),
+        bool,
+        help_text="whether an author is asked; a step without one follows a rule",
     )
     thresholds = serializers.DictField(
         source="step.numbers",
@@ -62,9 +64,6 @@ class StepSerializer(serializers.Serializer[StepStatus]):
     )
     hidden = serializers.BooleanField(help_text="whether the step is another researcher's work")
     authors = AuthorSerializer(many=True)
-
-    def get_asks(self, work: StepStatus) -> bool:
-        return bool(work.step.protocol)
 
 
 class StepsSerializer(serializers.Serializer[Any]):
@@ -94,14 +93,13 @@ class PreparedSerializer(serializers.Serializer[AuthoredAnswer]):
     verdict = serializers.CharField(
         source="review.verdict", allow_null=True, help_text=f"{VERDICTS}; null while it waits"
     )
-    note = serializers.SerializerMethodField(help_text="the reviewer's")
+    note = Computed(
+        lambda each: each.review.note if each.review else "", str, help_text="the reviewer's"
+    )
     reviewed_by = serializers.CharField(
         source="review.by.name", allow_null=True, help_text="the reviewer's pseudonym"
     )
     reviewed_at = serializers.DateTimeField(source="review.made_at", allow_null=True)
-
-    def get_note(self, each: AuthoredAnswer) -> str:
-        return each.review.note if each.review else ""
 
 
 class ReadTextSerializer(serializers.Serializer[Any]):
@@ -115,25 +113,26 @@ class WholePreparedSerializer(PreparedSerializer):
     texts = ReadTextSerializer(
         source="spec.texts", many=True, help_text="the texts that the author was shown"
     )
-    units = serializers.SerializerMethodField(help_text="the text of each unit by name")
+    units = Computed(
+        lambda each: {name: unit.text for name, unit in each.units.items()},
+        dict[str, str],
+        help_text="the text of each unit by name",
+    )
     answer = serializers.DictField(
         source="final",
         help_text="the answer that counts, by unit: the reviewer's version if it differs",
     )
     written = serializers.DictField(source="original", help_text="the author's own answer, by unit")
-    problems = serializers.SerializerMethodField(
-        help_text="why `answer` cannot be part of a batch; empty if it can"
+    problems = Computed(
+        lambda each: each.problems(each.final),
+        list[str],
+        help_text="why `answer` cannot be part of a batch; empty if it can",
     )
-    answer_schema = serializers.SerializerMethodField(help_text="the JSON Schema of `answer`")
-
-    def get_units(self, each: AuthoredAnswer) -> dict[str, str]:
-        return {name: unit.text for name, unit in each.units.items()}
-
-    def get_problems(self, each: AuthoredAnswer) -> list[str]:
-        return each.problems(each.final)
-
-    def get_answer_schema(self, each: AuthoredAnswer) -> dict[str, Any]:
-        return each.schema.item_schema(each.units)
+    answer_schema = Computed(
+        lambda each: each.schema.item_schema(each.units),
+        dict[str, Any],
+        help_text="the JSON Schema of `answer`",
+    )
 
 
 class NewReviewSerializer(Strict):
@@ -151,10 +150,6 @@ class NewReviewSerializer(Strict):
     note = serializers.CharField(
         required=False, default="", allow_blank=True, max_length=LONGEST_NOTE
     )
-
-
-class ReviewedMeanwhileSerializer(ErrorSerializer):
-    current = WholePreparedSerializer(help_text="the current state")
 
 
 class AcceptSerializer(Strict):
@@ -190,23 +185,6 @@ class BuiltSerializer(serializers.Serializer[Any]):
     )
 
 
-A_STEP: dict[str, Any] = {
-    "step": "key-points",
-    "title": "Key points from passages",
-    "asks": True,
-    "thresholds": {},
-    "campaign": 3,
-    "hidden": False,
-    "authors": [
-        {
-            "author": "author",
-            "answers": {"accepted": 5, "changed": 1, "rejected": 0, "waiting": 2},
-            "missing": {"unreadable": 1},
-            "is_ready": False,
-            "runs": [{"id": 7, "state": "done"}],
-        }
-    ],
-}
 PREPARED: dict[str, Any] = {
     "id": "7d0c6d0e-3a5b-4a53-9d0f-0f2f6a4d1c11",
     "item": "q1/p1",
@@ -222,30 +200,3 @@ POINT = {
     "evidence": [{"quote": "opened in 1901", "start": None}],
 }
 ANSWER = {"q1/p1": {"holds_points": "yes", "points": [POINT]}}
-WHOLE_PREPARED: dict[str, Any] = {
-    **PREPARED,
-    "step": "key-points",
-    "texts": [
-        {"field": "passage", "heading": "The bridge", "text": "The bridge opened in 1901. …"}
-    ],
-    "units": {"q1/p1": "The bridge"},
-    "answer": ANSWER,
-    "written": ANSWER,
-    "problems": [],
-    "answer_schema": {"type": "object", "properties": {"q1/p1": {"type": "object"}}},
-}
-A_REVIEW = {"verdict": "accepted", "note": "one is enough"}
-REVIEWED = {
-    **WHOLE_PREPARED,
-    "verdict": "accepted",
-    "note": "one is enough",
-    "reviewed_by": "person-4f2a",
-    "reviewed_at": "2026-11-20T09:30:00Z",
-}
-ACCEPTED = {"accepted": 7, "left": 1, "reviewed_before": 0}
-NEW_BATCH: dict[str, Any] = {"name": "pointed", "author": "author"}
-BUILT: dict[str, Any] = {
-    "batch": {**A_BATCH, "id": 2, "name": "pointed"},
-    "queries": 2,
-    "left_out": [],
-}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any
 
 from rest_framework import serializers
 
-from datasets.api.base import PageParameters, Strict
+from datasets.api.base import Computed, PageParameters, Strict
 from datasets.api.batches import OwnedSerializer
 from judging.answer_files import SCRIPTED
 from judging.costs import cost_of_run
@@ -20,6 +22,17 @@ from judging.prompts.isolation import own_isolation
 LARGEST = 2**31 - 1
 MOST_TOKENS = 2**53
 PARAMS = ", ".join(f"`{name}`" for name in PARAM_HELP)
+
+
+class Dollars(Computed):
+    """The `cost` of an object, or what a function computes, as text: a number would round it."""
+
+    def __init__(self, function: Callable[[Any], Decimal | None] = attrgetter("cost")) -> None:
+        super().__init__(
+            lambda row: None if (cost := function(row)) is None else str(cost),
+            str | None,
+            help_text="in US dollars; null where unknown",
+        )
 
 
 class JudgeParameters(PageParameters):
@@ -43,28 +56,23 @@ class JudgeSerializer(OwnedSerializer):
     granularity = serializers.ChoiceField(Judge.Granularity.values)
     prompt_sha256 = serializers.CharField(help_text="empty if the judge uses the protocol's prompt")
     file_sha256 = serializers.CharField(help_text="the digest of its judge file; empty without one")
-    isolate = serializers.SerializerMethodField(
+    isolate = Computed(
+        own_isolation,
+        str,
         help_text="what one request shows, by its judge file or its parameters: unit, response, "
-        "item or query; empty if the protocol decides"
+        "item or query; empty if the protocol decides",
     )
-    params = serializers.SerializerMethodField()
+    params = Computed(shown_params, dict[str, Any])
     base = serializers.IntegerField(
         source="base_id", allow_null=True, help_text="the judge of which this is a trial"
     )
     created_at = serializers.DateTimeField()
     family = serializers.CharField(help_text="whose model it is; empty if nobody said")
-    scripted = serializers.SerializerMethodField(
-        help_text="whether it is a fake, which replays a file's answers"
+    scripted = Computed(
+        lambda judge: judge.backend == SCRIPTED,
+        bool,
+        help_text="whether it is a fake, which replays a file's answers",
     )
-
-    def get_isolate(self, judge: Judge) -> str:
-        return own_isolation(judge)
-
-    def get_params(self, judge: Judge) -> dict[str, Any]:
-        return shown_params(judge)
-
-    def get_scripted(self, judge: Judge) -> bool:
-        return judge.backend == SCRIPTED
 
 
 class WholeJudgeSerializer(JudgeSerializer):
@@ -168,14 +176,10 @@ class RunSerializer(serializers.Serializer[JudgeRun]):
     thinking_tokens = serializers.IntegerField(
         help_text="the part of the completions that is reasoning"
     )
-    cost = serializers.SerializerMethodField(help_text="in US dollars; null where unknown")
+    cost = Dollars(cost_of_run)
     error = serializers.CharField(help_text="the current error, or the one that ended the run")
     started_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True)
-
-    def get_cost(self, run: JudgeRun) -> str | None:
-        found: Decimal | None = cost_of_run(run)
-        return None if found is None else str(found)
 
 
 class PlanningSerializer(serializers.Serializer[Any]):
@@ -268,10 +272,12 @@ class CallSerializer(serializers.Serializer[JudgeCall]):
     replicate = serializers.IntegerField(source="assignment.replicate")
     attempt = serializers.IntegerField()
     state = serializers.CharField(help_text="answered, or what failed")
-    missing = serializers.SerializerMethodField(
+    missing = Computed(
+        lambda call: call.assignment.reason or None,
+        str | None,
         help_text=(
             "why there is no label, such as unreadable; null if there is one, or may still be one"
-        )
+        ),
     )
     detail = serializers.CharField()
     http_status = serializers.IntegerField(allow_null=True)
@@ -287,9 +293,6 @@ class CallSerializer(serializers.Serializer[JudgeCall]):
     sent_at = serializers.DateTimeField()
     seconds = serializers.FloatField()
 
-    def get_missing(self, call: JudgeCall) -> str | None:
-        return call.assignment.reason or None
-
 
 class WholeCallSerializer(CallSerializer):
     request_hash = serializers.CharField()
@@ -300,144 +303,3 @@ class WholeCallSerializer(CallSerializer):
     body = serializers.CharField(help_text="what the server sent instead of an answer")
     finish_reason = serializers.CharField()
     model_returned = serializers.CharField()
-
-
-NEW_JUDGE: dict[str, Any] = {
-    "name": "small-judge",
-    "backend": "openai",
-    "model": "gpt-4.1-mini",
-    "granularity": "item",
-    "params": {"temperature": "0"},
-}
-A_JUDGE: dict[str, Any] = {
-    "id": 1,
-    "name": "small-judge",
-    "backend": "openai",
-    "model": "gpt-4.1-mini",
-    "base_url": "https://api.openai.com/v1",
-    "api_key_env": "OPENAI_API_KEY",
-    "granularity": "item",
-    "prompt_sha256": "",
-    "file_sha256": "",
-    "isolate": "",
-    "params": {"temperature": 0.0},
-    "base": None,
-    "created_at": "2026-11-20T09:30:00Z",
-    "family": "",
-    "scripted": False,
-}
-WHOLE_JUDGE = {**A_JUDGE, "prompt": "", "file": "", "variation": {}}
-NEW_DRAFT = {name: value for name, value in NEW_JUDGE.items() if name != "name"}
-A_LIBRARY_FILE: dict[str, Any] = {
-    "name": "graded-relevance",
-    "title": "Graded relevance on four levels",
-    "protocol": "grounding-relevance",
-    "source": "UMBRELA, Upadhyay et al. 2024 (arXiv 2406.06519); the design, in our words",
-    "scale": "0 to 3; 2 and 3 count as relevant",
-    "validated": "the published judge on TREC Deep Learning 2019 to 2023",
-    "weaknesses": "more lenient than assessors on level 1",
-    "isolate": "unit",
-    "parser": "regex",
-    "sha256": "9b1c…",
-}
-WHOLE_LIBRARY_FILE = {**A_LIBRARY_FILE, "text": "[judge]\ntitle = …"}
-NEW_RUN: dict[str, Any] = {"judge": 1, "campaign": 1, "limit": 20}
-A_RUN: dict[str, Any] = {
-    "id": 1,
-    "campaign": 1,
-    "judge": 1,
-    "judge_name": "small-judge",
-    "state": "running",
-    "wish": "",
-    "limit": 20,
-    "most_tokens": None,
-    "most_cost": None,
-    "concurrency": None,
-    "reuse": "never",
-    "go_on": False,
-    "ended_early": "",
-    "rests_until": None,
-    "done": 11,
-    "failed": 1,
-    "failures": {"unreadable": 1},
-    "calls": 12,
-    "reused": 0,
-    "prompt_tokens": 14_210,
-    "cached_tokens": 0,
-    "completion_tokens": 2_480,
-    "thinking_tokens": 0,
-    "cost": "0.009652",
-    "error": "",
-    "started_at": "2026-11-20T09:31:00Z",
-    "ended_at": None,
-}
-PROGRESS = {
-    "word": "Running",
-    "note": "",
-    "open": 8,
-    "closed": 12,
-    "cancelled": 0,
-    "rate": 1.5,
-    "seconds_left": 5.3,
-    "planning": None,
-}
-WHOLE_RUN = {**A_RUN, "progress": PROGRESS, "warnings": []}
-A_CALL: dict[str, Any] = {
-    "id": 1,
-    "run": 1,
-    "item": "r1",
-    "unit": "",
-    "replicate": 0,
-    "attempt": 1,
-    "state": "answered",
-    "missing": None,
-    "detail": "",
-    "http_status": 200,
-    "usage": {"prompt_tokens": 1184, "completion_tokens": 207},
-    "cost": "0.000805",
-    "repair": False,
-    "reused_from": None,
-    "reading": "as-is",
-    "sent_at": "2026-11-20T09:31:02Z",
-    "seconds": 1.8,
-}
-WHOLE_CALL = {
-    **A_CALL,
-    "request_hash": "5d0f…",
-    "completion": '{"units": {"q1:1": {"answerable": "yes"}}}',
-    "reasoning": "",
-    "body": "",
-    "finish_reason": "stop",
-    "model_returned": "gpt-4.1-mini-2025-04-14",
-}
-AN_ESTIMATE: dict[str, Any] = {
-    "rows": 20,
-    "missing": 20,
-    "reused": 0,
-    "calls": 20,
-    "prompt_tokens": 23_680,
-    "cached_tokens": 0,
-    "completion_tokens": 4_140,
-    "concurrency": 16,
-    "cost": "0.016096",
-    "seconds": None,
-    "cost_unknown": "",
-    "time_unknown": "how long it takes is unknown before the first answers",
-    "notes": [],
-    "basis": "12 earlier calls of this model under this protocol",
-    "sentence": "20 of 20 will be asked, about $0.02.",
-}
-A_TRY: dict[str, Any] = {
-    "item": "r1",
-    "asked": 4,
-    "seconds": 1.8,
-    "messages": [{"role": "user", "content": "Can these questions be answered from the report? …"}],
-    "completion": '{"units": {"q1:1": {"answerable": "yes"}}}',
-    "reasoning": "",
-    "usage": {"prompt_tokens": 1184, "completion_tokens": 207},
-    "cost": "0.000805",
-    "labels": [{"unit": "q1:1", "values": {"answerable": "yes"}, "quotes": 1, "missing": {}}],
-    "problems": [],
-    "state": "answered",
-    "detail": "",
-}

@@ -17,9 +17,7 @@ from annotation.models import Campaign, Response, rater_of
 from config.api import LISTS
 from datasets.access import EVERYBODY
 from datasets.api.authentication import WORDS
-from datasets.api.base import (
-    Resource,
-)
+from datasets.api.routes import Resource
 from datasets.models import Batch
 from tests.api.cast import Script, as_json, assert_error, body, place, script_of, stranger
 from tests.cast import ROOT
@@ -265,13 +263,15 @@ def test_objects_are_reached_only_through_what_an_account_may_see() -> None:
     """In the API's modules `Model.objects` is used only in `visible_` functions, given the user."""
     modules = [
         path
-        for path in ROOT.rglob("*.py")
-        if "api" in {*path.parts, path.stem} and path.parts[len(ROOT.parts)] != "tests"
-        and path.parts[len(ROOT.parts)][0] != "."
+        for path in (each.relative_to(ROOT) for each in ROOT.rglob("*.py"))
+        if "api" in {*path.parts, path.stem} and path.parts[0] != "tests"
+        and path.parts[0][0] != "."
     ]  # fmt: skip
-    apps = {path.parts[len(ROOT.parts)] for path in modules}
+    apps = {path.parts[0] for path in modules}
     assert apps >= {"datasets", "annotation", "judging", "analysis", "config"}
-    wrong = [f"{path}:{line}" for path in modules for line in loose_objects(path.read_text())]
+    wrong = [
+        f"{path}:{line}" for path in modules for line in loose_objects((ROOT / path).read_text())
+    ]
     assert wrong == []
 
 

@@ -15,7 +15,7 @@ from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
 from config.middleware import BodyGuard
 from datasets.access import takes_files
-from datasets.api.base import Resource
+from datasets.api.routes import Resource
 from judging.display import LONGEST_SHOWN, is_cut, make_displayable
 from tandem.protocols.base import UnitSpec
 from tandem.protocols.validation import Channel, RefusedError, check
