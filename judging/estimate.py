@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
+from typing import Annotated
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -52,24 +53,23 @@ class Estimate:
     """Counts of assignments and tokens, US dollars and seconds, which are None if unknown.
 
     Of the `rows`, `missing` have no result. Of these, `reused` will be answered from equal requests
-    and `calls` will be asked. `basis` says what the tokens are estimated from. `cost_unknown` and
-    `time_unknown` say why a figure is unknown, and `notes` lists the guesses.
+    and `calls` will be asked.
     """
 
-    rows: int
-    missing: int
+    rows: Annotated[int, "requests over the whole campaign"]
+    missing: Annotated[int, "requests without a result"]
     reused: int
-    calls: int
+    calls: Annotated[int, "requests that the run would send"]
     prompt_tokens: int
     cached_tokens: int
     completion_tokens: int
     concurrency: int
-    cost: Decimal | None = None
+    cost: Annotated[Decimal | None, "in US dollars; null where unknown"] = None
     seconds: float | None = None
-    cost_unknown: str = ""
-    time_unknown: str = ""
-    notes: tuple[str, ...] = ()
-    basis: str = ""
+    cost_unknown: Annotated[str, "why the cost is null"] = ""
+    time_unknown: Annotated[str, "why the time is null"] = ""
+    notes: Annotated[tuple[str, ...], "assumptions of the estimate"] = ()
+    basis: Annotated[str, "what the tokens are estimated from; empty if no server is asked"] = ""
 
     @property
     def sentence(self) -> str:

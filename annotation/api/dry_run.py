@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from rest_framework import serializers
@@ -16,7 +17,7 @@ from annotation.api.campaign_serializers import (
     design_problem,
     settings_from,
 )
-from annotation.campaign_setup.dry_run import MOST_PEOPLE
+from annotation.campaign_setup.dry_run import MOST_PEOPLE, DryRun
 from annotation.campaign_setup.expected_widths import Assumptions
 from annotation.campaign_setup.jobs import MOST_ITEMS, PREVIEW, dry_run_of, question
 from annotation.campaigns.design import DesignError
@@ -25,6 +26,7 @@ from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.permissions import MANAGE, READ
 from datasets.api.routes import Routes, given
 from datasets.api.throttling import PerReport
+from datasets.api.typed import serializer_of
 from datasets.api.waiting import result_of
 from datasets.teams import TeamError, team_for
 
@@ -52,51 +54,12 @@ class NewDryRunSerializer(NewCampaignSerializer):
     assumptions = AssumptionsSerializer(required=False)
 
 
-class ExpectedSerializer(serializers.Serializer[Any]):
-    width = serializers.FloatField(allow_null=True, help_text="width of the 95 % interval")
-    units = serializers.IntegerField()
-    queries = serializers.IntegerField()
-    effective = serializers.FloatField(
-        help_text="number of independent units that would give as much information"
-    )
-    reason = serializers.CharField(allow_null=True, help_text="why there is no interval")
-
-
-class ShareSerializer(serializers.Serializer[Any]):
-    items = serializers.IntegerField()
-    units = serializers.IntegerField()
-
-
-class DryRunSerializer(serializers.Serializer[Any]):
-    queries = serializers.IntegerField()
-    asked_queries = serializers.IntegerField(help_text="queries that people are asked")
-    judge_only = serializers.IntegerField(help_text="queries for judges alone")
-    roles = serializers.DictField(child=serializers.IntegerField(), help_text="queries by role")
-    items = serializers.IntegerField()
-    units = serializers.IntegerField()
-    places = serializers.IntegerField(help_text="people's answers that the design asks for")
-    carried = serializers.IntegerField(
-        help_text="of these, answers carried over from the continued campaign"
-    )
-    several = serializers.IntegerField(help_text="items with several people")
-    people = serializers.IntegerField()
-    unfilled = serializers.IntegerField(
-        help_text="slots that remain free with this number of people"
-    )
-    shares = ShareSerializer(
-        many=True, help_text="what each person gets if all work at the same pace"
-    )
-    common = serializers.ListField(
-        child=serializers.IntegerField(),
-        allow_null=True,
-        help_text="smallest and largest number of units that two people share",
-    )
-    kappa = ExpectedSerializer()
-    share = ExpectedSerializer(help_text="a share such as coverage, estimated from people alone")
-    powered = ExpectedSerializer(
-        allow_null=True, help_text="the same share, with a judge on all queries"
-    )
-    assumptions = serializers.DictField(child=serializers.FloatField())
+DryRunSerializer = serializer_of(
+    DryRun,
+    "DryRun",
+    ("characters", "is_chosen", "noun"),
+    assumptions=serializers.DictField(child=serializers.FloatField()),
+)
 
 
 def not_created(error: TeamError | DesignError) -> RefusedBodyError:
@@ -136,4 +99,4 @@ def campaigns_rehearse(request: Request) -> Any:
         team_for(user, body.get("team"), batch.team),
         body["continues"],
     )
-    return dry_run_of(result_of(request, PREVIEW, asked))
+    return asdict(dry_run_of(result_of(request, PREVIEW, asked)))

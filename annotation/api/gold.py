@@ -8,10 +8,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from annotation.api.access import managed_unless_blind
-from annotation.imports.gold import store_gold_answers
+from annotation.imports.gold import GoldCounts, store_gold_answers
 from datasets.api.base import Strict
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.routes import Routes, given
+from datasets.api.typed import serializer_of
 from tandem.files.rows import InputError, Place
 from tandem.labels.file.rows import LabelRow
 
@@ -36,10 +37,7 @@ class NewGoldAnswersSerializer(Strict):
     )
 
 
-class StoredGoldAnswersSerializer(serializers.Serializer[Any]):
-    answers = serializers.IntegerField()
-    items = serializers.IntegerField()
-    unchanged = serializers.BooleanField(help_text="whether all of it was stored before")
+StoredGoldAnswersSerializer = serializer_of(GoldCounts, "StoredGoldAnswers")
 
 
 def _not_stored(error: InputError) -> RefusedBodyError:

@@ -8,11 +8,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from annotation.api.access import managed_unless_blind
-from annotation.imports.importer import import_rows
+from annotation.imports.importer import ImportReport, import_rows
 from annotation.imports.index import ImportOptions, name_options
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.routes import Routes, given
 from datasets.api.throttling import PerImport
+from datasets.api.typed import serializer_of
 from datasets.option_fields import OptionFields
 from tandem.files.rows import InputError
 from tandem.options import options_of, values_of
@@ -39,14 +40,7 @@ class NewLabelsSerializer(OptionFields):
     )
 
 
-class ImportSerializer(serializers.Serializer[Any]):
-    labels = serializers.DictField(
-        child=serializers.IntegerField(), help_text="number of imported labels by rater"
-    )
-    missing = serializers.IntegerField(help_text="imported missing labels")
-    unchanged = serializers.IntegerField(help_text="labels that were stored before")
-    warnings = serializers.ListField(child=serializers.CharField())
-    skipped = serializers.DictField(child=serializers.IntegerField())
+ImportSerializer = serializer_of(ImportReport, "Import")
 
 
 def _not_imported(error: InputError) -> RefusedBodyError:

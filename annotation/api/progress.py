@@ -12,9 +12,18 @@ from rest_framework.request import Request
 from annotation.access import get_account, is_blind, readable_campaign
 from annotation.gold.scoring import Score
 from annotation.models import Campaign
-from annotation.progress.status import CampaignStatus, Person, find_person, forecast_end, get_status
+from annotation.progress.status import (
+    CampaignStatus,
+    Forecast,
+    Person,
+    Speed,
+    find_person,
+    forecast_end,
+    get_status,
+)
 from datasets.api.base import Computed
 from datasets.api.routes import Reply, Routes
+from datasets.api.typed import serializer_of
 
 api = Routes("studies")
 
@@ -22,22 +31,18 @@ HIDDEN = "you have an open item in this campaign; answer it first"
 NO_GOLD = "no gold item was answered"
 
 
-class SpeedSerializer(serializers.Serializer[Any]):
-    timed = serializers.IntegerField(help_text="answers with a time")
-    median = serializers.FloatField(allow_null=True, help_text="seconds on task per item")
-    recent = serializers.FloatField(allow_null=True, help_text="median of the newest 20")
-    before = serializers.FloatField(allow_null=True, help_text="median of the 20 before them")
-    reason = serializers.CharField(allow_null=True, help_text="why there is no median")
-    reason_recent = serializers.CharField(
+SpeedSerializer = serializer_of(
+    Speed,
+    "Speed",
+    reason=serializers.CharField(allow_null=True, help_text="why there is no median"),
+    reason_recent=serializers.CharField(
         allow_null=True, help_text="why there is no median of the newest"
-    )
-
-
-class ScoreSerializer(serializers.Serializer[Score]):
-    right = serializers.IntegerField(help_text="number of matching answers")
-    asked = serializers.IntegerField(help_text="gold answers of the answered items")
-    items = serializers.IntegerField(help_text="answered")
-    of = serializers.IntegerField(help_text="items with gold answers")
+    ),
+)
+ScoreSerializer = serializer_of(Score, "Score")
+LeftSerializer = serializer_of(
+    Forecast, "Left", deadline=serializers.DateTimeField(allow_null=True)
+)
 
 
 class ProgressOfPersonSerializer(serializers.Serializer[Person]):
@@ -69,21 +74,6 @@ class ProgressOfPersonSerializer(serializers.Serializer[Person]):
         shown: dict[str, Any] = super().to_representation(instance)
         hidden = {"gold": None, "practice": None, "known_reason": HIDDEN}
         return shown | hidden if self.context.get("blind") else shown
-
-
-class LeftSerializer(serializers.Serializer[Any]):
-    answers = serializers.IntegerField(help_text="answers still to give")
-    hours = serializers.FloatField(
-        allow_null=True, help_text="hours of work, at `seconds` per answer"
-    )
-    hours_reason = serializers.CharField(allow_null=True)
-    per_day = serializers.FloatField(
-        allow_null=True, help_text="answers per day over the last week"
-    )
-    end = serializers.DateTimeField(allow_null=True, help_text="the end at that pace")
-    end_reason = serializers.CharField(allow_null=True)
-    deadline = serializers.DateTimeField(allow_null=True)
-    late = serializers.BooleanField(help_text="whether the end is after the deadline")
 
 
 class CampaignProgressSerializer(serializers.Serializer[Any]):

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from annotation.campaign_setup.carry_over import CarriedSlots, carried_slots
 from annotation.campaign_setup.creation import (
@@ -61,33 +61,31 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class DryRun:
-    """The predicted numbers of a campaign.
+    """The predicted numbers of a campaign, as the API describes them.
 
-    `places` is the number of slots, `carried` the number taken by answers from a continued
-    campaign, and `unfilled` the number without a person if all `people` work at the same pace.
-    `common` is the minimum and maximum number of units that two people share, or None if there are
-    too many pairs. `judge_only` queries have no people. `kappa` and `share` are computed from
-    people, and `powered` from people and a judge on evaluation queries. `characters` is the length
-    of all items' texts. `is_chosen` says that the items were chosen, not sampled. `noun` is the
-    protocol's noun for its units, in singular and plural.
+    `common` is None if there are too many pairs. `characters` is the length of all items' texts.
+    `is_chosen` says that the items were chosen, not sampled. `noun` is the protocol's noun for its
+    units, in singular and plural.
     """
 
     queries: int
-    asked_queries: int
-    judge_only: int
-    roles: dict[str, int]
+    asked_queries: Annotated[int, "queries that people are asked"]
+    judge_only: Annotated[int, "queries for judges alone"]
+    roles: Annotated[dict[str, int], "queries by role"]
     items: int
     units: int
-    places: int
-    carried: int
-    several: int
+    places: Annotated[int, "people's answers that the design asks for"]
+    carried: Annotated[int, "of these, answers carried over from the continued campaign"]
+    several: Annotated[int, "items with several people"]
     people: int
-    unfilled: int
-    shares: tuple[Share, ...]
-    common: tuple[int, int] | None
+    unfilled: Annotated[int, "slots that remain free with this number of people"]
+    shares: Annotated[tuple[Share, ...], "what each person gets if all work at the same pace"]
+    common: Annotated[
+        tuple[int, int] | None, "smallest and largest number of units that two people share"
+    ]
     kappa: Expected
-    share: Expected
-    powered: Expected | None
+    share: Annotated[Expected, "a share such as coverage, estimated from people alone"]
+    powered: Annotated[Expected | None, "the same share, with a judge on all queries"]
     assumptions: Assumptions
     characters: int
     is_chosen: bool

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Annotated
 
 from annotation.campaigns.design import DesignError
 
@@ -53,11 +54,11 @@ class Expected:
     It is computed from the `units` of `queries`, which count as `effective` independent units.
     """
 
-    width: float | None
+    width: Annotated[float | None, "width of the 95 % interval"]
     units: int
     queries: int
-    effective: float
-    reason: str | None = None
+    effective: Annotated[float, "number of independent units that would give as much information"]
+    reason: Annotated[str | None, "why there is no interval"] = None
 
 
 def expected_kappa(sizes: Sequence[int], raters: int, assumptions: Assumptions) -> Expected:

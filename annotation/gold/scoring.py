@@ -8,7 +8,7 @@ position that depends on the seed and the person's name.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -30,10 +30,10 @@ Use = Item.Use
 class Score(NamedTuple):
     """How many `items` of `of` a rater answered, and how many of `asked` answers were `right`."""
 
-    items: int
-    of: int
-    right: int
-    asked: int
+    items: Annotated[int, "answered"]
+    of: Annotated[int, "items with gold answers"]
+    right: Annotated[int, "number of matching answers"]
+    asked: Annotated[int, "gold answers of the answered items"]
 
     @property
     def share(self) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from django.db import transaction
 
@@ -30,7 +31,7 @@ class GoldCounts:
 
     answers: int
     items: int
-    unchanged: bool = False
+    unchanged: Annotated[bool, "whether all of it was stored before"] = False
 
 
 def set_known(

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import groupby, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
@@ -108,9 +108,11 @@ ITEMS = 100
 class ImportReport:
     """The result of an import: numbers of labels by rater, and warnings."""
 
-    labels: dict[str, int] = field(default_factory=dict)
-    missing: int = 0
-    unchanged: int = 0
+    labels: Annotated[dict[str, int], "number of imported labels by rater"] = field(
+        default_factory=dict
+    )
+    missing: Annotated[int, "imported missing labels"] = 0
+    unchanged: Annotated[int, "labels that were stored before"] = 0
     warnings: list[str] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
+from typing import Annotated
 
 from django.db.models import F, QuerySet, Window
 from django.db.models.functions import RowNumber
@@ -57,13 +58,13 @@ class Forecast:
     deadline.
     """
 
-    answers: int
-    hours: float | None = None
+    answers: Annotated[int, "answers still to give"]
+    hours: Annotated[float | None, "hours of work, at `seconds` per answer"] = None
     hours_reason: str | None = None
-    per_day: float | None = None
-    end: datetime | None = None
+    per_day: Annotated[float | None, "answers per day over the last week"] = None
+    end: Annotated[datetime | None, "the end at that pace"] = None
     end_reason: str | None = None
-    late: bool = False
+    late: Annotated[bool, "whether the end is after the deadline"] = False
 
 
 def forecast(
@@ -111,10 +112,10 @@ class Speed:
     A median of too few answers is None; `reason` and `reason_recent` say why.
     """
 
-    timed: int
-    median: float | None = None
-    recent: float | None = None
-    before: float | None = None
+    timed: Annotated[int, "answers with a time"]
+    median: Annotated[float | None, "seconds on task per item"] = None
+    recent: Annotated[float | None, "median of the newest 20"] = None
+    before: Annotated[float | None, "median of the 20 before them"] = None
 
     @property
     def reason(self) -> str | None:

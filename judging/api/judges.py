@@ -19,6 +19,7 @@ from datasets.api.errors import Problem, RefusedBodyError, TooManyRequestsError,
 from datasets.api.permissions import JUDGE, READ
 from datasets.api.routes import Routes, given, given_filters
 from datasets.api.throttling import PerReport
+from datasets.api.typed import serializer_of
 from datasets.api.waiting import JobKey, finished_job, result_of
 from datasets.jobs.kinds import Options
 from judging import library
@@ -35,6 +36,7 @@ from judging.backends import HOSTED
 from judging.backends.addresses import parse_base_url
 from judging.backends.base import SetupError
 from judging.backends.contents import HEADERS, ContentsError, read_headers
+from judging.estimate import Estimate
 from judging.forms import MOST_TRIED, NEW, PARAM_HELP, JudgeForm
 from judging.jobs import ESTIMATE, estimate_in, estimate_question
 from judging.judge_file.document import JudgeFile, read_file
@@ -190,26 +192,9 @@ class EstimateParameters(JobKey):
     )
 
 
-class EstimateSerializer(serializers.Serializer[Any]):
-    rows = serializers.IntegerField(help_text="requests over the whole campaign")
-    missing = serializers.IntegerField(help_text="requests without a result")
-    reused = serializers.IntegerField()
-    calls = serializers.IntegerField(help_text="requests that the run would send")
-    prompt_tokens = serializers.IntegerField()
-    cached_tokens = serializers.IntegerField()
-    completion_tokens = serializers.IntegerField()
-    concurrency = serializers.IntegerField()
-    cost = serializers.CharField(allow_null=True, help_text="in US dollars; null where unknown")
-    seconds = serializers.FloatField(allow_null=True)
-    cost_unknown = serializers.CharField(help_text="why the cost is null")
-    time_unknown = serializers.CharField(help_text="why the time is null")
-    notes = serializers.ListField(
-        child=serializers.CharField(), help_text="assumptions of the estimate"
-    )
-    basis = serializers.CharField(
-        help_text="what the tokens are estimated from; empty if no server is asked"
-    )
-    sentence = serializers.CharField(help_text="the estimate as text")
+EstimateSerializer = serializer_of(
+    Estimate, "Estimate", sentence=serializers.CharField(help_text="the estimate as text")
+)
 
 
 class TrySerializer(Strict):
