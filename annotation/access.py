@@ -25,7 +25,8 @@ from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 
-from annotation.campaigns.settings import open_now
+from annotation.campaigns.changes import open_now
+from annotation.campaigns.settings import SETTINGS
 from annotation.models import CARRIED, REVOKED, Assignment, Campaign, Item, Rater, Unit, User
 from annotation.people.leases import EXPIRED
 from annotation.people.membership import find_readable, may_manage, readable, workable
@@ -238,19 +239,10 @@ COLUMNS = {
         "pool",
         "hold_minutes",
         "items_per_person",
-        "deadline",
-        "text_view",
-        "guideline",
-        "gold_every",
-        "practice_of_id",
         "continues_id",
-        "qualify",
-        "consent_version",
-        "background",
-        "pay",
-        "trims_guideline",
         "has_shares",
         "created_at",
+        *(setting.attname for setting in SETTINGS if setting.column),
     ),
     "item__query": ("id", "key", "text", "history", "asked_at", "references", "meta"),
     "rater": ("id", "name"),

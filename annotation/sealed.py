@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from annotation.campaigns.settings import SETTINGS as DECLARED
 from annotation.models import (
     AdjudicationRequest,
     Admission,
@@ -180,22 +181,11 @@ KINDS = (
                 SETTINGS,
                 "is_open",
                 "is_archived",
-                "deadline",
-                "language",
-                "text_view",
-                "guideline",
-                "gold_every",
-                "practice_of",
-                "qualify",
+                *(setting.column for setting in DECLARED if setting.column),
                 "pool",
                 "hold_minutes",
                 "items_per_person",
-                "consent_version",
-                "revoked",
-                "background",
-                "pay",
                 "has_shares",
-                "trims_guideline",
             ),
             **by(MOVED, "team"),
         },

@@ -28,27 +28,42 @@ class Several(forms.MultipleChoiceField):
         return True
 
 
-def form_fields(options: Iterable[Option]) -> dict[str, forms.Field]:
-    """Return the fields of a page's form. None is required, since an address may omit them."""
-    return {option.name: _form_field(option) for option in options if "page" in option.faces}
+def form_fields(options: Iterable[Option], names_errors: bool = True) -> dict[str, forms.Field]:
+    """Return the fields of a page's form. None is required, since an address may omit them.
+
+    `names_errors` has each error name its field, for a page that lists the errors of all fields.
+    """
+    return {
+        option.name: _form_field(option, names_errors)
+        for option in options
+        if "page" in option.faces
+    }
 
 
-def _form_field(option: Option) -> forms.Field:
+def _form_field(option: Option, names_errors: bool) -> forms.Field:
     about: dict[str, Any] = {"label": option.label, "help_text": option.hint}
     if option.kind == "several":
         return Several(**about)
     about["required"] = False
     if option.kind == "flag":
         return forms.BooleanField(**about)
-    wrong = f"{option.label} {option.rule}."
-    if option.values:
-        errors = {"invalid_choice": wrong}
-        return forms.ChoiceField(
-            choices=list(option.values.items()), error_messages=errors, **about
+    if option.kind == "name":
+        return forms.ChoiceField(**about)
+    if option.kind in ("text", "moment", "pairs"):
+        return forms.CharField(
+            max_length=option.longest or LONGEST,
+            strip=not option.lines,
+            widget=_text_widget(option),
+            **about,
         )
-    if option.kind == "text":
-        return forms.CharField(max_length=LONGEST, **about)
-    errors = dict.fromkeys(("invalid", "min_value", "max_value"), wrong)
+    wrong = f"{option.label} {option.rule}."
+    kinds = ("invalid", "invalid_choice", "min_value", "max_value")
+    errors = dict.fromkeys(kinds, wrong) if names_errors else {}
+    if option.values:
+        if option.initial is not None:
+            about |= {"widget": forms.RadioSelect, "initial": option.initial}
+        choices = [("" if v == option.empty else v, words) for v, words in option.values.items()]
+        return forms.ChoiceField(choices=choices, error_messages=errors, **about)
     if option.kind == "number":
         return forms.FloatField(
             min_value=option.least, max_value=option.most, error_messages=errors, **about
@@ -59,6 +74,13 @@ def _form_field(option: Option) -> forms.Field:
         error_messages=errors,
         **about,
     )
+
+
+def _text_widget(option: Option) -> forms.Widget:
+    if option.lines:
+        code = {"spellcheck": "false", "class": "code"} if option.is_code else {}
+        return forms.Textarea(attrs={"rows": str(option.lines), **code})
+    return forms.TextInput(attrs={"type": "datetime-local"} if option.kind == "moment" else {})
 
 
 def serializer_fields(options: Iterable[Option], has_defaults: bool = True) -> dict[str, Field]:
@@ -79,7 +101,7 @@ class OptionFields(Strict):
 
 
 def _serializer_field(option: Option, has_default: bool) -> Field:
-    about: dict[str, Any] = {"help_text": option.help}
+    about: dict[str, Any] = {"help_text": option.api_help}
     if has_default:
         about["default"] = list if option.kind == "several" else option.default
     else:
@@ -90,14 +112,46 @@ def _serializer_field(option: Option, has_default: bool) -> Field:
         return serializers.BooleanField(**about)
     if option.values:
         return serializers.ChoiceField(tuple(option.values), **about)
-    if option.kind == "text":
+    if option.kind in ("text", "name", "moment"):
+        is_line = not option.lines and option.kind != "name"
         return serializers.CharField(
-            max_length=LONGEST, allow_blank=has_default, trim_whitespace=False, **about
+            max_length=(option.longest or LONGEST) if is_line else None,
+            allow_blank=has_default or option.empty == "",
+            trim_whitespace=is_line and option.longest is not None,
+            **about,
         )
+    if option.kind == "pairs":
+        return serializers.DictField(child=_number(option), **about)
     if option.kind == "number":
-        return Number(min_value=option.least, max_value=option.most, **about)
+        return _number(option, **about)
     return serializers.IntegerField(
         min_value=None if option.least is None else int(option.least),
         max_value=LARGEST if option.most is None else int(option.most),
         **about,
     )
+
+
+def _number(option: Option, **about: Any) -> Number:
+    return Number(min_value=option.least, max_value=option.most, **about)
+
+
+def answer_fields(options: Iterable[Option]) -> dict[str, Field]:
+    """Return the fields of an answer that states options. What may lack a value may be null."""
+    return {option.name: _answer_field(option) for option in options}
+
+
+def _answer_field(option: Option) -> Field:
+    about: dict[str, Any] = {"help_text": option.api_help}
+    if option.values:
+        return serializers.ChoiceField(tuple(option.values), **about)
+    if option.kind == "flag":
+        return serializers.BooleanField(**about)
+    if option.kind == "pairs":
+        return serializers.DictField(child=serializers.FloatField(), **about)
+    if option.kind == "several":
+        return serializers.ListField(child=serializers.CharField(), **about)
+    if option.kind in ("text", "name"):
+        return serializers.CharField(allow_blank=True, **about)
+    kinds = {"moment": serializers.DateTimeField, "whole": serializers.IntegerField}
+    kind: Any = kinds.get(option.kind, serializers.FloatField)
+    return kind(allow_null=option.may_lack, **about)

@@ -10,6 +10,14 @@ fields from the same declaration. Keys of the metadata, all but `help` optional:
 - `values`: the values of a choice, with a page's words for each.
 - `metavar`: the word for the value in a command's usage.
 - `faces`: where the option exists, if it is not everywhere: some of `FACES`.
+- `kind`: the kind, if it does not follow from the type, such as `name` for what has to exist.
+- `command`: the name in commands, where an option of several values is given once for each.
+- `api_help`: the words of the API in place of `help`, where a command takes a file.
+- `empty`: the value that an empty field of a page means; without it, the option has then no value.
+- `initial`: the choice that a new page shows, as one of several radio buttons.
+- `longest`: the most characters that a page takes, and the API for one line.
+- `lines`: the rows of a text of several lines, which a command reads from a file.
+- `is_code`: whether such a text is in a formal language.
 """
 
 from __future__ import annotations
@@ -19,11 +27,13 @@ import re
 from argparse import ArgumentParser
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
+from datetime import datetime
 from functools import cache
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-Kind = Literal["flag", "whole", "number", "choice", "several", "text"]
+Kind = Literal["flag", "whole", "number", "choice", "several", "text", "name", "moment", "pairs"]
 FACES = ("command", "page", "api")
 FLAG = re.compile(
     r"(?P<advice>\b(?:give|or) )?--(?P<name>[a-z][a-z-]*)"
@@ -48,10 +58,22 @@ class Option:
     values: Mapping[str, str]
     metavar: str | None
     faces: tuple[str, ...]
+    command: str
+    api_help: str
+    empty: Any
+    initial: Any
+    longest: int | None
+    lines: int
+    is_code: bool
 
     @property
     def flag(self) -> str:
-        return f"--{self.name.replace('_', '-')}"
+        return f"--{self.command.replace('_', '-')}"
+
+    @property
+    def may_lack(self) -> bool:
+        """Whether an empty field of a page leaves the option without a value."""
+        return self.empty is MISSING
 
     @property
     def rule(self) -> str:
@@ -85,7 +107,7 @@ def _option(field: str, hint: Any, default: Any, about: Mapping[str, Any]) -> Op
     return Option(
         name=name,
         field=field,
-        kind=_kind(plain, bool(values)),
+        kind=about.get("kind") or _kind(plain, bool(values)),
         default=None if default is MISSING else default,
         help=about["help"],
         label=about.get("label", name.replace("_", " ").capitalize()),
@@ -95,6 +117,13 @@ def _option(field: str, hint: Any, default: Any, about: Mapping[str, Any]) -> Op
         values=values,
         metavar=about.get("metavar"),
         faces=about.get("faces", FACES),
+        command=about.get("command", name),
+        api_help=about.get("api_help", about["help"]),
+        empty=about.get("empty", MISSING),
+        initial=about.get("initial"),
+        longest=about.get("longest"),
+        lines=about.get("lines", 0),
+        is_code=about.get("is_code", False),
     )
 
 
@@ -111,6 +140,10 @@ def _kind(hint: Any, has_values: bool) -> Kind:
         return "whole"
     if hint is float:
         return "number"
+    if hint is datetime:
+        return "moment"
+    if get_origin(hint) is dict:
+        return "pairs"
     return "text" if hint is str else "several"
 
 
@@ -127,8 +160,10 @@ def add_arguments(parser: ArgumentParser, options: Iterable[Option]) -> None:
             about["choices"] = tuple(option.values)
         if option.kind in NUMBERS:
             about["type"] = NUMBERS[option.kind]
-        if option.kind == "several":
+        if option.kind in ("several", "pairs"):
             about |= {"action": "append", "default": []}
+        if option.lines:
+            about["type"] = Path
         if option.metavar:
             about["metavar"] = option.metavar
         parser.add_argument(option.flag, **about)

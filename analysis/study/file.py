@@ -25,13 +25,13 @@ from analysis.study.keys import (
 )
 from analysis.study.names import campaigns_named, campaigns_of, relevant_by, table_options
 from annotation.campaigns.design import DesignError, design_of
-from annotation.campaigns.settings import read_deadline
+from annotation.campaigns.settings import OPTIONS
 from annotation.derivation.base import make_options
 from annotation.derivation.base import read_options as read_options_of_rule
 from annotation.derivation.decisions import MODES
 from annotation.derivation.rules import RULES
 from annotation.derivation.service import rule_called
-from annotation.management.base import read_given_rate, read_given_shares
+from annotation.management.base import read_settings
 from datasets.derivation import DerivationError
 from datasets.toml import TomlError, read_toml
 from judging.judge_file.document import Lines
@@ -342,7 +342,7 @@ class _Reader:
         check_keys(table, (*keys_of("create_campaign"), *OWN_KEYS), refuse)
         options = read_options("create_campaign", table, refuse, key.name)
         self._check_design(key, options)
-        options = self._with_paths(key, options, ("guideline", "consent", "background"))
+        options = self._with_paths(key, options, [each.name for each in OPTIONS if each.lines])
         judges = tuple(self._judges(key, table.get("judges", [])))
         labels = tuple(self._labels(key, table.get("labels", [])))
         needs = [Key("batch", options["batch"])]
@@ -361,10 +361,7 @@ class _Reader:
                 options["human_share"],
                 options["option"],
             )
-            if options.get("deadline"):
-                read_deadline(options["deadline"])
-            read_given_shares(options)
-            read_given_rate(options)
+            read_settings(options, reads_files=False)
         except DesignError as error:
             wrong, _, remedy = str(error).partition("; ")
             name = error.field if error.field in options else "option"

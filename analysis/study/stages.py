@@ -22,8 +22,9 @@ from analysis.study.file import JudgeRequest, Key, LabelsFile, Part, StudyFile
 from analysis.study.names import campaigns_of
 from annotation.campaign_setup.creation import checked_campaign
 from annotation.campaigns.answer_totals import AnswerTotals, answer_totals
+from annotation.campaigns.changes import change, settings_differ
 from annotation.campaigns.design import Design, DesignError, design_of
-from annotation.campaigns.settings import CampaignSettings, change, settings_differ
+from annotation.campaigns.settings import CampaignSettings
 from annotation.derivation.base import make_options, read_options
 from annotation.derivation.rules import RULES
 from annotation.derivation.service import stored_options

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from rest_framework import serializers
 
 from annotation.campaign_setup.expected_widths import Assumptions
 from annotation.campaigns.design import LISTS, LONGEST_KEY, Design, DesignError
-from annotation.campaigns.settings import GUIDELINES_SHOWN, CampaignSettings, read_deadline
+from annotation.campaigns.settings import OPTIONS, SETTINGS, CampaignSettings
 from annotation.models import Campaign
-from annotation.people.background import KINDS, BackgroundError, read_rows
+from annotation.people.background import KINDS
 from annotation.people.membership import POOL_HELP
 from annotation.progress.person import Progress
 from annotation.protocols import PROTOCOLS
@@ -23,7 +23,7 @@ from datasets.api.base import (
 )
 from datasets.api.batches import OwnedSerializer
 from datasets.api.errors import Problem, problem
-from datasets.option_fields import serializer_fields
+from datasets.option_fields import answer_fields, serializer_fields
 from tandem.options import options_of
 
 
@@ -77,20 +77,18 @@ class CampaignSerializer(serializers.Serializer[Any]):
     title = serializers.CharField(help_text="the title of the task")
     is_open = serializers.BooleanField(help_text="false if a researcher has closed it")
     is_archived = serializers.BooleanField(help_text="whether it is closed and out of lists")
-    deadline = serializers.DateTimeField(
-        allow_null=True, help_text="no answer counts after this time"
-    )
     takes_answers = serializers.BooleanField(
         help_text="whether it is open and its deadline has not passed"
-    )
-    language = serializers.CharField(allow_blank=True, help_text="language of its texts, if known")
-    text_view = serializers.ChoiceField(
-        choices=("source", "rendered"), help_text="how texts in Markdown are shown at first"
     )
     work = WorkSerializer(allow_null=True, help_text="null for accounts that do not annotate")
     study = StudySerializer(allow_null=True, help_text="null for annotators")
 
+    def get_fields(self) -> dict[str, Any]:
+        public = [replace(each.option, api_help=each.public) for each in SETTINGS if each.public]
+        return {**super().get_fields(), **answer_fields(public)}
 
+
+BACKGROUND_HELP = next(option.api_help for option in OPTIONS if option.name == "background")
 NOT_CREATED = "the campaign cannot be created"
 
 
@@ -123,81 +121,23 @@ class QuestionSerializer(Strict):
 class SettingsSerializer(Strict):
     """The settings that may change while a campaign runs."""
 
-    deadline = serializers.CharField(
-        required=False,
-        max_length=40,
-        help_text="no answer counts after this time; a day counts to its end",
-    )
-    language = serializers.CharField(
-        required=False, max_length=35, help_text="language of its texts, such as en or pt-BR"
-    )
-    text_view = serializers.ChoiceField(
-        choices=("source", "rendered"),
-        required=False,
-        help_text="how texts in Markdown are shown at first: as written, or rendered",
-    )
-    guideline = serializers.CharField(
-        required=False,
-        allow_blank=True,
-        trim_whitespace=False,
-        help_text="Markdown instead of the protocol's guideline; empty restores the protocol's",
-    )
-    gold_every = serializers.IntegerField(
-        required=False,
-        min_value=0,
-        max_value=999,
-        help_text="one gold item every so many items; 0 for none",
-    )
-    practice_of = serializers.CharField(
-        required=False,
-        allow_blank=True,
-        trim_whitespace=False,
-        help_text="name of the campaign whose practice comes first",
-    )
-    qualify = Number(
-        required=False,
-        min_value=0,
-        max_value=1,
-        help_text="the pass mark: the share of correct practice answers",
-    )
-    consent = serializers.CharField(
-        required=False,
-        allow_blank=True,
-        trim_whitespace=False,
-        help_text="Markdown that people agree to before their first item; a changed text is "
-        "a new version, to which people have to agree again; an empty text removes it",
-    )
-    revoked = serializers.ChoiceField(
-        Campaign.Revoked.values,
-        required=False,
-        help_text="what happens to the answers of people who revoke their consent; reports and "
-        "exports leave them out in either case",
-    )
-    background = QuestionSerializer(
-        many=True,
-        required=False,
-        help_text="questions that people answer once, before their first item; an empty list "
-        "removes them",
-    )
-    pay = serializers.CharField(
-        required=False,
-        allow_blank=True,
-        max_length=60,
-        help_text="what people get, such as `0.35 EUR per item`, `14 EUR per hour` or `20 EUR per "
-        "person`; empty removes it",
-    )
-    shares = serializers.DictField(
-        child=Number(min_value=0, max_value=1),
-        required=False,
-        help_text="the fixed share of all answers that each account gives, by its name; the rest "
-        "is for everybody else; an empty object removes the shares",
-    )
-    guideline_shown = serializers.ChoiceField(
-        GUIDELINES_SHOWN,
-        required=False,
-        help_text="what is shown of the protocol's guideline: only the parts about the variables "
-        "that are asked, or the whole",
-    )
+    background = QuestionSerializer(many=True, required=False, help_text=BACKGROUND_HELP)
+
+    def get_fields(self) -> dict[str, Any]:
+        return {**serializer_fields(OPTIONS, has_defaults=False), **super().get_fields()}
+
+
+class CurrentSettingsSerializer(serializers.Serializer[Any]):
+    """All settings of a campaign, each as a change would send it."""
+
+    background = QuestionSerializer(many=True, help_text=BACKGROUND_HELP)
+
+    def get_fields(self) -> dict[str, Any]:
+        return {**answer_fields(OPTIONS), **super().get_fields()}
+
+
+class CampaignWithSettingsSerializer(CampaignSerializer):
+    settings = CurrentSettingsSerializer(allow_null=True, help_text="null for annotators")
 
 
 class OptionsSerializer(Strict):
@@ -254,12 +194,20 @@ class ChangedSettingsSerializer(SettingsSerializer):
     is_archived = serializers.BooleanField(
         required=False, help_text="true closes the campaign and archives it, and false restores it"
     )
-    no_deadline = serializers.BooleanField(required=False, help_text="removes the deadline")
-    no_qualify = serializers.BooleanField(required=False, help_text="removes the pass mark")
+
+    def get_fields(self) -> dict[str, Any]:
+        removals = {
+            f"no_{setting.name}": serializers.BooleanField(
+                required=False, help_text=f"removes the {setting.option.label.lower()}"
+            )
+            for setting in SETTINGS
+            if setting.removal and setting.option.may_lack
+        }
+        return {**super().get_fields(), **removals}
 
 
 class ChangedSerializer(ErrorSerializer):
-    current = CampaignSerializer(help_text="the current state")
+    current = CampaignWithSettingsSerializer(help_text="the current state")
 
 
 A_CAMPAIGN: dict[str, Any] = {
@@ -310,32 +258,10 @@ def design_problem(error: DesignError) -> Problem:
 
 
 def settings_from(body: dict[str, Any]) -> CampaignSettings:
-    """Read the settings of a body. Raises DesignError if the deadline is not a time."""
-    names = (
-        "language",
-        "text_view",
-        "guideline",
-        "gold_every",
-        "practice_of",
-        "qualify",
-        "consent",
-        "revoked",
-        "pay",
-        "shares",
-        "guideline_shown",
-        "no_deadline",
-        "no_qualify",
-    )
-    deadline, questions = body.get("deadline"), body.get("background")
-    try:
-        background = None if questions is None else read_rows(questions)
-    except BackgroundError as error:
-        raise DesignError(f"background: {error}", "background") from error
-    return CampaignSettings(
-        deadline=read_deadline(deadline) if deadline else None,
-        background=background,
-        **{name: body[name] for name in names if name in body},
-    )
+    """Read the settings of a body. Raises DesignError for one that cannot be read."""
+    given = {each.name: each.read_value(body[each.name]) for each in SETTINGS if each.name in body}
+    removed = tuple(each.name for each in SETTINGS if body.get(f"no_{each.name}"))
+    return CampaignSettings(**given, removed=removed)
 
 
 def design_from(body: dict[str, Any]) -> Design:

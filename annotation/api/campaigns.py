@@ -14,8 +14,10 @@ from annotation.api.access import batch_named
 from annotation.api.campaign_serializers import (
     CampaignParameters,
     CampaignSerializer,
+    CampaignWithSettingsSerializer,
     ChangedSerializer,
     ChangedSettingsSerializer,
+    CurrentSettingsSerializer,
     NewCampaignSerializer,
     design_from,
     design_problem,
@@ -23,12 +25,11 @@ from annotation.api.campaign_serializers import (
 )
 from annotation.api.dry_run import not_created
 from annotation.campaign_setup.creation import create_once
+from annotation.campaigns.changes import change, current_settings
 from annotation.campaigns.design import DesignError
-from annotation.campaigns.settings import change
+from annotation.campaigns.settings import SETTINGS
 from annotation.models import Campaign, User
-from annotation.people.shares import current_shares
 from annotation.progress.person import progress_of
-from annotation.provenance import guideline_digest
 from annotation.registry import get_protocol
 from datasets.access import EVERYBODY, READERS, WORKERS
 from datasets.api.concurrency import IF_MATCH, check_etag, etag_of
@@ -53,10 +54,8 @@ def as_campaigns(user: User, campaigns: list[Campaign]) -> list[Any]:
             "title": get_protocol(campaign).title,
             "is_open": campaign.is_open,
             "is_archived": campaign.is_archived,
-            "deadline": campaign.deadline,
             "takes_answers": campaign.takes_answers,
-            "language": campaign.language,
-            "text_view": campaign.text_view,
+            **{each.name: each.current(campaign) for each in SETTINGS if each.public},
             "work": mine.get(campaign.pk),
             "study": campaign if reads else None,
         }
@@ -64,27 +63,21 @@ def as_campaigns(user: User, campaigns: list[Campaign]) -> list[Any]:
     ]
 
 
+def as_campaign(user: User, campaign: Campaign) -> dict[str, Any]:
+    """Return a campaign as in the list, with its settings if the user may read them."""
+    reads = user.role in READERS
+    settings = (
+        CurrentSettingsSerializer({each.name: each.current(campaign) for each in SETTINGS}).data
+        if reads
+        else None
+    )
+    return {**as_campaigns(user, [campaign])[0], "settings": settings}
+
+
 def settings_tag(campaign: Campaign) -> str:
     """Return the ETag of a campaign's settings."""
-    guideline = guideline_digest(campaign.guideline) if campaign.guideline else ""
-    return etag_of(
-        campaign.pk,
-        campaign.deadline,
-        campaign.language,
-        campaign.text_view,
-        guideline,
-        campaign.gold_every,
-        campaign.practice_of_id,
-        campaign.qualify,
-        campaign.consent_version,
-        campaign.revoked,
-        campaign.background,
-        campaign.pay,
-        campaign.trims_guideline,
-        current_shares(campaign),
-        campaign.is_open,
-        campaign.is_archived,
-    )
+    history = current_settings(campaign)
+    return etag_of(campaign.pk, history, campaign.is_open, campaign.is_archived)
 
 
 @api.list(
@@ -109,7 +102,7 @@ def campaigns_list(request: Request) -> Any:
     "Creates a campaign and its items from a batch, all or nothing, with the checks of "
     f"`{verb_of('create_campaign')}`. Creating the same campaign again changes nothing (200). "
     "Another design under an existing name is refused (422).",
-    CampaignSerializer,
+    CampaignWithSettingsSerializer,
     roles=READERS,
     body=NewCampaignSerializer,
     status=201,
@@ -134,7 +127,7 @@ def campaigns_create(request: Request) -> Any:
         body.get("pool"),
     )
     campaign = visible_campaigns(user).get(pk=created.campaign.pk)
-    return Reply(as_campaigns(user, [campaign])[0], 200 if created.unchanged else 201)
+    return Reply(as_campaign(user, campaign), 200 if created.unchanged else 201)
 
 
 @api.get(
@@ -142,14 +135,14 @@ def campaigns_create(request: Request) -> Any:
     "Read a campaign",
     "One campaign, as in the list. For accounts that may change it, the ETag is that of "
     "its settings.",
-    CampaignSerializer,
+    CampaignWithSettingsSerializer,
     name="campaign",
 )
 def campaigns_read(request: Request, pk: int) -> Any:
     user = get_account(request)
     campaign = get_object_or_404(visible_campaigns(user), pk=pk)
     tag = {"ETag": settings_tag(campaign)} if user.role in READERS else None
-    return Reply(as_campaigns(user, [campaign])[0], headers=tag)
+    return Reply(as_campaign(user, campaign), headers=tag)
 
 
 @api.post(
@@ -159,7 +152,7 @@ def campaigns_read(request: Request, pk: int) -> Any:
     "practice, consent, background questions, and whether the campaign is open or archived. "
     "Fields that "
     "are left out stay unchanged.",
-    CampaignSerializer,
+    CampaignWithSettingsSerializer,
     name="terms",
     roles=READERS,
     body=ChangedSettingsSerializer,
@@ -194,4 +187,4 @@ def lock_unchanged(request: Request, pk: int) -> Campaign:
 
 
 def _visible_campaign(user: User, pk: int) -> Any:
-    return as_campaigns(user, [visible_campaigns(user).get(pk=pk)])[0]
+    return as_campaign(user, visible_campaigns(user).get(pk=pk))

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from annotation.answers.storage import AnswerCopy, copy_answers
 from annotation.campaign_setup.items import DraftItem
+from annotation.campaigns.changes import check_named
 from annotation.campaigns.design import Audience, DesignError
-from annotation.campaigns.settings import check_named
 from annotation.exports.rows import ShownItem, chunks, present_items, shown_items
 from annotation.models import (
     CARRIED,

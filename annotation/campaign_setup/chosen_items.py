@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 
 from annotation.campaign_setup.creation import CreatedCampaign, create_once
 from annotation.campaigns.design import Design, DesignError
-from annotation.campaigns.settings import CampaignSettings, consent_of
+from annotation.campaigns.settings import SETTINGS, CampaignSettings
 from annotation.models import Campaign, Item, Unit, User
-from annotation.people.background import questions_of
 from annotation.presentation import design as design_of
 
 UnitKey = tuple[str, str, str]
@@ -50,17 +49,8 @@ class ChosenItems:
     @property
     def settings(self) -> CampaignSettings:
         """The old campaign's settings, without its deadline, gold items and fixed shares."""
-        old = self.campaign
         return CampaignSettings(
-            language=old.language,
-            text_view=old.text_view,
-            guideline=old.guideline,
-            practice_of=old.practice_of.name if old.practice_of else "",
-            qualify=old.qualify,
-            consent=consent_of(old),
-            revoked=old.revoked,
-            background=tuple(questions_of(old)),
-            pay=old.pay,
+            **{each.name: each.current(self.campaign) for each in SETTINGS if each.copied}
         )
 
     @property

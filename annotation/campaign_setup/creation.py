@@ -11,15 +11,7 @@ from django.db.models import QuerySet
 
 from annotation.campaign_setup.carry_over import carry_over, find_continued
 from annotation.campaign_setup.items import DraftItem, ItemWriter, asked_items, reduce_quotas
-from annotation.campaigns.design import Design, DesignError
-from annotation.campaigns.sampling import (
-    EVALUATION,
-    SampledQuery,
-    Split,
-    sample_queries,
-)
-from annotation.campaigns.settings import (
-    CampaignSettings,
+from annotation.campaigns.changes import (
     apply_settings,
     check_named,
     check_practice,
@@ -27,6 +19,14 @@ from annotation.campaigns.settings import (
     may_read,
     settings_differ,
 )
+from annotation.campaigns.design import Design, DesignError
+from annotation.campaigns.sampling import (
+    EVALUATION,
+    SampledQuery,
+    Split,
+    sample_queries,
+)
+from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Campaign, Item, QuerySampling, Unit, UnitSampling, User
 from annotation.people.membership import keep_access
 from annotation.people.shares import ShareError, allot

@@ -27,6 +27,7 @@ from annotation.campaign_setup.expected_widths import (
     expected_share,
 )
 from annotation.campaign_setup.items import DraftItem, asked_items
+from annotation.campaigns.changes import check_practice, check_settings
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.sampling import (
     EVALUATION,
@@ -36,7 +37,7 @@ from annotation.campaigns.sampling import (
     sample_units,
     sampling_kind,
 )
-from annotation.campaigns.settings import CampaignSettings, check_practice, check_settings
+from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Campaign, User
 from annotation.presentation import schema
 from annotation.registry import get_protocol

@@ -1,89 +1,53 @@
-"""A campaign's settings, which may change while it runs: deadline, guideline, practice, closing.
+"""A campaign's settings, which may change while it runs, each declared once.
 
-The server's clock decides whether a campaign is open. A later answer is stored as a draft, and
-counts once the campaign is open again. A design or setting may name another campaign only if its
-author may read that campaign: otherwise the message is the same as for a campaign that does not
-exist. A command may read everything.
+From the field of `CampaignSettings` follow the check, what a change stores and records, what a
+continuation copies, the form of a page, the options of commands, the keys of study files, and the
+bodies and the ETag of the API. A new setting takes a field here, a column with its migration, and
+its use.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from datetime import datetime, time
 from typing import Any
 
-from django.db import transaction
-from django.db.models import Q
-from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
+from annotation.campaigns.declaration import Setting, settings_of
 from annotation.campaigns.design import DesignError
 from annotation.models import Campaign, ConsentText, GuidelineVersion, Item, User
-from annotation.people.background import Question, stored_questions
+from annotation.people.background import (
+    LONGEST_SOURCE,
+    BackgroundError,
+    Question,
+    as_toml,
+    questions_of,
+    read_rows,
+    read_toml,
+    stored_questions,
+)
 from annotation.people.consent import LONGEST_CONSENT, current_text
-from annotation.people.membership import find_readable, readable
-from annotation.people.pay import PayError, read_rate
-from annotation.people.shares import ShareError, check_shares, current_shares, set_shares
+from annotation.people.pay import read_rate
+from annotation.people.shares import (
+    check_shares,
+    current_shares,
+    read_shares,
+    set_shares,
+    written_shares,
+)
 from annotation.provenance import guideline_digest
-from audit.recording import record
-from tandem.similar import did_you_mean
 from tandem.verbs import verb_of
 
 END_OF_DAY = time(23, 59, 59)
 ASKED, WHOLE = "asked", "whole"
-GUIDELINES_SHOWN = (ASKED, WHOLE)
 LONGEST_GUIDELINE = 100_000
-_NAMES = (
-    "deadline",
-    "language",
-    "text_view",
-    "guideline",
-    "gold_every",
-    "practice_of_id",
-    "qualify",
-    "consent_version",
-    "revoked",
-    "background",
-    "pay",
-    "trims_guideline",
-)
+CONSENT, GUIDELINE = "consent", "guideline"
+"""The parts of a page that are not its list of settings."""
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
-
-
-@dataclass(frozen=True)
-class CampaignSettings:
-    """Changes to a campaign's settings. None leaves a setting unchanged.
-
-    An empty `guideline` restores the protocol's, and an empty `practice_of` removes the practice.
-    An empty `consent` removes the text, and an empty `background` the questions. `revoked` is what
-    happens to the answers of people who revoke their consent: `keep` or `delete`. An empty `pay`
-    removes the rate, and empty `shares`, by the names of accounts, remove them. `guideline_shown`
-    is `whole`, or `asked` for only those parts of the protocol's guideline that are about what the
-    campaign asks.
-    `no_deadline` and `no_qualify` remove the deadline and the pass mark.
-    """
-
-    deadline: datetime | None = None
-    language: str | None = None
-    text_view: str | None = None
-    guideline: str | None = None
-    gold_every: int | None = None
-    practice_of: str | None = None
-    qualify: float | None = None
-    consent: str | None = None
-    revoked: str | None = None
-    background: tuple[Question, ...] | None = None
-    pay: str | None = None
-    shares: dict[str, float] | None = None
-    guideline_shown: str | None = None
-    no_deadline: bool = False
-    no_qualify: bool = False
-
-    @property
-    def is_empty(self) -> bool:
-        return all(getattr(self, field.name) == field.default for field in fields(self))
 
 
 def read_deadline(text: str) -> datetime:
@@ -103,177 +67,70 @@ def read_deadline(text: str) -> datetime:
     return moment if timezone.is_aware(moment) else timezone.make_aware(moment)
 
 
-def check_settings(campaign: Campaign, settings: CampaignSettings) -> None:
-    """Check settings by themselves and for this campaign, stored or not. Raises DesignError."""
-    if settings.deadline is not None and not 2000 <= settings.deadline.year <= 9998:
+def _given_deadline(given: Any) -> datetime | None:
+    return given if isinstance(given, datetime) else read_deadline(given) if given else None
+
+
+def _check_deadline(campaign: Campaign, moment: datetime) -> None:
+    if not 2000 <= moment.year <= 9998:
         # At the limits of the calendar, a change of time zone would make the row unreadable.
-        raise DesignError("the deadline is not in the years 2000 to 9998; correct it", "deadline")
-    if settings.language and not _LANGUAGE.fullmatch(settings.language):
-        raise DesignError(
-            f"language {settings.language!r} is not a tag such as en or pt-BR; correct it",
-            "language",
-        )
-    if settings.text_view is not None and settings.text_view not in Campaign.TextView:
-        raise DesignError(
-            f"text view {settings.text_view!r} is unknown; write source or rendered", "text_view"
-        )
-    if settings.guideline is not None and len(settings.guideline) > LONGEST_GUIDELINE:
-        raise DesignError(
-            f"the guideline is longer than {LONGEST_GUIDELINE} characters; cut it", "guideline"
-        )
-    if settings.guideline and "\0" in settings.guideline:
-        raise DesignError("the guideline contains a NUL character; remove it", "guideline")
-    if settings.gold_every is not None and not (
-        settings.gold_every == 0 or 2 <= settings.gold_every <= 999
-    ):
-        raise DesignError(
-            "gold every is 0, for never, or from 2 to 999; give another number", "gold_every"
-        )
-    if settings.qualify is not None and not 0 < settings.qualify <= 1:
-        raise DesignError("qualify is not above 0 and up to 1; correct it", "qualify")
-    _check_intake(settings)
-    if settings.practice_of:
-        _check_practice(campaign, settings.practice_of)
+        raise ValueError("the deadline is not in the years 2000 to 9998; correct it")
 
 
-def _check_intake(settings: CampaignSettings) -> None:
-    if settings.consent is not None and len(settings.consent) > LONGEST_CONSENT:
-        raise DesignError(
-            f"the consent text is longer than {LONGEST_CONSENT} characters; cut it", "consent"
-        )
-    if settings.consent and "\0" in settings.consent:
-        raise DesignError("the consent text contains a NUL character; remove it", "consent")
-    if settings.revoked is not None and settings.revoked not in Campaign.Revoked.values:
-        one_of = " or ".join(Campaign.Revoked.values)
-        raise DesignError(f"revoked is {settings.revoked!r}; give {one_of}", "revoked")
-    if settings.guideline_shown not in (None, *GUIDELINES_SHOWN):
-        wrong = f"guideline shown is {settings.guideline_shown!r}"
-        raise DesignError(f"{wrong}; give {' or '.join(GUIDELINES_SHOWN)}", "guideline_shown")
-    if settings.shares is not None:
-        try:
-            check_shares(settings.shares)
-        except ShareError as error:
-            raise DesignError(str(error), "shares") from error
-    if settings.pay is not None:
-        try:
-            read_rate(settings.pay)
-        except PayError as error:
-            raise DesignError(str(error), "pay") from error
+def _local_deadline(campaign: Campaign) -> str:
+    due = campaign.deadline
+    return timezone.localtime(due).strftime("%Y-%m-%dT%H:%M") if due else ""
+
+
+def _check_language(campaign: Campaign, tag: str) -> None:
+    if tag and not _LANGUAGE.fullmatch(tag):
+        raise ValueError(f"language {tag!r} is not a tag such as en or pt-BR; correct it")
+
+
+def _check_gold_every(campaign: Campaign, number: int) -> None:
+    if number != 0 and not 2 <= number <= 999:
+        raise ValueError("gold every is 0, for never, or from 2 to 999; give another number")
+
+
+def _check_qualify(campaign: Campaign, share: float) -> None:
+    if not 0 < share <= 1:
+        raise ValueError("qualify is not above 0 and up to 1; correct it")
+
+
+def practice_name(campaign: Campaign) -> str:
+    return campaign.practice_of.name if campaign.practice_of else ""
+
+
+def _other_practice(campaign: Campaign) -> str:
+    return "" if campaign.practice_of_id == campaign.pk else practice_name(campaign)
+
+
+def _practice_called(campaign: Campaign, name: str, user: User | None) -> Campaign | None:
+    return Campaign.objects.filter(name=name).first()
 
 
 def _check_practice(campaign: Campaign, name: str) -> None:
+    if not name:
+        return
     other = Campaign.objects.filter(name=name).first()
     if other is None:
-        raise DesignError(
-            f"practice names campaign {name!r}, which does not exist; correct the name",
-            "practice_of",
+        raise ValueError(
+            f"practice names campaign {name!r}, which does not exist; correct the name"
         )
     if other.pk == campaign.pk:
-        raise DesignError(
-            "a campaign's own practice comes first by itself; leave its name out", "practice_of"
-        )
+        raise ValueError("a campaign's own practice comes first by itself; leave its name out")
     if not other.items.filter(use=Item.Use.PRACTICE).exists():
-        raise DesignError(
-            f"campaign {name!r} has no practice items; give it some by {verb_of('set_known')}",
-            "practice_of",
+        raise ValueError(
+            f"campaign {name!r} has no practice items; give it some by {verb_of('set_known')}"
         )
 
 
-def apply_settings(
-    campaign: Campaign, settings: CampaignSettings, user: User | None = None
-) -> None:
-    """Write checked settings to a stored campaign, in a transaction."""
-    changed: dict[str, Any] = {
-        name: value
-        for name in ("deadline", "language", "text_view", "gold_every", "qualify", "revoked")
-        if (value := getattr(settings, name)) is not None
-    }
-    changed |= {"deadline": None} if settings.no_deadline else {}
-    changed |= {"qualify": None} if settings.no_qualify else {}
-    if settings.practice_of is not None:
-        changed["practice_of"] = Campaign.objects.filter(name=settings.practice_of).first()
-    text = _lines(settings.guideline)
-    if text is not None and text != campaign.guideline:
-        changed["guideline"] = text
-        _store_guideline_version(campaign, text, user)
-    consent = _lines(settings.consent)
-    if consent is not None and consent != consent_of(campaign):
-        changed["consent_version"] = _store_consent_text(campaign, consent, user)
-    if settings.background is not None:
-        changed["background"] = stored_questions(settings.background)
-    if settings.pay is not None:
-        changed["pay"] = _rate_of(settings.pay)
-    if settings.guideline_shown is not None:
-        changed["trims_guideline"] = settings.guideline_shown == ASKED
-    for name, value in changed.items():
-        setattr(campaign, name, value)
-    if changed:
-        campaign.save(update_fields=list(changed))
-    if settings.shares is not None and settings.shares != current_shares(campaign):
-        try:
-            set_shares(campaign, settings.shares)
-        except ShareError as error:
-            raise DesignError(str(error), "shares") from error
-
-
-def current_settings(campaign: Campaign) -> dict[str, Any]:
-    """Return the current settings of a campaign."""
-    found = {name: getattr(campaign, name) for name in _NAMES}
-    return found | {"shares": current_shares(campaign)}
-
-
-def settings_differ(campaign: Campaign, settings: CampaignSettings) -> bool:
-    """Whether any of the settings differs from the campaign's current ones."""
-    practice = campaign.practice_of.name if campaign.practice_of else ""
-    questions = settings.background
-    pairs: tuple[tuple[Any, Any], ...] = (
-        (settings.deadline, campaign.deadline),
-        (settings.language, campaign.language),
-        (settings.text_view, campaign.text_view),
-        (_lines(settings.guideline), campaign.guideline),
-        (settings.gold_every, campaign.gold_every),
-        (settings.practice_of, practice),
-        (settings.qualify, campaign.qualify),
-        (_lines(settings.consent), consent_of(campaign)),
-        (settings.revoked, campaign.revoked),
-        (None if questions is None else stored_questions(questions), campaign.background),
-        (None if settings.pay is None else _rate_of(settings.pay), campaign.pay),
-        (settings.guideline_shown, shown_guideline(campaign)),
-        (settings.shares, current_shares(campaign)),
-    )
-    return any(new is not None and new != current for new, current in pairs)
-
-
-def _rate_of(text: str) -> str:
-    """Return a rate as it is stored: empty, or in its canonical form."""
-    return str(read_rate(text) or "")
-
-
-def shown_guideline(campaign: Campaign) -> str:
-    """Return which guideline people and judges see: `asked`, or `whole`."""
-    return ASKED if campaign.trims_guideline else WHOLE
-
-
-def _lines(text: str | None) -> str | None:
+def _plain_lines(text: str) -> str:
     """Return a text with plain line ends and without blanks around it."""
-    return None if text is None else text.replace("\r\n", "\n").strip()
+    return text.replace("\r\n", "\n").strip()
 
 
-def consent_of(campaign: Campaign) -> str:
-    """Return the campaign's current consent text; empty if it asks for no consent."""
-    found = current_text(campaign)
-    return found.text if found else ""
-
-
-def _store_consent_text(campaign: Campaign, text: str, user: User | None) -> int:
-    """Store a version of the consent text. Returns the number for `Campaign.consent_version`."""
-    last = campaign.consent_texts.order_by("-version").values_list("version", flat=True).first()
-    version = (last or 0) + 1
-    ConsentText.objects.create(campaign=campaign, version=version, text=text, by=user)
-    return version if text else 0
-
-
-def _store_guideline_version(campaign: Campaign, text: str, user: User | None) -> None:
+def _store_guideline(campaign: Campaign, text: str, user: User | None) -> str:
     last = campaign.guidelines.order_by("-version").values_list("version", flat=True).first()
     GuidelineVersion.objects.create(
         campaign=campaign,
@@ -282,99 +139,288 @@ def _store_guideline_version(campaign: Campaign, text: str, user: User | None) -
         digest=guideline_digest(text) if text else "",
         by=user,
     )
+    return text
 
 
-def check_named(field: str, name: str, by: User | None) -> None:
-    """Check that the campaign that a field names, if any, is one that `by` may read.
+def consent_of(campaign: Campaign) -> str:
+    """Return the campaign's current consent text; empty if it asks for no consent."""
+    found = current_text(campaign)
+    return found.text if found else ""
 
-    A command may read all. Raises DesignError, which is the same for a campaign that does not exist
-    and for one that `by` may not read.
+
+def _store_consent(campaign: Campaign, text: str, user: User | None) -> int:
+    """Store a version of the consent text. Returns the number for `Campaign.consent_version`."""
+    last = campaign.consent_texts.order_by("-version").values_list("version", flat=True).first()
+    version = (last or 0) + 1
+    ConsentText.objects.create(campaign=campaign, version=version, text=text, by=user)
+    return version if text else 0
+
+
+def _read_background(given: Any) -> tuple[Question, ...]:
+    if isinstance(given, str):
+        return read_toml(given.replace("\r\n", "\n"))
+    if all(isinstance(each, Question) for each in given):
+        return tuple(given)
+    try:
+        return read_rows(given)
+    except BackgroundError as error:
+        raise ValueError(f"background: {error}") from error
+
+
+def _read_shares(given: Any) -> dict[str, float]:
+    if isinstance(given, Mapping):
+        return dict(given)
+    pairs = given.split(",") if isinstance(given, str) else given
+    return read_shares(pair for pair in pairs if pair.strip())
+
+
+def _store_shares(campaign: Campaign, shares: dict[str, float], user: User | None) -> None:
+    set_shares(campaign, shares)
+
+
+def _setting(help: str, **about: Any) -> dict[str, Any]:
+    return {"help": help, **about}
+
+
+@dataclass(frozen=True)
+class CampaignSettings:
+    """Changes to a campaign's settings. None leaves a setting unchanged.
+
+    An empty `guideline` restores the protocol's, and an empty `practice_of` removes the practice.
+    `removed` names settings to remove, whatever their values.
     """
-    campaigns = Campaign.objects.all() if by is None else readable(by)
-    if name and not campaigns.filter(name=name).exists():
-        where = "practice" if field == "practice_of" else f"option {field}"
-        hint = did_you_mean(name, campaigns.values_list("name", flat=True), "correct the name")
-        raise DesignError(f"{where} names campaign {name!r}, which does not exist; {hint}", field)
+
+    deadline: datetime | None = field(
+        default=None,
+        metadata=_setting(
+            "answers after this time do not count; a day such as 2026-12-31 counts until its end",
+            hint="In the server’s time zone. Answers submitted later are kept as drafts.",
+            public="no answer counts after this time",
+            removal="remove the deadline",
+            metavar="MOMENT",
+            longest=40,
+            read=_given_deadline,
+            check=_check_deadline,
+            shown=_local_deadline,
+            copied=False,
+        ),
+    )
+    language: str | None = field(
+        default=None,
+        metadata=_setting(
+            "the language of the texts, such as en or pt-BR",
+            hint="Language tag of the texts, such as en or pt-BR, for hyphens and screen readers.",
+            public="language of its texts, if known",
+            metavar="TAG",
+            longest=35,
+            empty="",
+            check=_check_language,
+        ),
+    )
+    text_view: str | None = field(
+        default=None,
+        metadata=_setting(
+            "how texts in Markdown are first shown: as written (source), or rendered",
+            label="Texts in Markdown",
+            hint="What annotators see at first; each can switch. Highlights are the same in both.",
+            public="how texts in Markdown are shown at first",
+            values={"source": "As they were written", "rendered": "Rendered"},
+            empty="source",
+        ),
+    )
+    gold_every: int | None = field(
+        default=None,
+        metadata=_setting(
+            "one gold item in each N items of a person, at a random position; 0 for none",
+            label="Gold item every N items",
+            hint="One gold item at a random place in every N items of a person. 0 or empty: none.",
+            metavar="N",
+            least=0,
+            most=999,
+            empty=0,
+            check=_check_gold_every,
+            copied=False,
+        ),
+    )
+    practice_of: str | None = field(
+        default=None,
+        metadata=_setting(
+            "another campaign whose practice people do first; not needed for the campaign's own",
+            label="Practice of another campaign",
+            hint="People do its practice items first. Leave “No” if this campaign has its own.",
+            metavar="CAMPAIGN",
+            kind="name",
+            empty="",
+            current=practice_name,
+            store=_practice_called,
+            check=_check_practice,
+            shown=_other_practice,
+        ),
+    )
+    qualify: float | None = field(
+        default=None,
+        metadata=_setting(
+            "the pass mark: the share of gold answers that must be correct in practice",
+            label="Pass mark",
+            hint="Share of correct practice answers, such as 0.8. Empty: any share will do.",
+            removal="admit people once their practice is done",
+            metavar="SHARE",
+            least=0,
+            most=1,
+            check=_check_qualify,
+        ),
+    )
+    guideline: str | None = field(
+        default=None,
+        metadata=_setting(
+            "a Markdown file as guideline; an empty file restores the protocol's",
+            api_help="Markdown instead of the protocol's guideline; empty restores the protocol's",
+            hint="Markdown, for people and judges. Empty: the protocol’s own. Each change creates "
+            "a new version, and every answer records the version that it followed.",
+            metavar="F",
+            longest=LONGEST_GUIDELINE,
+            lines=14,
+            empty="",
+            group=GUIDELINE,
+            read=_plain_lines,
+            store=_store_guideline,
+        ),
+    )
+    consent: str | None = field(
+        default=None,
+        metadata=_setting(
+            "a Markdown file that people agree to before their first item; an empty file ends it",
+            api_help="Markdown that people agree to before their first item; a changed text is "
+            "a new version, to which people have to agree again; an empty text removes it",
+            label="Consent text",
+            hint="Markdown that people agree to before their first item. Each change is a new "
+            "version, and asks everybody again. Empty: no consent is asked for.",
+            metavar="F",
+            longest=LONGEST_CONSENT,
+            lines=8,
+            empty="",
+            group=CONSENT,
+            column="consent_version",
+            current=consent_of,
+            read=_plain_lines,
+            store=_store_consent,
+        ),
+    )
+    revoked: str | None = field(
+        default=None,
+        metadata=_setting(
+            "what happens to the answers of a person who revokes their consent: keep (the "
+            "default) or delete; reports and exports leave them out in either case",
+            label="When a person revokes their consent",
+            hint="Reports and exports leave the answers out in either case.",
+            values={
+                "keep": "Keep the answers, for an audit or in case the person agrees again",
+                "delete": "Delete the answers, with the background that the person gave",
+            },
+            initial="keep",
+            group=CONSENT,
+        ),
+    )
+    background: tuple[Question, ...] | None = field(
+        default=None,
+        metadata=_setting(
+            "a TOML file of questions that people answer once, before their first item; an empty "
+            "file removes them",
+            api_help="questions that people answer once, before their first item; an empty list "
+            "removes them",
+            label="Background questions",
+            hint="TOML, one table for each question: [first_language], then question = "
+            "“Your first language?”, kind = “choice”, choices = [“German”, “another”], required = "
+            "true, all with straight quotes. Kinds: choice, several, text, number. People answer "
+            "once, before their first item.",
+            metavar="F",
+            kind="text",
+            longest=LONGEST_SOURCE,
+            lines=8,
+            is_code=True,
+            empty=(),
+            group=CONSENT,
+            current=lambda campaign: tuple(questions_of(campaign)),
+            read=_read_background,
+            store=lambda campaign, questions, user: stored_questions(questions),
+            shown=lambda campaign: as_toml(questions_of(campaign)),
+        ),
+    )
+    pay: str | None = field(
+        default=None,
+        metadata=_setting(
+            "what people get, such as `0.35 EUR per item`, `14 EUR per hour` or `20 EUR per "
+            "person`; empty for none",
+            hint="For the table of pay and time: 0.35 EUR per item, 14 EUR per hour, or 20 EUR "
+            "per person.",
+            metavar="RATE",
+            longest=60,
+            empty="",
+            read=lambda text: str(read_rate(text) or ""),
+        ),
+    )
+    shares: dict[str, float] | None = field(
+        default=None,
+        metadata=_setting(
+            "the fixed share of all answers that this account gives, such as ada=0.25; give it "
+            "once for each person; the rest is for everybody else",
+            api_help="the fixed share of all answers that each account gives, by its name; the "
+            "rest is for everybody else; an empty object removes the shares",
+            label="Fixed shares",
+            hint="Who gives which share of all answers, by account: ada=0.25, ben=0.25. What is "
+            "left is for everybody else. Empty: whoever comes first.",
+            removal="remove the fixed shares of people",
+            command="share",
+            metavar="NAME=SHARE",
+            longest=5000,
+            least=0,
+            most=1,
+            empty={},
+            column="",
+            current=current_shares,
+            read=_read_shares,
+            store=_store_shares,
+            check=lambda campaign, shares: check_shares(shares),
+            shown=lambda campaign: written_shares(current_shares(campaign)),
+            copied=False,
+        ),
+    )
+    guideline_shown: str | None = field(
+        default=None,
+        metadata=_setting(
+            "what to show of the protocol's guideline: asked (the default of new campaigns), "
+            "only the parts about the variables that the campaign asks; or whole",
+            label="Of the protocol’s guideline, people and judges see",
+            values={
+                ASKED: "The parts about the variables that this campaign asks",
+                WHOLE: "All of it",
+            },
+            initial=ASKED,
+            group=GUIDELINE,
+            column="trims_guideline",
+            current=lambda campaign: ASKED if campaign.trims_guideline else WHOLE,
+            store=lambda campaign, shown, user: shown == ASKED,
+        ),
+    )
+    removed: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return all(getattr(self, each.name) == each.default for each in fields(self))
+
+    def given(self) -> Iterator[tuple[Setting, Any]]:
+        """Yield the settings that change, with their values; None removes one.
+
+        Raises DesignError for a value that cannot be read.
+        """
+        declaration: type = type(self)
+        for setting in settings_of(declaration):
+            option, value = setting.option, getattr(self, setting.name)
+            if setting.name in self.removed and (value is None or option.may_lack):
+                yield setting, None if option.may_lack else option.empty
+            elif value is not None:
+                yield setting, setting.read_value(value)
 
 
-def check_practice(campaign: Campaign, settings: CampaignSettings, by: User | None) -> None:
-    """Check the access to a campaign named for practice, unless it is the current one.
-
-    This comes before `check_settings`, which reveals whether that campaign has practice items.
-    """
-    current = campaign.practice_of.name if campaign.practice_of else ""
-    if settings.practice_of != current:
-        check_named("practice_of", settings.practice_of or "", by)
-
-
-def may_read(campaign: Campaign, by: User | None) -> bool:
-    return by is None or find_readable(by, campaign.pk) is not None
-
-
-def open_now(path: str = "") -> Q:
-    """Return the condition that the campaign at `path`, such as `item__campaign`, is open."""
-    start = f"{path}__" if path else ""
-    in_time = Q(**{f"{start}deadline": None}) | Q(**{f"{start}deadline__gt": Now()})
-    return Q(**{f"{start}is_open": True}) & in_time
-
-
-def change(
-    campaign: Campaign,
-    settings: CampaignSettings,
-    is_open: bool | None = None,
-    user: User | None = None,
-    is_archived: bool | None = None,
-) -> None:
-    """Change settings; open, close or archive a campaign, in one transaction. Raises DesignError.
-
-    A campaign whose deadline is past can only be opened with a new deadline. Archiving closes a
-    campaign, and opening takes it out of the archive.
-    """
-    with transaction.atomic():
-        locked = Campaign.objects.select_for_update().get(pk=campaign.pk)
-        check_practice(locked, settings, user)
-        check_settings(locked, settings)
-        before, was = current_settings(locked), _state(locked)
-        apply_settings(locked, settings, user)
-        _set_state(locked, is_open, is_archived)
-        _record_change(locked, before, was)
-    campaign.refresh_from_db()
-
-
-def _set_state(campaign: Campaign, is_open: bool | None, is_archived: bool | None) -> None:
-    if is_open and is_archived:
-        raise DesignError("an archived campaign is closed; open it, or archive it", "is_archived")
-    if is_open is None and is_archived is None:
-        return
-    if is_open is not None:
-        campaign.is_open = is_open
-    if is_archived is not None:
-        campaign.is_archived = is_archived
-    if is_open:
-        campaign.is_archived = False
-        if not campaign.takes_answers:
-            raise DesignError("its deadline is past; give a later one, or remove it", "deadline")
-    if is_archived:
-        campaign.is_open = False
-    campaign.save(update_fields=["is_open", "is_archived"])
-
-
-def _state(campaign: Campaign) -> dict[str, bool]:
-    return {"is_open": campaign.is_open, "is_archived": campaign.is_archived}
-
-
-def _record_change(campaign: Campaign, before: dict[str, Any], was: dict[str, bool]) -> None:
-    """Record one event for the change. A change of state takes precedence over other changes."""
-    after = current_settings(campaign)
-    changed = [name for name in after if after[name] != before[name]]
-    now = _state(campaign)
-    if now["is_archived"] != was["is_archived"] and not now["is_open"]:
-        event = "campaign.archived" if now["is_archived"] else "campaign.restored"
-    elif now["is_open"] != was["is_open"]:
-        event = "campaign.opened" if now["is_open"] else "campaign.closed"
-    elif changed:
-        event = "campaign.terms"
-    else:
-        return
-    facts: dict[str, Any] = dict.fromkeys(changed, "changed")
-    record(event, campaign.pk, campaign, was | before, now | after, **facts)
+SETTINGS = settings_of(CampaignSettings)
+OPTIONS = tuple(setting.option for setting in SETTINGS)

@@ -14,11 +14,8 @@ from django.core.management.base import CommandError, OutputWrapper
 
 from annotation.campaigns.design import DesignError
 from annotation.campaigns.sampling import summary
-from annotation.campaigns.settings import GUIDELINES_SHOWN, CampaignSettings, read_deadline
+from annotation.campaigns.settings import SETTINGS, CampaignSettings
 from annotation.models import Campaign, Rater, User
-from annotation.people.background import BackgroundError, Question, read_toml
-from annotation.people.pay import PayError, read_rate
-from annotation.people.shares import ShareError, read_shares
 from datasets.access import READERS
 from datasets.atomic_files import new_file, new_folder
 from datasets.console import unknown_name_error
@@ -158,141 +155,37 @@ def print_lines(out: OutputWrapper, lines: Iterable[str]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def add_settings_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--deadline",
-        metavar="MOMENT",
-        help="answers after this time do not count; a day such as 2026-12-31 counts until its end",
-    )
-    parser.add_argument(
-        "--language", metavar="TAG", help="the language of the texts, such as en or pt-BR"
-    )
-    parser.add_argument(
-        "--text-view",
-        choices=("source", "rendered"),
-        help="how texts in Markdown are first shown: as written (source), or rendered",
-    )
-    parser.add_argument(
-        "--guideline",
-        type=Path,
-        metavar="F",
-        help="a Markdown file as guideline; an empty file restores the protocol's",
-    )
-    parser.add_argument(
-        "--gold-every",
-        type=int,
-        metavar="N",
-        help="one gold item in each N items of a person, at a random position; 0 for none",
-    )
-    parser.add_argument(
-        "--practice-of",
-        metavar="CAMPAIGN",
-        help="another campaign whose practice people do first; not needed for the campaign's own",
-    )
-    parser.add_argument(
-        "--qualify",
-        type=float,
-        metavar="SHARE",
-        help="the pass mark: the share of gold answers that must be correct in practice",
-    )
-    parser.add_argument(
-        "--guideline-shown",
-        choices=GUIDELINES_SHOWN,
-        help="what to show of the protocol's guideline: asked (the default of new campaigns), "
-        "only the parts about the variables that the campaign asks; or whole",
-    )
-    _add_people_arguments(parser)
+def add_removals(parser: ArgumentParser) -> None:
+    """Add the options that remove settings."""
+    for setting in SETTINGS:
+        if setting.removal:
+            flag = f"--no-{setting.name.replace('_', '-')}"
+            parser.add_argument(flag, action="store_true", help=setting.removal)
 
 
-def _add_people_arguments(parser: ArgumentParser) -> None:
-    """Add the options for consent, background questions, pay and shares."""
-    parser.add_argument(
-        "--consent",
-        type=Path,
-        metavar="F",
-        help="a Markdown file that people agree to before their first item; an empty file ends it",
-    )
-    parser.add_argument(
-        "--revoked",
-        choices=Campaign.Revoked.values,
-        help="what happens to the answers of a person who revokes their consent: keep (the "
-        "default) or delete; reports and exports leave them out in either case",
-    )
-    parser.add_argument(
-        "--background",
-        type=Path,
-        metavar="F",
-        help="a TOML file of questions that people answer once, before their first item; an empty "
-        "file removes them",
-    )
-    parser.add_argument(
-        "--pay",
-        metavar="RATE",
-        help="what people get, such as `0.35 EUR per item`, `14 EUR per hour` or `20 EUR per "
-        "person`; empty for none",
-    )
-    parser.add_argument(
-        "--share",
-        action="append",
-        default=[],
-        metavar="NAME=SHARE",
-        help="the fixed share of all answers that this account gives, such as ada=0.25; give it "
-        "once for each person; the rest is for everybody else",
-    )
+def read_settings(options: Mapping[str, Any], reads_files: bool = True) -> CampaignSettings:
+    """Read settings from a command's options.
+
+    `reads_files` is False where files may be missing. Raises DesignError, whose field is an option,
+    or CommandError for a bad file.
+    """
+    found: dict[str, Any] = {}
+    for setting in SETTINGS:
+        option = setting.option
+        given = options.get(option.command)
+        if given in (None, []) or (option.lines and not reads_files):
+            continue
+        try:
+            found[setting.name] = setting.read_value(_text(given) if option.lines else given)
+        except DesignError as error:
+            if option.lines:
+                raise CommandError(f"{given}: {error}.") from error
+            raise DesignError(str(error), option.command) from error
+    removed = tuple(each.name for each in SETTINGS if options.get(f"no_{each.name}"))
+    return CampaignSettings(**found, removed=removed)
 
 
-def read_settings(options: Mapping[str, Any]) -> CampaignSettings:
-    """Read settings from options. Raises DesignError, or CommandError for a bad guideline file."""
-    deadline = options.get("deadline")
-    return CampaignSettings(
-        deadline=read_deadline(deadline) if deadline else None,
-        language=options.get("language"),
-        text_view=options.get("text_view"),
-        guideline=_text(options.get("guideline")),
-        gold_every=options.get("gold_every"),
-        practice_of=options.get("practice_of"),
-        qualify=options.get("qualify"),
-        consent=_text(options.get("consent")),
-        revoked=options.get("revoked"),
-        background=_questions(options.get("background")),
-        pay=read_given_rate(options),
-        shares=read_given_shares(options),
-        guideline_shown=options.get("guideline_shown"),
-        no_deadline=bool(options.get("no_deadline")),
-        no_qualify=bool(options.get("no_qualify")),
-    )
-
-
-def read_given_shares(options: Mapping[str, Any]) -> dict[str, float] | None:
-    """Read shares from options; None if there are none. Raises DesignError."""
-    try:
-        if options.get("share"):
-            return read_shares(options["share"])
-    except ShareError as error:
-        raise DesignError(str(error), "share") from error
-    return {} if options.get("no_shares") else None
-
-
-def read_given_rate(options: Mapping[str, Any]) -> str | None:
-    """Read the pay from options; None if there is none. Raises DesignError."""
-    pay: str | None = options.get("pay")
-    try:
-        return None if pay is None else str(read_rate(pay) or "")
-    except PayError as error:
-        raise DesignError(str(error), "pay") from error
-
-
-def _questions(path: Path | None) -> tuple[Question, ...] | None:
-    text = _text(path)
-    try:
-        return None if text is None else read_toml(text)
-    except BackgroundError as error:
-        raise CommandError(f"{path}: {error}.") from error
-
-
-def _text(path: Path | None) -> str | None:
-    if path is None:
-        return None
+def _text(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except OSError as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from annotation.campaigns.settings import open_now
+from annotation.campaigns.changes import open_now
 from annotation.models import Assignment, Campaign, Item, Rater
 from tandem.messages import Message
 

@@ -32,12 +32,12 @@ from annotation.campaign_setup.suitable_protocols import question as fits_questi
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.rendering import render as render_guideline
 from annotation.campaigns.sampling import sample_queries
-from annotation.campaigns.settings import LONGEST_GUIDELINE
+from annotation.campaigns.settings import LONGEST_GUIDELINE, SETTINGS, practice_name
 from annotation.models import Assignment, Campaign, Rater
 from annotation.protocols import PROTOCOLS
 from annotation.views.campaign_forms import CampaignForm, TaskForm
 from annotation.views.items import guideline_parts, item_context
-from annotation.views.settings_forms import add_design_error, initial_settings
+from annotation.views.settings_forms import add_design_error
 from datasets.access import READERS, role_required
 from datasets.api.throttling import seconds_to_wait
 from datasets.jobs import pages as jobs
@@ -155,10 +155,9 @@ def begin_continued(
 ) -> HttpResponse:
     """Redirect to the form of a campaign that continues another one, filled in with a design."""
     values = {
-        **initial_settings(old),
+        **{each.name: each.field_value(old) for each in SETTINGS if each.copied},
         **{option.name: getattr(design, option.field) for option in options_of(Design)},
-        **{"deadline": "", "gold_every": "", "shares": ""},
-        "practice_of": old.practice_of.name if old.practice_of else "",
+        "practice_of": practice_name(old),
         "categories": ",".join(design.categories),
         "chosen": "\n".join(design.chosen),
         "raters_per_item": design.raters_per_item,

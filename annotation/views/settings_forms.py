@@ -11,44 +11,18 @@ from typing import Any
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
-from django.utils import timezone
 
+from annotation.campaigns.declaration import Setting
 from annotation.campaigns.design import DesignError
-from annotation.campaigns.settings import (
-    ASKED,
-    LONGEST_GUIDELINE,
-    WHOLE,
-    CampaignSettings,
-    consent_of,
-    read_deadline,
-    shown_guideline,
-)
+from annotation.campaigns.settings import CONSENT, OPTIONS, SETTINGS, CampaignSettings
 from annotation.gold.scoring import MAX_ADMISSION_REASON
 from annotation.imports.gold import GoldCounts, set_known
 from annotation.models import Campaign, User
-from annotation.people.background import (
-    LONGEST_SOURCE,
-    BackgroundError,
-    Question,
-    as_toml,
-    questions_of,
-    read_toml,
-)
-from annotation.people.consent import LONGEST_CONSENT
 from annotation.people.membership import readable
-from annotation.people.shares import ShareError, current_shares, read_shares, written_shares
+from datasets.option_fields import form_fields
 from datasets.text import as_sentence
 from tandem.files.rows import InputError
 from tandem.verbs import verb_of
-
-SHOWN = (
-    (ASKED, "The parts about the variables that this campaign asks"),
-    (WHOLE, "All of it"),
-)
-REVOKED_ANSWERS = (
-    ("keep", "Keep the answers, for an audit or in case the person agrees again"),
-    ("delete", "Delete the answers, with the background that the person gave"),
-)
 
 
 def add_design_error(form: forms.Form, error: DesignError) -> None:
@@ -59,113 +33,34 @@ def add_design_error(form: forms.Form, error: DesignError) -> None:
 class SettingsForm(forms.Form):
     """The settings of a campaign. An empty field removes a setting."""
 
-    deadline = forms.CharField(
-        required=False,
-        max_length=40,
-        widget=forms.TextInput(attrs={"type": "datetime-local"}),
-        help_text="In the server’s time zone. Answers submitted later are kept as drafts.",
-    )
-    language = forms.CharField(
-        required=False,
-        max_length=35,
-        help_text="Language tag of the texts, such as en or pt-BR, for hyphens and screen readers.",
-    )
-    text_view = forms.ChoiceField(
-        label="Texts in Markdown",
-        required=False,
-        choices=(("", "As they were written"), ("rendered", "Rendered")),
-        help_text="What annotators see at first; each can switch. Highlights are the same in both.",
-    )
-    gold_every = forms.IntegerField(
-        label="Gold item every N items",
-        required=False,
-        min_value=0,
-        max_value=999,
-        help_text="One gold item at a random place in every N items of a person. 0 or empty: none.",
-    )
-    practice_of = forms.ChoiceField(
-        label="Practice of another campaign",
-        required=False,
-        help_text="People do its practice items first. Leave “No” if this campaign has its own.",
-    )
-    qualify = forms.FloatField(
-        label="Pass mark",
-        required=False,
-        min_value=0,
-        max_value=1,
-        help_text="Share of correct practice answers, such as 0.8. Empty: any share will do.",
-    )
-    guideline = forms.CharField(
-        required=False,
-        strip=False,
-        max_length=LONGEST_GUIDELINE,
-        widget=forms.Textarea(attrs={"rows": "14"}),
-        help_text="Markdown, for people and judges. Empty: the protocol’s own. Each change creates "
-        "a new version, and every answer records the version that it followed.",
-    )
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields = {**form_fields(OPTIONS, names_errors=False), **self.fields}
 
-    consent = forms.CharField(
-        label="Consent text",
-        required=False,
-        strip=False,
-        max_length=LONGEST_CONSENT,
-        widget=forms.Textarea(attrs={"rows": "8"}),
-        help_text="Markdown that people agree to before their first item. Each change is a new "
-        "version, and asks everybody again. Empty: no consent is asked for.",
-    )
-    revoked = forms.ChoiceField(
-        label="When a person revokes their consent",
-        required=False,
-        choices=REVOKED_ANSWERS,
-        widget=forms.RadioSelect,
-        initial="keep",
-        help_text="Reports and exports leave the answers out in either case.",
-    )
-    background = forms.CharField(
-        label="Background questions",
-        required=False,
-        strip=False,
-        max_length=LONGEST_SOURCE,
-        widget=forms.Textarea(attrs={"rows": "8", "spellcheck": "false", "class": "code"}),
-        help_text="TOML, one table for each question: [first_language], then question = "
-        "“Your first language?”, kind = “choice”, choices = [“German”, “another”], required = "
-        "true, all with straight quotes. Kinds: choice, several, text, number. People answer "
-        "once, before their first item.",
-    )
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        for setting in SETTINGS:
+            if data.get(setting.name):
+                try:
+                    data[setting.name] = setting.read_value(data[setting.name])
+                except DesignError as error:
+                    add_design_error(self, error)
+        return data
 
-    pay = forms.CharField(
-        required=False,
-        max_length=60,
-        help_text="For the table of pay and time: 0.35 EUR per item, 14 EUR per hour, or 20 EUR "
-        "per person.",
-    )
-    shares = forms.CharField(
-        label="Fixed shares",
-        required=False,
-        max_length=5000,
-        help_text="Who gives which share of all answers, by account: ada=0.25, ben=0.25. What is "
-        "left is for everybody else. Empty: whoever comes first.",
-    )
-    guideline_shown = forms.ChoiceField(
-        label="Of the protocol’s guideline, people and judges see",
-        required=False,
-        choices=SHOWN,
-        widget=forms.RadioSelect,
-        initial=ASKED,
-    )
+    def listed(self) -> list[forms.BoundField]:
+        """Return the fields of the settings that have no part of the page to themselves."""
+        return self._fields_of("")
 
-    def clean_shares(self) -> dict[str, float]:
-        pairs = [each for each in self.cleaned_data["shares"].split(",") if each.strip()]
-        try:
-            return read_shares(pairs)
-        except ShareError as error:
-            raise forms.ValidationError(as_sentence(error)) from error
+    def intake(self) -> list[forms.BoundField]:
+        return self._fields_of(CONSENT)
 
-    def clean_background(self) -> tuple[Question, ...]:
-        try:
-            return read_toml(self.cleaned_data["background"].replace("\r\n", "\n"))
-        except BackgroundError as error:
-            raise forms.ValidationError(as_sentence(error)) from error
+    def has_intake(self) -> bool:
+        """Whether people are asked before their first item, or a field of that has an error."""
+        fields = self._fields_of(CONSENT)
+        return any(each.errors or (each.value() and not each.field.initial) for each in fields)
+
+    def _fields_of(self, group: str) -> list[forms.BoundField]:
+        return [self[setting.name] for setting in SETTINGS if setting.group == group]
 
     def offer_practice(self, user: User, campaign: Campaign | None = None) -> None:
         """Offer the campaigns with practice items that this user may read."""
@@ -181,33 +76,30 @@ class SettingsForm(forms.Form):
         field.choices = [("", "No"), *((name, name) for name in names)]
 
     def settings(self, campaign: Campaign | None = None) -> CampaignSettings:
-        """Return the settings of a valid form. Raises DesignError if the deadline is not a date.
+        """Return the settings of a valid form.
 
-        For an existing campaign, an empty field removes the setting.
+        For an existing campaign, an empty field removes a setting, and one that shows the current
+        value changes nothing: not the seconds of a deadline, or a campaign's own practice.
         """
-        data = self.cleaned_data
-        deadline = read_deadline(data["deadline"]) if data["deadline"] else None
-        if campaign is not None and data["deadline"] == initial_settings(campaign)["deadline"]:
-            deadline = campaign.deadline  # with its seconds, which the form does not show
-        own = campaign is not None and campaign.practice_of_id == campaign.pk
-        practice: str | None = data["practice_of"]
-        return CampaignSettings(
-            deadline=deadline,
-            language=data["language"],
-            text_view=data["text_view"] or "source",
-            guideline=data["guideline"],
-            gold_every=data["gold_every"] or 0,
-            practice_of=None if own and not practice else practice,
-            qualify=data["qualify"] or None,
-            consent=data["consent"],
-            revoked=data["revoked"] or None,
-            background=data["background"],
-            pay=data["pay"],
-            shares=data["shares"],
-            guideline_shown=data["guideline_shown"] or None,
-            no_deadline=deadline is None,
-            no_qualify=not data["qualify"],
-        )
+        given: dict[str, Any] = {}
+        removed: list[str] = []
+        for setting in SETTINGS:
+            value, option = self.cleaned_data[setting.name], setting.option
+            if campaign is not None and _is_shown(self[setting.name], setting, campaign):
+                continue
+            if value:
+                given[setting.name] = value
+            elif not option.may_lack:
+                given[setting.name] = option.empty
+            elif setting.removal:
+                removed.append(setting.name)
+        return CampaignSettings(**given, removed=tuple(removed))
+
+
+def _is_shown(field: forms.BoundField, setting: Setting, campaign: Campaign) -> bool:
+    """Return whether a field has the value that it shows of a campaign."""
+    typed = str(field.value() or "").replace("\r\n", "\n")
+    return typed == str(setting.field_value(campaign) or "")
 
 
 def settings_digest(campaign: Campaign) -> str:
@@ -218,37 +110,22 @@ def settings_digest(campaign: Campaign) -> str:
 
 def describe_differences(form: SettingsForm, campaign: Campaign) -> Iterator[str]:
     """Yield the current settings that differ from the submitted form, as text."""
-    for name, current in initial_settings(campaign).items():
-        label = str(form[name].label)
-        if str(form[name].value() or "").replace("\r\n", "\n") == str(current or ""):
+    for setting in SETTINGS:
+        field, current = form[setting.name], setting.field_value(campaign)
+        if _is_shown(field, setting, campaign):
             continue
-        if name in ("consent", "background"):
-            yield f"{label}: changed"
-        elif name == "guideline":
-            yield f"{label}: version {campaign.guidelines.count()} below" if current else label
+        if setting.name == "guideline":
+            number = campaign.guidelines.count()
+            yield f"{field.label}: version {number} below" if current else str(field.label)
+        elif setting.option.lines:
+            yield f"{field.label}: changed"
         else:
-            yield f"{label}: {current or 'none'}"
+            yield f"{field.label}: {current or 'none'}"
 
 
 def initial_settings(campaign: Campaign) -> dict[str, Any]:
     """Return the values with which the form of an existing campaign is filled."""
-    deadline = campaign.deadline
-    other = campaign.practice_of if campaign.practice_of_id != campaign.pk else None
-    return {
-        "deadline": timezone.localtime(deadline).strftime("%Y-%m-%dT%H:%M") if deadline else "",
-        "language": campaign.language,
-        "text_view": "" if campaign.text_view == "source" else campaign.text_view,
-        "gold_every": campaign.gold_every or None,
-        "practice_of": other.name if other else "",
-        "qualify": campaign.qualify,
-        "guideline": campaign.guideline,
-        "consent": consent_of(campaign),
-        "revoked": campaign.revoked,
-        "background": as_toml(questions_of(campaign)),
-        "pay": campaign.pay,
-        "shares": written_shares(current_shares(campaign)),
-        "guideline_shown": shown_guideline(campaign),
-    }
+    return {setting.name: setting.field_value(campaign) for setting in SETTINGS}
 
 
 MAX_GOLD_FILE = 7 * 1024 * 1024

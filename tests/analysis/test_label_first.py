@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from django.test import Client
 from django.urls import reverse
 
-from annotation.campaigns.settings import current_settings as settings_of
+from annotation.campaigns.changes import current_settings as settings_of
 from annotation.models import Campaign, QuerySampling, User
 from tests.annotation.derivation.cast import batch, label
 from tests.api.cast import script_of

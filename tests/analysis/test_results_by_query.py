@@ -11,7 +11,8 @@ from django.test import Client
 from analysis.disagreements.jobs import VOTES
 from analysis.results.guideline import guideline_points
 from annotation.answers.submission import submit
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.changes import change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Campaign, Label, Look, User
 from datasets.models import Job
 from tests.page_cast import client_of, make_study, payload

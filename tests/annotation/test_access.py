@@ -41,8 +41,9 @@ from annotation.access import (
 from annotation.api import access as api
 from annotation.api.access import batch_named, campaign_named, check_blind
 from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.changes import change
 from annotation.campaigns.design import Design
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.models import (
     CARRIED,
     REVOKED,

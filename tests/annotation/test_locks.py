@@ -15,7 +15,8 @@ from django.utils import timezone
 from annotation.answers.drafts import save_draft
 from annotation.answers.submission import fail, submit
 from annotation.assignments.queue import reclaim
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.changes import change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.imports.gold import store_gold_answers
 from annotation.models import Assignment, Campaign, Item, ProlificStudy, Rater, User
 from annotation.people.accounts import change_role, switch_off

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.changes import change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.people.membership import add_member
 from audit.recording import Actor, on_behalf, record
 from audit.seals import seal

@@ -15,7 +15,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
 
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.changes import change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.integrity import CheckedCounts
 from annotation.models import Assignment, Campaign, Exclusion, Label, Response, User
 from annotation.people.accounts import change_role, forget

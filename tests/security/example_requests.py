@@ -19,7 +19,8 @@ from analysis.evaluation.rendering import FORMATS as MEASURES_FORMATS
 from analysis.models import Draft, FrozenReport, StudyPart
 from annotation.answers.submission import submit
 from annotation.assignments.withdrawal import give_consent
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.changes import change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Assignment, Invitation, Item, Membership, Rater, Unit, rater_of
 from annotation.people.invitations import invite
 from annotation.people.log_in_links import log_in_key

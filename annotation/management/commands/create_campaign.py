@@ -13,9 +13,8 @@ from annotation.campaign_setup.creation import create_campaign
 from annotation.campaign_setup.dry_run import sentences, simulate
 from annotation.campaign_setup.expected_widths import AssumptionError, Assumptions
 from annotation.campaigns.design import Design, DesignError, design_of
-from annotation.campaigns.settings import CampaignSettings
+from annotation.campaigns.settings import OPTIONS, CampaignSettings
 from annotation.management.base import (
-    add_settings_arguments,
     batch_called,
     describe_sample,
     read_settings,
@@ -26,6 +25,7 @@ from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand
 from datasets.console import add_team_option, team_option
 from datasets.models import Batch, Team
+from tandem.options import add_arguments as add_declared
 from tandem.options import options_of
 
 
@@ -73,7 +73,7 @@ class Command(BaseCommand):
             "only for the rest",
         )
         parser.add_argument("--pool", choices=Campaign.Pool.values, help=POOL_HELP)
-        add_settings_arguments(parser)
+        add_declared(parser, OPTIONS)
         add_team_option(parser)
         parser.add_argument(
             "--dry-run",

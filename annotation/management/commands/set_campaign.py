@@ -7,11 +7,13 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from annotation.campaigns.changes import change
 from annotation.campaigns.design import DesignError
-from annotation.campaigns.settings import CampaignSettings, change
-from annotation.management.base import add_settings_arguments, campaign_called, read_settings
+from annotation.campaigns.settings import OPTIONS, CampaignSettings
+from annotation.management.base import add_removals, campaign_called, read_settings
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
+from tandem.options import add_arguments as add_declared
 
 
 class Command(BaseCommand):
@@ -29,14 +31,8 @@ class Command(BaseCommand):
             "--archive", action="store_true", help="close it, and leave it out of lists"
         )
         either.add_argument("--restore", action="store_true", help="list it again; it stays closed")
-        add_settings_arguments(parser)
-        parser.add_argument(
-            "--no-shares", action="store_true", help="remove the fixed shares of people"
-        )
-        parser.add_argument("--no-deadline", action="store_true", help="remove the deadline")
-        parser.add_argument(
-            "--no-qualify", action="store_true", help="admit people once their practice is done"
-        )
+        add_declared(parser, OPTIONS)
+        add_removals(parser)
 
     def run(self, **options: Any) -> None:
         campaign = campaign_called(options["name"])

@@ -14,7 +14,8 @@ from analysis.attention.checks import CHECKS, check_campaign, last_checks
 from analysis.monitoring.flags import quality
 from analysis.templatetags import cockpit_tags
 from annotation.answers.submission import submit
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.changes import change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Assignment, Campaign, GuidelineVersion, Rater, User, rater_of
 from annotation.progress.flags import Flag
 from datasets.models import Job

@@ -8,7 +8,8 @@ from analysis.release.datasheet import datasheet
 from analysis.release.facts import campaign_facts
 from annotation.answers.submission import submit
 from annotation.assignments.withdrawal import give_consent
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.changes import change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Assignment, rater_of
 from annotation.people import background
 from annotation.people.background import Question

@@ -9,7 +9,8 @@ import pytest
 from django.core.management import CommandError
 
 from analysis.campaigns.cache import computed_report
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.changes import change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Background, Rater
 from annotation.people.background import read_toml
 from tandem.formats import FORMATS

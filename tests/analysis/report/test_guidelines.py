@@ -13,8 +13,9 @@ from analysis.campaigns.cache import computed_report
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.changes import change
 from annotation.campaigns.design import Design
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.exposure.ledger import FEWEST_UNITS
 from annotation.models import Campaign, User, rater_of
 from datasets.models import Batch

@@ -14,20 +14,22 @@ from django.utils import timezone
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
-from annotation.campaigns.design import Design, DesignError
-from annotation.campaigns.settings import (
-    LONGEST_CONSENT,
-    CampaignSettings,
+from annotation.campaigns.changes import (
     change,
     check_named,
     check_practice,
     check_settings,
-    consent_of,
     current_settings,
     may_read,
     open_now,
-    read_deadline,
     settings_differ,
+)
+from annotation.campaigns.design import Design, DesignError
+from annotation.campaigns.settings import (
+    LONGEST_CONSENT,
+    CampaignSettings,
+    consent_of,
+    read_deadline,
 )
 from annotation.models import Assignment, Campaign, Draft, Item, Response, User
 from annotation.people.background import Question, stored_questions
@@ -66,17 +68,16 @@ MADE: dict[str, tuple[Any, dict[str, Any]]] = {
     "pay": (" 0,35 eur per item", {"pay": "0.35 EUR per item"}),
     "shares": ({"ada": 0.5}, {"shares": {"ada": 0.5}}),
     "guideline_shown": ("whole", {"trims_guideline": False}),
-    "no_deadline": (True, {"qualify": 0.5}),
-    "no_qualify": (True, {"deadline": DUE}),
+    "removed": (("deadline",), {"qualify": 0.5}),
 }
-"""Each change of a setting, and what then differs; the last two come after `MADE_BEFORE`."""
+"""Each change of a setting, and what then differs; the last one comes after `MADE_BEFORE`."""
 
 
 def _made(settings: CampaignSettings, by: User) -> dict[str, Any]:
     """Apply a setting, which differs before and not after; a second time it changes nothing."""
     campaign = Campaign.objects.get()
     before = current_settings(campaign)
-    if settings.no_deadline or settings.no_qualify:
+    if settings.removed:
         change(campaign, MADE_BEFORE)
     else:
         assert settings_differ(campaign, settings)
@@ -353,7 +354,7 @@ class TestSettings:
             ("language", ["", "de", "gsw", "pt-BR", "zh-Hant-TW"],
              [(tag, f"language '{tag}' is not a tag") for tag in ("d", "germ", "de-", "de AT")]),
             ("text_view", ["source", "rendered"],
-             [(view, f"text view '{view}' is unknown") for view in ("", "plain")]),
+             [(view, "give source or rendered") for view in ("", "plain")]),
             ("guideline", ["", "x" * 100_000],
              [("x" * 100_001, "longer than 100000 characters"), ("a\0b", "contains a NUL")]),
             ("gold_every", [0, 2, 999], [(n, "from 2 to 999") for n in (-1, 1, 1000)]),

@@ -9,7 +9,8 @@ from django.core.management import CommandError
 from django.urls import reverse
 
 from annotation.assignments.withdrawal import give_consent, revoke_consent
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.changes import change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.models import rater_of
 from annotation.people.background import (
     BackgroundError,

@@ -15,8 +15,9 @@ from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.assignments.withdrawal import give_consent, revoke_consent
 from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.changes import change
 from annotation.campaigns.design import Design
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.exports.registry import exports_of
 from annotation.integrity import CheckedCounts, violations
 from annotation.models import Assignment, Campaign, Consent, Draft, Item, Response, rater_of

@@ -13,7 +13,8 @@ from analysis.campaigns.reports import campaign_report
 from analysis.frozen.store import freeze
 from analysis.models import FrozenReport
 from annotation.answers.submission import submit
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.changes import change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.exports.bundles import BUNDLES, download, export_options
 from annotation.models import Campaign, Label, User
 from annotation.people.accounts import forget

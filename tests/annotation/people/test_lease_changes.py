@@ -17,9 +17,10 @@ from annotation.answers.locks import lock_assignments, lock_rows
 from annotation.assignments import queue
 from annotation.assignments.queue import next_assignment, reclaim
 from annotation.campaign_setup.creation import create_campaign
-from annotation.campaigns import settings
+from annotation.campaigns import changes
+from annotation.campaigns.changes import change, open_now
 from annotation.campaigns.design import Design, DesignError
-from annotation.campaigns.settings import CampaignSettings, change, open_now
+from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Assignment, Campaign, Draft, Item, Response, User, rater_of
 from annotation.people import leases
 from annotation.people.leases import (
@@ -312,7 +313,7 @@ class TestOpening:
         stored = Campaign.objects.get()
         assert (stored.is_open, stored.language) == (False, Campaign(name="x").language)
         assert not Event.objects.filter(event__startswith="campaign.o").exists()
-        change(study.campaign, CampaignSettings(no_deadline=True, language="de"), is_open=True)
+        change(study.campaign, CampaignSettings(removed=("deadline",), language="de"), is_open=True)
         assert (study.campaign.is_open, study.campaign.language) == (True, "de")
 
     @pytest.mark.every_case
@@ -371,7 +372,7 @@ class TestOpening:
     def test_a_closing_that_cannot_be_recorded_is_undone(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(settings, "record", broken)
+        monkeypatch.setattr(changes, "record", broken)
         with pytest.raises(RuntimeError):
             change(study.campaign, CampaignSettings(language="de"), is_open=False)
         assert Campaign.objects.get().is_open

@@ -18,8 +18,9 @@ from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment, reclaim
 from annotation.assignments.withdrawal import give_consent
 from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.changes import change
 from annotation.campaigns.design import Design
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Assignment, Campaign, Draft, Rater, Response, rater_of
 from annotation.people import leases
 from annotation.people.leases import (

@@ -9,7 +9,8 @@ from django.core.management import CommandError
 from django.urls import reverse
 
 from annotation.answers.submission import submit
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.changes import change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Assignment, rater_of
 from annotation.people.pay import PayError, pay_table, read_rate
 from tests.api.cast import script_of

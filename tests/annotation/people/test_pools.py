@@ -9,8 +9,9 @@ from django.urls import reverse
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.chosen_items import choose_items, create_chosen
 from annotation.campaign_setup.creation import CreatedCampaign, create_campaign
+from annotation.campaigns.changes import change
 from annotation.campaigns.design import Design, DesignError
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Campaign, User, rater_of
 from annotation.people.membership import (
     add_member,

@@ -10,8 +10,9 @@ from django.urls import reverse
 
 from annotation.answers.submission import submit
 from annotation.assignments.queue import _claim_within_share, next_assignment
+from annotation.campaigns.changes import change
 from annotation.campaigns.design import DesignError
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Allotment, Assignment, Campaign, Item, PersonShare, User, rater_of
 from annotation.people.shares import (
     ShareError,

@@ -11,8 +11,9 @@ import pytest
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.changes import change
 from annotation.campaigns.design import Design, DesignError
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Assignment, Campaign, User, rater_of
 from annotation.people.shares import share_statuses
 from annotation.presentation import asked_units, present

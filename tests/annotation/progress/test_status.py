@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.changes import change
 from annotation.campaigns.design import Design
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Assignment, Campaign, GoldAnswer, Item, Rater, Response, User
 from annotation.people.membership import exclude
 from annotation.progress import counts

@@ -6,8 +6,9 @@ import pytest
 from django.urls import reverse
 
 from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.changes import change
 from annotation.campaigns.design import Design
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Campaign, Response
 from annotation.presentation import schema, whole_guideline
 from annotation.protocols import PROTOCOLS

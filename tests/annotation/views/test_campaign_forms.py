@@ -10,8 +10,9 @@ from django import forms
 from django.utils import timezone
 
 from annotation.campaign_setup.expected_widths import Assumptions
+from annotation.campaigns.changes import change
 from annotation.campaigns.design import Design
-from annotation.campaigns.settings import CampaignSettings, change
+from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Assignment, Campaign, Rater, User
 from annotation.people.background import Question
 from annotation.people.membership import readable_judges
@@ -252,14 +253,33 @@ class TestSettings:
     def test_an_empty_form_removes_everything(self, study: Study) -> None:
         nothing = CampaignSettings(
             language="", text_view="source", guideline="", gold_every=0, practice_of="",
-            consent="", background=(), pay="", shares={}, no_deadline=True, no_qualify=True,
+            consent="", background=(), pay="", shares={}, removed=("deadline", "qualify"),
         )  # fmt: skip
         assert SettingsForm({}).is_valid()
         assert self.read({}) == nothing
-        assert self.read({}, study.campaign) == nothing
+
+    def test_a_field_that_shows_the_current_value_changes_nothing(self, study: Study) -> None:
+        campaign = study.campaign
+        assert self.read({"revoked": "keep", "guideline_shown": "asked"}, campaign).is_empty
+        questions = (Question("age", "Your age?", "number"),)
+        change(campaign, CampaignSettings(
+            deadline=datetime(2999, 1, 2, tzinfo=UTC), qualify=0.5, guideline="One.\nTwo.",
+            background=questions, shares={"ada": 1 / 3},
+        ))  # fmt: skip
+        shown = initial_settings(campaign)
+        assert self.read(shown, campaign).is_empty
+        lines = {
+            name: str(shown[name]).replace("\n", "\r\n") for name in ("guideline", "background")
+        }
+        assert self.read(shown | lines, campaign).is_empty
+        emptied = self.read(dict.fromkeys(shown, ""), campaign)
+        assert emptied == CampaignSettings(
+            guideline="", background=(), shares={}, removed=("deadline", "qualify")
+        )
 
     def test_every_setting_is_read_and_texts_keep_their_blanks(self, study: Study) -> None:
         other = another("Other", study.campaign.protocol, study.campaign.batch)
+        other.trims_guideline = True
         study.campaign.items.filter(position=0).update(use="practice")
         sent = {
             "deadline": "2999-01-02T10:30", "language": " de ", "text_view": "rendered",
@@ -269,11 +289,10 @@ class TestSettings:
         }  # fmt: skip
         assert self.read(sent, other) == CampaignSettings(
             deadline=datetime(2999, 1, 2, 10, 30, tzinfo=UTC), language="de", text_view="rendered",
-            guideline=" Be kind.\n", gold_every=5, practice_of="Pilot", qualify=0.8,
-            consent="We store it. ", revoked="delete",
+            guideline="Be kind.", gold_every=5, practice_of="Pilot", qualify=0.8,
+            consent="We store it.", revoked="delete",
             background=(Question("age", "Your age?", "number"),),
             pay="14 EUR per hour", shares={"ada": 0.25, "ben": 0.5}, guideline_shown="whole",
-            no_deadline=False, no_qualify=False,
         )  # fmt: skip
 
     def test_an_unchanged_deadline_keeps_its_seconds(self, study: Study) -> None:
@@ -281,7 +300,7 @@ class TestSettings:
         campaign.deadline = datetime(2999, 1, 2, 10, 30, 45, tzinfo=UTC)
         shown = initial_settings(campaign)["deadline"]
         assert shown == timezone.localtime(campaign.deadline).strftime("%Y-%m-%dT10:30")
-        assert self.read({"deadline": shown}, campaign).deadline == campaign.deadline
+        assert self.read({"deadline": shown}, campaign).deadline is None
         other = self.read({"deadline": "2999-01-02T10:31"}, campaign).deadline
         assert other == datetime(2999, 1, 2, 10, 31, tzinfo=UTC)
 
@@ -292,6 +311,7 @@ class TestSettings:
         study.campaign.items.filter(position=0).update(use="practice")
         assert self.read({}, study.campaign).practice_of is None
         assert self.read({}, other).practice_of == ""
+        other.practice_of = None
         assert self.read({"practice_of": "Pilot"}, other).practice_of == "Pilot"
 
     def test_the_form_is_filled_with_the_current_settings(self, study: Study) -> None:
