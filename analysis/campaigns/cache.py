@@ -92,6 +92,7 @@ def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
         [exclusion_reasons(name) for name in (campaign.name, *sorted(also - {campaign.name}))],
         [state_of_labels(each) for each in lineages_of(campaign.batch)],
         _backgrounds(campaign) if campaign.background else None,
+        campaign.registered_queries,
         *asked,
     ]
     text = json.dumps(state, default=str, sort_keys=True)

@@ -12,6 +12,7 @@ from analysis.campaigns.contamination import contaminated_prompts
 from analysis.campaigns.frames import campaign_frame, campaign_strata, with_families, with_floor
 from analysis.campaigns.free_text import written_answers
 from analysis.campaigns.guidelines import with_followed_versions
+from analysis.campaigns.interim import about_interim, interim_of
 from analysis.campaigns.misplaced_flags import misplaced_flags
 from analysis.campaigns.people_sample import people_sample
 from analysis.campaigns.published_readings import published_readings
@@ -59,12 +60,16 @@ def campaign_report(
     hints, answers = misplaced_flags(campaign), written_answers(campaign, options.exposed)
     more = contaminated_prompts(campaign, judges_there) + published_readings(judges_there)
     more += behind_warnings(campaign)
+    interim = interim_of(campaign, options.assisted)
     fakes, counts = fakes_among(judges_there), pair_counts(campaign)
 
     def with_rest(report: JSON) -> JSON:
         report |= {"hints": hints, "warnings": [*report["warnings"], *more]}
         mark_fakes(report, fakes)
         add_consistency(report, counts)
+        if interim:
+            said = {"interim": about_interim(interim), **report["verdict"]}
+            report |= {"interim": interim, "verdict": said}
         return report if answers is None else {**report, "written": written(answers)}
 
     labels = sum(rater.labels for rater in frame.raters)

@@ -11,6 +11,7 @@ from analysis.campaigns.behind import behind_warnings
 from analysis.campaigns.chosen_items import chosen_warnings
 from analysis.campaigns.evaluators import campaign_evaluators
 from analysis.campaigns.frames import campaign_frame
+from analysis.campaigns.interim import interim_warnings
 from analysis.campaigns.scripted_judges import fakes_among, mark_raters
 from analysis.evaluation.inputs import JUDGE, QuerySample
 from analysis.evaluation.joint_labels import JointLabels, evaluators_beside
@@ -81,7 +82,11 @@ def measures_report(
         "raters": raters,
         "evaluators": evaluators_there,
         "exposed": frame.exposed.summary(report_options.exposed),
-        "warnings": [*chosen_warnings(campaign), *behind_warnings(campaign)],
+        "warnings": [
+            *interim_warnings(campaign),
+            *chosen_warnings(campaign),
+            *behind_warnings(campaign),
+        ],
         "evaluation_queries": tables.sample.combined(len(queries)),
         "leaderboard": system_rankings(found, [*raters, *evaluators_there]),
         "measures": found,

@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
 from annotation.campaigns.declaration import Setting, settings_of
-from annotation.campaigns.design import DesignError
+from annotation.campaigns.design import LARGEST, DesignError
 from annotation.models import Campaign, ConsentText, GuidelineVersion, Item, User
 from annotation.people.background import (
     LONGEST_SOURCE,
@@ -95,6 +95,11 @@ def _check_gold_every(campaign: Campaign, number: int) -> None:
 def _check_qualify(campaign: Campaign, share: float) -> None:
     if not 0 < share <= 1:
         raise ValueError("qualify is not above 0 and up to 1; correct it")
+
+
+def _check_registered(campaign: Campaign, number: int) -> None:
+    if not 0 <= number <= LARGEST:
+        raise ValueError(f"registered queries are not from 0 to {LARGEST}; give another number")
 
 
 def practice_name(campaign: Campaign) -> str:
@@ -239,6 +244,21 @@ class CampaignSettings:
             most=999,
             empty=0,
             check=_check_gold_every,
+            copied=False,
+        ),
+    )
+    registered_queries: int | None = field(
+        default=None,
+        metadata=_setting(
+            "the number of queries that the study's registered plan names; until people have "
+            "labelled as many, reports say that they are interim; 0 for none",
+            hint="As many queries as the study’s registered plan names. Until people have labelled "
+            "as many, reports say that they are interim. 0 or empty: none.",
+            metavar="N",
+            least=0,
+            most=LARGEST,
+            empty=0,
+            check=_check_registered,
             copied=False,
         ),
     )

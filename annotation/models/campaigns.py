@@ -26,10 +26,8 @@ CARRIED = "carried"
 class Campaign(Owned):
     """One protocol over one batch, with its design and its settings.
 
-    `options` are those of `create_campaign`. The settings may change while the campaign runs:
-    `deadline`, `language`, `text_view` (how texts in Markdown are shown at first), `guideline`
-    (empty: the protocol's), `gold_every` (a gold item comes after this many items; 0: never),
-    `practice_of` (the campaign whose practice people take first) and `qualify` (its pass mark).
+    `options` are those of `create_campaign`. The settings may change while the campaign runs;
+    `annotation.campaigns.settings` declares each of them.
 
     An archived campaign is closed, and lists show it only on request.
 
@@ -41,12 +39,9 @@ class Campaign(Owned):
     takes at most `items_per_person` items (None: no limit).
 
     `consent_version` is the version of the consent text that people agree to before their first
-    item (0: none), and `revoked` what happens to the answers of a person who revokes. `background`
-    are the questions that a person answers once, as `annotation.people.background` reads them.
-    `pay` is what the campaign pays, as `annotation.people.pay` reads it. With `trims_guideline`,
-    people and judges see only those parts of the protocol's guideline that are about what the
-    campaign asks. With shares (`has_shares`), a person with a share gets only the items that are
-    allotted to them.
+    item (0: none). With `trims_guideline`, people and judges see only those parts of the protocol's
+    guideline that are about what the campaign asks. With shares (`has_shares`), a person with a
+    share gets only the items that are allotted to them.
     """
 
     class Pool(models.TextChoices):
@@ -79,6 +74,7 @@ class Campaign(Owned):
     )
     guideline = models.TextField(default="", db_default="", blank=True)
     gold_every = models.PositiveSmallIntegerField(default=0, db_default=0)
+    registered_queries = models.PositiveIntegerField(default=0, db_default=0)
     practice_of = models.ForeignKey("self", models.PROTECT, null=True, related_name="+")
     continues = models.ForeignKey("self", models.PROTECT, null=True, related_name="+")
     qualify = models.FloatField(null=True, blank=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..document import Document, Section, computed_by, count
+from ..sections.verdict import WHOLE
 from ..sections.words import replace_codes
 from ..types import JSON
 from .contents import (
@@ -63,9 +64,7 @@ def _validated_elsewhere(report: JSON) -> list[Section]:
 def _verdict(report: JSON) -> Section:
     """Return the questions with their answers, grouped by variable if there are several."""
     found, several = report["verdict"], len(report["variables"]) > 1
-    points = (
-        [f"{found['sample']['question']} {found['sample']['text']}"] if found.get("sample") else []
-    )
+    points = [f"{found[key]['question']} {found[key]['text']}" for key in WHOLE if key in found]
     for name, of in found["variables"].items():
         judged = [each for judge in of["judges"].values() for each in judge.values()]
         judged += of.get("among_judges", {}).values()

@@ -9,6 +9,7 @@ from itertools import groupby
 
 from ..figures.base import judge_css
 from ..sections.sentence import HINTS
+from ..sections.verdict import WHOLE
 from ..types import JSON
 
 Cells = list[list[str]]
@@ -78,17 +79,15 @@ def verdict_html(
     found = report.get("verdict")
     if not found:
         return ""
-    sample = (
-        [Row(found["sample"]["question"], [VerdictSentence(found["sample"])])]
-        if (found.get("sample"))
-        else []
-    )
+    whole = [
+        Row(found[key]["question"], [VerdictSentence(found[key])]) for key in WHOLE if key in found
+    ]
     variables = {name: _of_variable(of, name) for name, of in found["variables"].items()}
     rankings = [row for of in found["scores"].values() for row in _of_score(of)]
     if len(variables) > 1:
-        groups = [("", sample), *variables.items(), ("Systems", rankings)]
+        groups = [("", whole), *variables.items(), ("Systems", rankings)]
     else:
-        groups = [("", [*sample, *(row for rows in variables.values() for row in rows), *rankings])]
+        groups = [("", [*whole, *(row for rows in variables.values() for row in rows), *rankings])]
     looks = _looks(report)
     first = next((title for title, rows in groups if any(map(_is_of_variable, rows))), None)
     blocks = [

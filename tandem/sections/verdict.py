@@ -45,6 +45,8 @@ MOST_CELLS = 2
 ALIKE_WITHIN = 0.1
 """Shares of errors in both directions that differ by less are alike."""
 THIN = 30
+WHOLE = ("interim", "sample")
+"""The keys of the sentences about the whole report."""
 
 
 def verdict(raters: Sequence[JSON], variables: JSON, scores: JSON, chosen: int = 0) -> JSON:

@@ -38,6 +38,7 @@ NEW: dict[str, Any] = {
     "language": "de",
     "text_view": "rendered",
     "gold_every": 5,
+    "registered_queries": 50,
     "qualify": 0.8,
     "guideline": "Ours.",
     "consent": "I agree.",

@@ -253,6 +253,7 @@ class TestSettings:
     def test_an_empty_form_removes_everything(self, study: Study) -> None:
         nothing = CampaignSettings(
             language="", text_view="source", guideline="", gold_every=0, practice_of="",
+            registered_queries=0,
             consent="", background=(), pay="", shares={}, removed=("deadline", "qualify"),
         )  # fmt: skip
         assert SettingsForm({}).is_valid()
@@ -318,6 +319,7 @@ class TestSettings:
         campaign = study.campaign
         assert initial_settings(campaign) == {
             "deadline": "", "language": "", "text_view": "", "gold_every": None, "practice_of": "",
+            "registered_queries": None,
             "qualify": None, "guideline": "", "consent": "", "revoked": "keep", "background": "",
             "pay": "", "shares": "", "guideline_shown": "asked",
         }  # fmt: skip
