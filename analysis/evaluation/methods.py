@@ -7,7 +7,7 @@ from tandem.document import Section, computed_by, count
 from tandem.formats.citations import CITED
 from tandem.formats.methods import references
 from tandem.labels.reference import HUMAN
-from tandem.scores.options import PRESETS
+from tandem.scores.presets import PRESETS
 from tandem.types import JSON
 
 PAPERS = {

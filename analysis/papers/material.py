@@ -48,7 +48,8 @@ from tandem.labels.joined import UnitKey
 from tandem.labels.metadata import dividing_strata
 from tandem.labels.selection import ReportOptions
 from tandem.labels.splits import STRATUM
-from tandem.scores.options import Options, TableOptions
+from tandem.scores.options import Options
+from tandem.scores.presets import TableOptions
 from tandem.sections.build import agreement_of_variables
 from tandem.sections.extras import WrittenAnswers, written
 from tandem.types import JSON

@@ -27,7 +27,8 @@ from analysis.papers.base import Paper
 from tandem.options import Option
 from tandem.scores import ir_measures
 from tandem.scores.answers.refusals import FILE, refusal_list
-from tandem.scores.options import IR_MEASURES, TableOptions, format_value
+from tandem.scores.options import IR_MEASURES, format_value
+from tandem.scores.presets import TableOptions
 from tandem.scores.tokenizer import tokenizer
 from tandem.similar import did_you_mean
 from tandem.types import JSON

@@ -45,7 +45,7 @@ from tandem.formats.markdown import as_markdown
 from tandem.labels.evaluators import EvaluatorError
 from tandem.labels.selection import ReportOptions
 from tandem.scores.answers.refusals import FILE
-from tandem.scores.options import PRESETS, TableOptions
+from tandem.scores.presets import PRESETS, TableOptions
 from tandem.types import JSON
 
 Files = Iterator[tuple[str, Iterable[bytes]]]

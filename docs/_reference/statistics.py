@@ -9,7 +9,8 @@ import tandem.statistics as library
 from docs._reference.words import code, page, plain, table
 from tandem.scores import MEASURES
 from tandem.scores.base import Measure
-from tandem.scores.options import PRESETS, Options
+from tandem.scores.options import Options
+from tandem.scores.presets import PRESETS
 from tandem.sections import systems
 from tandem.statistics import STATISTICS, Statistic
 

@@ -1,6 +1,6 @@
 """The options of measures: what the papers leave open, each with its default and the reason for it.
 
-A preset holds what one paper states, or what its printed figures imply.
+What a paper chooses is its preset (`tandem.scores.presets`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ WORDS = {"yes": True, "no": False, "true": True, "false": False}
 CHOOSE = "choose unrated=bounds, unrated=condensed or unrated=zero"
 
 
-def _choice(default: Any, reason: str, values: tuple[Any, ...] = ()) -> Any:
+def choice(default: Any, reason: str, values: tuple[Any, ...] = ()) -> Any:
+    """Declare an option with the reason for its default, and the values it may have, if few."""
     return field(default=default, metadata={"reason": reason, "values": values})
 
 
@@ -27,14 +28,14 @@ def _choice(default: Any, reason: str, values: tuple[Any, ...] = ()) -> Any:
 class Options:
     """Options of measures. An unknown value raises ValueError."""
 
-    missing: str = _choice(
+    missing: str = choice(
         LEAVE_OUT,
         "A failed judgement says nothing about the text, so whatever depends on it is left out. "
         "`zero` counts it as a no, as CRUX and Long2RAG do. GaRAGe does not say: `zero` counts "
         "as a major issue, as a sentence without support, and as an attempt to answer.",
         (LEAVE_OUT, ZERO),
     )
-    unrated: str = _choice(
+    unrated: str = choice(
         REFUSE,
         "It is unknown whether a passage answers a sub-question, or an answer makes a key point, "
         "if no rater was asked, and a figure that depends on it is undefined. `bounds` gives two "
@@ -44,98 +45,96 @@ class Options:
         "as is common practice. No preset does so: in CRUX every cell within the scope was rated.",
         (REFUSE, BOUNDS, CONDENSED, ZERO),
     )
-    scope: str = _choice(
+    scope: str = choice(
         MARKED,
         "Which passages answer nothing unless a rater says that they do: those that the batch "
         "marks `relevant: false`, or under `listed` also those that are not the query's own, as "
         "in CRUX (section 3.2).",
         (MARKED, LISTED),
     )
-    eta: float = _choice(
-        3.0, "The lowest rating of a text that answers; CRUX uses 3 and studies 5."
-    )
-    filtered: bool = _choice(
+    eta: float = choice(3.0, "The lowest rating of a text that answers; CRUX uses 3 and studies 5.")
+    filtered: bool = choice(
         True, "CRUX counts only the sub-questions that an oracle passage answers."
     )
-    oracle: str = _choice(
+    oracle: str = choice(
         "context",
         "The oracle passages: the context of the reports whose setting or system is `oracle`, as "
         "in CRUX's files, the passages that the batch marks `relevant`, or all `passages` of the "
         "query. Without such a context or mark, the next of the three applies.",
         ("context", "relevant", "passages"),
     )
-    alpha: float = _choice(0.5, "The paper gives none; ndeval and ir_measures use 0.5.")
-    alpha_ndcg: str = _choice(
+    alpha: float = choice(0.5, "The paper gives none; ndeval and ir_measures use 0.5.")
+    alpha_ndcg: str = choice(
         "tandem",
         "The software that computes it. Tandem's own needs no other package. `ir-measures` uses "
         "ndeval's figures, and refuses them if ours differ.",
         ("tandem", IR_MEASURES),
     )
-    cuts: tuple[int, ...] = _choice(
+    cuts: tuple[int, ...] = choice(
         (10, 20), "CRUX cuts rankings at the size of the oracle context, at 10 and at 20."
     )
-    samples: int = _choice(
+    samples: int = choice(
         48,
         "CRUX correlates its measures over 48 sampled contexts, since few systems show little. 0 "
         "for none.",
     )
-    weight: float = _choice(0.5, "The exponent of density, from the paper.")
-    tokenizer: str = _choice(
+    weight: float = choice(0.5, "The exponent of density, from the paper.")
+    tokenizer: str = choice(
         "whitespace",
         "Splitting at blanks needs no file. CRUX uses the generator's tokenizer: `file:PATH`.",
     )
-    relevance: str = _choice(
+    relevance: str = choice(
         "oracle",
         "The passages that MAP, Recall and nDCG count as relevant: the oracle passages, those "
         "`answering` a counted sub-question, or the `required` subset (grades 3, 2, 1).",
         ("oracle", "answering", "required"),
     )
-    keep_neutral: bool = _choice(
+    keep_neutral: bool = choice(
         False,
         "Long2RAG keeps points judged key and does not say whether background counts. Switch "
         "this on to keep neutral points, too.",
     )
-    score_cut: float = _choice(0.7, "The lowest key-point score of a point that Long2RAG keeps.")
-    unexpressed: str = _choice(
+    score_cut: float = choice(0.7, "The lowest key-point score of a point that Long2RAG keeps.")
+    unexpressed: str = choice(
         "undefined",
         "The precision of an answer that expresses no point has no denominator. F is 0 there.",
         ("undefined", ZERO),
     )
-    uncited: str = _choice(
+    uncited: str = choice(
         "undefined",
         "The precision of an answer that cites nothing has no denominator. `zero` counts it as 0.",
         ("undefined", ZERO),
     )
-    cited_by: str = _choice(
+    cited_by: str = choice(
         "union",
         "With several human answers a citation is right if any of them cites the passage. `best` "
         "compares an answer with the human answer that it matches best.",
         ("union", "best"),
     )
-    references: str = _choice(
+    references: str = choice(
         "best",
         "An answer is right if it matches one reference. `mean` averages over them, and `first` "
         "takes only the first.",
         ("best", "mean", "first"),
     )
-    recall_references: str = _choice(
+    recall_references: str = choice(
         "best",
         "The same for the recall of words. CLAPnq's printed recall of the whole passage is that "
         "of the first reference: 97.4, where the best reference gives 98.1.",
         ("best", "mean", "first"),
     )
-    refusals: str = _choice(
+    refusals: str = choice(
         "plain-2",
         "The list of refusals, by its name and version. CLAPnq keeps one for each model. "
         "`file:PATH` is a file of your own (with the command), which may hold phrases of single "
         "systems.",
     )
-    harmonic: str = _choice(
+    harmonic: str = choice(
         "item",
         "CLAPnq's printed means fit only the harmonic mean of each item, not that of the means.",
         ("item", "means"),
     )
-    ties: str = _choice(
+    ties: str = choice(
         "half",
         "A tie is half a win for each, so that the rates of two systems sum to one. `good` "
         "counts a win for both if both are good, and none if both are bad. `none` counts no tie "
@@ -200,43 +199,3 @@ def format_value(value: Any) -> str:
     if isinstance(value, tuple | list):
         return ",".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-PRESETS: Mapping[str, Options] = {
-    "tandem": Options(),
-    "crux": Options(missing=ZERO, scope=LISTED),
-    "long2rag": Options(missing=ZERO),
-    "garage": Options(),
-    "clapnq": Options(oracle="relevant", cuts=(1, 3, 5, 10), recall_references="first"),
-}
-"""The options that each paper states or implies, by its name; `tandem` is our own default."""
-
-
-@dataclass(frozen=True)
-class TableOptions(Options):
-    """The options of a paper's tables: those of its measures, and what a single table shows."""
-
-    query: str = _choice(
-        "",
-        "The query that CRUX's Table 5 shows. Without one, it is the first of which a sub-question "
-        "is dropped, or else the first.",
-    )
-
-    without: str = _choice(
-        "",
-        "The campaigns that are left out where two could serve, separated by commas.",
-    )
-
-    @classmethod
-    def of(cls, preset: str) -> TableOptions:
-        """Return what a paper states or implies."""
-        return cls(**vars(PRESETS[preset]))
-
-    @property
-    def measures(self) -> Options:
-        return Options(**{each.name: getattr(self, each.name) for each in fields(Options)})
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """The names of the campaigns that are left out."""
-        return tuple(filter(None, (name.strip() for name in self.without.split(","))))
