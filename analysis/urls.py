@@ -9,7 +9,7 @@ from django.urls import path
 
 from analysis import views
 from analysis.bench import views as benching
-from analysis.cockpit import judges
+from analysis.cockpit import campaign_list, judges
 from analysis.cockpit import views as cockpit
 from analysis.disagreements import views as disagreements
 from analysis.drafts import views as drafting
@@ -27,7 +27,7 @@ from tandem.formats import FORMATS
 
 urlpatterns = [
     path("search/", cockpit.search_all, name="search"),
-    path("campaigns/", cockpit.campaigns, name="campaigns"),
+    path("campaigns/", campaign_list.campaigns, name="campaigns"),
     path("campaigns/<int:pk>/", cockpit.campaign, name="campaign"),
     path("campaigns/<int:pk>/data/", cockpit.data, name="campaign-data"),
     path("campaigns/<int:pk>/data/<int:position>/", cockpit.item, name="campaign-item"),

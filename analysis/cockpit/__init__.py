@@ -1,5 +1,5 @@
-"""The campaign's first page: what needs attention, and the few numbers that matter.
+"""The list of campaigns, and a campaign's first page: what needs attention, and few numbers.
 
-`tiles` turns the facts of `analysis.attention` into each tile's content. `views` shows them at once
-and follows the jobs that update them.
+`campaign_list` is the list and its page. `tiles` turns the facts of `analysis.attention` into each
+tile's content. `views` shows them at once and follows the jobs that update them.
 """

@@ -20,8 +20,6 @@ from analysis.attention.checks import question as checks_question
 from analysis.campaigns.cache import labels_since
 from analysis.campaigns.jobs import REPORT
 from analysis.campaigns.jobs import question as report_question
-from analysis.cockpit.home import MOST_CHECKED, STATES, counts_of, note_looks, search_campaigns
-from analysis.cockpit.home import rows_of as rows_of_home
 from analysis.cockpit.items import Row, answers_of, columns_of, rows_of, sorted_rows
 from analysis.cockpit.jobs import jobs_for_page
 from analysis.cockpit.search import MOST, search
@@ -38,41 +36,9 @@ from judging.access import blind_page
 from tandem.labels.selection import ReportOptions
 
 State = Job.State
-PAGE, MOST_LISTED = 50, 100
+PAGE = 50
 LONGEST_SEARCH = 300
 SHOWS = {"": "All items", "open": "Answers missing", "done": "Answers complete"}
-
-
-@require_safe
-@role_required(*READERS)
-def campaigns(request: HttpRequest) -> HttpResponse:
-    """List the campaigns that the account may read, those that need attention first."""
-    user = get_account(request)
-    given = {name: request.GET.get(name, "").strip() for name in ("state", "find")}
-    state = given["state"] if given["state"] in STATES else "open"
-    found = search_campaigns(user, state, given["find"]).order_by("-pk")
-    keys = list(found.values_list("pk", flat=True))
-    # Campaigns that are not checked stay in order of age.
-    rows = rows_of_home(user, keys[:MOST_CHECKED]) if state == "open" else []
-    order = [row.campaign.pk for row in rows] + keys[len(rows) :]
-    page = Paginator(order, MOST_LISTED).get_page(request.GET.get("page"))
-    known = {row.campaign.pk: row for row in rows}
-    others = rows_of_home(user, [pk for pk in page if pk not in known])
-    known |= {row.campaign.pk: row for row in others}
-    shown = [known[pk] for pk in page]
-    note_looks(shown)
-    counts = counts_of(user)
-    context = {
-        "rows": shown,
-        "needs": any(row.pressing for row in shown),
-        "page": page,
-        "states": [(name, label, counts[name]) for name, label in STATES.items()],
-        "state": state,
-        "find": given["find"],
-        "query": urlencode({name: text for name, text in given.items() if text}),
-        "any": sum(counts.values()) > 0,
-    }
-    return render(request, "campaigns/list.html", context)
 
 
 @require_safe

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from analysis.attention import facts_of
-from analysis.cockpit.home import rows_of
+from analysis.cockpit.campaign_list import rows_of
 from analysis.cockpit.page_index import PAGES, Page
 from analysis.cockpit.search import search
 from analysis.cockpit.tiles import tiles_of

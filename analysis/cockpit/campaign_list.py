@@ -1,23 +1,32 @@
-"""A researcher's first page: the campaigns, those that need attention first."""
+"""The list of campaigns, a researcher's first page: those that need attention come first.
+
+A column is a property of `Row`, and a cell in `templates/cockpit/campaign_list.html`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from urllib.parse import urlencode
 
+from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
 
 from analysis.attention import Facts, Matter, facts_of, matters, note_look
 from analysis.cockpit.tiles import Tiles, tiles_of
 from analysis.models import StudyPart
-from annotation.access import my_assignments
+from annotation.access import get_account, my_assignments
 from annotation.models import Assignment, Campaign, User
 from annotation.people.membership import manageable, readable
 from annotation.registry import get_protocol
+from datasets.access import READERS, role_required
 
-MOST_CHECKED = 200
-"""If there are more open campaigns, only the newest ones are checked for matters."""
+MOST_LISTED, MOST_CHECKED = 100, 200
+"""How many a page shows, and how many of the open ones are checked for matters: the newest."""
 STATES = {"open": "open", "closed": "closed", "archived": "archived"}
 
 
@@ -61,6 +70,38 @@ class Row:
         """The campaign's urgency: urgent matters weigh most, hints do not count."""
         weights = {"urgent": 100, "warning": 1, "hint": 0}
         return sum(weights[each.severity] for each in self.needs)
+
+
+@require_safe
+@role_required(*READERS)
+def campaigns(request: HttpRequest) -> HttpResponse:
+    """List the campaigns that the account may read, those that need attention first."""
+    user = get_account(request)
+    given = {name: request.GET.get(name, "").strip() for name in ("state", "find")}
+    state = given["state"] if given["state"] in STATES else "open"
+    found = search_campaigns(user, state, given["find"]).order_by("-pk")
+    keys = list(found.values_list("pk", flat=True))
+    # Campaigns that are not checked stay in order of age.
+    rows = rows_of(user, keys[:MOST_CHECKED]) if state == "open" else []
+    order = [row.campaign.pk for row in rows] + keys[len(rows) :]
+    page = Paginator(order, MOST_LISTED).get_page(request.GET.get("page"))
+    known = {row.campaign.pk: row for row in rows}
+    others = rows_of(user, [pk for pk in page if pk not in known])
+    known |= {row.campaign.pk: row for row in others}
+    shown = [known[pk] for pk in page]
+    note_looks(shown)
+    counts = counts_of(user)
+    context = {
+        "rows": shown,
+        "needs": any(row.pressing for row in shown),
+        "page": page,
+        "states": [(name, label, counts[name]) for name, label in STATES.items()],
+        "state": state,
+        "find": given["find"],
+        "query": urlencode({name: text for name, text in given.items() if text}),
+        "any": sum(counts.values()) > 0,
+    }
+    return render(request, "cockpit/campaign_list.html", context)
 
 
 def search_campaigns(user: User, state: str, find: str) -> QuerySet[Campaign]:
