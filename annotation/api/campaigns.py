@@ -17,7 +17,6 @@ from annotation.api.campaign_serializers import (
     CampaignWithSettingsSerializer,
     ChangedSerializer,
     ChangedSettingsSerializer,
-    CurrentSettingsSerializer,
     NewCampaignSerializer,
     design_from,
     design_problem,
@@ -66,11 +65,7 @@ def as_campaigns(user: User, campaigns: list[Campaign]) -> list[Any]:
 def as_campaign(user: User, campaign: Campaign) -> dict[str, Any]:
     """Return a campaign as in the list, with its settings if the user may read them."""
     reads = user.role in READERS
-    settings = (
-        CurrentSettingsSerializer({each.name: each.current(campaign) for each in SETTINGS}).data
-        if reads
-        else None
-    )
+    settings = {each.name: each.current(campaign) for each in SETTINGS} if reads else None
     return {**as_campaigns(user, [campaign])[0], "settings": settings}
 
 
@@ -181,7 +176,7 @@ def lock_unchanged(request: Request, pk: int) -> Campaign:
     check_etag(
         request,
         settings_tag(campaign),
-        lambda: CampaignSerializer(_visible_campaign(user, pk)).data,
+        lambda: CampaignWithSettingsSerializer(_visible_campaign(user, pk)).data,
     )
     return campaign
 

@@ -114,12 +114,12 @@ def _vary(scores: tuple[Floats, Floats], weight: Floats) -> Bools:
     This is known without the rounding of a variance.
     """
     drawn = weight > 0
-    varies: Bools = drawn.any(axis=-1)
+    varies: Bools = np.asarray(drawn.any(axis=-1))
     for each in scores if drawn.shape[-1] else ():
         order = np.argsort(each)
         risen, there = each[order], drawn[..., order]
         lowest, highest = there.argmax(axis=-1), there[..., ::-1].argmax(axis=-1)
-        varies &= risen[lowest] < risen[len(risen) - 1 - highest]
+        varies = varies & (risen[lowest] < risen[len(risen) - 1 - highest])
     return varies
 
 

@@ -124,7 +124,8 @@ class PairMean:
         self, weights: Floats, drawn: Floats | None, start: int, end: int
     ) -> tuple[Floats, Floats]:
         """Return the sum of kappa times units over some of the pairs, and of their units."""
-        tables = (self._cells[start:end] @ weights.T).reshape(-1, self.k, self.k, *weights.shape[:-1])
+        shape = -1, self.k, self.k, *weights.shape[:-1]
+        tables = (self._cells[start:end] @ weights.T).reshape(shape)
         kappa, units = (np.ascontiguousarray(each.T) for each in _kappas(tables))
         if drawn is not None:
             pairs = self.pairs[start // self.k**2 : end // self.k**2]

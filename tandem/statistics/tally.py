@@ -205,8 +205,8 @@ class Tally:
         shares = self.times / max(drawn, 1)
         generator = np.random.Generator(np.random.PCG64(seed))
         for start in range(0, resamples, step):
-            draws = generator.multinomial(drawn, shares, size=min(step, resamples - start))
-            yield self._weighted(draws.astype(float))
+            size = min(step, resamples - start)
+            yield self._weighted(generator.multinomial(drawn, shares, size=size).astype(float))
 
     def weigh(self, resamples: Resamples) -> Iterator[Floats]:
         """Yield the weights for existing draws (B, C) with the clusters in the same order."""
