@@ -23,10 +23,10 @@ from analysis.disagreements.jobs import VOTES
 from analysis.disagreements.jobs import question as votes_question
 from annotation.models import Campaign, User
 from annotation.presentation import schema
-from datasets.jobs import Options, queue
-from datasets.jobs.execution import carry_out
 from datasets.models import Job
-from judging.jobs import COMPARISON, comparison_question
+from datasets.work import Options, queue
+from datasets.work.execution import carry_out
+from judging.kinds import COMPARISON, comparison_question
 from tandem.labels.selection import ReportOptions
 
 ROLES = {

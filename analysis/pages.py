@@ -13,11 +13,11 @@ from django.urls import reverse
 from analysis.campaigns.jobs import FIGURE, figure_question, report_in
 from annotation.models import Campaign
 from audit.recording import record_export
-from datasets.jobs import pages as jobs
-from datasets.jobs import results
-from datasets.jobs.pages import options_of
 from datasets.models import Job
 from datasets.option_fields import form_fields
+from datasets.work import pages as jobs
+from datasets.work import results
+from datasets.work.pages import options_of
 from tandem.figures.files import FigureError, Look, NoFigureError, figure_file, figure_of
 from tandem.options import options_of as declared
 from tandem.options import values_of

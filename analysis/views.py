@@ -29,9 +29,9 @@ from annotation.models import Campaign
 from annotation.presentation import schema
 from audit.recording import record_export
 from datasets.access import READERS, role_required, wants_data
-from datasets.jobs import pages as jobs
-from datasets.jobs import queue, results
 from datasets.models import Job
+from datasets.work import pages as jobs
+from datasets.work import queue, results
 from judging.access import blind_page, visible_runs
 from tandem.figures import FIGURES
 from tandem.figures.files import available_kinds

@@ -14,7 +14,7 @@ from annotation.models import Campaign, User
 from annotation.people.membership import may_manage
 from audit.models import Event, Seal
 from datasets.access import ADMIN
-from datasets.jobs import Kind, Options, Progress, Result
+from datasets.work import Kind, Options, Progress, Result
 
 TRAIL = "audit"
 CHUNK = 2000

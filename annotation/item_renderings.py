@@ -9,7 +9,7 @@ from annotation.campaigns.renderer import Renderer
 from annotation.campaigns.text_views import BLOCK, VERSION, render_stored, stored_texts
 from annotation.models import Item, Rendering
 from annotation.presentation import FORGOTTEN, present
-from datasets.jobs.kinds import JobError, Options, Progress, Result
+from datasets.work.kinds import JobError, Options, Progress, Result
 
 MOST_SECONDS = 1200.0
 

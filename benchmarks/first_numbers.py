@@ -73,8 +73,8 @@ def _at_the_end(campaign: int) -> Figures:
 def _as_it_grows(campaign: int) -> Figures:
     from analysis.campaigns.reports import campaign_report
     from annotation.models import Campaign
-    from datasets.jobs.beside import allow_forks
-    from datasets.jobs.worker import _import_everything
+    from datasets.work.beside import allow_forks
+    from datasets.work.worker import _import_everything
     from tandem.labels.selection import ReportOptions
 
     # A worker does this once, before its first job.

@@ -39,7 +39,7 @@ from audit.recording import Actor, address_class, current_actor, on_behalf
 from config.context import NotCollectedError
 from datasets.access import client_address, wants_data
 from datasets.elsewhere import LeftResponse
-from datasets.jobs.guard import answering_request
+from datasets.work.guard import answering_request
 from tandem.messages import Message
 from tandem.protocols.base import ForgottenUnitError
 

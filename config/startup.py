@@ -16,7 +16,7 @@ def end_on_newer_database() -> None:
     """
     # Models can be imported only then.
     from datasets.db.versions import NewerDatabaseError, refuse_newer_database
-    from datasets.jobs.worker import disconnect
+    from datasets.work.worker import disconnect
 
     try:
         refuse_newer_database()

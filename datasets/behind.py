@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from datasets.jobs import Options, Progress, Result, TooManyError, ask, results
-from datasets.jobs.requests import wait_for_job
 from datasets.lineage import state_of_labels, units_behind
 from datasets.models import Lineage
+from datasets.work import Options, Progress, Result, TooManyError, ask, results
+from datasets.work.requests import wait_for_job
 
 BEHIND = "behind"
 

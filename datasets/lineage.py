@@ -20,8 +20,8 @@ from django.utils.http import urlencode
 from django.utils.module_loading import import_string
 
 from datasets.derivation import RULE, UnitDigests
-from datasets.jobs.guard import for_workers
 from datasets.models import Batch, LabelsRead, Lineage
+from datasets.work.guard import for_workers
 
 DigestReader = Callable[[Lineage], tuple[str, Callable[[], UnitDigests]]]
 """Returns the state of all labels that a lineage is based on, and a function that reads them."""

@@ -23,13 +23,13 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from datasets.api.concurrency import KEY_LIFETIME
-from datasets.jobs import launcher, periodic, queue
-from datasets.jobs.worker import JobWorker
 from datasets.memory import limit_memory
 from datasets.models import KeptAnswer, Upload
 from datasets.priority import give_way
 from datasets.uploads import quarantine
 from datasets.uploads.worker import AT_WORK, refuse
+from datasets.work import periodic, queue, wake
+from datasets.work.worker import JobWorker
 from tandem.verbs import verb_of
 
 logger = logging.getLogger("tandem.uploads")
@@ -112,7 +112,7 @@ def work_on_jobs() -> None:
     Judges' runs on the same worker come between two jobs.
     """
     if JobWorker(places=1).run_one() and queue.is_due():
-        launcher.start()
+        wake.wake()
 
 
 @worker_init.connect
@@ -130,7 +130,7 @@ def limit_process(**kwargs: Any) -> None:
 @worker_ready.connect
 def look_for_jobs(sender: Any, **kwargs: Any) -> None:
     """Have each worker look for jobs whose message was lost, or whose worker has died."""
-    if launcher.has_broker():
+    if wake.has_broker():
         sender.timer.call_repeatedly(JOBS_SECONDS, partial(_send, work_on_jobs, JOBS_SECONDS))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.urls import path
 
 from datasets import views
-from datasets.jobs import views as jobs
 from datasets.native_format import FORMAT_FILES
 from datasets.uploads import views as views_urls
+from datasets.work import views as jobs
 
 urlpatterns = [
     path("batches/", views.batches, name="batches"),

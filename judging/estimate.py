@@ -21,9 +21,9 @@ from annotation.campaign_setup.dry_run import DryRun
 from annotation.campaign_setup.effort import JudgeCost
 from annotation.models import Assignment, Campaign, User
 from annotation.protocols.base import Protocol
-from datasets.jobs.guard import for_workers
 from datasets.models import Batch
 from datasets.teams import managed_by
+from datasets.work.guard import for_workers
 from judging.answers import cache
 from judging.answers.results import ANSWERED
 from judging.backends.base import Request, SetupError

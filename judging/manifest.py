@@ -30,7 +30,7 @@ from django.db.models import Count
 from annotation.models import Campaign
 from annotation.presentation import schema
 from annotation.registry import get_protocol
-from datasets.jobs.guard import for_workers
+from datasets.work.guard import for_workers
 from judging.answer_files import DIGEST, SCRIPTED
 from judging.answers.calls import storable
 from judging.backends.addresses import without_credentials

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
-from datasets.jobs import queue
-from datasets.jobs.execution import carry_out
 from datasets.models import Job
+from datasets.work import queue
+from datasets.work.execution import carry_out
 
 
 def set_up(settings: Settings, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep jobs in the queue until the test carries them out."""
     settings.JOBS_EAGER = False
     settings.DATA_DIR = folder
-    monkeypatch.setattr("datasets.jobs.launcher.start", lambda: None)
+    monkeypatch.setattr("datasets.work.wake.wake", lambda: None)
 
 
 def run_due_jobs() -> int:

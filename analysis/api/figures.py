@@ -24,8 +24,8 @@ from audit.recording import record_export
 from datasets.api.routes import Routes, given
 from datasets.api.throttling import PerReport
 from datasets.api.waiting import JobKey, finished_job
-from datasets.jobs.pages import send_file
 from datasets.option_fields import OptionFields
+from datasets.work.pages import send_file
 from tandem.figures import FIGURES
 from tandem.figures.files import (
     FILES,

@@ -16,8 +16,8 @@ from annotation.campaigns.answer_totals import answer_totals
 from annotation.models import Campaign, Decision
 from annotation.progress.counts import answers_by_guideline
 from audit.looks import collect_looks
-from datasets.jobs import Kind, Options, Progress, Result, queue, results
 from datasets.models import Job
+from datasets.work import Kind, Options, Progress, Result, queue, results
 from tandem.types import JSON
 
 CHECKS = "checks"
@@ -27,7 +27,7 @@ FORM = 3
 
 
 def question(campaign: Campaign | int) -> dict[str, Any]:
-    """Return the question of a campaign's checks, for `datasets.jobs.ask`."""
+    """Return the question of a campaign's checks, for `datasets.work.ask`."""
     return {"campaign": campaign.pk if isinstance(campaign, Campaign) else campaign}
 
 

@@ -25,8 +25,8 @@ from annotation.campaigns.answer_totals import AnswerTotals, answer_totals
 from annotation.counters import answers, sum_counts
 from annotation.models import Assignment, Campaign, Consent, Item, Membership, Rater, Tally
 from annotation.progress import with_counts
-from datasets.jobs import queue, results
 from datasets.models import Job
+from datasets.work import queue, results
 from judging.models import JudgeRun
 from tandem.labels.selection import ReportOptions
 from tandem.sections.brief import BRIEF_VERSION, brief_of

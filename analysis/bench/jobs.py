@@ -13,7 +13,7 @@ from analysis.campaigns.cache import state_of
 from analysis.campaigns.evaluators import declared_for
 from analysis.campaigns.jobs import campaign_of, may_see, restore_dataclass
 from annotation.models import Campaign
-from datasets.jobs import JobError, Kind, Options, Progress, Result
+from datasets.work import JobError, Kind, Options, Progress, Result
 from judging.models import JudgeCall, Price
 from tandem.labels.selection import ReportOptions
 
@@ -21,7 +21,7 @@ BENCH = "bench"
 
 
 def question(campaign: Campaign, judges: Sequence[str], options: ReportOptions) -> dict[str, Any]:
-    """Return the question of a bench, for `datasets.jobs.ask`."""
+    """Return the question of a bench, for `datasets.work.ask`."""
     return {"campaign": campaign.pk, "judges": list(judges), "options": asdict(options)}
 
 

@@ -19,8 +19,8 @@ from annotation.people.membership import exclusion_reasons
 from annotation.presentation import schema
 from audit.recording import record_export
 from datasets.access import READERS, role_required
-from datasets.jobs import pages as jobs
-from datasets.jobs import results
+from datasets.work import pages as jobs
+from datasets.work import results
 from judging.access import blind_page
 from tandem.labels.selection import MOST_RESAMPLES, ReportOptions
 from tandem.options import check_bounds, options_of

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from analysis.campaigns.cache import Computed, computed_report, state_of
 from annotation.access import may_read
 from annotation.models import Campaign, User
-from datasets.jobs import JobError, Kind, Options, Progress, Publish, Result, results
 from datasets.models import Job
+from datasets.work import JobError, Kind, Options, Progress, Publish, Result, results
 from tandem.figures.files import AS_SHOWN, FigureError, Look, figure_file
 from tandem.labels.selection import ReportOptions
 from tandem.types import JSON
@@ -20,7 +20,7 @@ REPORT, FIGURE = "report", "figure"
 
 
 def question(campaign: Campaign, options: ReportOptions) -> dict[str, Any]:
-    """Return the question of a campaign's report, for `datasets.jobs.ask`."""
+    """Return the question of a campaign's report, for `datasets.work.ask`."""
     return {"campaign": campaign.pk, "options": asdict(options)}
 
 

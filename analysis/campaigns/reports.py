@@ -19,8 +19,8 @@ from analysis.campaigns.published_readings import published_readings
 from analysis.campaigns.scripted_judges import fakes_among, mark_fakes
 from annotation.models import Campaign
 from annotation.presentation import schema
-from datasets.jobs.beside import compute_beside
-from datasets.jobs.guard import for_workers
+from datasets.work.beside import compute_beside
+from datasets.work.guard import for_workers
 from tandem.labels.selection import ReportOptions
 from tandem.sections.build import frame_report
 from tandem.sections.extras import written

@@ -9,9 +9,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from annotation.access import get_account
-from datasets.jobs import TooManyError, ask, queue
-from datasets.jobs.kinds import Options
 from datasets.models import Job
+from datasets.work import TooManyError, ask, queue
+from datasets.work.kinds import Options
 
 REST = 10
 """A figure is recomputed once its age is this multiple of its computing time."""

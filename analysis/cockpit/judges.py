@@ -28,8 +28,8 @@ from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import Campaign, Item, Rater
 from annotation.people.membership import may_manage
 from datasets.access import READERS, role_required
-from datasets.jobs import queue, results
 from datasets.models import Job
+from datasets.work import queue, results
 from judging.display import (
     Progress,
     RunStatus,
@@ -38,8 +38,8 @@ from judging.display import (
     seconds_in_words,
     with_clock,
 )
-from judging.jobs import COMPARISON, compared_runs, comparison_question
 from judging.judges import BASELINE
+from judging.kinds import COMPARISON, compared_runs, comparison_question
 from judging.models import ACTIVE, Judge, JudgeRun
 from tandem.labels.selection import ReportOptions
 from tandem.types import JSON

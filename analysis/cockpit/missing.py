@@ -19,8 +19,8 @@ from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import FEWEST_UNITS
 from annotation.models import Rater
 from annotation.presentation import schema
-from datasets.jobs.kinds import kind_named
-from datasets.jobs.queue import current_digest
+from datasets.work.kinds import kind_named
+from datasets.work.queue import current_digest
 from tandem.types import JSON
 
 OF_PEOPLE = Q(response__assignment__rater__kind=Rater.Kind.HUMAN)

@@ -29,9 +29,9 @@ from annotation.models import Campaign, Item, Rater, User
 from annotation.people.membership import may_manage
 from annotation.presentation import schema
 from datasets.access import READERS, role_required
-from datasets.jobs import queue
 from datasets.models import Job, Query
 from datasets.sorting import PARAMETER, heads_of, order_of
+from datasets.work import queue
 from judging.access import blind_page
 from tandem.labels.selection import ReportOptions
 

@@ -18,7 +18,7 @@ from annotation.access import may_read
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Unit, User
 from annotation.people.membership import may_manage
-from datasets.jobs import Kind, Options, Progress, Result
+from datasets.work import Kind, Options, Progress, Result
 from tandem.files.spreadsheet import write_rows
 
 LISTED, LOOK = "disagreements-file", "disagreements"

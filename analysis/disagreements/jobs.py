@@ -13,8 +13,8 @@ from analysis.disagreements.votes import VoteTable, votes_of
 from annotation.answers.state import answers_of
 from annotation.models import Campaign
 from annotation.people.membership import exclusion_reasons
-from datasets.jobs import Kind, Options, Progress, Result, results
 from datasets.models import Job
+from datasets.work import Kind, Options, Progress, Result, results
 
 VOTES = "disagreements"
 FORM = 4
@@ -25,7 +25,7 @@ _LOCK = Lock()
 
 
 def question(campaign: Campaign, variable: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the question of a variable's votes, for `datasets.jobs.ask`.
+    """Return the question of a variable's votes, for `datasets.work.ask`.
 
     `given` are the filters of the list. Only one by the baseline needs what word overlap says,
     which takes long in a large campaign.

@@ -46,9 +46,9 @@ from annotation.people.membership import may_manage
 from annotation.presentation import schema, whole_guideline
 from audit.recording import record_export
 from datasets.access import READERS, role_required
-from datasets.jobs import pages as jobs
-from datasets.jobs import results
 from datasets.text import as_sentence
+from datasets.work import pages as jobs
+from datasets.work import results
 from judging.access import blind_page, check_reviewer, may_review
 
 PAGE = 50

@@ -22,7 +22,7 @@ from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.queries import exposed_labels
 from annotation.models import Campaign, Item, Label, Rater, Unit
 from annotation.presentation import schema
-from datasets.jobs.guard import for_workers
+from datasets.work.guard import for_workers
 from judging.floor import get_floor
 from tandem.labels.grades import KEY, grade_of
 from tandem.labels.selection import OWN_STRATA

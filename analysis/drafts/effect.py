@@ -14,8 +14,8 @@ from analysis.campaigns.jobs import campaign_of, may_see
 from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Rater
-from datasets.jobs import Kind, Options, Progress, Result
-from datasets.jobs.guard import for_workers
+from datasets.work import Kind, Options, Progress, Result
+from datasets.work.guard import for_workers
 from judging.models import Judge, JudgeRun
 from judging.trial_effects import Labels, count_missing, labels_by, variables_of
 from tandem.labels.facts import scale_of
@@ -165,7 +165,7 @@ def _majority(values: Sequence[str]) -> str:
 
 
 def question(campaign: Campaign, trial: Judge) -> dict[str, Any]:
-    """Return the question of a draft's effect, for `datasets.jobs.ask`."""
+    """Return the question of a draft's effect, for `datasets.work.ask`."""
     return {"campaign": campaign.pk, "trial": trial.pk}
 
 

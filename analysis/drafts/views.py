@@ -26,9 +26,9 @@ from annotation.campaigns.rendering import render as render_guideline
 from annotation.models import Campaign, User
 from annotation.people.membership import may_manage
 from datasets.access import READERS, role_required
-from datasets.jobs import pages as jobs
-from datasets.jobs import results
 from datasets.text import as_sentence, number_in
+from datasets.work import pages as jobs
+from datasets.work import results
 from judging.access import blind_page, manageable_judges
 from judging.models import Judge
 from judging.prompts.perturbations import DRAFT, GUIDELINE

@@ -30,9 +30,9 @@ from analysis.evaluation.system_values import (
     tests_of,
 )
 from annotation.models import Campaign
-from datasets.jobs.guard import for_workers
 from datasets.material import batch_rows
 from datasets.models import Batch
+from datasets.work.guard import for_workers
 from tandem.labels.frame import Frame, without_garbage_collection
 from tandem.labels.selection import ReportOptions
 from tandem.scores import of_family

@@ -15,9 +15,9 @@ from analysis.evaluation.selection import ResolvedOptions, computed_measures
 from analysis.evaluation.trec import trec_archive
 from annotation.access import may_read
 from annotation.models import Campaign, User
-from datasets.jobs import JobError, Kind, Options, Progress, Result
 from datasets.models import Batch
 from datasets.teams import visible_batches
+from datasets.work import JobError, Kind, Options, Progress, Result
 from tandem.labels.evaluators import EvaluatorError
 from tandem.labels.selection import ReportOptions
 from tandem.scores.options import Options as MeasureOptions
@@ -27,7 +27,7 @@ ARCHIVE = "application/zip"
 
 
 def question(campaign: Campaign, resolved: ResolvedOptions) -> dict[str, Any]:
-    """Return the question of a campaign's measures, for `datasets.jobs.ask`."""
+    """Return the question of a campaign's measures, for `datasets.work.ask`."""
     passages, points = resolved.passages, resolved.points
     return {
         "campaign": campaign.pk,

@@ -38,8 +38,8 @@ from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.access import READERS, role_required
-from datasets.jobs import pages as jobs
-from datasets.jobs import results
+from datasets.work import pages as jobs
+from datasets.work import results
 from judging.access import blind_page
 from tandem.document import Document, Table, count
 from tandem.figures import FIGURES, subjects

@@ -10,7 +10,7 @@ from analysis.campaigns.jobs import campaign_of, may_see, restore_dataclass
 from analysis.frozen.store import UnequalError, as_frozen, freeze
 from annotation.models import Campaign, User
 from annotation.people.membership import may_manage
-from datasets.jobs import Kind, Options, Progress, Result
+from datasets.work import Kind, Options, Progress, Result
 from tandem.labels.selection import ReportOptions
 
 SNAPSHOT = "snapshot"
@@ -19,7 +19,7 @@ SNAPSHOT = "snapshot"
 def question(
     campaign: Campaign, options: ReportOptions, inputs: str, query: str, user: User
 ) -> dict[str, Any]:
-    """Return the question of a snapshot, for `datasets.jobs.ask`.
+    """Return the question of a snapshot, for `datasets.work.ask`.
 
     `inputs` is the digest of the labels that the person saw, and `query` the options in an address.
     """

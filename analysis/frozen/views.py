@@ -22,8 +22,8 @@ from annotation.access import get_account
 from annotation.people.membership import readable
 from audit.recording import record_export
 from datasets.access import READERS, role_required
-from datasets.jobs.pages import PageResult
-from datasets.jobs.pages import result_or_progress as show
+from datasets.work.pages import PageResult
+from datasets.work.pages import result_or_progress as show
 from judging.access import blind_page
 from tandem.formats import FORMATS
 from tandem.formats.build import document

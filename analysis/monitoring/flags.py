@@ -21,7 +21,7 @@ from annotation.models import Campaign
 from annotation.presentation import schema
 from annotation.progress.flags import Flag, find_flags
 from annotation.progress.status import CampaignStatus, get_status
-from datasets.jobs.guard import for_workers
+from datasets.work.guard import for_workers
 from tandem.labels.facts import scale_of
 from tandem.protocols.base import Variable
 from tandem.statistics import Ints, confirm_far_off

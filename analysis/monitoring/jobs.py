@@ -8,14 +8,14 @@ from analysis.campaigns.cache import state_of
 from analysis.campaigns.jobs import campaign_of, may_see
 from analysis.monitoring.flags import Quality, quality
 from annotation.models import Campaign
-from datasets.jobs import Kind, Options, Progress, Result, results
 from datasets.models import Job
+from datasets.work import Kind, Options, Progress, Result, results
 
 QUALITY = "quality"
 
 
 def question(campaign: Campaign) -> dict[str, Any]:
-    """Return the question of a campaign's quality, for `datasets.jobs.ask`."""
+    """Return the question of a campaign's quality, for `datasets.work.ask`."""
     return {"campaign": campaign.pk}
 
 

@@ -20,8 +20,8 @@ from annotation.models import Campaign
 from annotation.progress.flags import TITLES, Flag
 from annotation.progress.status import find_person
 from datasets.access import READERS, role_required
-from datasets.jobs import pages as jobs
-from datasets.jobs.pages import PageResult
+from datasets.work import pages as jobs
+from datasets.work.pages import PageResult
 
 
 @require_safe

@@ -15,7 +15,7 @@ from analysis.papers.filling import fill_tables
 from analysis.papers.options import described
 from analysis.papers.published import Published
 from analysis.papers.stored import StoredMaterial
-from datasets.jobs.guard import for_workers
+from datasets.work.guard import for_workers
 from tandem.document import join_words
 from tandem.labels.evaluators import Evaluator
 from tandem.labels.selection import ReportOptions

@@ -15,7 +15,7 @@ from analysis.papers.options import file_states, table_options
 from annotation.access import may_read
 from annotation.exposure.ledger import saw_answers
 from annotation.models import User
-from datasets.jobs import JobError, Kind, Options, Progress, Result, register_name
+from datasets.work import JobError, Kind, Options, Progress, Result, register_name
 from tandem.labels.evaluators import EvaluatorError
 from tandem.scores.presets import TableOptions
 
@@ -23,7 +23,7 @@ TABLES = "paper"
 
 
 def question(paper: Paper, study: Study, given: Mapping[str, str]) -> dict[str, Any]:
-    """Return the question of a paper's tables, for `datasets.jobs.ask`.
+    """Return the question of a paper's tables, for `datasets.work.ask`.
 
     `given` are options of the tables as text.
     """

@@ -9,7 +9,7 @@ from django.http import HttpRequest, QueryDict
 from analysis.evaluation.display import DISPLAY_OPTIONS
 from analysis.evaluation.selection import MEASURES_OPTIONS, NAMES
 from analysis.forms import KIND_NAMES, OPTIONS
-from datasets.jobs import pages as jobs
+from datasets.work import pages as jobs
 
 MEASURES = "measures"
 OWN, ALL = "own", "all"

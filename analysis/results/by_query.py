@@ -22,9 +22,9 @@ from annotation.access import get_account, open_campaigns
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import Campaign
 from annotation.presentation import schema
-from datasets.jobs import pages as jobs
 from datasets.models import Query
 from datasets.sorting import Column, Order, heads_of, order_of
+from datasets.work import pages as jobs
 from tandem.statistics import Ints
 
 PEOPLE, ORDER, UNITS, JUDGE = "people", "order", "units", "judge:"

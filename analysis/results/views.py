@@ -54,11 +54,11 @@ from annotation.models import Campaign
 from annotation.people.membership import may_manage
 from annotation.views.new_campaign import begin_chosen
 from datasets.access import READERS, role_required
-from datasets.jobs import pages as jobs
-from datasets.jobs import results as job_results
 from datasets.models import Job
 from datasets.teams import visible_batches
 from datasets.text import as_sentence, number_in
+from datasets.work import pages as jobs
+from datasets.work import results as job_results
 from judging.access import blind_page
 from tandem.crosscheck.process import skipped_crosscheck
 from tandem.document import Document, Section

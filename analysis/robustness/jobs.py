@@ -8,14 +8,14 @@ from analysis.campaigns.cache import state_of
 from analysis.campaigns.jobs import campaign_of, may_see
 from analysis.robustness.sheet import sheet
 from annotation.models import Campaign
-from datasets.jobs import Kind, Options, Progress, Result
+from datasets.work import Kind, Options, Progress, Result
 from judging.models import Judge
 
 ROBUSTNESS = "robustness"
 
 
 def question(campaign: Campaign, judge: Judge) -> dict[str, Any]:
-    """Return the question of a sheet, for `datasets.jobs.ask`."""
+    """Return the question of a sheet, for `datasets.work.ask`."""
     return {"campaign": campaign.pk, "judge": judge.pk}
 
 

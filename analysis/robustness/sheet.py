@@ -22,7 +22,7 @@ from analysis.robustness.orders import both_orders, sees_both_orders
 from annotation.exposure.ledger import FEWEST_UNITS, is_collecting, saw_figures
 from annotation.models import Campaign, Label
 from annotation.presentation import schema
-from datasets.jobs.guard import for_workers
+from datasets.work.guard import for_workers
 from judging.answer_files import SCRIPTED
 from judging.jury import code_number
 from judging.models import Judge

@@ -19,8 +19,8 @@ from analysis.cockpit.tiles import Tiles, tiles_of
 from annotation.access import is_blind
 from annotation.models import Campaign, User
 from annotation.registry import get_protocol
-from datasets.jobs import queue
 from datasets.models import Job
+from datasets.work import queue
 from tandem.labels.selection import ReportOptions
 
 MOST_ASKED = 6

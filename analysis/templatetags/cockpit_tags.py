@@ -19,7 +19,7 @@ from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import Campaign
 from annotation.people.membership import may_manage
 from annotation.progress import with_counts
-from datasets.jobs import pages as jobs
+from datasets.work import pages as jobs
 from tandem.document import rounded
 from tandem.formats.contents import name_of_section
 from tandem.types import JSON

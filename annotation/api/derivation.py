@@ -22,10 +22,10 @@ from datasets.api.routes import Reply, Routes, given, given_filters
 from datasets.api.waiting import result_of
 from datasets.behind import behind_for
 from datasets.derivation import DerivationError
-from datasets.jobs.queue import is_requested
 from datasets.lineage import as_tree
 from datasets.models import LeftOut
 from datasets.teams import check_managed
+from datasets.work.queue import is_requested
 
 api = Routes("batches", reads=(READ, MANAGE))
 

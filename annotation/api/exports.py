@@ -35,7 +35,7 @@ from datasets.api.renderers import LINES, Line, is_streamed, lines_page, lines_s
 from datasets.api.routes import Routes, given
 from datasets.api.throttling import PerExport
 from datasets.api.waiting import JobKey, finished_job
-from datasets.jobs.pages import send_file
+from datasets.work.pages import send_file
 
 api = Routes("studies")
 

@@ -27,7 +27,7 @@ from annotation.people.consent import consents, current_text
 from annotation.people.leases import Ended, release
 from annotation.people.membership import PeopleError
 from audit.recording import record
-from datasets.jobs import results
+from datasets.work import results
 from tandem.messages import Message
 
 Status = Assignment.Status

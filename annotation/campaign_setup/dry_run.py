@@ -41,8 +41,8 @@ from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Campaign, User
 from annotation.presentation import schema
 from annotation.registry import get_protocol
-from datasets.jobs.guard import for_workers
 from datasets.models import Batch, Team
+from datasets.work.guard import for_workers
 from tandem.protocols.base import kinds_of
 from tandem.verbs import verb_of
 

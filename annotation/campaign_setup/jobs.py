@@ -15,8 +15,8 @@ from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Campaign, Response, User
 from audit.models import Event
-from datasets.jobs import Options, Progress, Result
 from datasets.models import Batch, Team
+from datasets.work import Options, Progress, Result
 
 PREVIEW = "preview"
 MOST_ITEMS = 20_000
@@ -34,7 +34,7 @@ def question(
     team: Team,
     continues: str = "",
 ) -> dict[str, Any]:
-    """Return the question of a preview, for `datasets.jobs.ask`. It is one person's own."""
+    """Return the question of a preview, for `datasets.work.ask`. It is one person's own."""
     deadline = settings.deadline.isoformat() if settings.deadline else None
     # The texts and questions before a person's first item do not change a dry run's numbers.
     settings = replace(settings, consent=None, revoked=None, background=None, pay=None, shares=None)

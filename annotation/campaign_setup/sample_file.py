@@ -9,7 +9,7 @@ from django.db.models import Count, Max
 from annotation.campaign_setup.replay import saw_sample
 from annotation.campaigns.sampling import COLUMNS, sample_lines
 from annotation.models import Campaign, QuerySampling, UnitSampling
-from datasets.jobs import Options, Progress, Result
+from datasets.work import Options, Progress, Result
 from tandem.files.spreadsheet import write_rows
 
 SAMPLE = "draws"

@@ -17,8 +17,8 @@ from annotation.campaign_setup.items import draft_items
 from annotation.campaigns.design import Design, DesignError
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
-from datasets.jobs import Options, Progress, Result
 from datasets.models import Batch
+from datasets.work import Options, Progress, Result
 
 FITS = "fits"
 MOST_ITEMS = 20_000
@@ -86,7 +86,7 @@ def _fit(batch: Batch, protocol: Protocol, counted: Mapping[str, Sequence[int]] 
 
 
 def question(batch: Batch) -> dict[str, Any]:
-    """Return the question of a count, for `datasets.jobs.ask`."""
+    """Return the question of a count, for `datasets.work.ask`."""
     return {"batch": batch.pk}
 
 

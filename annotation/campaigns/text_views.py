@@ -26,8 +26,8 @@ from annotation.campaigns import markdown
 from annotation.campaigns.markdown import LONGEST, Parts, is_markdown, mark_parts
 from annotation.campaigns.renderer import PLAIN, NotRenderedError, Renderer
 from annotation.models import Campaign, Item, Rendering
-from datasets.jobs.queue import TooManyError
-from datasets.jobs.requests import ask
+from datasets.work.queue import TooManyError
+from datasets.work.requests import ask
 
 KIND = "renderings"
 BLOCK = 100

@@ -7,8 +7,8 @@ from typing import Any
 from annotation.derivation.service import DerivationRequest, derive, state_of_labels
 from annotation.models import Campaign, User
 from datasets.derivation import DerivationError, NotDecidedError
-from datasets.jobs import Options, Progress, Result
 from datasets.models import Batch
+from datasets.work import Options, Progress, Result
 from tandem.files.rows import InputError
 from tandem.options import named_options
 
@@ -16,7 +16,7 @@ DERIVATION = "derivation"
 
 
 def question(order: DerivationRequest, dry_run: bool) -> dict[str, Any]:
-    """Return the question of a derivation, for `datasets.jobs.ask`. It is one person's own."""
+    """Return the question of a derivation, for `datasets.work.ask`. It is one person's own."""
     assert order.by is not None
     return {
         "batch": order.batch.pk,

@@ -36,9 +36,9 @@ from datasets.derivation import (
     UnitDigests,
     derive_batch,
 )
-from datasets.jobs.guard import for_workers
 from datasets.material import as_rows
 from datasets.models import Batch, LeftOut, Lineage
+from datasets.work.guard import for_workers
 from tandem.files import rows
 from tandem.similar import did_you_mean
 

@@ -15,13 +15,13 @@ from annotation.exports.registry import NoExportError
 from annotation.exports.workbook import UnfitError
 from annotation.models import Assignment, Campaign, Rater, Response
 from audit.models import Event
-from datasets.jobs import JobError, Options, Progress, Result
+from datasets.work import JobError, Options, Progress, Result
 
 EXPORT = "export"
 
 
 def question(campaign: Campaign, what: str, form: str) -> dict[str, Any]:
-    """Return the question of an export, for `datasets.jobs.ask`."""
+    """Return the question of an export, for `datasets.work.ask`."""
     return {"campaign": campaign.pk, "what": what, "form": form}
 
 

@@ -13,7 +13,7 @@ from django.conf import settings
 from annotation.imports.importer import import_labels
 from annotation.imports.index import ImportOptions, name_options
 from annotation.models import Campaign, Response, User
-from datasets.jobs import JobError, Options, Progress, Result
+from datasets.work import JobError, Options, Progress, Result
 from tandem.files.rows import InputError
 
 IMPORT = "import"
@@ -25,7 +25,7 @@ GONE = "the file is no longer there; choose it again"
 def question(
     campaign: Campaign, key: str, name: str, rater: str, user: User, options: ImportOptions
 ) -> dict[str, Any]:
-    """Return the question of an import, for `datasets.jobs.ask`. Each person has their own."""
+    """Return the question of an import, for `datasets.work.ask`. Each person has their own."""
     asked = {"campaign": campaign.pk, "file": key, "name": name, "rater": rater, "user": user.pk}
     return {**asked, "leave_out": asdict(options)}
 

@@ -20,7 +20,7 @@ from audit.models import SITE, Event, Seal
 from audit.recording import EVENTS, record_export
 from audit.seals import count_unsealed
 from datasets.access import ADMIN, READERS, role_required
-from datasets.jobs import pages as jobs
+from datasets.work import pages as jobs
 
 PAGE = 50
 MAX_ID = 2**63 - 1

@@ -46,7 +46,7 @@ from annotation.views.settings_forms import (
 )
 from audit.recording import record_export
 from datasets.access import READERS, role_required
-from datasets.jobs import pages as jobs
+from datasets.work import pages as jobs
 from tandem.files.rows import InputError
 
 MAX_PEOPLE = 200

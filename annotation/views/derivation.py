@@ -29,12 +29,12 @@ from annotation.models import Campaign, Rater
 from annotation.people.membership import readable
 from datasets.access import READERS, role_required
 from datasets.derivation import DerivationError
-from datasets.jobs import pages as jobs
-from datasets.jobs import results
 from datasets.models import Batch, Lineage
 from datasets.option_fields import form_fields
 from datasets.teams import check_managed, visible_batch
 from datasets.text import as_sentence
+from datasets.work import pages as jobs
+from datasets.work import results
 
 PAGE = 100
 PREVIEW = "preview"

@@ -15,9 +15,9 @@ from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.access import READERS, role_required
 from datasets.api.throttling import seconds_to_wait
-from datasets.jobs import pages as jobs
 from datasets.models import Job
 from datasets.text import as_sentence
+from datasets.work import pages as jobs
 
 BLIND = (
     "You have an open item in this campaign. Answer it first. Until then you can export the batch, "

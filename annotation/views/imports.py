@@ -22,10 +22,10 @@ from annotation.models import Campaign
 from annotation.presentation import schema
 from audit.recording import record_export
 from datasets.access import READERS, role_required, takes_files
-from datasets.jobs import TooManyError, ask, queue, results
-from datasets.jobs import pages as jobs
 from datasets.models import Job
 from datasets.option_fields import form_fields
+from datasets.work import TooManyError, ask, queue, results
+from datasets.work import pages as jobs
 from tandem.files.spreadsheet import write_rows
 from tandem.options import options_of, values_of
 

@@ -40,12 +40,12 @@ from annotation.views.items import guideline_parts, item_context
 from annotation.views.settings_forms import add_design_error
 from datasets.access import READERS, role_required
 from datasets.api.throttling import seconds_to_wait
-from datasets.jobs import pages as jobs
-from datasets.jobs import results
-from datasets.jobs.pages import Status
 from datasets.models import Batch, Team
 from datasets.teams import TeamError, team_for, visible_batches
 from datasets.text import as_sentence
+from datasets.work import pages as jobs
+from datasets.work import results
+from datasets.work.pages import Status
 from tandem.options import options_of
 
 MAX_SHARES = 30

@@ -11,9 +11,9 @@ from rest_framework.request import Request
 from datasets.api.permissions import READ
 from datasets.api.routes import Reply, Routes
 from datasets.api.waiting import JobSerializer, job_as_json
-from datasets.jobs import queue
-from datasets.jobs.kinds import kind_named
 from datasets.models import JobAsker
+from datasets.work import queue
+from datasets.work.kinds import kind_named
 
 api = Routes("studies", writes=(READ,))
 

@@ -18,12 +18,12 @@ from rest_framework.response import Response
 
 from datasets.api.base import Strict
 from datasets.api.errors import RefusedBodyError, TooManyRequestsError
-from datasets.jobs import queue, results
-from datasets.jobs.kinds import Options, kind_named
-from datasets.jobs.pages import RETRY_AFTER, address_with_job
-from datasets.jobs.queue import TooManyError
-from datasets.jobs.requests import ask, wait_for_job
 from datasets.models import Job
+from datasets.work import queue, results
+from datasets.work.kinds import Options, kind_named
+from datasets.work.pages import RETRY_AFTER, address_with_job
+from datasets.work.queue import TooManyError
+from datasets.work.requests import ask, wait_for_job
 
 State = Job.State
 

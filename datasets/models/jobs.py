@@ -14,7 +14,7 @@ def random_key() -> str:
 
 
 class Job(models.Model):
-    """A computation, such as a report or an export, that a worker carries out (`datasets.jobs`).
+    """A computation, such as a report or an export, that a worker carries out (`datasets.work`).
 
     `question` is a digest of what is asked, and `digest` of that and of everything that the result
     depends on: two equal digests have equal results. A question has at most one waiting and one

@@ -21,7 +21,7 @@ from datasets.api.routes import Routes, given, given_filters
 from datasets.api.throttling import PerReport
 from datasets.api.typed import serializer_of
 from datasets.api.waiting import JobKey, finished_job, result_of
-from datasets.jobs.kinds import Options
+from datasets.work.kinds import Options
 from judging import library
 from judging.access import managed_judge, visible_judge, visible_judges
 from judging.api.serializers import (
@@ -38,9 +38,9 @@ from judging.backends.base import SetupError
 from judging.backends.contents import HEADERS, ContentsError, read_headers
 from judging.estimate import Estimate
 from judging.forms import MOST_TRIED, NEW, PARAM_HELP, JudgeForm
-from judging.jobs import ESTIMATE, estimate_in, estimate_question
 from judging.judge_file.document import JudgeFile, read_file
 from judging.judges import JudgeError, define
+from judging.kinds import ESTIMATE, estimate_in, estimate_question
 from judging.models import JudgeRun
 from judging.params import param_text
 from judging.servers import Server, known_servers, may_use_key

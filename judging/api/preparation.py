@@ -23,9 +23,9 @@ from datasets.api.errors import ApiError, RefusedBodyError, StateConflictError, 
 from datasets.api.permissions import MANAGE, READ
 from datasets.api.routes import Reply, Routes, given, given_filters
 from datasets.api.waiting import result_of
-from datasets.jobs.queue import is_requested
 from datasets.models import Batch
 from datasets.teams import check_managed
+from datasets.work.queue import is_requested
 from judging.access import (
     authored_responses,
     check_reviewer,

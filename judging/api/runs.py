@@ -38,7 +38,7 @@ from judging.api.serializers import (
 )
 from judging.backends.base import SetupError
 from judging.display import progress_of
-from judging.jobs import (
+from judging.kinds import (
     COMPARISON,
     MANIFEST,
     compared_runs,

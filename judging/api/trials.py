@@ -21,9 +21,9 @@ from datasets.api.throttling import PerReport
 from datasets.api.waiting import JobKey, finished_job
 from judging.access import managed_judge, visible_judge
 from judging.api.serializers import LARGEST, Dollars, RunProgressSerializer
-from judging.jobs import PLAN, find_plan, plan_question, trials_in, trials_question
-from judging.jobs import TRIALS as ESTIMATE
 from judging.judges import MAX_PROMPT_LENGTH
+from judging.kinds import PLAN, find_plan, plan_question, trials_in, trials_question
+from judging.kinds import TRIALS as ESTIMATE
 from judging.models import Judge, JudgeRun
 from judging.prompts.perturbations import KINDS
 from judging.prompts.template import PromptError, read_prompt

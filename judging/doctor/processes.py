@@ -15,9 +15,9 @@ from django.db.models import Max
 from django.utils import timezone
 from kombu import Connection
 
-from datasets.jobs import queue
-from datasets.jobs.launcher import has_broker
 from datasets.models import Job
+from datasets.work import queue
+from datasets.work.wake import has_broker
 from judging.backends import HOSTED
 from judging.backends.addresses import parse_base_url
 from judging.doctor.base import Finding, must_mend, warning, well

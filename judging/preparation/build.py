@@ -17,10 +17,10 @@ from django.db.models import Count, Max
 from annotation.models import Campaign, Rater, Response, User
 from annotation.preparation.base import Result, Step, keep_highest_numbers
 from datasets.derivation import STEP, Origin, Tally, UnitDigests, derive_batch
-from datasets.jobs.guard import for_workers
 from datasets.material import as_line, batch_rows
 from datasets.models import Batch, Lineage
 from datasets.readers.native import QUERY, query_of
+from datasets.work.guard import for_workers
 from judging.models import Review
 from judging.preparation.review import authored_answers, count_unanswered
 from tandem.files.fields import Fields

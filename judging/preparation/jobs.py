@@ -10,8 +10,8 @@ from django.db.models import Count, Max
 from annotation.models import Campaign, Rater, Response, User
 from annotation.preparation.base import Step
 from annotation.registry import STEPS
-from datasets.jobs import Options, Progress, Result
 from datasets.models import Batch
+from datasets.work import Options, Progress, Result
 from judging.models import Review
 from judging.preparation.build import UnreviewedError, accepted_results, build
 from tandem.files.rows import InputError
@@ -29,7 +29,7 @@ def question(
     partial: bool,
     user: User,
 ) -> dict[str, Any]:
-    """Return the question of a build, for `datasets.jobs.ask`. It belongs to one person."""
+    """Return the question of a build, for `datasets.work.ask`. It belongs to one person."""
     return {
         "step": step.name,
         "batch": batch.pk,

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Count, Max, OuterRef, Q, Sum
 
 from annotation.models import Assignment, Campaign
-from datasets.jobs.guard import for_workers
+from datasets.work.guard import for_workers
 from judging.costs import count_tokens, known_cost, last_cost
 from judging.models import Judge, JudgeRun, UnassignedCall
 

@@ -22,7 +22,7 @@ from annotation.exposure.ledger import saw_answers
 from annotation.models import Assignment, Campaign, Item, QuerySampling
 from annotation.prerequisites import ready_for_judges, units_asked_of_judges
 from annotation.presentation import stored_units
-from datasets.jobs.guard import for_workers
+from datasets.work.guard import for_workers
 from judging.answers.results import missing_of, payload_of
 from judging.answers.unassigned import record_alone
 from judging.backends.base import (

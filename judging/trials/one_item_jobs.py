@@ -18,10 +18,10 @@ from django.utils import timezone
 from annotation.access import is_blind, may_read
 from annotation.models import Campaign, User
 from annotation.presentation import ForgottenItemError
-from datasets.jobs import JobError, JobRequest, Kind, Options, Progress, Result, ask
-from datasets.jobs.queue import ACTIVE, question_of
 from datasets.models import Job
 from datasets.teams import managed_by
+from datasets.work import JobError, JobRequest, Kind, Options, Progress, Result, ask
+from datasets.work.queue import ACTIVE, question_of
 from judging.access import BLIND
 from judging.backends.base import SetupError
 from judging.forms import JudgeForm

@@ -12,7 +12,7 @@ from decimal import Decimal
 from django.db.models import QuerySet
 
 from annotation.models import Assignment, Campaign
-from datasets.jobs.guard import for_workers
+from datasets.work.guard import for_workers
 from judging.display import Progress, progress_of, with_clock
 from judging.estimate import Estimate, estimate
 from judging.models import ACTIVE, Judge, JudgeRun

@@ -20,10 +20,10 @@ from annotation.models import Campaign, User
 from annotation.people.membership import readable
 from annotation.protocols import PROTOCOLS
 from datasets.access import READERS, role_required
-from datasets.jobs import JobRequest, TooManyError, results
-from datasets.jobs import pages as jobs
 from datasets.models import Job
 from datasets.text import as_sentence, number_in
+from datasets.work import JobRequest, TooManyError, results
+from datasets.work import pages as jobs
 from judging import library
 from judging.access import BLIND, managed_judge, visible_judge, visible_judges, visible_runs
 from judging.answer_files import DIGEST, FAKE, SCRIPTED

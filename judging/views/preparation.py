@@ -19,11 +19,11 @@ from annotation.models import Campaign, Rater, rater_of
 from annotation.people.membership import readable
 from annotation.preparation.base import Step
 from datasets.access import READERS, role_required
-from datasets.jobs import pages as jobs
-from datasets.jobs import results
 from datasets.models import Batch
 from datasets.teams import check_managed, visible_batch
 from datasets.text import as_sentence, number_in
+from datasets.work import pages as jobs
+from datasets.work import results
 from judging.access import (
     blind_page,
     check_reviewer,

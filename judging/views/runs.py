@@ -31,9 +31,9 @@ from annotation.people.membership import may_manage
 from annotation.presentation import ForgottenItemError
 from audit.recording import record_export
 from datasets.access import READERS, role_required
-from datasets.jobs import pages as jobs
 from datasets.teams import TeamError
 from datasets.text import as_sentence, number_in
+from datasets.work import pages as jobs
 from judging import launcher
 from judging.access import (
     BLIND,
@@ -60,9 +60,9 @@ from judging.display import (
     progress_of,
     seconds_in_words,
 )
-from judging.jobs import ESTIMATE, MANIFEST, estimate_in, estimate_question, manifest_question
 from judging.judge_backends import build_backend
 from judging.judges import JudgeError, baseline_judge
+from judging.kinds import ESTIMATE, MANIFEST, estimate_in, estimate_question, manifest_question
 from judging.manifest import warnings_of
 from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun
 from judging.prompts.repair import is_readable

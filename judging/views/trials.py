@@ -17,13 +17,13 @@ from annotation.access import check_managed_campaign, get_account, readable_camp
 from annotation.models import Campaign, User
 from annotation.people.membership import may_manage
 from datasets.access import READERS, role_required
-from datasets.jobs import pages as jobs
 from datasets.models import Job
 from datasets.teams import check_managed, manages
 from datasets.text import as_sentence, number_in
+from datasets.work import pages as jobs
 from judging.access import visible_judges
 from judging.estimate import duration
-from judging.jobs import PLAN, TRIALS, plan_question, trials_in, trials_question
+from judging.kinds import PLAN, TRIALS, plan_question, trials_in, trials_question
 from judging.models import Judge, JudgeRun
 from judging.prompts.perturbations import KINDS
 from judging.run_forms import TrialsForm

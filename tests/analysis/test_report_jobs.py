@@ -14,9 +14,9 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from annotation.models import Campaign, Membership, User
-from datasets.jobs import queue, requests, results
-from datasets.jobs.execution import carry_out
 from datasets.models import Job
+from datasets.work import queue, requests, results
+from datasets.work.execution import carry_out
 from tests import queue_cast
 from tests.analysis.test_report_page import logged_in, more_labels
 from tests.api.cast import script_of
@@ -336,7 +336,7 @@ class TestPages:
         assert "No worker has started on it" in shown
         assert "tandem work" in shown
         started: list[bool] = []
-        monkeypatch.setattr("datasets.jobs.launcher.start_here", lambda: started.append(True))
+        monkeypatch.setattr("datasets.work.wake.start_here", lambda: started.append(True))
         rita.post(f"/jobs/{Job.objects.get().key}/order/", {"order": "start", "next": address})
         assert started == [True]
 

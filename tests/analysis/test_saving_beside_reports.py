@@ -10,8 +10,8 @@ import pytest
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from datasets.jobs import requests
 from datasets.models import Job
+from datasets.work import requests
 from tests import queue_cast
 from tests.api.cast import script_of
 from tests.page_cast import answers, client_of, make_study, page

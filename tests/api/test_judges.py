@@ -8,9 +8,9 @@ import pytest
 
 from annotation.models import Label, User, rater_of
 from audit.models import Event
-from datasets.jobs import queue
-from datasets.jobs.execution import carry_out
 from datasets.models import Job, Team
+from datasets.work import queue
+from datasets.work.execution import carry_out
 from judging import library
 from judging.backends.base import Request
 from judging.backends.scripted import Scripted
@@ -222,8 +222,8 @@ class TestTrying:
         self, rita: Script, study: Study, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         settings.JOBS_EAGER = False
-        monkeypatch.setattr("datasets.jobs.launcher.start", lambda: None)
-        monkeypatch.setattr("datasets.jobs.requests.WAIT_SECONDS", 0)
+        monkeypatch.setattr("datasets.work.wake.wake", lambda: None)
+        monkeypatch.setattr("datasets.work.requests.WAIT_SECONDS", 0)
         pending = rita.post(f"judges/{judge().pk}/try/", {"campaign": study.campaign.pk})
         assert (pending.status_code, pending.json()["state"]) == (202, "waiting")
         carry_out(queue.lease_now(Job.objects.get()), lambda done, total: None, strict=True)
@@ -405,8 +405,8 @@ class TestTrials:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
         settings.JOBS_EAGER = False
-        monkeypatch.setattr("datasets.jobs.launcher.start", lambda: None)
-        monkeypatch.setattr("datasets.jobs.requests.WAIT_SECONDS", 0)
+        monkeypatch.setattr("datasets.work.wake.wake", lambda: None)
+        monkeypatch.setattr("datasets.work.requests.WAIT_SECONDS", 0)
         of = judge()
         done(study, of)
         pending = self.started(rita, study, of, kinds=["again"])

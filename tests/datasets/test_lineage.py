@@ -12,7 +12,6 @@ from pytest_django.fixtures import Settings
 
 from annotation.models import User
 from datasets.derivation import UnitDigests
-from datasets.jobs.guard import InRequestError, answering_request
 from datasets.lineage import (
     _difference,
     ancestors,
@@ -28,6 +27,7 @@ from datasets.lineage import (
 )
 from datasets.models import Batch, LabelsRead, Lineage
 from datasets.uploads.worker import inspect
+from datasets.work.guard import InRequestError, answering_request
 from tandem.files.rows import InputError
 
 COUNTS = {

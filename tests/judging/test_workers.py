@@ -39,7 +39,7 @@ ASK_FOR_A_REPORT = """
 from analysis.campaigns.jobs import REPORT, question
 from tandem.labels.selection import ReportOptions
 from annotation.models import Campaign, User
-from datasets.jobs import ask
+from datasets.work import ask
 admin = User.objects.create(username="root", role="admin")
 ask(REPORT, question(Campaign.objects.get(), ReportOptions(resamples=20)), admin)
 """

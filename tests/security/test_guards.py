@@ -32,7 +32,7 @@ from datasets.access import role_required, takes_files, wants_data
 from datasets.api import permissions, throttling
 from datasets.api.authentication import TokenInHeader
 from datasets.api.errors import ScopeError
-from datasets.jobs.guard import InRequestError, for_workers
+from datasets.work.guard import InRequestError, for_workers
 
 MB = 1024 * 1024
 AS_DATA = {"HTTP_ACCEPT": "application/json"}

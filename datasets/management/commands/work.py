@@ -11,8 +11,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from datasets import site_lock
 from datasets.console import Command as Base
-from datasets.jobs.launcher import is_first
-from datasets.jobs.worker import JobWorker
+from datasets.work.wake import is_first
+from datasets.work.worker import JobWorker
 
 
 class Command(Base):

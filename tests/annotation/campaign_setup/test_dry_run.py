@@ -13,8 +13,8 @@ from annotation.campaign_setup.expected_widths import Assumptions
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Campaign, Item, QuerySampling, UnitSampling, User
-from datasets.jobs.guard import InRequestError, answering_request
 from datasets.models import Batch
+from datasets.work.guard import InRequestError, answering_request
 from tests.cast import Line, campaign_of, load, run
 from tests.team_cast import move_to_own_team
 

@@ -26,8 +26,8 @@ from audit.models import Event
 from audit.recording import record
 from audit.seals import seal
 from datasets.backup.last import note_backup, note_test
-from datasets.jobs import queue
 from datasets.models import Job
+from datasets.work import queue
 from judging.doctor import machine, registry, stored
 from judging.doctor.base import MEND, WARNING, WELL, Check, Line
 from judging.doctor.registry import CHECKS, examine

@@ -9,10 +9,10 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Assignment, Campaign, Rater, User
-from datasets.jobs import queue
-from datasets.jobs.execution import carry_out
 from datasets.models import Job, Team
-from judging.jobs import PLAN
+from datasets.work import queue
+from datasets.work.execution import carry_out
+from judging.kinds import PLAN
 from judging.models import Judge, JudgeRun
 from judging.trials.perturbed_judges import ensure_trials, kind_problems
 from judging.trials.runs import TrialSelection, estimates, start_trials, trial_statuses
@@ -70,7 +70,7 @@ def test_planning_is_a_job_that_the_page_waits_for(
     rita: Client, campaign: Campaign, base: Judge, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.JOBS_EAGER = False
-    monkeypatch.setattr("datasets.jobs.launcher.start", lambda: None)
+    monkeypatch.setattr("datasets.work.wake.wake", lambda: None)
     response = send(rita, campaign, base, "start", kinds=["again"], items=2)
     assert (response.status_code, "waiting, next in the queue" in response.content.decode()) == (
         202,

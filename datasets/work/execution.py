@@ -13,10 +13,10 @@ from django.db import DatabaseError, connection
 
 from audit.looks import Note, collect_looks
 from audit.recording import Actor, on_behalf
-from datasets.jobs import queue, results
-from datasets.jobs.guard import outside_request
-from datasets.jobs.kinds import JobError, Kind, Progress, Result, kind_named
 from datasets.models import Job
+from datasets.work import queue, results
+from datasets.work.guard import outside_request
+from datasets.work.kinds import JobError, Kind, Progress, Result, kind_named
 
 logger = logging.getLogger("tandem.jobs")
 FULL = (errno.ENOSPC, errno.EDQUOT)

@@ -4,7 +4,7 @@ A browser remembers work whose status it has shown on any page, and polls until 
 A page that updates in place without a status, such as a campaign's first page, needs no notice.
 
 Work is named by the key of its job, or by its kind and key, as in `upload:3f…`. Other kinds are
-registered with `register_notices`, in the module `jobs` of their app.
+registered with `register_notices`, in the module `kinds` of their app.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 from django.urls import reverse
 from django.utils.module_loading import autodiscover_modules
 
-from datasets.jobs import queue, results
-from datasets.jobs.kinds import kind_named, subject_names
-from datasets.jobs.pages import address_with_job
 from datasets.models import Job, JobAsker, Upload
+from datasets.work import queue, results
+from datasets.work.kinds import kind_named, subject_names
+from datasets.work.pages import address_with_job
 
 MOST = 20
 State = Job.State
@@ -50,7 +50,7 @@ def notices(user: Any, names: Sequence[str]) -> dict[str, Any]:
         kind, _, key = name.rpartition(":")
         asked.setdefault(kind, []).append(key)
     if not asked.keys() <= _sources.keys():
-        autodiscover_modules("jobs")
+        autodiscover_modules("kinds")
     known = [(_sources[kind], keys) for kind, keys in asked.items() if kind in _sources]
     work = [each for source, keys in known for each in source(user, keys)]
     ended = [{"key": w.name, "text": w.text, "address": w.address} for w in work if w.text]

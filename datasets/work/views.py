@@ -10,13 +10,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from datasets.access import READERS, role_required
-from datasets.jobs import launcher, queue, results
-from datasets.jobs.kinds import kind_named, subject_names
-from datasets.jobs.notices import notices
-from datasets.jobs.pages import address_with_job, safe_address, status_of
-from datasets.jobs.queue import TooManyError
-from datasets.jobs.requests import ask
 from datasets.models import Job, JobAsker
+from datasets.work import queue, results, wake
+from datasets.work.kinds import kind_named, subject_names
+from datasets.work.notices import notices
+from datasets.work.pages import address_with_job, safe_address, status_of
+from datasets.work.queue import TooManyError
+from datasets.work.requests import ask
 
 State = Job.State
 MOST_SHOWN = 100
@@ -107,7 +107,7 @@ def _run_again(job: Job, request: HttpRequest) -> Job:
 
 def _start_worker(job: Job, request: HttpRequest) -> Job:
     if queue.is_stuck(job):
-        launcher.start_here()
+        wake.start_here()
     return job
 
 

@@ -10,9 +10,9 @@ import pytest
 from pytest_django.fixtures import DjangoCaptureOnCommitCallbacks, Settings
 
 from annotation.models import User
-from datasets.jobs import ask, queue, requests
 from datasets.models import Job
-from tests.datasets.jobs.conftest import SUM, Asking, Labels
+from datasets.work import ask, queue, requests
+from tests.datasets.work.conftest import SUM, Asking, Labels
 from tests.queue_cast import reload_job
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +25,7 @@ def test_a_worker_is_woken_after_a_waiting_job_is_committed(
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     woken: list[int] = []
-    monkeypatch.setattr("datasets.jobs.launcher.start", lambda: woken.append(Job.objects.count()))
+    monkeypatch.setattr("datasets.work.wake.wake", lambda: woken.append(Job.objects.count()))
 
     def asks(again: bool = False) -> Job:
         with django_capture_on_commit_callbacks(execute=True):

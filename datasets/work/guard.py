@@ -40,7 +40,7 @@ def for_workers(function: Callable[Params, ResultT]) -> Callable[Params, ResultT
 
 
 def _report(name: str) -> None:
-    message = f"{name} takes long, and a request called it; make it a job (datasets.jobs)"
+    message = f"{name} takes long, and a request called it; make it a job (datasets.work)"
     if settings.JOBS_STRICT:
         raise InRequestError(message)
     logger.warning(message)

@@ -23,9 +23,9 @@ from django.db.models import F, Max, Q, QuerySet
 from django.db.models.functions import Now
 
 from audit.recording import current_actor
-from datasets.jobs import results
-from datasets.jobs.kinds import Kind, Options, heavy_kinds, kind_named
 from datasets.models import Job, JobAsker, Worker
+from datasets.work import results
+from datasets.work.kinds import Kind, Options, heavy_kinds, kind_named
 
 State = Job.State
 ACTIVE = (State.WAITING, State.RUNNING)

@@ -18,11 +18,11 @@ from kombu.exceptions import OperationalError
 from pytest_django.fixtures import Settings
 
 from datasets import tasks
-from datasets.jobs import launcher, queue
-from tests.datasets.jobs.conftest import Labels
+from datasets.work import queue, wake
+from tests.datasets.work.conftest import Labels
 
 pytestmark = pytest.mark.django_db
-start = launcher.start
+wake_up = wake.wake
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def started(labels: Labels, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, A
         found.append({"command": command, **options})
 
     monkeypatch.setattr(subprocess, "run", note)
-    monkeypatch.setattr(launcher, "threading", SimpleNamespace(Thread=_AtOnce))
+    monkeypatch.setattr(wake, "threading", SimpleNamespace(Thread=_AtOnce))
     monkeypatch.setenv("PGOPTIONS", "-c statement_timeout=1s")
     return found
 
@@ -46,7 +46,7 @@ class _AtOnce(threading.Thread):
 
 
 def test_a_worker_is_started_if_none_is_running(started: list[dict[str, Any]]) -> None:
-    start()
+    wake_up()
     (one,) = started
     assert one["command"] == [
         *(sys.executable, "-m", "tandem.program"),
@@ -58,20 +58,20 @@ def test_a_worker_is_started_if_none_is_running(started: list[dict[str, Any]]) -
 
 
 def test_a_worker_that_listens_is_woken_instead(started: list[dict[str, Any]]) -> None:
-    bell = launcher.Bell()
-    start()
+    bell = wake.Bell()
+    wake_up()
     assert os.read(bell.descriptor or 0, 10) == b"\0"
     assert started == []
     bell.close()
-    assert not launcher.ring()
+    assert not wake.ring()
 
 
 def test_no_worker_is_started_if_one_runs_on_another_machine(started: list[dict[str, Any]]) -> None:
     queue.note_worker("elsewhere:1", 2)
-    start()
+    wake_up()
     assert started == []
     queue.forget_worker("elsewhere:1")
-    start()
+    wake_up()
     assert len(started) == 1
 
 
@@ -81,14 +81,14 @@ def test_a_worker_is_started_if_the_broker_takes_no_message(
     settings.CELERY_BROKER_URL = "redis://nowhere"
     sent: list[Any] = []
     monkeypatch.setattr(tasks.work_on_jobs, "apply_async", lambda **options: sent.append(options))
-    start()
+    wake_up()
     assert (sent, started) == ([{"retry": False}], [])
 
     def refuse(**options: Any) -> None:
         raise OperationalError("away")
 
     monkeypatch.setattr(tasks.work_on_jobs, "apply_async", refuse)
-    start()
+    wake_up()
     assert len(started) == 1
 
 
@@ -97,56 +97,54 @@ def open_files() -> set[str]:
 
 
 def test_a_web_server_has_one_worker(labels: Labels) -> None:
-    assert launcher.is_first()
+    assert wake.is_first()
     files = open_files()
-    assert not launcher.is_first()
+    assert not wake.is_first()
     assert open_files() == files
-    assert stat.S_IMODE((launcher.folder() / "worker.lock").stat().st_mode) == 0o600
+    assert stat.S_IMODE((wake.folder() / "worker.lock").stat().st_mode) == 0o600
 
 
 class TestBell:
     @pytest.fixture
-    def bell(self, labels: Labels) -> Iterator[launcher.Bell]:
-        bell = launcher.Bell()
+    def bell(self, labels: Labels) -> Iterator[wake.Bell]:
+        bell = wake.Bell()
         yield bell
         bell.close()
 
-    def test_a_drained_bell_is_silent_until_it_is_rung_again(self, bell: launcher.Bell) -> None:
+    def test_a_drained_bell_is_silent_until_it_is_rung_again(self, bell: wake.Bell) -> None:
         descriptor = bell.descriptor or 0
         assert stat.S_IMODE(os.fstat(descriptor).st_mode) == 0o600
         for _ in range(2):
-            assert launcher.ring()
-            assert launcher.ring()
+            assert wake.ring()
+            assert wake.ring()
             bell.drain()
             with pytest.raises(BlockingIOError):
                 os.read(descriptor, 1)
         bell.drain()
 
-    def test_ringing_a_full_pipe_succeeds_and_leaves_no_file_open(
-        self, bell: launcher.Bell
-    ) -> None:
+    def test_ringing_a_full_pipe_succeeds_and_leaves_no_file_open(self, bell: wake.Bell) -> None:
         files = open_files()
         with suppress(BlockingIOError):
             while True:
                 os.write(bell.descriptor or 0, b"\0" * 4096)
-        assert launcher.ring(), "a worker is about to look"
+        assert wake.ring(), "a worker is about to look"
         assert open_files() == files
 
-    def test_a_second_worker_listens_at_the_same_pipe(self, bell: launcher.Bell) -> None:
-        second = launcher.Bell()
+    def test_a_second_worker_listens_at_the_same_pipe(self, bell: wake.Bell) -> None:
+        second = wake.Bell()
         bell.close()
         bell.close()
         assert bell.descriptor is None
-        assert launcher.ring()
+        assert wake.ring()
         assert os.read(second.descriptor or 0, 2) == b"\0"
         second.close()
-        assert not launcher.ring()
+        assert not wake.ring()
 
     def test_without_named_pipes_ringing_reaches_no_worker(
         self, labels: Labels, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delattr(os, "mkfifo")
-        silent = launcher.Bell()
+        silent = wake.Bell()
         assert silent.descriptor is None
         silent.close()
-        assert not launcher.ring()
+        assert not wake.ring()

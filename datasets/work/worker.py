@@ -29,13 +29,13 @@ from django.apps import apps
 from django.conf import settings
 from django.db import OperationalError, connection, connections
 
-from datasets.jobs import periodic, queue, results
-from datasets.jobs.beside import allow_forks, die_with_parent
-from datasets.jobs.execution import carry_out, out_of_memory
-from datasets.jobs.launcher import Bell
 from datasets.memory import limit_memory
 from datasets.models import Job
 from datasets.priority import give_way
+from datasets.work import periodic, queue, results
+from datasets.work.beside import allow_forks, die_with_parent
+from datasets.work.execution import carry_out, out_of_memory
+from datasets.work.wake import Bell
 
 logger = logging.getLogger("tandem.jobs")
 BEAT_SECONDS = 2.0
@@ -322,7 +322,7 @@ def _import_everything() -> None:
     """
     importlib.import_module("scipy.stats")
     for app in apps.get_app_configs():
-        name = f"{app.name}.jobs"
+        name = f"{app.name}.kinds"
         if importlib.util.find_spec(name):
             importlib.import_module(name)
     gc.collect()

@@ -13,7 +13,7 @@ from analysis.frozen.jobs import SNAPSHOT_KIND
 from analysis.monitoring.jobs import QUALITY_KIND
 from analysis.papers.jobs import TABLES_KIND
 from analysis.robustness.jobs import ROBUSTNESS_KIND
-from datasets.jobs import register
+from datasets.work import register
 
 KINDS = (
     REPORTS,

@@ -12,10 +12,10 @@ from django.db import DatabaseError
 
 from annotation.models import User
 from audit.recording import Actor, current_actor, on_behalf
-from datasets.jobs import Options, Result, queue, results
-from datasets.jobs.execution import NO_ACCESS, NO_SPACE, carry_out
 from datasets.models import Job
-from tests.datasets.jobs.conftest import DEEDS, Asking, Labels
+from datasets.work import Options, Result, queue, results
+from datasets.work.execution import NO_ACCESS, NO_SPACE, carry_out
+from tests.datasets.work.conftest import DEEDS, Asking, Labels
 from tests.queue_cast import reload_job, run_due_jobs
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +56,7 @@ def test_an_unexpected_error_is_explained_in_the_jobs_message(
 ) -> None:
     fail_by(error, monkeypatch)
     closed: list[bool] = []
-    monkeypatch.setattr("datasets.jobs.execution.connection.close", lambda: closed.append(True))
+    monkeypatch.setattr("datasets.work.execution.connection.close", lambda: closed.append(True))
     carry_out(failing, lambda done, total: None)
     assert reload_job(failing).state == "failed"
     assert message in failing.error

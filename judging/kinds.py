@@ -19,12 +19,12 @@ from annotation.access import may_read
 from annotation.counters import answers_by_rater
 from annotation.models import Campaign, User
 from annotation.people.membership import find_readable, may_manage
-from datasets.jobs import JobError, Kind, Options, Progress, Result, register, results
-from datasets.jobs.notices import Work, register_notices
-from datasets.jobs.queue import question_of
 from datasets.models import Job
 from datasets.teams import manages, visible_batches
 from datasets.text import number_in
+from datasets.work import JobError, Kind, Options, Progress, Result, register, results
+from datasets.work.notices import Work, register_notices
+from datasets.work.queue import question_of
 from judging.access import manageable_judges, visible_judges, visible_runs
 from judging.backends.base import SetupError
 from judging.display import describe_status

@@ -16,9 +16,9 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from annotation.models import User
-from datasets.jobs import TooManyError, ask, queue, results
 from datasets.models import Job, Worker
-from tests.datasets.jobs.conftest import HEAVY, SUM, Asking, Labels
+from datasets.work import TooManyError, ask, queue, results
+from tests.datasets.work.conftest import HEAVY, SUM, Asking, Labels
 from tests.queue_cast import reload_job, run_due_jobs
 
 pytestmark = pytest.mark.django_db

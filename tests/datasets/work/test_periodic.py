@@ -19,8 +19,8 @@ from annotation.tasks import seal_audit
 from audit.models import Event, Seal
 from audit.recording import record
 from datasets import tasks
-from datasets.jobs import periodic
-from datasets.jobs.worker import JobWorker
+from datasets.work import periodic
+from datasets.work.worker import JobWorker
 from tests.page_cast import make_study, payload
 
 SCHEDULED = {

@@ -17,12 +17,12 @@ from django.db import connection
 from pytest_django.fixtures import Settings
 
 from annotation.models import User
-from datasets.jobs import ask, queue, results
-from datasets.jobs.worker import JobWorker
 from datasets.models import Job
+from datasets.work import ask, queue, results
+from datasets.work.worker import JobWorker
 from tests.cast import manage
 from tests.databases import disconnect
-from tests.datasets.jobs.conftest import HEAVY, Asking, Labels
+from tests.datasets.work.conftest import HEAVY, Asking, Labels
 from tests.queue_cast import reload_job
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]

@@ -18,8 +18,8 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from audit.looks import deliver
-from datasets.jobs.kinds import Result
 from datasets.models import Job
+from datasets.work.kinds import Result
 
 State = Job.State
 ENDED = (State.DONE, State.FAILED, State.CANCELLED)

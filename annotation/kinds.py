@@ -16,9 +16,9 @@ from annotation.models import Campaign, User
 from annotation.people.membership import may_manage
 from datasets import behind
 from datasets.access import READERS
-from datasets.jobs import Kind, Options, register, register_name
 from datasets.models import Batch
 from datasets.teams import manages, visible_batches
+from datasets.work import Kind, Options, register, register_name
 
 
 def _may_see_export(user: User, options: Options) -> bool:

@@ -20,12 +20,12 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from datasets.access import wants_data
-from datasets.jobs import queue, results
-from datasets.jobs.kinds import Options, kind_named
-from datasets.jobs.launcher import has_broker
-from datasets.jobs.queue import JobRequest, TooManyError
-from datasets.jobs.requests import ask
 from datasets.models import Job
+from datasets.work import queue, results
+from datasets.work.kinds import Options, kind_named
+from datasets.work.queue import JobRequest, TooManyError
+from datasets.work.requests import ask
+from datasets.work.wake import has_broker
 
 State = Job.State
 PARTS = ("#measures", "#queries")

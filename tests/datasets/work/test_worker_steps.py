@@ -18,10 +18,11 @@ from django.db import OperationalError
 from pytest_django.fixtures import Settings
 
 from annotation.models import User
-from datasets.jobs import ask, beside, launcher, queue, results
-from datasets.jobs import worker as worker_module
-from datasets.jobs.beside import die_with_parent
-from datasets.jobs.worker import (
+from datasets.models import Job, Worker
+from datasets.work import ask, beside, queue, results, wake
+from datasets.work import worker as worker_module
+from datasets.work.beside import die_with_parent
+from datasets.work.worker import (
     GRACE_SECONDS,
     TOO_LONG,
     Child,
@@ -29,8 +30,7 @@ from datasets.jobs.worker import (
     _describe_exit,
     _writer,
 )
-from datasets.models import Job, Worker
-from tests.datasets.jobs.conftest import HEAVY, Asking, Labels
+from tests.datasets.work.conftest import HEAVY, Asking, Labels
 from tests.queue_cast import reload_job
 
 pytestmark = pytest.mark.django_db
@@ -64,7 +64,7 @@ class TestWorker:
     def test_a_stopping_worker_gives_back_its_unfinished_jobs(
         self, worker: JobWorker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("datasets.jobs.worker.disconnect", lambda: None)
+        monkeypatch.setattr("datasets.work.worker.disconnect", lambda: None)
         (child,) = worker.children.values()
         worker.stop()
         assert not worker._is_over()
@@ -104,8 +104,8 @@ class TestWorker:
         for name in ("collect", "freeze"):
             monkeypatch.setattr(worker_module.gc, name, lambda name=name: done.append(name))
         worker_module._import_everything()
-        assert {"analysis.jobs", "datasets.jobs", "judging.jobs"} <= set(done)
-        assert "audit.jobs" not in done, "it has none"
+        assert {"analysis.kinds", "annotation.kinds", "judging.kinds"} <= set(done)
+        assert "audit.kinds" not in done, "it has none"
         assert done[-2:] == ["collect", "freeze"]
 
     def test_the_reason_for_the_end_of_a_process_is_given_in_words(self) -> None:
@@ -210,7 +210,7 @@ class TestWorker:
 
         def waits(seconds: float) -> None:
             assert queue.has_worker()
-            assert launcher.ring()
+            assert wake.ring()
             heard = [key.fd for key, _ in worker._selector.select(0)]
             assert heard == [worker._bell and worker._bell.descriptor]
             wait(0)
@@ -221,7 +221,7 @@ class TestWorker:
         monkeypatch.setattr(worker, "_wait", waits)
         worker.run()
         assert next(waited, None) is None
-        assert (left, queue.has_worker(), launcher.ring()) == (["disconnected"], False, False)
+        assert (left, queue.has_worker(), wake.ring()) == (["disconnected"], False, False)
 
     def test_a_process_that_ended_is_recorded_in_its_job_and_removed(
         self, asked: Asking, ada: User, worker: JobWorker

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from datasets.jobs import beside
-from datasets.jobs.beside import compute_beside
+from datasets.work import beside
+from datasets.work.beside import compute_beside
 
 
 @pytest.fixture(autouse=True)

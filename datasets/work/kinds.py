@@ -1,6 +1,6 @@
 """The kinds of jobs, which the apps register, and the types of their results.
 
-A kind is declared beside the code that it runs, and named in the module `jobs` of its app.
+A kind is declared beside the code that it runs, and registered in the module `kinds` of its app.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Result:
 class Publish(Protocol):
     """Shows what exists of a result while its job runs.
 
-    The stage is one of `datasets.jobs.results`, and `looks` are what it shows of others' answers.
+    The stage is one of `datasets.work.results`, and `looks` are what it shows of others' answers.
     """
 
     def __call__(self, part: Result, stage: str, looks: Iterable[Note]) -> None: ...
@@ -94,12 +94,12 @@ def subject_names(options: Options) -> list[str]:
 
 def heavy_kinds() -> list[str]:
     """Return the names of the kinds that light jobs do not wait for."""
-    autodiscover_modules("jobs")
+    autodiscover_modules("kinds")
     return [kind.name for kind in _kinds.values() if kind.heavy]
 
 
 def kind_named(name: str) -> Kind:
     """Return a kind. Raises KeyError for one that no app registers."""
     if name not in _kinds:
-        autodiscover_modules("jobs")
+        autodiscover_modules("kinds")
     return _kinds[name]

@@ -9,11 +9,11 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from datasets.jobs import launcher, queue, results
-from datasets.jobs.execution import carry_out
-from datasets.jobs.kinds import Options
-from datasets.jobs.queue import JobRequest
 from datasets.models import Job
+from datasets.work import queue, results, wake
+from datasets.work.execution import carry_out
+from datasets.work.kinds import Options
+from datasets.work.queue import JobRequest
 
 State = Job.State
 WAIT_SECONDS = 20.0
@@ -35,7 +35,7 @@ def ask(
     if asked.job.state == State.WAITING:
         if settings.JOBS_EAGER:
             return _carry_out_now(asked)
-        transaction.on_commit(launcher.start)
+        transaction.on_commit(wake.wake)
     return asked
 
 

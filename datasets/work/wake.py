@@ -19,15 +19,15 @@ from pathlib import Path
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
-from datasets.jobs import queue
-from datasets.jobs.results import folder
+from datasets.work import queue
+from datasets.work.results import folder
 
 logger = logging.getLogger("tandem.jobs")
 IDLE_SECONDS = 60
 CHUNK = 4096
 
 
-def start() -> None:
+def wake() -> None:
     """Have a worker look for jobs. Call this after the commit."""
     if has_broker() and _send_message():
         return

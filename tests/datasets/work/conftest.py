@@ -16,8 +16,8 @@ from django.db.models import DateTimeField, Value
 from pytest_django.fixtures import Settings
 
 from annotation.models import User
-from datasets.jobs import JobError, Kind, Options, Progress, Result, ask, kinds, queue, register
 from datasets.models import Job
+from datasets.work import JobError, Kind, Options, Progress, Result, ask, kinds, queue, register
 from tests import queue_cast
 from tests.page_cast import _user
 
