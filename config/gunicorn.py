@@ -14,7 +14,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 
 from config import env
-from config.front import exchange, local_workers, renewal
+from config.front import exchange, local_worker, renewal
 from config.logging import logging_config
 from datasets import site_lock
 
@@ -97,12 +97,12 @@ def _not_collected() -> str:
 
 
 def when_ready(server: Any) -> None:
-    """Start the workers beside the site, if there are to be any, and load the application."""
+    """Start the worker beside the site, if there is to be one, and load the application."""
     renewal.hear_signals()
     if workers > _WORK:
         server.tandem_exchange = exchange.Exchange(_WORK)
     if env.flag("TANDEM_WITH_WORKERS"):
-        server.tandem_beside = local_workers.start(env.data_dir() / "worker.log")
+        server.tandem_beside = local_worker.start(env.data_dir() / "worker.log")
     renewal.preload(server)
     renewal.renew_on_hup(server, problem)
 

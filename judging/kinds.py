@@ -25,6 +25,7 @@ from datasets.text import number_in
 from datasets.work import JobError, Kind, Options, Progress, Result, register, results
 from datasets.work.notices import Work, register_notices
 from datasets.work.queue import question_of
+from datasets.work.sources import register_source
 from judging.access import manageable_judges, visible_judges, visible_runs
 from judging.backends.base import SetupError
 from judging.display import describe_status
@@ -35,7 +36,7 @@ from judging.preparation import jobs as builds
 from judging.prompts.template import PromptError
 from judging.runs.comparison import compare_judges
 from judging.runs.fit import check_fit
-from judging.tasks import NOT_STARTED, NothingOpenError
+from judging.tasks import NOT_STARTED, NothingOpenError, runs
 from judging.trials.one_item_jobs import TRY_KIND
 from judging.trials.perturbed_judges import TrialError
 from judging.trials.runs import (
@@ -276,6 +277,7 @@ def _trials(user: Any, keys: Sequence[str]) -> Iterator[Work]:
 
 register_notices("run", _runs)
 register_notices("trials", _trials)
+register_source(runs)
 for kind in (
     TRY_KIND,
     Kind(builds.BUILD, "Built batch", builds.state, builds.carry_out, _sees_build),

@@ -1,4 +1,4 @@
-"""Background tasks that start and resume runs, and the sweep that finds runs without a worker.
+"""Judges' runs as a source of work; starting and resuming them, and the sweep for Celery's workers.
 
 A message only says that a run may be due; the database decides. So lost, late or duplicate messages
 do no harm: the first worker takes the lease, and the sweep sends a new message for runs without a
@@ -7,30 +7,31 @@ worker.
 
 from __future__ import annotations
 
-import logging
+import signal
+import uuid
+from collections import Counter
 from functools import partial
 from typing import Any
 
 from celery import shared_task
-from celery.app.task import Task
 from django.db import transaction
-from kombu.exceptions import OperationalError
+from django.db.models import F
 
 from annotation.models import Campaign
 from audit.recording import record
-from judging import lanes, launcher
+from datasets.work import Progress, wake
+from datasets.work.pool import carry_out_one
+from datasets.work.sources import Source, Taken
+from judging import lanes
 from judging.backends.base import SetupError
 from judging.engine import Control
-from judging.engine.worker import is_ending, stopping_with_worker, work
+from judging.engine.worker import work
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.template import PromptError
 from judging.runs import ledger, lifecycle
 from judging.runs.rests import end_rest
 
-logger = logging.getLogger("tandem.judging")
-
 BUDGET_SECONDS = 120.0
-PUMP_EXPIRES = 60.0
 LIMITS = ("limit", "most_tokens", "most_cost", "concurrency", "reuse")
 NOT_STARTED = (
     lifecycle.ChangedPromptError, lifecycle.BatchOutError, lifecycle.LeasedRunError,
@@ -39,42 +40,72 @@ NOT_STARTED = (
 """Why `begin` starts no run, apart from NothingOpenError."""
 
 
-def ring(run: int) -> None:
-    """Ask the workers to work on a run. Call this after the commit.
+PUMP = "judging.tasks.pump"
+RUN = "run"
+MOST_AT_ONCE = 16
 
-    Without a broker nothing is lost, since the sweep finds the run later.
+
+def runs() -> Source:
+    """Return judges' runs as a source of work. Each has its engine in a process of its own."""
+
+    def has_room(at_work: Counter[str], places: int) -> bool:
+        return places > 0 and at_work[RUN] < MOST_AT_ONCE
+
+    return Source(RUN, take, has_room, lifecycle.has_queued)
+
+
+def take(key: str = "", seconds: float | None = None) -> Taken | None:
+    """Lease a run and its lane: the run with a key, or the first that is free.
+
+    After `seconds`, its engine leaves the lane to the next run. If its process dies, the lease ends
+    by itself, and the requests that were under way have a strike.
     """
-    _send(pump, PUMP_EXPIRES, run)
+    free = lifecycle.runs_without_worker().select_related("campaign", "judge__rater")
+    for run in free.filter(**{"pk": key} if key else {}).order_by(
+        F("lease_until").asc(nulls_first=True), "pk"
+    ):
+        if lease := lifecycle.lease_run(run):
+            return Taken(
+                str(run),
+                partial(_carry_out, run, lease, seconds),
+                release=partial(lifecycle.hand_over, run, lease),
+                seconds=None,
+                told=True,
+            )
+    return None
 
 
-def _send(task: Task, expires: float, *arguments: int) -> None:
-    """Send a message without waiting, or log that the broker cannot be reached."""
-    try:
-        task.apply_async(arguments, expires=expires, retry=False)
-    except (OperationalError, OSError) as error:
-        logger.warning("The broker cannot be reached, %s was not sent: %s", task.name, error)
+def _carry_out(run: JudgeRun, lease: uuid.UUID, seconds: float | None, progress: Progress) -> None:
+    control = Control(seconds)
+    signal.signal(signal.SIGTERM, lambda *_: control.stop())
+    work(run, lease, control)
+
+
+def ring(run: int) -> None:
+    """Have a worker take a run, or start one here if the site has none."""
+    wake.wake(PUMP, run)
+
+
+def leave_to_workers(run: int) -> None:
+    """Ask Celery's workers to take a run. Without a broker nothing is lost: their sweep finds it.
+
+    Call this and `ring` after the commit.
+    """
+    wake.send(PUMP, run)
 
 
 @shared_task
 def pump(run: int) -> None:
     """Work on a run for a while, then send a message for the next run on its lane.
 
-    A message for a run whose lane is in use does nothing. A worker that is shutting down starts
-    nothing and sends nothing, since it could receive its own message. Another worker's sweep finds
-    the run.
+    A message for a run whose lane is in use does nothing.
     """
-    if is_ending():
+    if not carry_out_one(RUN, key=str(run), seconds=BUDGET_SECONDS):
         return
-    found = JudgeRun.objects.select_related("campaign", "judge__rater").filter(pk=run).first()
-    lease = lifecycle.lease_run(found) if found and found.queued else None
-    if found is None or lease is None:
-        return
-    control = Control(seconds=BUDGET_SECONDS)
-    with stopping_with_worker(control):
-        work(found, lease, control)
-    following = None if is_ending() else lifecycle.next_run(found)
+    done = JudgeRun.objects.filter(pk=run).first()
+    following = lifecycle.next_run(done) if done else None
     if following is not None:
-        transaction.on_commit(partial(ring, following.pk))
+        leave_to_workers(following.pk)
 
 
 @shared_task
@@ -82,7 +113,7 @@ def sweep() -> None:
     """Send a message for every run without a worker, and end runs that a person wants to end."""
     lifecycle.apply_wishes()
     for run in lifecycle.runs_without_worker().values_list("pk", flat=True):
-        ring(run)
+        leave_to_workers(run)
 
 
 class NothingOpenError(ValueError):
@@ -101,15 +132,8 @@ def begin(judge: Judge, campaign: Campaign, limits: dict[str, Any]) -> JudgeRun:
         run = lifecycle.start(campaign, judge, queued=True, **limits)
     except lifecycle.LeasedRunError:
         run = lifecycle.queue_active(campaign, judge)
-    transaction.on_commit(partial(_wake, run))
+    transaction.on_commit(partial(ring, run.pk))
     return run
-
-
-def _wake(run: JudgeRun) -> None:
-    """Have a worker take a run, or work on it here if the site has no workers."""
-    ring(run.pk)
-    if not launcher.has_workers():
-        launcher.start_here(run)
 
 
 def resume(run: JudgeRun) -> bool:
@@ -121,7 +145,7 @@ def resume(run: JudgeRun) -> bool:
     if run.state not in ACTIVE:
         return False
     end_rest(run)
-    transaction.on_commit(partial(_wake, run))
+    transaction.on_commit(partial(ring, run.pk))
     return True
 
 

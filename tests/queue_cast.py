@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,13 @@ def set_up(settings: Settings, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     """Keep jobs in the queue until the test carries them out."""
     settings.JOBS_EAGER = False
     settings.DATA_DIR = folder
-    monkeypatch.setattr("datasets.work.wake.wake", lambda: None)
+    monkeypatch.setattr("datasets.work.wake.wake", lambda *given: None)
+
+
+def own_megabytes() -> int:
+    """The memory that this process, and so a fork of it, has allocated."""
+    own = re.search(r"VmData:\s+(\d+) kB", Path("/proc/self/status").read_text("ascii"))
+    return int(own[1]) // 1024 if own else 0
 
 
 def run_due_jobs() -> int:

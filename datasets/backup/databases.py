@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 
 from datasets.backup.archive import Archive, BackupError
+from datasets.environment import environment_of_child
 
 SESSIONS = "django_session"
 PAGES = 1000
@@ -181,7 +182,7 @@ def _run(*command: str) -> None:
 
     settings: dict[str, Any] = connection.get_connection_params()
     shown = {key: settings[key] for key in LIBPQ if settings.get(key) not in (None, "")}
-    env = {key: value for key, value in os.environ.items() if key != "PGOPTIONS"}
+    env = environment_of_child()
     if settings.get("password"):
         # Not on the command line, which other accounts of the machine can read.
         env["PGPASSWORD"] = str(settings["password"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from datasets.atomic_files import scratch_folder
 from datasets.backup import contents, databases
 from datasets.backup.archive import BackupError
 from datasets.backup.last import note_test
+from datasets.environment import environment_of_child
 
 STEPS = (("restore",), ("migrate", "--verbosity", "0"), ("check_invariants",))
 
@@ -50,6 +50,5 @@ def rehearse(path: Path, say: Callable[[str], object]) -> bool:
 
 
 def _environment(scratch: Path, url: str) -> dict[str, str]:
-    dropped = ("PGOPTIONS", "CELERY_BROKER_URL", "TANDEM_STATIC_DIR")
-    kept = {name: value for name, value in os.environ.items() if name not in dropped}
+    kept = environment_of_child("CELERY_BROKER_URL", "TANDEM_STATIC_DIR")
     return kept | {"TANDEM_DATA_DIR": str(scratch), "DATABASE_URL": url}

@@ -21,9 +21,9 @@ from datasets.loading import check_name
 from datasets.models import Batch, Team, Upload
 from datasets.readers import READERS
 from datasets.teams import NotManagedError, managed_teams, visible_batches
-from datasets.uploads import launcher, quarantine
-from datasets.uploads.launcher import has_workers
+from datasets.uploads import quarantine
 from datasets.uploads.worker import AT_WORK, WARNINGS_KEPT
+from datasets.work import wake
 from tandem.files.rows import InputError, Place, Query
 
 State = Upload.State
@@ -137,7 +137,7 @@ def begin_here(upload: Upload) -> None:
         upload.refresh_from_db()
         raise StaleError(upload)
     quarantine.forget_progress(upload.key)
-    transaction.on_commit(partial(launcher.start_here, upload.key))
+    transaction.on_commit(wake.start_here)
 
 
 def is_waiting(upload: Upload) -> bool:
@@ -165,7 +165,7 @@ def _order(upload: Upload, ready: QuerySet[Upload], event: str, **values: object
     if not updated:
         raise StaleError(upload)
     quarantine.forget_progress(upload.key)
-    transaction.on_commit(partial(launcher.start, upload.key))
+    transaction.on_commit(partial(wake.wake, wake.UPLOAD, upload.key))
 
 
 def upload_context(upload: Upload) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def upload_context(upload: Upload) -> dict[str, Any]:
         "progress": quarantine.progress(upload.key) if upload.state in AT_WORK else None,
         "waiting": is_waiting(upload),
         "silent": is_silent(upload),
-        "has_workers": has_workers(),
+        "has_workers": wake.has_workers(),
         "bytes": sum(each["bytes"] for each in upload.files),
         "counts": [
             (f"{n:,}", what.replace("_", " ")) for what, n in found.get("counts", {}).items() if n

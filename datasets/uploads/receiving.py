@@ -17,12 +17,13 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from audit.recording import record
-from datasets import tasks
 from datasets.loading import check_name
 from datasets.models import Batch, Team, Upload
 from datasets.readers import READERS
 from datasets.teams import TeamError, team_for
-from datasets.uploads import launcher, quarantine
+from datasets.uploads import quarantine
+from datasets.uploads.cleaning import clean
+from datasets.work import wake
 from tandem.files.jsonl import excerpt
 from tandem.files.rows import InputError, Place
 from tandem.verbs import verb_of
@@ -81,7 +82,7 @@ def receive(
     Raises TooOftenError, and InputError for errors that are visible at once; then nothing is
     stored.
     """
-    tasks.clean()
+    clean()
     upload = Upload(user=user, name=name.strip(), format=format)
     upload.name = upload.name or _name_of(files)
     upload.extends = extends
@@ -96,7 +97,7 @@ def receive(
             upload.files = quarantine.store(upload.key, temporary)
             upload.save(force_insert=True)
             record("upload.received", of=upload, files=len(upload.files))
-            transaction.on_commit(lambda: launcher.start(upload.key))
+            transaction.on_commit(lambda: wake.wake(wake.UPLOAD, upload.key))
     except BaseException:
         quarantine.remove(upload.key)
         raise

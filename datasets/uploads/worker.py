@@ -1,21 +1,25 @@
-"""Inspect or load an upload, in a separate process.
+"""Uploads as a source of work: inspect or load one, in a process with limits.
 
-Inspecting reads and checks the files as loading does, but stores nothing. A process claims the
-upload by writing its turn, and may write a result only while the upload still has that turn.
+Inspecting reads and checks the files as loading does, but stores nothing. A worker claims the
+upload by writing its turn, and its process may write a result only while the upload still has that
+turn.
 """
 
 from __future__ import annotations
 
+import signal
 import threading
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from django.db import IntegrityError, connection, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from datasets.derivation import DerivationError
@@ -25,6 +29,7 @@ from datasets.material import Digest, as_line
 from datasets.models import Batch, Upload
 from datasets.readers import read, recognise
 from datasets.uploads import quarantine
+from datasets.work.sources import Source, Taken
 from tandem.files.rows import InputError, Place, Query, ReadNotes
 from tandem.verbs import verb_of
 
@@ -37,6 +42,14 @@ BEAT_SECONDS = 1.0
 WARNINGS_KEPT = 500
 TOO_BIG = "the files need more memory or time than an upload may use"
 TOO_BIG_REMEDY = f"split them, or load them with {verb_of('load_batch')}"
+PROCESS_ENDED = (
+    "the process that worked on the files ended, probably for lack of memory; "
+    f"try again, or load them with {verb_of('load_batch')}"
+)
+UPLOAD = "upload"
+MOST_AT_ONCE = 4
+MEMORY_MB = 1536
+SECONDS, KILL_SECONDS = 900, 1000
 
 
 @dataclass
@@ -136,14 +149,41 @@ class SpentError(Exception):
     """The process has used up its time."""
 
 
-def work(key: str, turn: uuid.UUID | None = None) -> None:
-    """Inspect or load an upload that is waiting, unless another process has its turn.
+def uploads() -> Source:
+    def has_room(at_work: Counter[str], places: int) -> bool:
+        return places > 0 and at_work[UPLOAD] < MOST_AT_ONCE
 
-    `turn` identifies this attempt for the process that watches it.
-    """
-    upload = _claim(key, turn or uuid.uuid4())
-    if upload is None:
-        return
+    return Source(UPLOAD, take, has_room)
+
+
+def take(key: str = "", seconds: float | None = None) -> Taken | None:
+    """Claim an upload that waits: the one with a key, or the oldest."""
+    waiting = Upload.objects.filter(**{"key": key} if key else {}, state__in=AT_WORK, turn=None)
+    for found in waiting.order_by("changed_at").values_list("key", flat=True):
+        if upload := claim(found):
+            return Taken(
+                f"upload {upload.key}",
+                partial(_carry_out_in_time, upload),
+                fail=lambda reason: refuse(upload, PROCESS_ENDED),
+                renew=lambda done, total: _of_turn(upload).exists(),
+                release=lambda: _of_turn(upload).update(turn=None, changed_at=timezone.now()),
+                memory_mb=MEMORY_MB,
+                seconds=KILL_SECONDS,
+            )
+    return None
+
+
+def _carry_out_in_time(upload: Upload, progress: Callable[[int, int], None]) -> None:
+    def stop(*_: object) -> NoReturn:
+        raise SpentError
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    carry_out(upload)
+
+
+def carry_out(upload: Upload) -> None:
+    """Inspect or load a claimed upload."""
     try:
         with _beating(upload) as count:
             (_inspect if upload.state == State.READING else _load)(upload, count)
@@ -169,17 +209,21 @@ def refuse(upload: Upload, reason: str) -> None:
         quarantine.remove(upload.key)
 
 
-def _claim(key: str, turn: uuid.UUID) -> Upload | None:
+def claim(key: str) -> Upload | None:
+    """Give an upload that waits a turn. None if another worker was faster."""
     waiting = Upload.objects.filter(key=key, state__in=AT_WORK, turn=None)
-    if not waiting.update(turn=turn, changed_at=timezone.now()):
-        return None
-    return Upload.objects.get(key=key)
+    turn = uuid.uuid4()
+    waiting.update(turn=turn, changed_at=timezone.now())
+    return Upload.objects.filter(key=key, turn=turn).first()
+
+
+def _of_turn(upload: Upload) -> QuerySet[Upload]:
+    return Upload.objects.filter(pk=upload.pk, turn=upload.turn)
 
 
 def _end(upload: Upload, **values: object) -> None:
     """Close the upload if this process still has the turn. Raises LostTurnError otherwise."""
-    same_turn = Upload.objects.filter(pk=upload.pk, turn=upload.turn)
-    if not same_turn.update(turn=None, changed_at=timezone.now(), **values):
+    if not _of_turn(upload).update(turn=None, changed_at=timezone.now(), **values):
         raise LostTurnError
 
 

@@ -1,10 +1,12 @@
-"""Carry out one job: compute its result, write the file, close the row."""
+"""Jobs as a source of work. Carry out one: compute its result, write the file, close the row."""
 
 from __future__ import annotations
 
 import errno
 import logging
+from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -15,13 +17,48 @@ from audit.looks import Note, collect_looks
 from audit.recording import Actor, on_behalf
 from datasets.models import Job
 from datasets.work import queue, results
+from datasets.work.beside import allow_forks
 from datasets.work.guard import outside_request
 from datasets.work.kinds import JobError, Kind, Progress, Result, kind_named
+from datasets.work.sources import Source, Taken
 
 logger = logging.getLogger("tandem.jobs")
 FULL = (errno.ENOSPC, errno.EDQUOT)
 NO_SPACE = "the disk of this site is full; tell an admin"
 NO_ACCESS = "nobody who asked for it may still see it"
+HEAVY, LIGHT = "heavy", "light"
+LIGHT_PLACES = 1
+"""How many light jobs a worker carries out beside its heavy ones. They may take free places."""
+
+
+def heavy_jobs() -> Source:
+    return Source(HEAVY, partial(_take, True), lambda at_work, places: at_work[HEAVY] < places)
+
+
+def light_jobs() -> Source:
+    def has_room(at_work: Counter[str], places: int) -> bool:
+        return at_work[HEAVY] + at_work[LIGHT] < places + LIGHT_PLACES
+
+    return Source(LIGHT, partial(_take, False), has_room)
+
+
+def _take(heavy: bool, key: str, seconds: float | None) -> Taken | None:
+    job = queue.take(heavy) if queue.is_due(heavy) else None
+    if job is None:
+        return None
+    return Taken(
+        f"job {job.key}",
+        partial(_carry_out_apart, job),
+        fail=partial(queue.fail, job),
+        renew=partial(queue.renew, job),
+        release=partial(queue.release, job),
+        memory_mb=settings.TANDEM_JOB_MEMORY_MB,
+    )
+
+
+def _carry_out_apart(job: Job, progress: Progress) -> None:
+    allow_forks()
+    carry_out(job, progress)
 
 
 def out_of_memory() -> str:

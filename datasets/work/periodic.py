@@ -10,10 +10,14 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.utils.module_loading import import_string
+
+from datasets.work.kinds import Progress
+from datasets.work.sources import Source, Taken
 
 logger = logging.getLogger("tandem.jobs")
 
@@ -50,7 +54,25 @@ class Clock:
         return found
 
 
-def carry_out(due: list[Periodic]) -> None:
+PERIODIC = "periodic"
+
+
+def periodic_work() -> Source:
+    """Return periodic work as a source. One more process at a time does what is due."""
+    clock = Clock()
+
+    def take(key: str, seconds: float | None) -> Taken | None:
+        due = clock.take_due()
+        if not due:
+            return None
+        return Taken(
+            "periodic work", partial(carry_out, due), memory_mb=settings.TANDEM_JOB_MEMORY_MB
+        )
+
+    return Source(PERIODIC, take, lambda at_work, _: not at_work[PERIODIC], counted=False)
+
+
+def carry_out(due: list[Periodic], progress: Progress) -> None:
     """Do the work here, one thing after the other. One that fails is logged, and stops no other."""
     for each in due:
         try:

@@ -1,8 +1,9 @@
-"""Wake a worker when a job is requested, or start one.
+"""Wake a worker when there is work, or start one.
 
-With a broker, a message wakes Celery's workers. Otherwise a byte in a named pipe wakes a process of
-`manage.py work` on this machine; one on another machine looks once a second. If there is neither,
-the web server starts a worker of its own, which ends when it has nothing to do for a minute.
+With a broker, a message wakes Celery's workers, which may be on other machines. Otherwise a byte in
+a named pipe wakes a process of `manage.py work` on this machine; one on another machine looks once
+a second. If there is neither, the web server starts a worker of its own, which ends when it has
+nothing to do for a minute.
 """
 
 from __future__ import annotations
@@ -10,29 +11,42 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-import subprocess
-import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
 
+from celery import current_app
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
+from datasets.environment import start_apart
 from datasets.work import queue
 from datasets.work.results import folder
 
 logger = logging.getLogger("tandem.jobs")
 IDLE_SECONDS = 60
 CHUNK = 4096
+JOBS, UPLOAD = "datasets.tasks.work_on_jobs", "datasets.tasks.work_on_upload"
+EXPIRES = 60.0
+"""The seconds after which a message is void. Workers look for what they may have missed."""
 
 
-def wake() -> None:
-    """Have a worker look for jobs. Call this after the commit."""
-    if has_broker() and _send_message():
-        return
-    if not (ring() or queue.has_worker()):
+def wake(task: str = JOBS, *arguments: object) -> None:
+    """Have a worker look for work. Call this after the commit.
+
+    The task of Celery's, with its arguments, is for a site with a broker.
+    """
+    is_heard = send(task, *arguments) if has_broker() else has_workers()
+    if not (ring() or is_heard):
         start_here()
+
+
+def has_workers() -> bool:
+    """Return whether workers carry out all work of this site, without being started for it.
+
+    One that is configured need not be running.
+    """
+    return has_broker() or settings.TANDEM_WITH_WORKERS or queue.has_worker()
 
 
 def has_broker() -> bool:
@@ -40,38 +54,26 @@ def has_broker() -> bool:
     return not str(settings.CELERY_BROKER_URL).startswith("filesystem:")
 
 
-def start_here() -> None:
-    """Start a worker beside the web server, and a thread that waits for its end."""
-    threading.Thread(target=_run_and_wait, daemon=True).start()
+def send(task: str, *arguments: object, expires: float = EXPIRES) -> bool:
+    """Send a message to Celery's workers without waiting; return whether it was sent.
 
-
-def _run_and_wait() -> None:
-    # The query timeout for pages, in PGOPTIONS, would end a long report.
-    kept = {name: value for name, value in os.environ.items() if name != "PGOPTIONS"}
-    program = [sys.executable, "-m", "tandem.program"]
-    command = [*program, "work", "--idle", str(IDLE_SECONDS), "--alone"]
-    with (folder() / "worker.log").open("ab") as log:
-        subprocess.run(
-            command,
-            cwd=settings.BASE_DIR,
-            env=kept,
-            check=False,
-            start_new_session=True,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-        )
-
-
-def _send_message() -> bool:
-    from datasets import tasks
-
+    Nothing is lost if it was not, since workers look for work without a message, too.
+    """
     try:
-        tasks.work_on_jobs.apply_async(retry=False)
+        current_app.send_task(task, arguments, expires=expires, retry=False)
     except (OperationalError, OSError) as error:
-        logger.warning("The broker cannot be reached; a job waits for another worker: %s", error)
+        logger.warning("The broker cannot be reached, %s was not sent: %s", task, error)
         return False
     return True
+
+
+def start_here() -> None:
+    """Start a worker beside the web server, and a thread that waits for its end."""
+    command = ("-m", "tandem.program", "work", "--idle", str(IDLE_SECONDS), "--alone")
+    with (folder() / "worker.log").open("ab") as log:
+        process = start_apart(*command, log=log)
+    # Not in the thread: this process may be a job's, which ends soon.
+    threading.Thread(target=process.wait, daemon=True).start()
 
 
 def ring() -> bool:

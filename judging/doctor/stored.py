@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
-from django.conf import settings
-
 from datasets.atomic_files import new_file
 from datasets.backup.contents import data_folder
+from datasets.environment import start_apart
 from judging.doctor.base import Line
 
 
@@ -40,15 +37,6 @@ def last_examination() -> tuple[datetime | None, list[Line]]:
 
 def examine_in_background() -> None:
     """Start the command, which stores what it finds. Nothing waits for it."""
-    kept = {name: value for name, value in os.environ.items() if name != "PGOPTIONS"}
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "doctor"],
-        cwd=settings.BASE_DIR,
-        env=kept,
-        start_new_session=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    process = start_apart("manage.py", "doctor")
     # Nobody else would collect its status.
     threading.Thread(target=process.wait, daemon=True).start()

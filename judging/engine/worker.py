@@ -1,23 +1,13 @@
-"""Work on a run from its lease to its end, in the foreground and in workers alike.
-
-A worker that shuts down tells its engines to start no more calls. Celery's warm shutdown waits for
-tasks, but an engine works for two minutes, which is longer than deployments wait before they kill.
-So the children of a worker learn of a shutdown by a signal.
-"""
+"""Work on a run from its lease to its end, in the foreground and in workers alike."""
 
 from __future__ import annotations
 
 import gc
-import os
-import signal
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
-from celery.signals import worker_process_init, worker_ready, worker_shutting_down
 from django.db import Error, InterfaceError, OperationalError, connection
 
 from judging import lanes, manifest
@@ -185,58 +175,6 @@ def await_rest(run: JudgeRun, control: Control) -> uuid.UUID | None:
             return lease
         time.sleep(REST_SECONDS)
     return None
-
-
-# Celery's pool lets most signals end a child, but ignores this one.
-END_SIGNAL = signal.SIGURG
-_pools: list[Any] = []
-_controls: list[Control] = []
-_ending = threading.Event()
-
-
-@worker_process_init.connect
-def _listen(**kwargs: Any) -> None:
-    signal.signal(END_SIGNAL, _end)
-
-
-def _end(number: int, frame: object) -> None:
-    _ending.set()
-    for control in _controls:
-        control.stop()
-
-
-@worker_ready.connect
-def _remember_pool(sender: Any, **kwargs: Any) -> None:
-    _pools.append(sender.pool)
-
-
-@worker_shutting_down.connect
-def _signal_children(**kwargs: Any) -> None:
-    """Signal the pool's children. Only Celery's default pool has any.
-
-    In other pools, an engine stops when its time budget is over. Children started later inherit the
-    flag.
-    """
-    _ending.set()
-    for pool in _pools:
-        for child in getattr(getattr(pool, "_pool", None), "_pool", None) or []:
-            with suppress(ProcessLookupError, TypeError):
-                os.kill(child.pid, END_SIGNAL)
-
-
-def is_ending() -> bool:
-    """Return whether this process is shutting down. It may still receive messages."""
-    return _ending.is_set()
-
-
-@contextmanager
-def stopping_with_worker(control: Control) -> Iterator[None]:
-    """Have a shutdown of the worker stop the engine, which starts no more calls."""
-    _controls.append(control)
-    try:
-        yield
-    finally:
-        _controls.remove(control)
 
 
 def summary(run: JudgeRun) -> str:

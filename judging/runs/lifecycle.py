@@ -134,6 +134,12 @@ def runs_without_worker() -> QuerySet[JudgeRun]:
     return without_lease(runs).filter(Q(lane=None) | Q(lane__paused="") & lane_free)
 
 
+def has_queued() -> bool:
+    """Return whether an active run for workers has no process, even one that rests or waits."""
+    waiting = without_lease(JudgeRun.objects.filter(state__in=ACTIVE, queued=True))
+    return waiting.filter(Q(lane=None) | Q(lane__paused="")).exists()
+
+
 def next_run(run: JudgeRun) -> JudgeRun | None:
     """Return the next run after a worker has released one.
 

@@ -34,7 +34,7 @@ from datasets.access import READERS, role_required
 from datasets.teams import TeamError
 from datasets.text import as_sentence, number_in
 from datasets.work import pages as jobs
-from judging import launcher
+from datasets.work import wake
 from judging.access import (
     BLIND,
     blind_page,
@@ -317,7 +317,7 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
             context = {**_context(found), "form": form, "problem": as_sentence(error)}
             return render(request, "judges/run.html", context, status=409)
     elif given == "here" and describe_status(found).untaken:
-        launcher.start_here(found)
+        wake.start_here()
         back = request.POST.get("back")
         if back == "judges":
             return redirect("judges-compared", found.campaign_id)

@@ -222,7 +222,7 @@ class TestTrying:
         self, rita: Script, study: Study, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         settings.JOBS_EAGER = False
-        monkeypatch.setattr("datasets.work.wake.wake", lambda: None)
+        monkeypatch.setattr("datasets.work.wake.wake", lambda *given: None)
         monkeypatch.setattr("datasets.work.requests.WAIT_SECONDS", 0)
         pending = rita.post(f"judges/{judge().pk}/try/", {"campaign": study.campaign.pk})
         assert (pending.status_code, pending.json()["state"]) == (202, "waiting")
@@ -405,7 +405,7 @@ class TestTrials:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
         settings.JOBS_EAGER = False
-        monkeypatch.setattr("datasets.work.wake.wake", lambda: None)
+        monkeypatch.setattr("datasets.work.wake.wake", lambda *given: None)
         monkeypatch.setattr("datasets.work.requests.WAIT_SECONDS", 0)
         of = judge()
         done(study, of)

@@ -16,10 +16,10 @@ from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import User
 from datasets.models import Batch, Upload
-from datasets.uploads.worker import work
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in, new_context
 from tests.cast import BATCH, FIRST, SECOND, load, write_lines
+from tests.datasets.upload_cast import work
 from tests.extent import Extent
 from tests.page_cast import _user
 from tests.patience import PATIENCE
@@ -57,7 +57,7 @@ def go(rita: User, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]
         threads.append(threading.Thread(target=run))
         threads[-1].start()
 
-    monkeypatch.setattr("datasets.uploads.launcher.start_here", start)
+    monkeypatch.setattr("datasets.work.wake.wake", lambda task, key: start(key))
     yield allowed
     allowed.set()
     for thread in threads:

@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile, TemporaryUploaded
 from annotation.models import User
 from datasets.models import Upload
 from datasets.uploads.receiving import receive
-from datasets.uploads.worker import work
+from datasets.uploads.worker import carry_out, claim
 from tests.cast import BATCH, Line
 
 
@@ -43,6 +43,12 @@ def sent(user: User, *contents: bytes | None, name: str = "", format: str = "") 
 def read(user: User, *contents: bytes | None, name: str = "", format: str = "") -> Upload:
     """An upload that has been inspected."""
     return worked(sent(user, *contents, name=name, format=format))
+
+
+def work(key: str) -> None:
+    """Do what a process does with an upload that waits."""
+    if upload := claim(key):
+        carry_out(upload)
 
 
 def worked(upload: Upload) -> Upload:

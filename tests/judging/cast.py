@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from django.core.management import call_command
 
 from annotation.models import Campaign
 from datasets.models import Batch
+from judging import tasks
 from judging.backends.base import Request
 from judging.backends.scripted import Script, Scripted
 from judging.engine import Control, Ending
@@ -19,6 +21,9 @@ from judging.judges import Definition, define
 from judging.models import Judge, JudgeRun
 from judging.retries import Patience
 from judging.runs import lifecycle
+
+if TYPE_CHECKING:
+    import pytest
 
 HASTY = Patience(
     attempts=3, backoff=0.001, rate_patience=0.2, longest_wait=0.01,
@@ -111,3 +116,16 @@ def run_scripted(
     ending = work(run, lease, control, backend, HASTY)
     run.refresh_from_db()
     return run, ending, backend
+
+
+def pump_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have Celery's task work on its run in this process, whose changes are not committed."""
+
+    def here(source: str, key: str, seconds: float) -> bool:
+        taken = tasks.take(key, seconds)
+        if taken is not None:
+            taken.carry_out(lambda done, total: None)
+        return taken is not None
+
+    monkeypatch.setattr(tasks, "carry_out_one", here)
+    monkeypatch.setattr(tasks, "signal", SimpleNamespace(SIGTERM=15, signal=lambda *given: None))

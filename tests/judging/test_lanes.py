@@ -15,7 +15,7 @@ from judging.backends.base import FatalError
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeRun, Lane
 from judging.runs import ledger, lifecycle
-from tests.judging.cast import command, judge, run_scripted, yes
+from tests.judging.cast import command, judge, pump_here, run_scripted, yes
 
 SERVER = "http://127.0.0.1:9/v1"
 
@@ -38,7 +38,8 @@ def run_out(run: JudgeRun) -> None:
 @pytest.fixture
 def bells(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     rung: list[int] = []
-    monkeypatch.setattr(tasks, "ring", rung.append)
+    monkeypatch.setattr(tasks, "leave_to_workers", rung.append)
+    pump_here(monkeypatch)
     return rung
 
 
@@ -173,13 +174,11 @@ def test_the_end_of_a_pump_notifies_the_next_run_of_its_lane(
     campaign: Campaign,
     bells: list[int],
     monkeypatch: pytest.MonkeyPatch,
-    django_capture_on_commit_callbacks: Any,
 ) -> None:
     monkeypatch.setattr("judging.engine.worker.build_backend", lambda judge: Scripted(yes))
     first = lifecycle.start(campaign, served("a"), queued=True)
     second = lifecycle.start(campaign, served("b"), queued=True)
-    with django_capture_on_commit_callbacks(execute=True):
-        tasks.pump(first.pk)
+    tasks.pump(first.pk)
     first.refresh_from_db()
     assert first.state == "done"
     assert bells == [second.pk]

@@ -18,7 +18,7 @@ from tests.datasets.test_priority import gives_way, is_of_a_nice_session
 from tests.judging.processes import until
 from tests.patience import PATIENCE
 from tests.serving.site import Person, Site
-from tests.serving.test_local_workers import runs
+from tests.serving.test_local_worker import runs
 
 pytestmark = [pytest.mark.processes, pytest.mark.once]
 

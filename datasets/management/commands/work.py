@@ -12,7 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 from datasets import site_lock
 from datasets.console import Command as Base
 from datasets.work.wake import is_first
-from datasets.work.worker import JobWorker
+from datasets.work.worker import Loop
 
 
 class Command(Base):
@@ -52,7 +52,7 @@ class Command(Base):
             lock = site_lock.join(settings.DATA_DIR, settings.DATABASES["default"])
         except site_lock.SiteInUseError as error:
             raise CommandError(f"Not started: {error}.") from error
-        worker = JobWorker(max(0, options["places"]), options["idle"])
+        worker = Loop(max(0, options["places"]), options["idle"])
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: worker.stop())
         reports = f"reports, {worker.places} at a time, and short jobs beside them"

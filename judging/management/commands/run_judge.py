@@ -34,7 +34,7 @@ from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.template import PromptError
 from judging.runs import ledger, lifecycle
 from judging.runs.rests import describe_rest, is_resting
-from judging.tasks import ring
+from judging.tasks import leave_to_workers
 from tandem.verbs import verb_of
 
 PATIENCE_SECONDS = 30
@@ -181,7 +181,7 @@ class Command(BaseCommand):
             run = lifecycle.start(campaign, judge, queued=True, **terms)
         except lifecycle.LeasedRunError:
             run = lifecycle.queue_active(campaign, judge)
-        transaction.on_commit(lambda: ring(run.pk))
+        transaction.on_commit(lambda: leave_to_workers(run.pk))
         self.say(
             f"Queued {run} of judge {judge} over {campaign}. The workers take it up "
             f"(celery -A config worker); {verb_of('run_judge')} without --queue says how far it is."

@@ -122,7 +122,7 @@ def test_a_long_text_is_plain_until_a_job_has_rendered_it(
     client, address = client_of(study.ada), reverse("item", args=[study.assignment(study.ada).uid])
     monkeypatch.setattr(text_views, "_render", pytest.fail)
     settings.JOBS_EAGER = False
-    monkeypatch.setattr("datasets.work.wake.wake", lambda: None)
+    monkeypatch.setattr("datasets.work.wake.wake", lambda *given: None)
     page = client.get(address).content.decode()
     assert SOON in page
     assert 'class="markdown' not in page

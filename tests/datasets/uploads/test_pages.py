@@ -15,7 +15,7 @@ from pytest_django.fixtures import Settings
 
 from annotation.models import User
 from datasets.models import Batch, Upload
-from datasets.uploads import launcher, quarantine
+from datasets.uploads import quarantine
 from datasets.uploads.receiving import MAX_PER_HOUR
 from tests.api.cast import script_of
 from tests.cast import SECOND, load
@@ -259,27 +259,6 @@ def test_the_page_says_if_no_worker_has_started(
     assert "No worker has started on the upload" in page
     assert "Read here" in page
     assert order(client, upload, "begin").status_code == 302
-
-
-@pytest.mark.parametrize(
-    ("broker", "rings", "here"),
-    [("filesystem://", False, True), ("redis://x/0", True, False), ("redis://x/0", False, True)],
-)
-def test_an_upload_is_processed_by_a_worker_or_by_the_web_server(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, broker: str, rings: bool, here: bool
-) -> None:
-    """If the queue is the file system or the broker is down, the web server starts the process."""
-    settings.CELERY_BROKER_URL = broker
-    begun: list[str] = []
-
-    def ring(*_: object, **__: object) -> None:
-        if not rings:
-            raise OSError("no broker")
-
-    monkeypatch.setattr("datasets.tasks.work_on_upload.apply_async", ring)
-    monkeypatch.setattr(launcher, "start_here", begun.append)
-    launcher.start("k")
-    assert begun == (["k"] if here else [])
 
 
 def test_only_the_accounts_own_uploads_are_listed(client: Client, rita: User) -> None:

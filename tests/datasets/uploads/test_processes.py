@@ -1,127 +1,178 @@
-"""The process that works on an upload: really started, limited, and killed midway."""
+"""The process that works on an upload: really forked, limited, killed midway, and stopped."""
 
 from __future__ import annotations
 
-import json
-import uuid
-from dataclasses import dataclass
+import os
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_django.fixtures import Settings
 
-from tests.cast import BATCH, manage, write_lines
-
-pytestmark = pytest.mark.processes
-
-TURN = str(uuid.UUID(int=1))
-# One process sends Rita's file and works on it.
-SEND = """
-import json, subprocess, sys, uuid
-from pathlib import Path
 from annotation.models import User
 from datasets.models import Batch, Upload
 from datasets.tasks import work_on_upload
-from datasets.uploads import decisions, launcher
-from datasets.tasks import end_turn
-from datasets.uploads.receiving import receive
-from tests.datasets.upload_cast import received
-launcher.start = lambda key: None
-Upload.objects.all().delete()
-Batch.objects.filter(name="pilot").delete()
-user, _ = User.objects.get_or_create(username="rita", role="researcher")
-key = receive(user, [received(Path({path!r}).read_bytes())], "pilot", "").key
-found = []
+from datasets.uploads import decisions, quarantine, worker
+from datasets.uploads.worker import UPLOAD
+from datasets.work.worker import Loop
+from tests.databases import disconnect
+from tests.datasets.upload_cast import sent
+from tests.page_cast import _user
+from tests.patience import PATIENCE
+from tests.queue_cast import own_megabytes
 
-def worked_on(*command):
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=120)
-    return [done.returncode, done.stderr]
-
-def note_state():
-    upload = Upload.objects.get(key=key)
-    there = Batch.objects.filter(name="pilot").exists()
-    found.append([upload.state, upload.error, upload.turn is None, there])
-
-"""
-END = "\nprint(json.dumps([str(key), found]))"
-APART = f'worked_on("-m", "datasets.uploads", str(key), "{TURN}")'
-# A process that sets its own limits and then exceeds them.
-GREEDY = """
-import os, sys
-import datasets.uploads.__main__ as program
-program.MEMORY_MB, program.SECONDS = {memory}, {seconds}
-import django
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-django.setup()
-from datasets.uploads import worker
-def inspect(*_):
-    {greed}
-worker.inspect = inspect
-program.main()
-"""
-
-
-@dataclass
-class Sender:
-    """Sends a file, runs a script on the upload, and returns what the script found."""
-
-    house: Path
-    file: Path
-
-    def send(self, script: str) -> tuple[str, list[Any]]:
-        whole = SEND.format(path=str(self.file)) + script + END
-        done = manage(self.house, "shell", "--no-imports", "-c", whole)
-        assert done.returncode == 0, done.stderr
-        key, found = json.loads(done.stdout.splitlines()[-1])
-        return key, found
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 
 
 @pytest.fixture
-def sender(house: Path, tmp_path: Path) -> Sender:
-    return Sender(house, write_lines(tmp_path / "s.jsonl", BATCH[:2]))
+def rita(own_quarantine: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> User:
+    settings.CELERY_BEAT_SCHEDULE = {}
+    monkeypatch.setattr("datasets.work.wake.wake", lambda *given: None)
+    # The process starts as large as this one, which has run other tests.
+    monkeypatch.setattr(worker, "MEMORY_MB", 400 + own_megabytes())
+    return _user("rita", "researcher")
 
 
-def test_the_process_inspects_an_upload_and_later_loads_it(sender: Sender) -> None:
-    keep = "upload = Upload.objects.get(key=key); decisions.keep(upload, upload.digest, '')"
-    steps = (f"found.append({APART})", "note_state()", keep, APART, "note_state()")
-    _, (done, *states) = sender.send("\n".join(steps))
-    assert done[0] == 0, done[1]
-    assert states == [["ready", "", True, False], ["kept", "", True, True]]
+def worked_apart(upload: Upload) -> Upload:
+    assert Loop(places=1).run_one(UPLOAD, key=upload.key)
+    return now(upload)
 
 
-@pytest.mark.parametrize(
-    ("limits", "greed"),
-    [
-        ({"memory": "400", "seconds": "60"}, "bytearray(500 * 1024**2)"),
-        ({"memory": "2048", "seconds": "1"}, "while True: pass"),
-    ],
-    ids=["memory", "time"],
-)
+def now(upload: Upload) -> Upload:
+    upload.refresh_from_db()
+    return upload
+
+
+def hang(*_: object) -> Any:
+    time.sleep(PATIENCE)
+
+
+@pytest.mark.postgresql
+def test_a_process_inspects_an_upload_and_another_loads_it(rita: User) -> None:
+    upload = worked_apart(sent(rita))
+    assert (upload.state, upload.error, upload.turn) == ("ready", "", None)
+    decisions.keep(upload, upload.digest, "pilot")
+    upload = worked_apart(upload)
+    assert (upload.state, upload.error, upload.turn) == ("kept", "", None)
+    assert upload.batch == Batch.objects.get(name="pilot")
+
+
+def test_the_task_of_celery_works_on_its_upload_once(rita: User) -> None:
+    other, upload = sent(rita), sent(rita)
+    for _ in range(2):
+        work_on_upload(upload.key)
+    assert (now(upload).state, now(other).state) == ("ready", "reading")
+    assert not Loop(places=1).run_one(UPLOAD, key=upload.key), "nothing is left"
+
+
+@pytest.mark.parametrize("greed", ["memory", "time"])
 def test_a_process_that_exceeds_its_limits_ends_with_a_message(
-    sender: Sender, limits: dict[str, str], greed: str
+    rita: User, monkeypatch: pytest.MonkeyPatch, greed: str
 ) -> None:
-    greedy = GREEDY.format(greed=greed, **limits)
-    script = f'found.append(worked_on("-c", {greedy!r}, str(key), "{TURN}"))\nnote_state()'
-    _, (done, (state, error, ended, _)) = sender.send(script)
-    assert done[0] == 0, done[1]
-    assert (state, ended) == ("refused", True)
-    assert "more memory or time" in error
+    monkeypatch.setattr(worker, "SECONDS", 1 if greed == "time" else 60)
+    spend = hang if greed == "time" else lambda *_: bytearray(2 * 1024**3)
+    monkeypatch.setattr(worker, "inspect", spend)
+    upload = worked_apart(sent(rita))
+    assert (upload.state, upload.turn) == ("refused", None)
+    assert "more memory or time" in upload.error
 
 
-def test_a_killed_process_is_reported_by_the_process_that_started_it(sender: Sender) -> None:
-    killed = "import signal; os.kill(os.getpid(), 9)"
-    kill = GREEDY.format(memory="2 * 1024**3", seconds="60", greed=killed)
-    script = (
-        f'found.append(worked_on("-c", {kill!r}, str(key), "{TURN}"))\n'
-        f'note_state()\nend_turn(key, uuid.UUID("{TURN}"))\nnote_state()'
-    )
-    _, (done, before, after) = sender.send(script)
-    assert done[0] == -9
-    assert (before[0], after[0]) == ("reading", "refused")
+def test_an_upload_whose_process_is_killed_is_refused_by_its_worker(
+    rita: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
+    monkeypatch.setattr(worker, "inspect", killed)
+    upload = worked_apart(sent(rita))
+    assert (upload.state, upload.turn) == ("refused", None)
+    assert "ended, probably for lack of memory" in upload.error
 
 
-def test_the_starting_process_waits_for_the_end_of_the_process(sender: Sender) -> None:
-    """Both a worker's task and the web server's thread wait for it."""
-    key, found = sender.send("work_on_upload(key)\nnote_state()")
-    assert found == [["ready", "", True, False]]
-    assert (sender.house / "uploads" / key / "0.jsonl").exists()
+def test_the_process_of_a_discarded_upload_is_killed(
+    rita: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "inspect", hang)
+    upload, loop = sent(rita), Loop(places=1)
+    loop._fill(loop.sources[UPLOAD])
+    (child,) = loop.children.values()
+    decisions.discard(now(upload))
+    loop._beat()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    loop._reap()
+    assert (now(upload).state, upload.error) == ("discarded", "")
+
+
+def forked_worker() -> int:
+    disconnect()
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        loop = Loop(places=1)
+        signal.signal(signal.SIGTERM, lambda *_: loop.stop())
+        loop.run()
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def await_start(upload: Upload) -> None:
+    until = time.monotonic() + PATIENCE
+    while quarantine.progress(upload.key) is None:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.mark.postgresql
+def test_after_a_kill_of_the_worker_the_upload_is_silent_and_can_be_read_again(
+    rita: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "inspect", hang)
+    upload, pid = sent(rita), forked_worker()
+    await_start(upload)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    monkeypatch.undo()
+    assert (now(upload).state, upload.turn is None) == ("reading", False)
+    noted = quarantine.progress(upload.key)
+    assert noted is not None
+    time.sleep(2 * worker.BEAT_SECONDS)
+    again = quarantine.progress(upload.key)
+    assert again is not None
+    assert again.age > worker.BEAT_SECONDS, "its process has ended with the worker"
+    monkeypatch.setattr("datasets.work.wake.start_here", lambda: None)
+    monkeypatch.setattr(decisions, "SILENT_SECONDS", 1)
+    decisions.begin_here(upload)
+    assert worked_apart(upload).state == "ready"
+
+
+@pytest.mark.postgresql
+def test_a_worker_that_stops_leaves_its_upload_to_the_next(
+    rita: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("datasets.work.worker.GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(worker, "inspect", hang)
+    upload, pid = sent(rita), forked_worker()
+    await_start(upload)
+    os.kill(pid, signal.SIGTERM)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert (now(upload).state, upload.turn) == ("reading", None)
+    monkeypatch.undo()
+    assert worked_apart(upload).state == "ready"
+
+
+def test_several_uploads_are_worked_on_at_once_but_not_by_a_worker_without_places(
+    rita: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "inspect", hang)
+    found = [sent(rita), sent(rita)]
+    idle = Loop(places=0)
+    idle._fill(idle.sources[UPLOAD])
+    assert not Upload.objects.exclude(turn=None).exists()
+    loop = Loop(places=1)
+    loop._fill(loop.sources[UPLOAD])
+    assert len(loop.children) == len(found)
+    loop._end_children()
+    assert not Upload.objects.exclude(turn=None).exists(), "they are given back"

@@ -21,16 +21,16 @@ from pytest_django.fixtures import Settings
 
 from annotation.models import User
 from audit.models import Event
-from datasets import tasks
 from datasets.models import Batch, Upload
-from datasets.uploads import decisions, launcher, quarantine, receiving, worker
+from datasets.uploads import cleaning, decisions, quarantine, receiving, worker
 from datasets.uploads.decisions import StaleError, batches_with_same_content, upload_context
 from datasets.uploads.quarantine import suffix_of
 from datasets.uploads.receiving import TooOftenError, check_rate
-from datasets.uploads.worker import inspect
+from datasets.uploads.worker import PROCESS_ENDED, inspect
+from datasets.work import wake
 from tandem.files.rows import InputError
 from tests.cast import FIRST, SECOND, THIRD, write_lines
-from tests.datasets.upload_cast import as_file, changed, posted, received, sent, worked
+from tests.datasets.upload_cast import as_file, changed, posted, received, sent, work, worked
 from tests.page_cast import _user, client_of
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -41,7 +41,10 @@ database = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _own_quarantine(own_quarantine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_quarantine(
+    own_quarantine: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.TANDEM_WITH_WORKERS = False
     monkeypatch.setattr(timezone, "now", lambda: NOW)
 
 
@@ -54,8 +57,8 @@ def rita(db: None) -> User:
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The uploads for which a process was started, as text."""
     calls: list[str] = []
-    monkeypatch.setattr(launcher, "start", lambda key: calls.append(f"start {key}"))
-    monkeypatch.setattr(launcher, "start_here", lambda key: calls.append(f"here {key}"))
+    monkeypatch.setattr(wake, "wake", lambda task, key: calls.append(f"start {key}"))
+    monkeypatch.setattr(wake, "start_here", lambda: calls.append("here"))
     return calls
 
 
@@ -297,7 +300,7 @@ class TestLostProcesses:
                 with pytest.raises(StaleError, match="it is being loaded"):
                     decisions.begin_here(upload)
         found = now_of(upload)
-        assert rung == ([f"here {upload.key}"] if begun else [])
+        assert rung == (["here"] if begun else [])
         assert found.turn == (None if begun else turn)
         assert (found.changed_at == NOW) is begun
 
@@ -411,7 +414,7 @@ class TestCleaning:
     def test_an_upload_changed_exactly_a_day_ago_is_kept(self, rita: User) -> None:
         day = 24 * 3600
         at_the_edge, old = upload_of(rita, seconds_ago=day), upload_of(rita, seconds_ago=day + 1)
-        assert tasks.clean() == 1
+        assert cleaning.clean() == 1
         assert (lies(at_the_edge), lies(old)) == (True, False)
         assert list(Upload.objects.all()) == [at_the_edge]
 
@@ -441,7 +444,7 @@ class TestCleaning:
         for path, hours in ((quarantine.folder(mine.key), 4), (stray, 4), (part, 4), (young, 2)):
             then = time.time() - 3600 * hours
             os.utime(path, (then, then))
-        assert tasks.clean() == 0
+        assert cleaning.clean() == 0
         assert (lies(mine), stray.exists(), part.exists(), young.exists()) == (
             True, False, False, True,
         )  # fmt: skip
@@ -611,8 +614,9 @@ class TestProcessing:
         seen: list[Upload] = []
         monkeypatch.setattr(worker, "_inspect", lambda up, count: seen.append(now_of(up)))
         upload = upload_of(rita, State.READING, 30)
-        worker.work(upload.key, TURN)
-        assert [(each.turn, each.changed_at) for each in seen] == [(TURN, NOW)]
+        worked(upload)
+        ((turn, changed_at),) = [(each.turn, each.changed_at) for each in seen]
+        assert (turn is None, changed_at) == (False, NOW)
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("state", list(State))
@@ -622,7 +626,7 @@ class TestProcessing:
         done: list[str] = []
         monkeypatch.setattr(worker, "_inspect", lambda *_: done.append("reading"))
         monkeypatch.setattr(worker, "_load", lambda *_: done.append("keeping"))
-        worker.work(upload_of(rita, state).key)
+        work(upload_of(rita, state).key)
         assert done == ([state] if state in worker.AT_WORK else [])
 
     def test_warnings_are_kept_up_to_the_limit_and_all_are_counted(
@@ -691,11 +695,15 @@ class TestProcessing:
 
     def test_a_dead_process_ends_only_its_own_turn(self, rita: User) -> None:
         for state, turn, error in (
-            (State.READING, TURN, tasks.PROCESS_ENDED), (State.KEEPING, TURN, tasks.PROCESS_ENDED),
-            (State.READY, TURN, ""), (State.READING, uuid.UUID(int=8), ""),
+            (State.READING, None, PROCESS_ENDED), (State.KEEPING, None, PROCESS_ENDED),
+            (State.READING, TURN, ""), (State.READY, None, ""),
         ):  # fmt: skip
-            upload = upload_of(rita, state, turn=turn)
-            tasks.end_turn(upload.key, TURN)
+            upload = upload_of(rita, state)
+            taken = worker.take(upload.key)
+            if turn:
+                Upload.objects.filter(pk=upload.pk).update(turn=turn)
+            if taken:
+                taken.fail("killed")
             assert now_of(upload).error == error
 
 

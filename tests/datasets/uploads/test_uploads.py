@@ -17,15 +17,15 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from annotation.models import User
-from datasets import tasks
 from datasets.models import Batch, Query, Upload
 from datasets.uploads import decisions, quarantine, worker
+from datasets.uploads.cleaning import clean
 from datasets.uploads.decisions import StaleError, TakenNameError
 from datasets.uploads.receiving import MAX_PER_HOUR, TooOftenError, receive
 from tandem.files.rows import InputError
 from tests.cast import BATCH, FIRST, SECOND, load, run, write_lines
 from tests.datasets.helpers import DATA, needs_data
-from tests.datasets.upload_cast import as_file, changed, read, received, sent, worked
+from tests.datasets.upload_cast import as_file, changed, read, received, sent, work, worked
 from tests.page_cast import _user
 
 MAX_UNDECIDED = 3
@@ -175,6 +175,13 @@ class TestInspection:
                 assert (progress.done, progress.total) == (count.done, count.total) == (0, total)
                 count(2)
                 assert count.done == 2
+
+
+def died(upload: Upload) -> None:
+    """Do what a worker does when the process that works on an upload has died."""
+    taken = worker.take(upload.key)
+    assert taken
+    taken.fail("killed")
 
 
 class TestReceiving:
@@ -339,14 +346,13 @@ class TestKeeping:
         load_batch = worker.load_batch
         monkeypatch.setattr(worker, "load_batch", taken_over)
         decisions.keep(upload, upload.digest, "")
-        worker.work(upload.key)
+        work(upload.key)
         assert not Batch.objects.exists()
 
     def test_a_process_that_dies_while_loading_leaves_the_preview(self, rita: User) -> None:
         upload = read(rita)
         decisions.keep(upload, upload.digest, "")
-        Upload.objects.update(turn=(turn := uuid.uuid4()))
-        tasks.end_turn(upload.key, turn)
+        died(upload)
         upload.refresh_from_db()
         assert (upload.state, upload.turn) == ("ready", None)
         assert "ended" in upload.error
@@ -354,16 +360,17 @@ class TestKeeping:
 
     def test_a_process_that_dies_while_reading_refuses_the_upload(self, rita: User) -> None:
         upload = sent(rita)
-        Upload.objects.update(turn=(turn := uuid.uuid4()))
-        tasks.end_turn(upload.key, turn)
+        died(upload)
         upload.refresh_from_db()
         assert upload.state == "refused"
         assert not lies(upload)
 
     def test_a_process_that_dies_does_not_end_its_successors_turn(self, rita: User) -> None:
         upload = sent(rita)
+        taken = worker.take(upload.key)
         Upload.objects.update(turn=(successor := uuid.uuid4()))
-        tasks.end_turn(upload.key, uuid.uuid4())
+        assert taken
+        taken.fail("killed")
         upload.refresh_from_db()
         assert (upload.state, upload.turn) == ("reading", successor)
         assert lies(upload)
@@ -376,7 +383,7 @@ class TestDeciding:
         assert not lies(upload)
         upload.refresh_from_db()
         decisions.discard(upload)
-        worker.work(upload.key)
+        work(upload.key)
         assert not Batch.objects.exists()
 
     def test_an_upload_being_loaded_cannot_be_discarded(self, rita: User) -> None:
@@ -412,7 +419,7 @@ class TestDeciding:
         django_capture_on_commit_callbacks: Any,
     ) -> None:
         begun: list[str] = []
-        monkeypatch.setattr("datasets.uploads.launcher.start_here", begun.append)
+        monkeypatch.setattr("datasets.work.wake.start_here", lambda: begun.append("here"))
         upload = sent(rita)
         with pytest.raises(StaleError, match="being read"):
             decisions.begin_here(upload)
@@ -421,7 +428,7 @@ class TestDeciding:
         assert decisions.is_waiting(upload)
         with django_capture_on_commit_callbacks(execute=True):
             decisions.begin_here(upload)
-        assert begun == [upload.key]
+        assert begun == ["here"]
 
     def test_an_upload_with_a_silent_process_can_be_restarted(self, rita: User) -> None:
         upload = sent(rita)
@@ -439,10 +446,10 @@ class TestDeciding:
 class TestCleaning:
     def test_undecided_uploads_are_deleted_after_a_day(self, rita: User) -> None:
         waiting, batch = read(rita), kept(read(rita, as_file([SECOND])), "kept").batch
-        assert tasks.clean() == 0
+        assert clean() == 0
         assert lies(waiting)
         Upload.objects.update(changed_at=timezone.now() - timedelta(hours=25))
-        assert tasks.clean() == 2
+        assert clean() == 2
         assert not lies(waiting)
         assert Batch.objects.get() == batch
 
@@ -454,7 +461,7 @@ class TestCleaning:
         old = time.time() - 4 * 3600
         for path in (incoming, stray, quarantine.folder(mine.key)):
             os.utime(path, (old, old))
-        tasks.clean()
+        clean()
         assert not incoming.exists()
         assert not stray.exists()
         assert lies(mine)

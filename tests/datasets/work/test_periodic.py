@@ -19,8 +19,9 @@ from annotation.tasks import seal_audit
 from audit.models import Event, Seal
 from audit.recording import record
 from datasets import tasks
-from datasets.work import periodic
-from datasets.work.worker import JobWorker
+from datasets.work import periodic, wake
+from datasets.work.periodic import PERIODIC
+from datasets.work.worker import Loop
 from tests.page_cast import make_study, payload
 
 SCHEDULED = {
@@ -56,7 +57,7 @@ def test_each_worker_of_celery_sends_the_work_at_its_start_and_at_its_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sent: list[tuple[str, float]] = []
-    monkeypatch.setattr(tasks, "_send", lambda task, expires: sent.append((task.name, expires)))
+    monkeypatch.setattr(wake, "send", lambda task, expires: sent.append((task, expires)))
     timed: list[tuple[float, Any]] = []
     timer = SimpleNamespace(call_repeatedly=lambda *given: timed.append(given))
     tasks.do_without_beat(SimpleNamespace(timer=timer))
@@ -64,7 +65,7 @@ def test_each_worker_of_celery_sends_the_work_at_its_start_and_at_its_times(
     sent.clear()
     for seconds, send in timed:
         send()
-        assert sent.pop() == (send.args[0].name, seconds)
+        assert sent.pop() == (send.args[0], seconds)
     assert isinstance(timed[0][1], partial)
 
 
@@ -79,7 +80,7 @@ def test_work_that_fails_is_logged_and_stops_no_other(
         return lambda: done.append(each.task)
 
     monkeypatch.setattr(periodic.Periodic, "load", load)
-    periodic.carry_out([periodic.Periodic("a.b", 1), periodic.Periodic("c.d", 1)])
+    periodic.carry_out([periodic.Periodic("a.b", 1), periodic.Periodic("c.d", 1)], lambda *_: None)
     assert done == ["c.d"]
     assert "a.b failed" in caplog.messages
 
@@ -95,33 +96,32 @@ class TestSealing:
     def test_a_worker_of_manage_py_seals_without_a_beat(self, schedule: None) -> None:
         record("account.sessions", of=("account", 1), tokens=0)
         assert not Seal.objects.exists()
-        JobWorker(places=1, idle=0.5).run()
+        Loop(places=1, idle=0.5).run()
         assert Seal.objects.count() == 1
         assert Event.objects.filter(pk__gt=Seal.objects.get().last).count() == 0
 
     def test_periodic_work_that_hangs_is_killed_after_an_hour(
         self, schedule: None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(periodic, "carry_out", lambda due: time.sleep(600))
-        worker = JobWorker(places=1)
-        worker._start_periodic()
-        hanging = worker._periodic
-        assert hanging is not None
-        worker._periodic_since -= 3590
-        worker._start_periodic()
+        monkeypatch.setattr(periodic, "carry_out", lambda due, progress: time.sleep(600))
+        worker = Loop(places=1)
+        worker._fill(worker.sources[PERIODIC])
+        (hanging,) = worker.children.values()
+        hanging.since -= 3590
+        worker._beat()
         worker._reap()
-        assert worker._periodic == hanging
-        worker._periodic_since -= 20
-        worker._start_periodic()
-        os.waitid(os.P_PID, hanging, os.WEXITED | os.WNOWAIT)
+        assert worker.children
+        hanging.since, worker._next_beat = hanging.since - 20, 0.0
+        worker._beat()
+        os.waitid(os.P_PID, hanging.pid, os.WEXITED | os.WNOWAIT)
         worker._reap()
-        assert worker._periodic is None
+        assert not worker.children
         assert not Seal.objects.exists()
 
     def test_two_processes_that_both_seal_do_no_harm(self, schedule: None) -> None:
         record("account.sessions", of=("account", 1), tokens=0)
         for _ in range(2):
-            JobWorker(places=1, idle=0.5).run()
+            Loop(places=1, idle=0.5).run()
         seal_audit()
         assert Seal.objects.count() == 1
 

@@ -6,7 +6,6 @@ import os
 import stat
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,8 +16,9 @@ import pytest
 from kombu.exceptions import OperationalError
 from pytest_django.fixtures import Settings
 
-from datasets import tasks
+from config.celery import app
 from datasets.work import queue, wake
+from judging import tasks
 from tests.datasets.work.conftest import Labels
 
 pytestmark = pytest.mark.django_db
@@ -26,23 +26,20 @@ wake_up = wake.wake
 
 
 @pytest.fixture
-def started(labels: Labels, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def started(
+    labels: Labels, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> list[dict[str, Any]]:
     """The options and commands of the processes that were started."""
+    settings.TANDEM_WITH_WORKERS = False
     found: list[dict[str, Any]] = []
 
-    def note(command: list[str], **options: Any) -> None:
+    def note(command: list[str], **options: Any) -> Any:
         found.append({"command": command, **options})
+        return SimpleNamespace(wait=lambda: None)
 
-    monkeypatch.setattr(subprocess, "run", note)
-    monkeypatch.setattr(wake, "threading", SimpleNamespace(Thread=_AtOnce))
+    monkeypatch.setattr(subprocess, "Popen", note)
     monkeypatch.setenv("PGOPTIONS", "-c statement_timeout=1s")
     return found
-
-
-class _AtOnce(threading.Thread):
-    def start(self) -> None:
-        assert self.daemon
-        self.run()
 
 
 def test_a_worker_is_started_if_none_is_running(started: list[dict[str, Any]]) -> None:
@@ -54,7 +51,7 @@ def test_a_worker_is_started_if_none_is_running(started: list[dict[str, Any]]) -
     ]
     assert "PGOPTIONS" not in one["env"], "pages' limit on queries would end a long report"
     assert one["env"]["PATH"] == os.environ["PATH"]
-    assert (one["check"], one["start_new_session"]) == (False, True)
+    assert one["start_new_session"]
 
 
 def test_a_worker_that_listens_is_woken_instead(started: list[dict[str, Any]]) -> None:
@@ -75,21 +72,51 @@ def test_no_worker_is_started_if_one_runs_on_another_machine(started: list[dict[
     assert len(started) == 1
 
 
-def test_a_worker_is_started_if_the_broker_takes_no_message(
-    started: list[dict[str, Any]], settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("task", [("jobs",), ("upload", "a1"), ("run", 7)])
+@pytest.mark.parametrize("error", [OperationalError("away"), OSError("away")])
+def test_celery_is_told_and_a_worker_is_started_if_the_broker_takes_no_message(
+    started: list[dict[str, Any]], settings: Settings, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, task: tuple[str, ...], error: Exception,
+) -> None:  # fmt: skip
     settings.CELERY_BROKER_URL = "redis://nowhere"
     sent: list[Any] = []
-    monkeypatch.setattr(tasks.work_on_jobs, "apply_async", lambda **options: sent.append(options))
-    wake_up()
-    assert (sent, started) == ([{"retry": False}], [])
+    note = lambda *given, **more: sent.append((given, more))  # noqa: E731
+    monkeypatch.setattr(wake.current_app, "send_task", note)
+    wake_up(*task)
+    name, *arguments = task
+    assert sent == [((name, tuple(arguments)), {"expires": 60.0, "retry": False})]
+    assert started == []
 
-    def refuse(**options: Any) -> None:
-        raise OperationalError("away")
+    def refuse(*given: Any, **options: Any) -> None:
+        raise error
 
-    monkeypatch.setattr(tasks.work_on_jobs, "apply_async", refuse)
-    wake_up()
+    monkeypatch.setattr(wake.current_app, "send_task", refuse)
+    wake_up(*task)
     assert len(started) == 1
+    assert f"{name} was not sent: away" in caplog.text
+
+
+@pytest.mark.parametrize("configured", ["broker", "beside", "seen", ""])
+def test_there_is_one_answer_to_whether_a_site_has_workers(
+    started: list[dict[str, Any]],
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    configured: str,
+) -> None:
+    monkeypatch.setattr(wake.current_app, "send_task", lambda *given, **more: None)
+    settings.CELERY_BROKER_URL = "redis://nowhere" if configured == "broker" else "filesystem://"
+    settings.TANDEM_WITH_WORKERS = configured == "beside"
+    if configured == "seen":
+        queue.note_worker("elsewhere:1", 2)
+    assert wake.has_workers() == bool(configured)
+    wake_up()
+    assert len(started) == (not configured)
+
+
+@pytest.mark.parametrize("task", [wake.JOBS, wake.UPLOAD, tasks.PUMP])
+def test_messages_name_tasks_of_celery(task: str) -> None:
+    app.loader.import_default_modules()
+    assert task in app.tasks
 
 
 def open_files() -> set[str]:

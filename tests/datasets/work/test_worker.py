@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import threading
 import time
@@ -19,11 +18,13 @@ from pytest_django.fixtures import Settings
 from annotation.models import User
 from datasets.models import Job
 from datasets.work import ask, queue, results
-from datasets.work.worker import JobWorker
+from datasets.work.execution import HEAVY as HEAVY_JOBS
+from datasets.work.execution import LIGHT
+from datasets.work.worker import Loop
 from tests.cast import manage
 from tests.databases import disconnect
 from tests.datasets.work.conftest import HEAVY, Asking, Labels
-from tests.queue_cast import reload_job
+from tests.queue_cast import own_megabytes, reload_job
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 on_both = pytest.mark.postgresql
@@ -51,8 +52,8 @@ def test_cancelling_ends_the_process_of_a_running_job(
     asked: Asking, labels: Labels, ada: User, tmp_path: Path
 ) -> None:
     job = asked("kappa", ada, do="wait", flag=str(tmp_path / "never"))
-    worker = JobWorker(places=1)
-    worker._fill()
+    worker = Loop(places=1)
+    worker._fill(worker.sources[LIGHT])
     (child,) = worker.children.values()
     queue.cancel(job, ada)
     worker._beat()
@@ -77,10 +78,9 @@ def test_a_failed_job_says_why_and_can_be_asked_for_again(
     asked: Asking, ada: User, settings: Settings, do: str, message: str
 ) -> None:
     # The process starts as large as this one, which has run other tests.
-    own = re.search(r"VmData:\s+(\d+) kB", Path("/proc/self/status").read_text("ascii"))
-    settings.TANDEM_JOB_MEMORY_MB = limit = 300 + (int(own[1]) // 1024 if own else 0)
+    settings.TANDEM_JOB_MEMORY_MB = limit = 300 + own_megabytes()
     job = asked("kappa", ada, do=do)
-    JobWorker(places=1).run_one()
+    Loop(places=1).run_one(LIGHT, HEAVY_JOBS)
     assert reload_job(job).state == "failed"
     assert message.format(limit=limit) in job.error
     assert asked("kappa", ada, do=do) == job
@@ -97,14 +97,14 @@ def test_the_job_of_a_killed_worker_is_taken_up_again(
     disconnect()
     pid = os.fork()
     if pid == 0:
-        JobWorker(places=1).run_one()
+        Loop(places=1).run_one(LIGHT, HEAVY_JOBS)
         os._exit(0)
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
     assert reload_job(job).state == "running"
     assert not queue.take(), "its lease has not expired yet"
     Job.objects.update(lease_until="2020-01-01T00:00:00Z")
-    assert JobWorker(places=1).run_one()
+    assert Loop(places=1).run_one(LIGHT, HEAVY_JOBS)
     assert reload_job(job).state == "done"
     assert job.attempts == 2
     assert labels.computed == ["kappa", "kappa"]
@@ -119,7 +119,7 @@ def test_a_worker_wakes_for_a_new_job_and_ends_on_a_signal(
     disconnect()
     pid = os.fork()
     if pid == 0:
-        worker = JobWorker(places=2)
+        worker = Loop(places=2)
         signal.signal(signal.SIGTERM, lambda *_: worker.stop())
         worker.run()
         os._exit(0)
@@ -143,7 +143,7 @@ def test_a_light_job_does_not_wait_for_the_reports_that_fill_a_worker(
         for name in ("one", "two")
     ]
     export = asked("export", ben)
-    worker = JobWorker(places=1, idle=0.1)
+    worker = Loop(places=1, idle=0.1)
     beat, seen = worker._beat, list[list[str]]()
 
     def beat_and_look() -> None:

@@ -22,11 +22,14 @@ from datasets.models import Job, Worker
 from datasets.work import ask, beside, queue, results, wake
 from datasets.work import worker as worker_module
 from datasets.work.beside import die_with_parent
+from datasets.work.execution import HEAVY as HEAVY_JOBS
+from datasets.work.execution import LIGHT, light_jobs
+from datasets.work.sources import Source, Taken
 from datasets.work.worker import (
     GRACE_SECONDS,
     TOO_LONG,
     Child,
-    JobWorker,
+    Loop,
     _describe_exit,
     _writer,
 )
@@ -36,21 +39,35 @@ from tests.queue_cast import reload_job
 pytestmark = pytest.mark.django_db
 
 
+def taken(job: Job) -> Taken:
+    """A job that was leased already, as its source gives it to a worker."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(queue, "is_due", lambda heavy: True)
+        patch.setattr(queue, "take", lambda heavy: job)
+        found = light_jobs().take("", None)
+    assert found is not None
+    return found
+
+
+def child_of(worker: Loop, job: Job, pid: int, end: int = 0, name: str = LIGHT) -> Child:
+    return Child(worker.sources[name], taken(job), pid, end, mmap.mmap(-1, 16))
+
+
 class TestWorker:
     @pytest.fixture
-    def worker(self, asked: Asking, ada: User) -> JobWorker:
+    def worker(self, asked: Asking, ada: User) -> Loop:
         """A worker with one running job, whose process sleeps."""
         asked("kappa", ada)
         job = queue.take()
         assert job is not None
-        worker = JobWorker(places=1, idle=60)
+        worker = Loop(places=1, idle=60)
         process = subprocess.Popen(["sleep", "60"])
         end, _ = os.pipe()
-        worker.children[process.pid] = Child(job, process.pid, end, mmap.mmap(-1, 16))
+        worker.children[process.pid] = child_of(worker, job, process.pid, end)
         worker._selector.register(end, 1)
         return worker
 
-    def test_a_job_that_takes_longer_than_an_hour_is_killed(self, worker: JobWorker) -> None:
+    def test_a_job_that_takes_longer_than_an_hour_is_killed(self, worker: Loop) -> None:
         (child,) = worker.children.values()
         child.since = time.monotonic() - 3590
         worker._beat()
@@ -59,10 +76,10 @@ class TestWorker:
         worker._beat()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         worker._reap()
-        assert reload_job(child.job).error == TOO_LONG
+        assert Job.objects.get().error == TOO_LONG
 
     def test_a_stopping_worker_gives_back_its_unfinished_jobs(
-        self, worker: JobWorker, monkeypatch: pytest.MonkeyPatch
+        self, worker: Loop, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("datasets.work.worker.disconnect", lambda: None)
         (child,) = worker.children.values()
@@ -73,40 +90,42 @@ class TestWorker:
         worker._leave()
         with pytest.raises(ChildProcessError):
             os.waitpid(child.pid, 0)
-        assert reload_job(child.job).attempts == 0
-        assert queue.take() == child.job
+        job = Job.objects.get()
+        assert job.attempts == 0
+        assert queue.take() == job
 
     def test_a_worker_without_jobs_ends_after_its_idle_time(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        worker, now = JobWorker(places=1, idle=60), 100.0
+        worker, now = Loop(places=1, idle=60), 100.0
         monkeypatch.setattr(worker_module, "time", SimpleNamespace(monotonic=lambda: now))
         worker.last_work = 40.0
         assert not worker._is_over()
         now = 100.5
         assert worker._is_over()
         worker.stop()
-        worker.children = {1: Child(Job(), 1, 0, mmap.mmap(-1, 16))}
+        worker.children = {1: child_of(worker, Job(), 1)}
         now += GRACE_SECONDS
         assert not worker._is_over()
         now += 0.5
         assert worker._is_over()
-        assert not JobWorker(places=1)._is_over()
-        worker = JobWorker(places=1)
+        assert not Loop(places=1)._is_over()
+        worker = Loop(places=1)
         worker.stop()
         assert worker._is_over()
 
-    def test_a_worker_imports_the_jobs_of_all_apps_first(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_worker_imports_what_jobs_need_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
         done: list[str] = []
         monkeypatch.setattr(worker_module.importlib, "import_module", done.append)
         for name in ("collect", "freeze"):
             monkeypatch.setattr(worker_module.gc, name, lambda name=name: done.append(name))
         worker_module._import_everything()
-        assert {"analysis.kinds", "annotation.kinds", "judging.kinds"} <= set(done)
-        assert "audit.kinds" not in done, "it has none"
-        assert done[-2:] == ["collect", "freeze"]
+        assert done == ["scipy.stats", "collect", "freeze"]
+
+    def test_all_apps_register_their_sources_and_heavy_jobs_come_before_light_ones(self) -> None:
+        found = list(Loop(places=1).sources)
+        assert sorted(found) == ["heavy", "light", "periodic", "run", "upload"]
+        assert found.index("heavy") < found.index("light"), "light ones may take free places"
 
     def test_the_reason_for_the_end_of_a_process_is_given_in_words(self) -> None:
         assert "more memory" in _describe_exit(12)
@@ -120,30 +139,34 @@ class TestWorker:
             ask(HEAVY, {"name": name}, ada if name.startswith("a") else ben)
         for name in ("light", "other"):
             asked(name, ada if name == "light" else ben)
-        worker = JobWorker(places=2)
+        worker = Loop(places=2)
 
-        def fork(job: Job) -> None:
-            worker.children[job.pk] = Child(job, job.pk, 0, mmap.mmap(-1, 16))
+        def fork(source: Source, taken: Taken) -> None:
+            pid = len(worker.children)
+            worker.children[pid] = Child(source, taken, pid, 0, mmap.mmap(-1, 16))
 
         monkeypatch.setattr(worker, "_fork", fork)
 
-        def taken() -> list[str]:
-            names = [child.job.options["name"] for child in worker.children.values()]
+        def names() -> list[str]:
+            worker._fill(*worker.sources.values())
+            keys = [child.taken.name.removeprefix("job ") for child in worker.children.values()]
             worker.children.clear()
-            return names
+            jobs = {job.key: job.options["name"] for job in Job.objects.all()}
+            return [jobs[key] for key in keys]
 
-        worker._fill()
-        assert taken() == ["a1", "b1", "light"]
+        assert names() == ["a1", "b1", "light"]
         worker.places = 0
-        worker._fill()
-        assert taken() == ["other"], "one without places takes no reports"
+        assert names() == ["other"], "one without places takes no reports"
         worker.places = 1
+        take = queue.take
         monkeypatch.setattr(queue, "take", lambda heavy: None)
-        worker._fill()
-        assert taken() == [], "another worker took it"
+        assert names() == [], "another worker took it"
+        monkeypatch.setattr(queue, "take", take)
+        worker.stop()
+        assert names() == [], "one that stops takes no more"
 
     def test_leases_are_renewed_every_two_seconds_and_lost_jobs_are_killed(
-        self, worker: JobWorker, monkeypatch: pytest.MonkeyPatch
+        self, worker: Loop, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         now = 0.5
         monkeypatch.setattr(worker_module, "time", SimpleNamespace(monotonic=lambda: now))
@@ -152,17 +175,17 @@ class TestWorker:
         (child,) = worker.children.values()
         _writer(child.shared)(3, 5)
         assert child.progress() == (3, 5)
-        begun = now
+        begun, job = now, Job.objects.get()
         worker._beat()
-        assert (reload_job(child.job).done, child.job.total) == (3, 5)
+        assert (reload_job(job).done, job.total) == (3, 5)
         assert list(Worker.objects.values_list("name", "places")) == [(worker.name, 1)]
         _writer(child.shared)(4, 5)
         now = begun + 1.9
         worker._beat()
-        assert reload_job(child.job).done == 3
+        assert reload_job(job).done == 3
         now = begun + 2.0
         worker._beat()
-        assert reload_job(child.job).done == 4
+        assert reload_job(job).done == 4
         now = begun + 600
         worker._beat()
         assert swept == [begun]
@@ -179,14 +202,14 @@ class TestWorker:
         assert (child.verdict, killed) == ("it was cancelled", [child.pid])
 
     def test_a_worker_continues_while_the_database_is_down(
-        self, worker: JobWorker, monkeypatch: pytest.MonkeyPatch
+        self, worker: Loop, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def away() -> None:
             raise OperationalError("away")
 
         done: list[Any] = []
         monkeypatch.setattr(worker, "_beat", away)
-        monkeypatch.setattr(worker, "_fill", lambda: done.append("filled"))
+        monkeypatch.setattr(worker, "_fill", lambda *among: done.append("filled"))
         monkeypatch.setattr(worker, "_wait", done.append)
         monkeypatch.setattr(worker, "_reap", lambda: done.append("reaped"))
         monkeypatch.setattr(worker_module.connections, "close_all", lambda: done.append("closed"))
@@ -194,10 +217,7 @@ class TestWorker:
         assert done == ["closed", 1.0, "reaped"]
         monkeypatch.setattr(worker, "_beat", lambda: done.append("beat"))
         worker._step()
-        worker.stop()
-        worker._step()
-        assert done[3:6] == ["beat", "filled", 1.0]
-        assert done[7:] == ["beat", 1.0, "reaped"], "one that stops takes no more"
+        assert done[3:] == ["beat", "filled", 1.0, "reaped"]
 
     def test_a_worker_registers_while_it_runs_and_cleans_up_at_the_end(
         self, labels: Labels, monkeypatch: pytest.MonkeyPatch
@@ -205,7 +225,7 @@ class TestWorker:
         left: list[str] = []
         monkeypatch.setattr(worker_module, "disconnect", lambda: left.append("disconnected"))
         monkeypatch.setattr(worker_module, "_import_everything", lambda: None)
-        worker, waited = JobWorker(places=1), iter([0, 1])
+        worker, waited = Loop(places=1), iter([0, 1])
         wait = worker._wait
 
         def waits(seconds: float) -> None:
@@ -224,7 +244,7 @@ class TestWorker:
         assert (left, queue.has_worker(), wake.ring()) == (["disconnected"], False, False)
 
     def test_a_process_that_ended_is_recorded_in_its_job_and_removed(
-        self, asked: Asking, ada: User, worker: JobWorker
+        self, asked: Asking, ada: User, worker: Loop
     ) -> None:
         (killed,) = worker.children.values()
         worker._reap()
@@ -233,7 +253,7 @@ class TestWorker:
         killed.kill("why")
         os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)
         worker._reap()
-        assert (worker.children, reload_job(killed.job).error) == ({}, "why")
+        assert (worker.children, Job.objects.get().error) == ({}, "why")
         assert worker.last_work > 0
         with pytest.raises(OSError, match="Bad file descriptor"):
             os.fstat(killed.end)
@@ -244,7 +264,7 @@ class TestWorker:
             job = queue.take()
             assert job is not None
             end, _ = os.pipe()
-            child = Child(job, status, end, mmap.mmap(-1, 16))
+            child = child_of(worker, job, status, end)
             worker.children[child.pid] = child
             worker._selector.register(end, 1)
             worker._close(child, status)
@@ -254,22 +274,22 @@ class TestWorker:
     def test_a_celery_task_carries_out_one_job(
         self, asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        assert not JobWorker(places=1).run_one()
+        assert not Loop(places=1).run_one(LIGHT, HEAVY_JOBS)
         asked("kappa", ada)
         asked("alpha", ada)
-        worker, processes = JobWorker(places=2), []
+        worker, processes = Loop(places=2), []
 
-        def fork(job: Job) -> None:
+        def fork(source: Source, taken: Taken) -> None:
             process = subprocess.Popen(["true"])
             processes.append(process)  # otherwise Python waits for the process
             end, theirs = os.pipe()
             os.close(theirs)
-            worker.children[process.pid] = Child(job, process.pid, end, mmap.mmap(-1, 16))
+            worker.children[process.pid] = Child(source, taken, process.pid, end, mmap.mmap(-1, 16))
             worker._selector.register(end, 1)
-            queue.finish(job, {"file": "kappa"})
+            queue.finish(Job.objects.get(options__name="kappa"), {"file": "kappa"})
 
         monkeypatch.setattr(worker, "_fork", fork)
-        assert worker.run_one()
+        assert worker.run_one(LIGHT, HEAVY_JOBS)
         assert worker.children == {}
         states = Job.objects.order_by("pk").values_list("options__name", "state")
         assert list(states) == [("kappa", "done"), ("alpha", "waiting")]
@@ -308,7 +328,6 @@ class TestJobProcess:
         def note(name: str) -> Callable[..., None]:
             return lambda *given: done.append((name, *given))
 
-        settings.TANDEM_JOB_MEMORY_MB = 3
         monkeypatch.setattr(os, "_exit", leave)
         monkeypatch.setattr(os, "setsid", note("setsid"))
         monkeypatch.setattr(signal, "signal", note("signal"))
@@ -319,15 +338,15 @@ class TestJobProcess:
         monkeypatch.setattr(worker_module, "connection", SimpleNamespace(settings_dict=options))
         return done
 
-    def ended(self, monkeypatch: pytest.MonkeyPatch, error: BaseException | None) -> int:
-        def carry_out(job: Job, progress: Callable[[int, int], None]) -> None:
+    def ended(self, error: BaseException | None, memory: int | None = 3) -> int:
+        def carry_out(progress: Callable[[int, int], None]) -> None:
             progress(2, 3)
             if error is not None:
                 raise error
 
-        monkeypatch.setattr(worker_module, "carry_out", carry_out)
+        work = Taken("job x", carry_out, memory_mb=memory)
         with pytest.raises(Exit) as left:
-            worker_module._run_in_child(Job(), self.shared, 77)
+            worker_module._run_in_child(work, self.shared, 77)
         return int(left.value.args[0])
 
     shared = mmap.mmap(-1, 16)
@@ -335,7 +354,7 @@ class TestJobProcess:
     def test_the_process_has_its_own_session_a_lower_priority_and_limits(
         self, done: list[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        assert self.ended(monkeypatch, None) == 0
+        assert self.ended(None) == 0
         assert done == [
             ("signal", signal.SIGTERM, signal.SIG_DFL),
             ("signal", signal.SIGINT, signal.SIG_DFL),
@@ -351,16 +370,16 @@ class TestJobProcess:
     def test_the_exit_status_of_the_process_says_why_it_ended(
         self, done: list[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        assert self.ended(monkeypatch, MemoryError()) == 12
-        assert self.ended(monkeypatch, KeyError("x")) == 1
-        assert self.ended(monkeypatch, SystemExit(0)) == 1
+        assert self.ended(MemoryError()) == 12
+        assert self.ended(KeyError("x")) == 1
+        assert self.ended(SystemExit(0)) == 1
 
     def test_the_process_reports_its_progress_and_its_end_to_the_worker(
         self, asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Uses a real process that does not access the database."""
 
-        def be_child(job: Job, shared: mmap.mmap, parent: int) -> None:
+        def be_child(taken: Taken, shared: mmap.mmap, parent: int) -> None:
             _writer(shared)(2, 3)
             os._exit(0 if parent == os.getppid() else 9)
 
@@ -370,10 +389,11 @@ class TestJobProcess:
         asked("kappa", ada)
         job = queue.take()
         assert job is not None
-        worker = JobWorker(places=1)
-        worker._fork(job)
+        worker = Loop(places=1)
+        work = taken(job)
+        worker._fork(worker.sources[LIGHT], work)
         (child,) = worker.children.values()
-        assert (child.job, left) == (job, ["disconnected"])
+        assert (child.taken, left) == (work, ["disconnected"])
         ready = worker._selector.select(60)
         assert [key.fd for key, _ in ready] == [child.end]
         assert child.progress() == (2, 3)

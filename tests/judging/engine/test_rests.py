@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import uuid
 from datetime import datetime, timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +12,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from annotation.models import Campaign
-from judging import __main__ as launched
+from datasets.work.worker import Loop
 from judging import tasks
 from judging.backends.base import (
     Answer,
@@ -155,26 +153,20 @@ def test_a_process_does_not_wait_for_a_run_that_was_stopped(campaign: Campaign) 
     assert await_rest(run, Control()) is None
 
 
-def test_the_launched_process_waits_for_a_resting_run_and_finishes_it(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = lifecycle.start(campaign, judge(granularity="unit"))
-    first, second = uuid.uuid4(), uuid.uuid4()
-    endings = {first: "rest", second: "finished"}
-    asked: list[uuid.UUID] = []
-
-    def pretend(run: JudgeRun, lease: uuid.UUID, control: Control) -> Any:
-        asked.append(lease)
-        return SimpleNamespace(how=endings[lease])
-
-    monkeypatch.setattr("judging.engine.worker.work", pretend)
-    monkeypatch.setattr("judging.engine.worker.await_rest", lambda run, control: second)
-    monkeypatch.setattr("judging.runs.lifecycle.next_run", lambda run: None)
-    monkeypatch.setattr("datasets.priority.give_way", lambda: None)
-    monkeypatch.setattr("signal.signal", lambda *given: None)
-    monkeypatch.setattr("sys.argv", ["judging", str(run.pk), str(first)])
-    launched.main()
-    assert asked == [first, second]
+def test_a_worker_without_work_waits_for_a_run_that_rests(campaign: Campaign) -> None:
+    rater = judge(granularity="unit", params={"concurrency": 1})
+    run = lifecycle.start(campaign, rater, queued=True)
+    assert worked(run, lambda request: LONG)[0].how == "rest"
+    assert tasks.take() is None
+    loop = Loop(places=1, idle=60)
+    loop.last_work -= 61
+    assert loop._is_over()
+    loop._await_pending()
+    assert not loop._is_over()
+    lifecycle.ask_to_stop(run)
+    loop.last_work -= 61
+    loop._await_pending()
+    assert loop._is_over()
 
 
 def early(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, script: Any, **terms: Any) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from celery import current_app
 from django.core.management.base import CommandError
 from django.db.models.functions import Now
 from kombu.exceptions import OperationalError
@@ -19,7 +20,7 @@ from judging.management.commands import run_judge
 from judging.models import JudgeRun
 from judging.retries import Patience
 from judging.runs import ledger, lifecycle
-from tests.judging.cast import campaign_of, command, judge, yes
+from tests.judging.cast import campaign_of, command, judge, pump_here, yes
 
 
 def run(campaign: Campaign, *arguments: str, name: str = "judge") -> str:
@@ -36,9 +37,14 @@ def refusal(campaign: Campaign, *arguments: str, name: str = "judge") -> str:
 @pytest.fixture
 def bells(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     rung: list[int] = []
-    monkeypatch.setattr(run_judge, "ring", rung.append)
-    monkeypatch.setattr(tasks, "ring", rung.append)
+    monkeypatch.setattr(run_judge, "leave_to_workers", rung.append)
+    monkeypatch.setattr(tasks, "leave_to_workers", rung.append)
     return rung
+
+
+@pytest.fixture(autouse=True)
+def _pumps_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    pump_here(monkeypatch)
 
 
 def scripted(monkeypatch: pytest.MonkeyPatch, script: Any) -> None:
@@ -219,7 +225,6 @@ def test_a_worker_whose_time_is_over_notifies_the_next(
     campaign: Campaign,
     bells: list[int],
     monkeypatch: pytest.MonkeyPatch,
-    django_capture_on_commit_callbacks: Any,
 ) -> None:
     rater = judge(granularity="unit", params={"concurrency": 1})
     monkeypatch.setattr(
@@ -227,8 +232,7 @@ def test_a_worker_whose_time_is_over_notifies_the_next(
     )
     monkeypatch.setattr(tasks, "BUDGET_SECONDS", 0.1)
     queued = lifecycle.start(campaign, rater, queued=True)
-    with django_capture_on_commit_callbacks(execute=True):
-        tasks.pump(queued.pk)
+    tasks.pump(queued.pk)
     assert bells == [queued.pk]
     monkeypatch.setattr(tasks, "BUDGET_SECONDS", 60.0)
     tasks.pump(queued.pk)
@@ -244,7 +248,7 @@ def test_a_run_is_queued_even_without_a_broker(
         raise OperationalError("nobody listens")
 
     judge()
-    monkeypatch.setattr(tasks.pump, "apply_async", away)
+    monkeypatch.setattr(current_app, "send_task", away)
     with django_capture_on_commit_callbacks(execute=True):
         assert run(campaign, "--queue").startswith("Queued")
     assert list(lifecycle.runs_without_worker()) == [JudgeRun.objects.get()]

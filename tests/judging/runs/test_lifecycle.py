@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import uuid
 from datetime import timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -529,60 +526,6 @@ class TestBeginning:
         run.state = "done"
         assert rung(lambda: tasks.resume(run)) == (False, [])
         assert not Lane.objects.exclude(paused="").exists()
-
-
-class TestShutdown:
-    @pytest.fixture(autouse=True)
-    def fresh(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(worker, "_pools", [])
-        monkeypatch.setattr(worker, "_controls", [])
-        monkeypatch.setattr(worker, "_ending", type(worker._ending)())
-
-    def test_a_shutdown_stops_a_pump_only_while_it_runs(self) -> None:
-        control, over = Control(), Control()
-        with worker.stopping_with_worker(over):
-            pass
-        stopped: list[str] = []
-        over.listen(lambda: stopped.append("over"))
-        control.listen(lambda: stopped.append("running"))
-        assert not worker.is_ending()
-        with worker.stopping_with_worker(control):
-            worker._end(0, None)
-        assert stopped == ["running"]
-        assert worker.is_ending()
-        assert worker._controls == []
-
-    def test_a_failed_pump_no_longer_listens_for_a_shutdown(self) -> None:
-        with pytest.raises(KeyError), worker.stopping_with_worker(Control()):
-            raise KeyError
-        assert worker._controls == []
-
-    def test_a_child_listens_for_the_shutdown_signal(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        handlers: list[Any] = []
-        monkeypatch.setattr(signal, "signal", lambda *given: handlers.append(given))
-        worker._listen()
-        assert handlers == [(signal.SIGURG, worker._end)]
-
-    def test_every_child_gets_the_shutdown_signal_even_if_one_is_gone(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        signals: list[tuple[int, int]] = []
-
-        def kill(pid: int, number: int) -> None:
-            if pid == 1:
-                raise ProcessLookupError
-            signals.append((pid, number))
-
-        monkeypatch.setattr(os, "kill", kill)
-        children = [SimpleNamespace(pid=pid) for pid in (1, 2, 3)]
-        pools = (SimpleNamespace(), SimpleNamespace(_pool=None),
-                 SimpleNamespace(_pool=SimpleNamespace(_pool=None)),
-                 SimpleNamespace(_pool=SimpleNamespace(_pool=children)))  # fmt: skip
-        for pool in pools:
-            worker._remember_pool(SimpleNamespace(pool=pool))
-        worker._signal_children()
-        assert signals == [(2, signal.SIGURG), (3, signal.SIGURG)]
-        assert worker.is_ending()
 
 
 class TestTheEndOfARun:

@@ -157,7 +157,7 @@ def test_a_try_is_queued_and_its_result_shown_only_to_its_user(
     rita: Client, campaign: Campaign, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.JOBS_EAGER = False
-    monkeypatch.setattr("datasets.work.wake.wake", lambda: None)
+    monkeypatch.setattr("datasets.work.wake.wake", lambda *given: None)
     made, other = judge(), client_of(User.objects.create(username="root", role="admin"))
     address, sent = reverse("judge-try", args=[made.pk]), {"campaign": campaign.pk, "item": 1}
     page = rita.post(address, sent).headers["Location"].partition("#")[0]
@@ -176,7 +176,7 @@ def test_without_javascript_the_form_of_a_draft_is_filled_in_again_beside_its_re
     rita: Client, campaign: Campaign, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.JOBS_EAGER = False
-    monkeypatch.setattr("datasets.work.wake.wake", lambda: None)
+    monkeypatch.setattr("datasets.work.wake.wake", lambda *given: None)
     sent = {"name": "mine", "backend": "lexical", "granularity": "unit", "campaign": campaign.pk}
     page = rita.post(reverse("judge-new-try"), sent).headers["Location"]
     waiting = rita.get(page).content.decode()
@@ -190,7 +190,7 @@ def test_a_cancelled_try_can_be_repeated_on_its_page(
     rita: Client, campaign: Campaign, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.JOBS_EAGER = False
-    monkeypatch.setattr("datasets.work.wake.wake", lambda: None)
+    monkeypatch.setattr("datasets.work.wake.wake", lambda *given: None)
     sent = {"campaign": campaign.pk, "item": 1}
     page = rita.post(reverse("judge-try", args=[judge().pk]), sent).headers["Location"]
     order = reverse("job-order", args=[Job.objects.get().key])

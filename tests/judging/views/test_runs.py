@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Campaign, User
-from judging import launcher, library
+from judging import library
 from judging.backends.base import Answer, FinalError
 from judging.backends.logprobs import STORED_KEY
 from judging.costs import format_dollars
@@ -521,26 +521,18 @@ def test_one_button_creates_the_baseline_once_and_starts_it(
 def test_a_run_without_a_worker_can_be_started_beside_the_web_server(
     rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started: list[Any] = []
-    popen = lambda command, **given: started.append(command[-2:])  # noqa: E731
-    monkeypatch.setattr(launcher.subprocess, "Popen", popen)
-    # No thread waits for the process, since the process that queued the run may end first.
-    monkeypatch.setattr(launcher.threading, "Thread", lambda **given: Idle())
+    started: list[bool] = []
+    monkeypatch.setattr("datasets.work.wake.start_here", lambda: started.append(True))
     run = lifecycle.start(campaign, judge("floor"), queued=True)
     order(rita, run, "here")
     assert not started, "a worker may still take it"
     changed(run, started_at=timezone.now() - timedelta(minutes=1))
     assert "Run it here" in get(rita, "judges-compared", campaign.pk)
     order(rita, run, "here")
+    assert started == [True]
+    lifecycle.lease_run(run)
     order(rita, run, "here")
-    assert len(started) == 1, "the lease is taken, so a second click starts nothing"
-    run.refresh_from_db()
-    assert started[0] == [str(run.pk), str(run.lease)]
-
-
-class Idle:
-    def start(self) -> None:
-        """Do nothing."""
+    assert started == [True], "the lease is taken, so a second click starts nothing"
 
 
 def test_durations_and_log_probabilities_are_summarized() -> None:

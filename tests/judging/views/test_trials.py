@@ -70,7 +70,7 @@ def test_planning_is_a_job_that_the_page_waits_for(
     rita: Client, campaign: Campaign, base: Judge, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.JOBS_EAGER = False
-    monkeypatch.setattr("datasets.work.wake.wake", lambda: None)
+    monkeypatch.setattr("datasets.work.wake.wake", lambda *given: None)
     response = send(rita, campaign, base, "start", kinds=["again"], items=2)
     assert (response.status_code, "waiting, next in the queue" in response.content.decode()) == (
         202,

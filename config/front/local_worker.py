@@ -1,8 +1,8 @@
-"""Workers beside the web server of a site on one machine, started and stopped with it.
+"""The worker beside the web server of a site on one machine, started and stopped with it.
 
-gunicorn's main process starts a keeper, this module as a program. The keeper starts the workers,
-starts each again when it ends, and stops them when the web server is gone. It notices that even if
-the web server was killed, since the pipe between them closes with it.
+gunicorn's main process starts a keeper, this module as a program. The keeper starts the worker,
+starts it again when it ends, and stops it when the web server is gone. It notices that even if the
+web server was killed, since the pipe between them closes with it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 BASE_DIR = Path(__file__).resolve().parents[2]
-# Celery does judges' runs and uploads. Another process, without a broker, does all other jobs.
-WORKERS = {
-    "judges": ["-m", "celery", "-A", "config", "worker", "--concurrency", "1", "--hostname",
-               "beside@%h", "--loglevel", "WARNING"],
-    "jobs": ["-m", "tandem.program", "work"],
-}  # fmt: skip
+WORKER = ("-m", "tandem.program", "work")
 TICK_SECONDS = 0.5
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
 GRACE_SECONDS = 20.0
@@ -33,7 +28,7 @@ PR_SET_PDEATHSIG = 1
 
 
 @dataclass
-class LocalWorkers:
+class LocalWorker:
     """The web server's side. `keeper` is the keeper's process, and `line` the pipe to it."""
 
     line: int
@@ -44,26 +39,23 @@ class LocalWorkers:
         os.close(self.line)
 
     def stop(self) -> None:
-        """End the workers, and wait for that. Unfinished work continues after the next start."""
+        """End the worker, and wait for that. Unfinished work continues after the next start."""
         os.close(self.line)
         deadline = time.monotonic() + GRACE_SECONDS + 5
         while _exists(self.keeper) and time.monotonic() < deadline:
             time.sleep(0.1)
 
 
-def start(log: Path) -> LocalWorkers:
-    """Start the keeper; workers write to `log`."""
+def start(log: Path) -> LocalWorker:
+    """Start the keeper; the worker writes to `log`."""
+    # The keeper itself needs none of our packages, and stays small.
+    from datasets.environment import start_apart
+
     theirs, ours = os.pipe()
-    # The query timeout for pages, in PGOPTIONS, would end long computations.
-    env = {name: value for name, value in os.environ.items() if name != "PGOPTIONS"}
     with log.open("ab" if _is_short(log) else "wb") as out:
-        keeper = subprocess.Popen(
-            [sys.executable, __file__, str(theirs)],
-            cwd=BASE_DIR, env=env, pass_fds=[theirs], start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-        )  # fmt: skip
+        keeper = start_apart(__file__, str(theirs), log=out, keep=theirs)
     os.close(theirs)
-    return LocalWorkers(ours, keeper)
+    return LocalWorker(ours, keeper)
 
 
 def _is_short(log: Path) -> bool:
@@ -85,7 +77,6 @@ def _exists(process: subprocess.Popen[bytes]) -> bool:
 class SupervisedWorker:
     """A worker that is started again when it ends, after longer and longer waits."""
 
-    command: list[str]
     process: subprocess.Popen[bytes] | None = None
     wait: float = FIRST_WAIT
     due: float = field(default_factory=time.monotonic)
@@ -95,7 +86,7 @@ class SupervisedWorker:
         if self.process is not None and self.process.poll() is None:
             return
         if self.process is not None:
-            print(f"a worker ended with status {self.process.returncode}", flush=True)
+            print(f"the worker ended with status {self.process.returncode}", flush=True)
             self._end_group(signal.SIGKILL)
             self.process = None
             # The worker has run since `due`. If that was long ago, it did not fail at its start.
@@ -104,20 +95,16 @@ class SupervisedWorker:
         if now >= self.due:
             self.due = now
             self.process = subprocess.Popen(
-                [sys.executable, *self.command], cwd=BASE_DIR, start_new_session=True,
+                [sys.executable, *WORKER], cwd=BASE_DIR, start_new_session=True,
                 stdin=subprocess.DEVNULL, preexec_fn=end_with_parent,
             )  # fmt: skip
 
-    def terminate(self) -> None:
-        if self.process is not None:
-            self.process.terminate()
-
-    def collect(self, deadline: float) -> None:
+    def stop(self) -> None:
         if self.process is None:
             return
+        self.process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(max(0.1, deadline - time.monotonic()))
-        # Its children are in the same group, and would continue without it.
+            self.process.wait(GRACE_SECONDS)
         self._end_group(signal.SIGKILL)
 
     def _end_group(self, number: signal.Signals) -> None:
@@ -135,21 +122,15 @@ def end_with_parent() -> None:
 
 
 def supervise(line: int) -> None:
-    """Keep the workers until the pipe closes or this process is told to end."""
-    workers = [SupervisedWorker(command) for command in WORKERS.values()]
-    over: list[int] = []
+    """Keep the worker until the pipe closes or this process is told to end."""
+    worker, over = SupervisedWorker(), list[int]()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda signum, _: over.append(signum))
     while not over:
-        for worker in workers:
-            worker.restart_if_ended()
+        worker.restart_if_ended()
         if select.select([line], [], [], TICK_SECONDS)[0]:
             break
-    for worker in workers:
-        worker.terminate()
-    deadline = time.monotonic() + GRACE_SECONDS
-    for worker in workers:
-        worker.collect(deadline)
+    worker.stop()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Workers that `make serve` and the demo start are restarted if they die, and end with the site."""
+"""The worker that `make serve` starts is restarted if it dies, and ends with the site."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from config.front import local_workers
-from datasets.priority import NICENESS_OF_SESSION
 from tests.databases import FILE
-from tests.datasets.test_priority import gives_way, is_of_a_nice_session
 from tests.judging.processes import until
 from tests.serving.site import Site
 from tests.stranger import leave_open, open_to_others
@@ -31,26 +28,23 @@ def site(django_db_setup: None, static: dict[str, str], tmp_path: Path) -> Site:
     return site
 
 
-def test_workers_beside_the_site_run_judges_are_restarted_and_end_with_the_site(
+def test_the_worker_beside_the_site_runs_judges_is_restarted_and_ends_with_the_site(
     site: Site,
 ) -> None:
     leave_open(site.folder)
     with site.served() as server:
-        keeper = next(pid for pid in site.serving(server) if "local_workers.py" in command(pid))
-        until(lambda: len(children(keeper)) == len(local_workers.WORKERS), "all workers", ENOUGH)
-        first = children(keeper)
-        for pid in first:
-            os.killpg(pid, signal.SIGKILL)
-        until(lambda: len(set(children(keeper)) - set(first)) == len(first), "others", ENOUGH)
-        workers = [pid for one in children(keeper) for pid in (one, *children(one))]
-        judges = next(pid for pid in children(keeper) if "celery" in command(pid))
-        until(lambda: all(map(comes_last, [judges, *children(judges)])), "pages first")
+        keeper = next(pid for pid in site.serving(server) if "local_worker.py" in command(pid))
+        until(lambda: len(children(keeper)) == 1, "a worker", ENOUGH)
+        (first,) = children(keeper)
+        os.killpg(first, signal.SIGKILL)
+        until(lambda: set(children(keeper)) - {first} != set(), "another", ENOUGH)
+        (worker,) = children(keeper)
         site.manage(("run_judge", "--campaign", "c", "--judge", "j", "--queue"))
         until(lambda: count(site, "annotation_label") == 3, "everything is labelled", ENOUGH)
         until(lambda: count(site, "audit_seal") > 0, "the trail is sealed without a beat", ENOUGH)
         assert open_to_others(site.folder) <= {"static"}, "whatever has been written meanwhile"
         os.kill(server.pid, signal.SIGKILL)
-        until(lambda: not any(map(runs, [keeper, *workers])), "all have ended", ENOUGH)
+        until(lambda: not any(map(runs, [keeper, worker])), "all have ended", ENOUGH)
 
 
 def count(site: Site, table: str) -> int:
@@ -63,10 +57,6 @@ def children(pid: int) -> list[int]:
     if not Path("/proc/self/task").exists():
         pytest.skip("this system does not say which children a process has")
     return [int(child) for child in path.read_text("utf-8").split()] if path.exists() else []
-
-
-def comes_last(pid: int) -> bool:
-    return gives_way(pid) and is_of_a_nice_session(pid, NICENESS_OF_SESSION["sqlite"])
 
 
 def command(pid: int) -> str:
