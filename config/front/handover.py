@@ -10,13 +10,11 @@ from __future__ import annotations
 import selectors
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from config.front.connection import Connection, Owner
 from config.front.exchange import Exchange, PassedConnection
 from config.front.thread_pools import OTHER, pool_of
-
-if TYPE_CHECKING:
-    from config.front.worker import Connection, Worker
 
 LATE_SECONDS = 1.0
 """How long a stopping process waits for requests that others have already handed over."""
@@ -25,7 +23,7 @@ LATE_SECONDS = 1.0
 class Handover:
     """Hands over and takes connections for one process, which takes `places` requests at a time."""
 
-    def __init__(self, worker: Worker, exchange: Exchange, places: int) -> None:
+    def __init__(self, worker: Owner, exchange: Exchange, places: int) -> None:
         self.worker, self.exchange = worker, exchange
         lines = (exchange.returns, exchange.requests)
         self._out, self._in = lines if worker.is_other else lines[::-1]

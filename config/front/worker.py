@@ -21,26 +21,22 @@ import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future
-from enum import Enum, auto
 from functools import partial
 from typing import Any
 
-from gunicorn.http.parser import RequestParser
 from gunicorn.workers import gthread
 
 from config.front.addresses import Addresses, source_of
+from config.front.connection import READING, Connection, Parser, State
 from config.front.exchange import Balance, Exchange, PassedConnection
 from config.front.handover import Handover
 from config.front.heads import BadHeadError
 from config.front.incoming import Incoming, Limits, NoRoomError
-from config.front.outgoing import Outgoing
 from config.front.thread_pools import ThreadPools, threads_of_pools
 from config.sqlite.durability import pause_for_writer
 from datasets.elsewhere import MAY_LEAVE, LeftResponse
 
 _ThreadWorker: Any = gthread.ThreadWorker
-_Connection: Any = gthread.TConn
-_Parser: Any = RequestParser
 
 HEAD_SECONDS = 15.0  # from the first byte of a request to the end of its head
 LINGER_SECONDS = 2.0  # for a client to read the end of a response before the connection closes
@@ -53,8 +49,6 @@ SWITCH_SECONDS = 0.0005
 # turns rarely.
 SWITCH_SECONDS_OF_OTHERS = 0.05
 STOP_SECONDS = 5.0  # for a request that is arriving when the worker is told to stop
-# A client that sends or receives more slowly than this over a period is cut off.
-PERIOD_SECONDS, LEAST_BYTES = 30.0, 30 * 512
 PIECE = 64 * 1024
 REFUSAL = (
     "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: 0\r\nCache-Control: no-store\r\n"
@@ -62,70 +56,6 @@ REFUSAL = (
 )
 NO_ROOM = REFUSAL.format(status="503 Service Unavailable", more="Retry-After: 10\r\n").encode()
 TOO_SLOW = REFUSAL.format(status="408 Request Timeout", more="").encode()
-
-
-class State(Enum):
-    """What a connection is doing: waiting for a request, receiving it, and so on."""
-
-    IDLE = auto()
-    RECEIVING = auto()
-    ANSWERING = auto()
-    SENDING = auto()
-    LINGERING = auto()
-    CLOSED = auto()
-
-
-READING = (State.IDLE, State.RECEIVING, State.LINGERING)
-
-
-class Parser(_Parser):
-    """Gunicorn's parser over a request that has arrived."""
-
-    def __next__(self) -> Any:
-        request = super().__next__()
-        arrived: Incoming = self.unreader.sock
-        # The loop has sent the interim response already.
-        request._expected_100_continue = False
-        request.must_close = request.must_close or arrived.is_last
-        return request
-
-
-class Connection(_Connection):
-    """A client's connection. Only the loop changes it, apart from what `outgoing` locks."""
-
-    def __init__(self, worker: Worker, real: socket.socket, client: Any, server: Any) -> None:
-        super().__init__(worker.cfg, real, client, server)
-        self.real = real
-        self.worker, self.source = worker, source_of(client)
-        self.sock = self.outgoing = Outgoing(
-            real, partial(worker.method_queue.defer, worker.watch, self), worker.limits.folder
-        )
-        # No thread is waiting for this connection.
-        self.initialized = self.data_ready = True
-        self.incoming = Incoming(worker.limits)
-        self.state = State.IDLE
-        self.keeps_open = True
-        self.is_leaving = False
-        self.events = 0
-        self.until = 0.0
-        self.checked, self.moved = time.monotonic(), 0
-        self.received = 0
-
-    def enter(self, state: State, seconds: float | None = None) -> None:
-        self.state = state
-        now = time.monotonic()
-        self.until = float("inf") if seconds is None else now + seconds
-        self.checked, self.moved = now, self.received + self.outgoing.sent
-        self.worker.note_waiting(self)
-
-    def is_slow(self, now: float) -> bool:
-        """Return whether fewer bytes than expected were transferred in a whole period."""
-        if now - self.checked < PERIOD_SECONDS:
-            return False
-        moved = self.received + self.outgoing.sent
-        is_slow = moved - self.moved < LEAST_BYTES
-        self.checked, self.moved = now, moved
-        return is_slow
 
 
 class Worker(_ThreadWorker):

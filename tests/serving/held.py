@@ -21,11 +21,12 @@ wsgi_app = "tests.serving.held:application()"
 
 
 def post_worker_init(worker: Any) -> None:
-    import config.front.worker as front
+    from config.front import connection
+    from config.front import worker as front
 
     front.HEAD_SECONDS = 0.2
-    front.PERIOD_SECONDS = 0.5
-    front.LEAST_BYTES = 1000
+    connection.PERIOD_SECONDS = 0.5
+    connection.LEAST_BYTES = 1000
 
 
 def application() -> Any:
