@@ -30,6 +30,7 @@ from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.template import PromptError
 from judging.runs import ledger, lifecycle
 from judging.runs.rests import end_rest
+from judging.servers import missing_key
 
 BUDGET_SECONDS = 120.0
 LIMITS = ("limit", "most_tokens", "most_cost", "concurrency", "reuse")
@@ -58,12 +59,15 @@ def take(key: str = "", seconds: float | None = None) -> Taken | None:
     """Lease a run and its lane: the run with a key, or the first that is free.
 
     After `seconds`, its engine leaves the lane to the next run. If its process dies, the lease ends
-    by itself, and the requests that were under way have a strike.
+    by itself, and the requests that were under way have a strike. On a site with a broker, a worker
+    that looks by itself leaves a run whose key it lacks to those where judges run.
     """
     free = lifecycle.runs_without_worker().select_related("campaign", "judge__rater")
     for run in free.filter(**{"pk": key} if key else {}).order_by(
         F("lease_until").asc(nulls_first=True), "pk"
     ):
+        if not key and wake.has_broker() and missing_key(run.judge):
+            continue
         if lease := lifecycle.lease_run(run):
             return Taken(
                 str(run),

@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 import pytest
-from pytest_django.fixtures import DjangoCaptureOnCommitCallbacks
+from pytest_django.fixtures import DjangoCaptureOnCommitCallbacks, Settings
 
 from annotation.models import Campaign
 from datasets.work import wake
@@ -127,3 +127,17 @@ def test_a_worker_is_woken_for_a_run_after_the_commit(
         run = tasks.begin(judge(), campaign, {"limit": 2})
         assert woken == []
     assert woken == [(tasks.PUMP, run.pk)]
+
+
+def test_a_worker_that_looks_by_itself_leaves_runs_without_their_key_to_others(
+    campaign: Campaign, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ITS_KEY", "k")
+    run = queued(campaign, "a", api_key_env="ITS_KEY")
+    monkeypatch.delenv("ITS_KEY")
+    settings.CELERY_BROKER_URL = "redis://elsewhere"
+    assert tasks.take() is None
+    assert tasks.take(str(run.pk)) is not None, "a message says that judges run here"
+    lifecycle.hand_over(run, JudgeRun.objects.get().lease or uuid.uuid4())
+    settings.CELERY_BROKER_URL = "filesystem://"
+    assert tasks.take() is not None, "nobody else would end it with the reason"
