@@ -17,10 +17,10 @@ from django.urls import reverse
 
 from analysis.attention.checks import CHECKS
 from analysis.attention.checks import question as checks_question
-from analysis.campaigns.jobs import REPORT
-from analysis.campaigns.jobs import question as report_question
-from analysis.disagreements.jobs import VOTES
-from analysis.disagreements.jobs import question as votes_question
+from analysis.campaigns.report_job import REPORT
+from analysis.campaigns.report_job import question as report_question
+from analysis.disagreements.votes_job import VOTES
+from analysis.disagreements.votes_job import question as votes_question
 from annotation.models import Campaign, User
 from annotation.presentation import schema
 from datasets.models import Job

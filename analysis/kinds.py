@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from analysis.attention.checks import CHECKS_KIND
-from analysis.bench.jobs import BENCH_KIND
-from analysis.campaigns.jobs import FIGURE_FILES, REPORTS
+from analysis.bench.bench_job import BENCH_KIND
+from analysis.campaigns.report_job import FIGURE_FILES, REPORTS
 from analysis.disagreements.file import FILE_KIND
-from analysis.disagreements.jobs import VOTES_KIND
+from analysis.disagreements.votes_job import VOTES_KIND
 from analysis.drafts.effect import EFFECT_KIND
-from analysis.evaluation.jobs import BATCH_KIND, MEASURES_KIND, TREC_KIND
-from analysis.frozen.jobs import SNAPSHOT_KIND
-from analysis.monitoring.jobs import QUALITY_KIND
-from analysis.papers.jobs import TABLES_KIND
-from analysis.robustness.jobs import ROBUSTNESS_KIND
+from analysis.evaluation.measures_job import BATCH_KIND, MEASURES_KIND, TREC_KIND
+from analysis.frozen.snapshot_job import SNAPSHOT_KIND
+from analysis.monitoring.quality_job import QUALITY_KIND
+from analysis.papers.tables_job import TABLES_KIND
+from analysis.robustness.sheet_job import ROBUSTNESS_KIND
 from datasets.work import register
 
 KINDS = (

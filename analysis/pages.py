@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from analysis.campaigns.jobs import FIGURE, figure_question, report_in
+from analysis.campaigns.report_job import FIGURE, figure_question, report_in
 from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.models import Job

@@ -10,10 +10,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from analysis.campaigns.frames import offered_options
-from analysis.campaigns.jobs import REPORT, question
+from analysis.campaigns.report_job import REPORT, question
 from analysis.forms import ReportForm
-from analysis.frozen.jobs import SNAPSHOT
-from analysis.frozen.jobs import question as snapshot_question
+from analysis.frozen.snapshot_job import SNAPSHOT
+from analysis.frozen.snapshot_job import question as snapshot_question
 from analysis.pages import (
     BESIDE,
     attached,
@@ -22,8 +22,8 @@ from analysis.pages import (
     report_address,
 )
 from analysis.robustness.document import robustness_document
-from analysis.robustness.jobs import ROBUSTNESS
-from analysis.robustness.jobs import question as robustness_question
+from analysis.robustness.sheet_job import ROBUSTNESS
+from analysis.robustness.sheet_job import question as robustness_question
 from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.models import Campaign
 from annotation.presentation import schema

@@ -5,13 +5,13 @@ from __future__ import annotations
 from annotation import item_renderings
 from annotation.access import may_read
 from annotation.audit_file import TRAIL_KIND
-from annotation.campaign_setup import jobs as previews
+from annotation.campaign_setup import preview_job as previews
 from annotation.campaign_setup import sample_file, suitable_protocols
 from annotation.campaigns.text_views import KIND as RENDERINGS
-from annotation.derivation import jobs as derivations
-from annotation.exports import jobs as exports
+from annotation.derivation import derivation_job as derivations
+from annotation.exports import export_job as exports
 from annotation.exports.bundles import reveals_answers
-from annotation.imports import jobs as imports
+from annotation.imports import import_job as imports
 from annotation.models import Campaign, User
 from annotation.people.membership import may_manage
 from datasets import behind

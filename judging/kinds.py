@@ -32,7 +32,7 @@ from judging.display import describe_status
 from judging.estimate import Estimate, estimate
 from judging.manifest import manifest_of
 from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun, Price, UnassignedCall
-from judging.preparation import jobs as builds
+from judging.preparation import build_job as builds
 from judging.prompts.template import PromptError
 from judging.runs.comparison import compare_judges
 from judging.runs.fit import check_fit

@@ -16,8 +16,8 @@ from analysis.disagreements.actions import (
     plan_action,
     target_named,
 )
-from analysis.disagreements.jobs import VOTES, question, votes_in
 from analysis.disagreements.listing import FILTER_HELP, UnitList
+from analysis.disagreements.votes_job import VOTES, question, votes_in
 from annotation.access import get_account
 from annotation.api.access import managed_unless_blind
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures

@@ -10,10 +10,10 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from analysis.campaigns.jobs import FIGURE, REPORT, figure_key, figure_question, report_in
-from analysis.campaigns.jobs import question as report_question
-from analysis.evaluation.jobs import MEASURES
-from analysis.evaluation.jobs import question as measures_question
+from analysis.campaigns.report_job import FIGURE, REPORT, figure_key, figure_question, report_in
+from analysis.campaigns.report_job import question as report_question
+from analysis.evaluation.measures_job import MEASURES
+from analysis.evaluation.measures_job import question as measures_question
 from analysis.evaluation.selection import MeasuresOptions, resolve_options
 from analysis.pages import attached
 from annotation.access import get_account

@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from analysis.campaigns.jobs import REPORT, question, report_in
+from analysis.campaigns.report_job import REPORT, question, report_in
 from analysis.results.label_first import chosen_items_of, list_of
 from annotation.access import get_account
 from annotation.api.access import managed_unless_blind

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from analysis.api.reports import ComputedSerializer
 from analysis.evaluation.display import DISPLAY_OPTIONS, DisplayOptions, select_shown
-from analysis.evaluation.jobs import MEASURES, question
+from analysis.evaluation.measures_job import MEASURES, question
 from analysis.evaluation.selection import (
     MEASURES_OPTIONS,
     MeasuresOptionError,

@@ -12,8 +12,8 @@ from analysis.evaluation.selection import read_pairs
 from analysis.models import Study
 from analysis.papers.access import paper_called, readable_study
 from analysis.papers.base import Paper
-from analysis.papers.jobs import TABLES, question
 from analysis.papers.options import OPTION, options_over_the_web
+from analysis.papers.tables_job import TABLES, question
 from annotation.access import get_account
 from annotation.api.access import check_blind
 from audit.recording import record_export

@@ -13,9 +13,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from analysis.campaigns.frames import available_options, campaign_strata
-from analysis.campaigns.jobs import REPORT, question
-from analysis.frozen.jobs import SNAPSHOT
-from analysis.frozen.jobs import question as snapshot_question
+from analysis.campaigns.report_job import REPORT, question
+from analysis.frozen.snapshot_job import SNAPSHOT
+from analysis.frozen.snapshot_job import question as snapshot_question
 from analysis.frozen.store import saw_snapshot
 from analysis.models import FrozenReport
 from annotation.access import check_managed_campaign, get_account

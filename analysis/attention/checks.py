@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.campaigns.cache import state_of
-from analysis.campaigns.jobs import campaign_of, may_see
+from analysis.campaigns.report_job import campaign_of, may_see
 from analysis.disagreements.counts import count_disagreements
 from analysis.monitoring.flags import quality
 from annotation.adjudication.disputes import counted_labels, decided_units, disputes

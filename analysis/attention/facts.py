@@ -19,8 +19,8 @@ from django.utils import timezone
 
 from analysis.attention.checks import CHECKS, quiet_value
 from analysis.attention.checks import question as checks_question
-from analysis.campaigns.jobs import REPORT
-from analysis.campaigns.jobs import question as report_question
+from analysis.campaigns.report_job import REPORT
+from analysis.campaigns.report_job import question as report_question
 from annotation.campaigns.answer_totals import AnswerTotals, answer_totals
 from annotation.counters import answers, sum_counts
 from annotation.models import Assignment, Campaign, Consent, Item, Membership, Rater, Tally

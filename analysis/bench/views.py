@@ -9,8 +9,8 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from analysis.bench.bench_job import BENCH, question
 from analysis.bench.document import bench_document
-from analysis.bench.jobs import BENCH, question
 from analysis.bench.numbers import BenchError
 from analysis.pages import attached, options_query
 from annotation.access import readable_campaign

@@ -14,7 +14,7 @@ from typing import Any
 from django.db.models import Count, Q
 
 from analysis.attention import Facts
-from analysis.campaigns.jobs import REPORT
+from analysis.campaigns.report_job import REPORT
 from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import FEWEST_UNITS
 from annotation.models import Rater

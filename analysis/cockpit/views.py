@@ -18,10 +18,10 @@ from analysis.attention import facts_of, matters, note_look
 from analysis.attention.checks import CHECKS
 from analysis.attention.checks import question as checks_question
 from analysis.campaigns.cache import labels_since
-from analysis.campaigns.jobs import REPORT
-from analysis.campaigns.jobs import question as report_question
+from analysis.campaigns.report_job import REPORT
+from analysis.campaigns.report_job import question as report_question
 from analysis.cockpit.items import Row, answers_of, columns_of, rows_of, sorted_rows
-from analysis.cockpit.jobs import jobs_for_page
+from analysis.cockpit.refresh import jobs_for_page
 from analysis.cockpit.search import MOST, search
 from analysis.cockpit.tiles import missing_of, tiles_of
 from annotation.access import get_account, is_blind, readable_campaign

@@ -7,12 +7,12 @@ from typing import Any
 
 from django.db.models import Count, Max
 
-from analysis.campaigns.jobs import campaign_of
-from analysis.disagreements.jobs import VOTES_KIND
-from analysis.disagreements.jobs import question as votes_question
+from analysis.campaigns.report_job import campaign_of
 from analysis.disagreements.listing import FILTER_HELP, UnitList
 from analysis.disagreements.tags import tags_of
 from analysis.disagreements.votes import votes_of
+from analysis.disagreements.votes_job import VOTES_KIND
+from analysis.disagreements.votes_job import question as votes_question
 from analysis.models import UnitTag
 from annotation.access import may_read
 from annotation.exposure.ledger import saw_answers

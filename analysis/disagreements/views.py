@@ -32,10 +32,10 @@ from analysis.disagreements.choose import SORTS
 from analysis.disagreements.detail import detail_of, with_words
 from analysis.disagreements.file import LISTED, LOOK
 from analysis.disagreements.file import question as question_of_file
-from analysis.disagreements.jobs import VOTES, question, votes_in
 from analysis.disagreements.listing import UnitList
 from analysis.disagreements.tags import set_tag, tag_counts, tags_of
 from analysis.disagreements.votes import Votes
+from analysis.disagreements.votes_job import VOTES, question, votes_in
 from analysis.drafts.tag_groups import sections_of
 from analysis.models import UnitTag
 from annotation.access import get_account, managed_campaign, readable_campaign

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from analysis.campaigns.cache import state_of
-from analysis.campaigns.jobs import campaign_of, may_see
+from analysis.campaigns.report_job import campaign_of, may_see
 from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Rater

@@ -19,7 +19,7 @@ from analysis.evaluation.display import (
     own_measures,
     select_shown,
 )
-from analysis.evaluation.jobs import MEASURES, TREC, question
+from analysis.evaluation.measures_job import MEASURES, TREC, question
 from analysis.evaluation.rendering import (
     COMPARED,
     FORMATS,

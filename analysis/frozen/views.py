@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from analysis.campaigns.frames import available_options, campaign_strata
-from analysis.campaigns.jobs import REPORT, question
+from analysis.campaigns.report_job import REPORT, question
 from analysis.forms import ReportForm
 from analysis.frozen.compare import comparison_document
 from analysis.frozen.store import frozen_reports, revoked_since, saw_snapshot

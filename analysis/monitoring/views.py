@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from analysis.monitoring.flags import Quality
-from analysis.monitoring.jobs import QUALITY, quality_in, question
+from analysis.monitoring.quality_job import QUALITY, quality_in, question
 from annotation.access import get_account, is_blind, readable_campaign
 from annotation.models import Campaign
 from annotation.progress.flags import TITLES, Flag

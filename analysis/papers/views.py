@@ -13,9 +13,9 @@ from django.views.decorators.http import require_safe
 from analysis.pages import attached
 from analysis.papers.access import paper_called, readable_study
 from analysis.papers.index import PAPERS
-from analysis.papers.jobs import TABLES, question
 from analysis.papers.options import TableForm
 from analysis.papers.rendering import FORMATS, document
+from analysis.papers.tables_job import TABLES, question
 from annotation.access import get_account
 from annotation.models import Campaign
 from audit.recording import record_export

@@ -15,8 +15,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.http import urlencode
 
 from analysis.disagreements.choose import Choice, choose_units
-from analysis.disagreements.jobs import VOTES, question, votes_in
 from analysis.disagreements.votes import VoteTable
+from analysis.disagreements.votes_job import VOTES, question, votes_in
 from analysis.results.address import EVERY, SORT, VARIABLE
 from annotation.access import get_account, open_campaigns
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures

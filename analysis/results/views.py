@@ -15,12 +15,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 from analysis.attention.checks import quiet_value
 from analysis.campaigns.cache import labels_since
 from analysis.campaigns.frames import offered_options
-from analysis.campaigns.jobs import REPORT
-from analysis.campaigns.jobs import question as report_question
+from analysis.campaigns.report_job import REPORT
+from analysis.campaigns.report_job import question as report_question
 from analysis.evaluation.display import DisplayOptions
-from analysis.evaluation.jobs import BATCH_MEASURES, batch_question
-from analysis.evaluation.jobs import MEASURES as MEASURES_JOB
-from analysis.evaluation.jobs import question as measures_question
+from analysis.evaluation.measures_job import BATCH_MEASURES, batch_question
+from analysis.evaluation.measures_job import MEASURES as MEASURES_JOB
+from analysis.evaluation.measures_job import question as measures_question
 from analysis.evaluation.rendering import FORMATS as FORMATS_OF_MEASURES
 from analysis.evaluation.rendering import texts_document
 from analysis.evaluation.selection import MeasuresForm

@@ -12,9 +12,9 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from analysis.attention import Facts, facts_of
-from analysis.campaigns.jobs import REPORT
-from analysis.campaigns.jobs import question as report_question
-from analysis.cockpit.jobs import jobs_for_page
+from analysis.campaigns.report_job import REPORT
+from analysis.campaigns.report_job import question as report_question
+from analysis.cockpit.refresh import jobs_for_page
 from analysis.cockpit.tiles import Tiles, tiles_of
 from annotation.access import is_blind
 from annotation.models import Campaign, User

@@ -19,7 +19,7 @@ from annotation.api.campaign_serializers import (
 )
 from annotation.campaign_setup.dry_run import MOST_PEOPLE, DryRun
 from annotation.campaign_setup.expected_widths import Assumptions
-from annotation.campaign_setup.jobs import MOST_ITEMS, PREVIEW, dry_run_of, question
+from annotation.campaign_setup.preview_job import MOST_ITEMS, PREVIEW, dry_run_of, question
 from annotation.campaigns.design import DesignError
 from datasets.api.base import Number, Strict
 from datasets.api.errors import RefusedBodyError, problem

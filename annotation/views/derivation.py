@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from annotation.access import get_account, is_blind
 from annotation.derivation.base import Rule
 from annotation.derivation.decisions import MODES, TIES
-from annotation.derivation.jobs import DERIVATION, question
+from annotation.derivation.derivation_job import DERIVATION, question
 from annotation.derivation.rules import RULES
 from annotation.derivation.service import (
     DerivationRequest,

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.access import get_account, is_blind, managed_campaign
 from annotation.exports.bundles import export_options, reveals_answers
-from annotation.exports.jobs import EXPORT, question
+from annotation.exports.export_job import EXPORT, question
 from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.access import READERS, role_required

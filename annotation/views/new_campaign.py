@@ -26,7 +26,7 @@ from annotation.campaign_setup.creation import checked_campaign, create_once
 from annotation.campaign_setup.dry_run import DryRun, sentences
 from annotation.campaign_setup.effort import effort_of
 from annotation.campaign_setup.items import ItemWriter, asked_items
-from annotation.campaign_setup.jobs import PREVIEW, dry_run_of, question
+from annotation.campaign_setup.preview_job import PREVIEW, dry_run_of, question
 from annotation.campaign_setup.suitable_protocols import FITS, fits_of
 from annotation.campaign_setup.suitable_protocols import question as fits_question
 from annotation.campaigns.design import Design, DesignError

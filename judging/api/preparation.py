@@ -50,7 +50,7 @@ from judging.preparation.build import (
     is_taken,
     read_thresholds,
 )
-from judging.preparation.jobs import BUILD, question
+from judging.preparation.build_job import BUILD, question
 from judging.preparation.review import (
     AuthoredAnswer,
     InvalidReviewError,

@@ -34,7 +34,7 @@ from judging.access import (
 )
 from judging.models import Review
 from judging.preparation.build import is_taken
-from judging.preparation.jobs import BUILD, question
+from judging.preparation.build_job import BUILD, question
 from judging.preparation.review import (
     LONGEST_NOTE,
     AuthoredAnswer,

@@ -8,7 +8,7 @@ import re
 import pytest
 from django.test import Client
 
-from analysis.disagreements.jobs import VOTES
+from analysis.disagreements.votes_job import VOTES
 from analysis.results.guideline import guideline_points
 from annotation.answers.submission import submit
 from annotation.campaigns.changes import change

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.processes
 
 LONG = 120.0  # seconds
 ASK_FOR_A_REPORT = """
-from analysis.campaigns.jobs import REPORT, question
+from analysis.campaigns.report_job import REPORT, question
 from tandem.labels.selection import ReportOptions
 from annotation.models import Campaign, User
 from datasets.work import ask

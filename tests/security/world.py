@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from analysis.campaigns.jobs import question
+from analysis.campaigns.report_job import question
 from analysis.campaigns.reports import campaign_report
 from analysis.drafts.store import begin
 from analysis.frozen.store import freeze

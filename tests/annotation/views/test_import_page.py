@@ -11,7 +11,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from annotation.imports.jobs import _folder
+from annotation.imports.import_job import _folder
 from annotation.models import Label
 from tests.once import once
 from tests.page_cast import Study, client_of, make_study

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.campaigns.cache import state_of
-from analysis.campaigns.jobs import campaign_of, may_see
+from analysis.campaigns.report_job import campaign_of, may_see
 from analysis.monitoring.flags import Quality, quality
 from annotation.models import Campaign
 from datasets.models import Job

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from analysis.campaigns.cache import state_of
 from analysis.campaigns.evaluators import declared_for
-from analysis.campaigns.jobs import campaign_of, restore_dataclass
+from analysis.campaigns.report_job import campaign_of, restore_dataclass
 from analysis.evaluation.build import batch_measures
 from analysis.evaluation.selection import ResolvedOptions, computed_measures
 from analysis.evaluation.trec import trec_archive

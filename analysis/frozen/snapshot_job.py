@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from analysis.campaigns.cache import computed_report, state_of
-from analysis.campaigns.jobs import campaign_of, may_see, restore_dataclass
+from analysis.campaigns.report_job import campaign_of, may_see, restore_dataclass
 from analysis.frozen.store import UnequalError, as_frozen, freeze
 from annotation.models import Campaign, User
 from annotation.people.membership import may_manage

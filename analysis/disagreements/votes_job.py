@@ -8,7 +8,7 @@ from typing import Any
 
 from cachetools import LRUCache
 
-from analysis.campaigns.jobs import campaign_of, may_see
+from analysis.campaigns.report_job import campaign_of, may_see
 from analysis.disagreements.votes import VoteTable, votes_of
 from annotation.answers.state import answers_of
 from annotation.models import Campaign

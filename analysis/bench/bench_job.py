@@ -11,7 +11,7 @@ from django.db.models import Count, Max
 from analysis.bench.numbers import BenchError, bench
 from analysis.campaigns.cache import state_of
 from analysis.campaigns.evaluators import declared_for
-from analysis.campaigns.jobs import campaign_of, may_see, restore_dataclass
+from analysis.campaigns.report_job import campaign_of, may_see, restore_dataclass
 from annotation.models import Campaign
 from datasets.work import JobError, Kind, Options, Progress, Result
 from judging.models import JudgeCall, Price
