@@ -20,7 +20,7 @@ from analysis.papers.base import missing
 from analysis.papers.material import Material, evaluators, labels_by
 from analysis.papers.sources import CampaignFacts
 from tandem.files.rows import Query
-from tandem.labels.frame import VariableFrame
+from tandem.labels.frame import Frame, VariableFrame
 from tandem.scores import of_family
 from tandem.scores.agreement import orderings
 from tandem.scores.base import (
@@ -52,9 +52,17 @@ from tandem.types import JSON
 REFERENCE = "reference"
 DEN = DENSITIES[0]
 RATED = "@rated"
+YES_NO_ETA = 3.0
+"""The paper's own threshold, at which alone a yes and a no hold."""
 NO_CONTEXT = "it was written without a context"
 NO_REPORT = "the batch has no report of it"
+NOT_CUT = "{by} said yes or no about reports, which cannot be cut at another η, {eta:g}"
 TOO_FEW = "fewer than three retrieval settings"
+
+
+def holds(part: Part, options: Options) -> bool:
+    """Return whether answers about reports hold at the threshold: ratings are cut at any."""
+    return part.suffix == RATED or options.eta == YES_NO_ETA
 
 
 @dataclass(frozen=True)
@@ -229,7 +237,8 @@ class DataSet:
     def report_part(self, by: str, options: Options) -> Part | None:
         """Return the answers of reports by an evaluator: people's yes and no, judges' ratings.
 
-        If an evaluator has answers only in the other form, these are returned.
+        At another threshold than the paper's, people's ratings come first as well. If an evaluator
+        has answers only in the other form, these are returned.
         """
         if self.reports is None:
             return None
@@ -237,10 +246,16 @@ class DataSet:
         parts = [
             part
             for part in report_parts(self.queries, frame, options, self.counted(by, options))
-            if part.rater == by
+            if part.rater == by and self._has_labels(frame, part)
         ]
-        form = "" if by == PEOPLE else RATED
+        form = "" if by == PEOPLE and options.eta == YES_NO_ETA else RATED
         return next((p for p in parts if p.suffix == form), next(iter(parts), None))
+
+    def _has_labels(self, frame: Frame, part: Part) -> bool:
+        """Return whether an evaluator was asked for answers in the form of a part."""
+        variable = frame.variables["rating" if part.suffix == RATED else "answerable"]
+        labels = labels_by(variable, part.rater)
+        return labels is not None and bool(labels.applicable.any())
 
     def of_reports(self, by: str, options: Options) -> dict[str, Values]:
         """Return Cov(y) and Den(y) by system."""
@@ -250,8 +265,8 @@ class DataSet:
 
     def _measured_reports(self, by: str, options: Options) -> dict[str, Values]:
         part = self.report_part(by, options)
-        if part is None:
-            reason = self.no_labels(by)
+        if part is None or not holds(part, options):
+            reason = self.no_labels(by) if part is None else NOT_CUT.format(by=by, eta=options.eta)
             return {m.name: Values(m, reason=reason) for m in (REPORT_COVERAGE, REPORT_DENSITY)}
         values = part.compute(REPORT_COVERAGE, options)
         densities = self._densities(by, part, values_of(values), options)

@@ -26,7 +26,7 @@ from analysis.papers.coverage import (
     DEN,
     NO_CONTEXT,
     NO_REPORT,
-    RATED,
+    YES_NO_ETA,
     DataSet,
     Values,
     column_means,
@@ -44,7 +44,7 @@ from tandem.statistics import (
 )
 from tandem.types import JSON
 
-ETAS = (3.0, 5.0)
+ETAS = (YES_NO_ETA, 5.0)
 SIZES: tuple[tuple[str, int | None], ...] = (("oracle's size", None), ("10", 10), ("20", 20))
 NOTHING = "the study has no campaign of rubric-passage and none of report-coverage"
 TAU_ROW = "Kendall's τ with Cov(y), or Den(y)"
@@ -139,10 +139,6 @@ def _threshold_row(data: DataSet, by: str, eta: float) -> tuple[Cell, ...]:
     options = replace(data.options, eta=eta)
     contexts = data.of_contexts(by, options)[COV.name]
     reports = data.of_reports(by, options)[REPORT_COVERAGE.name]
-    part = data.report_part(by, options)
-    if part is not None and part.suffix != RATED and eta != ETAS[0]:
-        reason = f"{by} said yes or no about reports, which no other threshold can cut"
-        reports = Values(REPORT_COVERAGE, reason=reason)
     cells = [cell for of in (reports, contexts) for cell in _over_settings(data, of)]
     return (*cells, data.tau(contexts, reports, data.settings))
 

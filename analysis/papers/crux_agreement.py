@@ -9,7 +9,7 @@ import numpy as np
 from analysis.evaluation.inputs import PEOPLE, system_of
 from analysis.evaluation.passages import report_parts
 from analysis.papers.base import Column, Grid, as_cell, empty, missing, percent, plain
-from analysis.papers.coverage import DataSet, column_means, data_sets
+from analysis.papers.coverage import YES_NO_ETA, DataSet, column_means, data_sets, holds
 from analysis.papers.crux_thresholds import threshold_grids
 from analysis.papers.material import Material, persons
 from tandem.scores.base import values_of
@@ -72,7 +72,8 @@ def _denominator(data: DataSet, by: str) -> str:
 def _coverage_cell(value: float, data: DataSet) -> JSON:
     if np.isnan(value):
         assert data.reports is not None
-        return missing(f"no label in {data.material.named(data.reports)}")
+        what = "label" if data.options.eta == YES_NO_ETA else "rating"
+        return missing(f"no {what} in {data.material.named(data.reports)}")
     return plain(value, 1, "sub-questions answered / asked")
 
 
@@ -95,11 +96,12 @@ def _coverage_of_reports(data: DataSet, by: str) -> dict[str, Floats]:
     parts = report_parts(data.queries, frame, data.options, data.counted(by, data.options))
     found: dict[str, Floats] = {}
     for part in parts:
-        # Yes and no come first, and ratings count where a person gave only these.
-        if part.kind == "human" and part.rater not in found:
+        # Yes and no come first where they hold, and ratings count where a person gave only these.
+        is_person = part.kind == "human" and holds(part, data.options)
+        if is_person and part.rater not in found:
             found[part.rater] = values_of(part.compute(REPORT_COVERAGE, data.options))
     judged = data.report_part(by, data.options)
-    if judged is not None:
+    if judged is not None and holds(judged, data.options):
         found[by] = values_of(judged.compute(REPORT_COVERAGE, data.options))
     return found
 
@@ -120,14 +122,14 @@ def _spearman_grid(
         assert data.reports is not None
         reason = f"{which} labelled reports in {data.material.named(data.reports)}"
         return empty(f"{data.name}: Spearman", [Column("judge with person")], reason, "Setting")
-    rows = []
+    rows, nobody = [], np.full(len(rows_of), np.nan)
     for setting in ("all settings", *settings):
         kept = np.array([setting in ("all settings", system) for _, system in rows_of], bool)
         cells = tuple(
             as_cell(
                 correlation_estimates(
-                    by_judge[judge][judge][kept],
-                    by_judge[judge][person][kept],
+                    by_judge[judge].get(judge, nobody)[kept],
+                    by_judge[judge].get(person, nobody)[kept],
                     number[kept],
                     ("spearman",),
                     " of coverage",

@@ -13,14 +13,14 @@ from functools import partial
 import numpy as np
 
 from analysis.papers.base import Cell, Column, Grid, as_cell, empty, missing
-from analysis.papers.coverage import DataSet, data_sets
+from analysis.papers.coverage import YES_NO_ETA, DataSet, data_sets
 from analysis.papers.material import Material, judges, labels_by
 from analysis.papers.sources import CampaignFacts
 from tandem.labels.frame import Frame, VariableFrame
 from tandem.statistics import Bools, Bootstrap, Floats, Ints, Tally, Value
 from tandem.statistics.arrays import ratio, unbatch
 
-ETAS = (3.0, 5.0)
+ETAS = (YES_NO_ETA, 5.0)
 RATING, YES_NO, YES = "rating", "answerable", "yes"
 HEADS = ("Precision", "Recall")
 COLUMNS = tuple(Column(f"{side}: {head}") for side in ("answerable", "not") for head in HEADS)
@@ -79,9 +79,9 @@ class _Compared:
                 found.append(rated)
                 continue
             said = answers and _sides_of(answers, column, place, _is_yes(answers))
-            if said and eta == ETAS[0]:
+            if said and eta == YES_NO_ETA:
                 found.append(said)
-            refused |= bool(said) and eta != ETAS[0]
+            refused |= bool(said) and eta != YES_NO_ETA
         return found, refused
 
 
@@ -119,7 +119,7 @@ def _cells(data: DataSet, compared: _Compared, eta: float) -> tuple[Cell, ...]:
         why = f"no person and {compared.judge} labelled the same unit in {compared.where}"
         if refused:
             why = (
-                f"people said yes or no in {compared.where}, which holds at η = {ETAS[0]:g} "
+                f"people said yes or no in {compared.where}, which holds at η = {YES_NO_ETA:g} "
                 f"and cannot be cut at {eta:g}; people who rate can"
             )
         return tuple(missing(why) for _ in OVER)

@@ -157,3 +157,16 @@ class TestThresholds:
         assert row_of(five, "replay") == [None] * 4
         assert "people said yes or no in campaigns" in reason_of(five, "replay", 0)
         assert "cannot be cut at 5" in reason_of(five, "replay", 0)
+
+    def test_tables_at_another_eta_refuse_yes_and_no(self, apart: Path, db: None) -> None:
+        Label.objects.filter(variable="rating", unit__item__campaign__name="coverage").delete()
+        usual, cut = tables_of("crux", "small"), tables_of("crux", "small", "--option", "eta=5")
+        expected = "people said yes or no about reports, which cannot be cut at another η, 5"
+        assert reason_of(usual["table-2"][0], "η = 5", 0) == expected
+        assert row_of(usual["table-1"][0], "first")[2] is not None
+        assert reason_of(cut["table-1"][0], "first", 2) == expected
+        assert row_of(cut["table-2"][0], "η = 3")[0] == row_of(usual["table-2"][0], "η = 3")[0]
+        coverage = next(g for g in cut["figure-4"] if "coverage per query" in g["caption"])
+        names = [column["name"] for column in coverage["columns"]]
+        found = reason_of(coverage, "q1 · first", names.index("ada"))
+        assert found.startswith("no rating in campaigns ")
