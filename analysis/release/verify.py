@@ -20,11 +20,13 @@ from analysis.release import headline, measures
 from analysis.release.headline import released_frame
 from analysis.release.layout import (
     FACTS,
+    ITEMS,
     LABELS,
     MEASURES,
     REFUSALS,
     REPORT,
     RESPONSES,
+    SAMPLING,
     SUMS,
     WIDE,
     WIDE_FACTS,
@@ -130,7 +132,7 @@ def _check_tables(
 def _check_cells(folder: Path, facts: JSON, tables: JSON, tokens: str, found: Verified) -> None:
     """Compare a paper's tables with those that the release's files give."""
     what, file = f"tables of {tables['paper']}", f"tables/{tables['paper']}.json"
-    if lacks_material(facts):
+    if lacks_material(facts["campaigns"]):
         paths = {each["name"]: folder / each["folder"] / MEASURES for each in facts["campaigns"]}
         known = {name: _read_json(path) for name, path in paths.items() if path.is_file()}
         checked = check_measures(tables, known)
@@ -196,7 +198,9 @@ def _check_campaign(
     found: Verified,
 ) -> None:
     name = campaign["name"]
-    needed = [folder / each for each in (LABELS, WIDE, RESPONSES, REPORT)]
+    # Releases of earlier versions have no files of what was asked.
+    asked = () if lacks_material([campaign]) else (ITEMS, SAMPLING)
+    needed = [folder / each for each in (LABELS, WIDE, RESPONSES, REPORT, *asked)]
     if missing := [path.name for path in needed if not path.is_file()]:
         found.wrong.append(f"campaign {name}: {', '.join(missing)} is missing")
         return

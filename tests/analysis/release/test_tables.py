@@ -158,6 +158,7 @@ def test_a_file_that_the_tables_need_is_missed(release: Path, name: str) -> None
     (release / "campaigns/coverage" / name).unlink()
     wrong = verify(release).wrong
     assert f"campaigns/coverage/{name} is missing" in wrong
+    assert f"campaign coverage: {name} is missing" in wrong
     (line,) = (line for line in wrong if line.startswith("tables of crux"))
     assert line.startswith("tables of crux cannot be filled again: ")
     assert f"{name}: is missing; restore the file" in line
