@@ -48,7 +48,7 @@ IN_WORDS = {
     FEWEST: "three systems",
     FEWEST_OF_EVALUATORS: "six systems, the oracle apart",
 }
-#: The maximum number of pairs of ranks compared at once; their signs take 2 MB.
+#: The maximum number of pairs of means compared at once; their signs take 2 MB.
 NEAR = 1_000_000
 METHODS = tuple(
     f"{OF_ROWS[name][1]} of the means of {{}} systems" for name in ("kendall", "tau_ap")
@@ -154,8 +154,7 @@ def _taus_ap(tables: int, reference: int, weights: Floats) -> Floats:
 def _taus(tables: int, weights: Floats) -> Floats:
     """Return tau-b of each pair of tables, (..., pairs), from sums and sizes (..., T * 2 S)."""
     means = _means(tables, weights)
-    ranks = _ranks(means)
-    excess = _excess(ranks.reshape(-1, *ranks.shape[-2:])).reshape(*ranks.shape[:-1], tables)
+    excess = _excess(means.reshape(-1, *means.shape[-2:])).reshape(*means.shape[:-1], tables)
     untied = np.diagonal(excess, axis1=-2, axis2=-1)
     untied = np.where(np.isnan(means).any(axis=-1), np.nan, untied)
     # The root of the product, unlike the product of roots, gives exactly 1 for equal orders.
@@ -163,31 +162,34 @@ def _taus(tables: int, weights: Floats) -> Floats:
     return whole[(..., *np.triu_indices(tables, 1))]
 
 
-def _excess(ranks: Ranks) -> Floats:
+def _excess(means: Floats) -> Floats:
     """Return the number of concordant minus discordant pairs of systems for two tables.
 
-    The result is (B, T, T) for ranks (B, T, S). Blocks of B keep the pairs in the processor's
+    The result is (B, T, T) for means (B, T, S). Blocks of B keep the pairs in the processor's
     cache.
     """
-    resamples, tables, systems = ranks.shape
+    resamples, tables, systems = means.shape
     step = max(1, NEAR // (tables * systems * systems))
     made = np.empty((resamples, tables, tables))
     for start in range(0, resamples, step):
-        signs = _signs(ranks[start : start + step]).astype(np.float32)
+        across = np.ascontiguousarray(np.moveaxis(means[start : start + step], -1, 0))
+        signs = np.moveaxis(_signs(across).astype(np.float32), 0, -1)
         made[start : start + step] = signs @ np.swapaxes(signs, -1, -2)
     return made
 
 
-def _signs(ranks: Ranks) -> Ranks:
-    """Return the sign of each pair's difference in rank, (..., pairs), from ranks (..., S)."""
-    systems = ranks.shape[-1]
-    made = np.empty((*ranks.shape[:-1], systems * (systems - 1) // 2), ranks.dtype)
+def _signs(means: Floats) -> NDArray[np.int8]:
+    """Return the sign of each pair's difference, (pairs, ...), from means (S, ...); 0 with NaN."""
+    systems = len(means)
+    made = np.empty((systems * (systems - 1) // 2, *means.shape[1:]), np.int8)
     start = 0
     for system in range(systems - 1):
         end = start + systems - 1 - system
-        np.subtract(ranks[..., system, None], ranks[..., system + 1 :], out=made[..., start:end])
+        one, others = means[system], means[system + 1 :]
+        is_above, is_below = (each.view(np.int8) for each in (one > others, one < others))
+        np.subtract(is_above, is_below, out=made[start:end])
         start = end
-    return np.sign(made, out=made)
+    return made
 
 
 def _ranks(means: Floats) -> Ranks:

@@ -10,10 +10,12 @@ import pytest
 
 from tandem.scores import agreement
 from tandem.scores.agreement import _excess
+from tandem.statistics import Floats
 
 
-def ranks(resamples: int, tables: int, systems: int) -> agreement.Ranks:
-    return np.random.default_rng(0).integers(0, systems, (resamples, tables, systems)).astype("i1")
+def means(resamples: int, tables: int, systems: int) -> Floats:
+    drawn = np.random.default_rng(0).integers(0, systems, (resamples, tables, systems))
+    return drawn.astype(float)
 
 
 @pytest.mark.parametrize("near", [1, 200, 1_000_000])
@@ -21,7 +23,7 @@ def test_the_excess_of_pairs_ordered_alike_is_the_same_for_any_block_size(
     monkeypatch: pytest.MonkeyPatch, near: int
 ) -> None:
     monkeypatch.setattr(agreement, "NEAR", near)
-    given = ranks(7, 3, 5)
+    given = means(7, 3, 5)
     for made, of in zip(_excess(given), given.astype(int), strict=True):
         for a in range(3):
             for b in range(3):
@@ -33,7 +35,7 @@ def test_the_excess_of_pairs_ordered_alike_is_the_same_for_any_block_size(
 
 
 def test_many_resamples_take_no_more_memory_than_few() -> None:
-    many = ranks(10_000, 2, 40)
+    many = means(10_000, 2, 40)
     tracemalloc.start()
     try:
         _excess(many)
