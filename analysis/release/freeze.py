@@ -39,6 +39,7 @@ from datasets.material import batch_rows
 from datasets.models import Batch
 from judging.manifest import manifest_of
 from judging.models import Judge, JudgeRun
+from tandem.crosscheck.process import shared_child
 from tandem.document import computed_by
 from tandem.files.rows import InputError, Place
 from tandem.formats.markdown import as_markdown
@@ -95,7 +96,8 @@ class _Release:
     def files(self) -> Files:
         yield self.add(layout.STUDY, [published_text(self.file).encode()], "the study file")
         yield from self.of_batches(self.there("batch", Batch))
-        yield from self.of_campaigns(self.there("campaign", Campaign))
+        with shared_child():
+            yield from self.of_campaigns(self.there("campaign", Campaign))
         yield from self.of_judges(self.there("judge", Judge))
         yield from self.of_options()
         yield from self.of_tables()

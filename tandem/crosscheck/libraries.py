@@ -1,9 +1,9 @@
 """The child process: figures by krippendorff, statsmodels and SciPy, without Tandem's code.
 
-It reads a job from standard input, a NumPy archive of label matrices with the list of figures, and
-writes their values as JSON to standard output, null if a library has none. It is a program of its
-own: nothing imports it, and it imports nothing of Tandem, since krippendorff's licence is the GPL.
-It may be absent; its figures are then null.
+It reads jobs from standard input, each a line with its size and a NumPy archive of label matrices
+with the list of figures, and writes their values to standard output, a line of JSON for each job,
+null if a library has none. It is a program of its own: nothing imports it, and it imports nothing
+of Tandem, since krippendorff's licence is the GPL. It may be absent; its figures are then null.
 """
 
 from __future__ import annotations
@@ -141,12 +141,13 @@ def _value(arrays: Mapping[str, Any], task: Task) -> float | None:
 
 
 def main() -> None:
-    """Compute all tasks; a library's exception ends the process, and the parent reports it."""
+    """Compute the tasks of each job; a library's exception ends the process, and is reported."""
     warnings.simplefilter("ignore")
-    arrays = dict(np.load(io.BytesIO(sys.stdin.buffer.read())))
-    tasks = json.loads(str(arrays.pop(TASKS)))
-    values = [_value(arrays, task) for task in tasks]
-    json.dump({"values": values, "libraries": dict(_versions())}, sys.stdout)
+    while size := sys.stdin.buffer.readline():
+        arrays = dict(np.load(io.BytesIO(sys.stdin.buffer.read(int(size)))))
+        tasks = json.loads(str(arrays.pop(TASKS)))
+        values = [_value(arrays, task) for task in tasks]
+        print(json.dumps({"values": values, "libraries": dict(_versions())}), flush=True)
 
 
 if __name__ == "__main__":

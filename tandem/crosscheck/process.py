@@ -7,10 +7,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from math import isclose
 from pathlib import Path
-from typing import Any
+from threading import Timer
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -97,17 +99,72 @@ def run_libraries(arrays: Mapping[str, Any], tasks: Sequence[JSON]) -> JSON:
     packed = io.BytesIO()
     job: dict[str, Any] = {**arrays, TASKS: np.array(json.dumps(tasks))}
     np.savez(packed, **job)
+    if _shared is not None:
+        return _shared.answer(packed.getvalue())
+    with closing(_Child()) as child:
+        return child.answer(packed.getvalue())
+
+
+@contextmanager
+def shared_child() -> Iterator[None]:
+    """Check all reports of a block in one child, whose imports mostly take longer than a check."""
+    global _shared
+    with closing(_Child()) as _shared:
+        try:
+            yield
+        finally:
+            _shared = None
+
+
+class _Child:
+    """The child process, started for its first job, and again if it has ended."""
+
+    process: subprocess.Popen[bytes] | None = None
+
+    def answer(self, job: bytes) -> JSON:
+        """Return the answer to a job. Raises CalledProcessError if the child ends without one."""
+        if self.process is None or self.process.poll() is not None:
+            self.close()
+            self.process = _start()
+        process = self.process
+        stdin, stdout, stderr = (
+            cast("IO[bytes]", each) for each in (process.stdin, process.stdout, process.stderr)
+        )
+        limit = Timer(SECONDS, process.kill)
+        limit.start()
+        try:
+            # The error of a child that ended at once says why.
+            with suppress(BrokenPipeError):
+                stdin.write(b"%d\n%b" % (len(job), job))
+                stdin.flush()
+            line = stdout.readline()
+        finally:
+            limit.cancel()
+        if not line:
+            reason = stderr.read()
+            raise subprocess.CalledProcessError(process.wait(), process.args, stderr=reason)
+        answer: JSON = json.loads(line)
+        return answer
+
+    def close(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            with self.process, suppress(BrokenPipeError):
+                self.process.communicate()
+
+
+_shared: _Child | None = None
+
+
+def _start() -> subprocess.Popen[bytes]:
     # Run without Tandem's folders on the module path.
-    done = subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-I", str(CHILD)],
-        input=packed.getvalue(),
-        capture_output=True,
-        check=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-        timeout=SECONDS,
     )
-    output: JSON = json.loads(done.stdout)
-    return output
 
 
 def _reason(error: Exception) -> str:

@@ -146,6 +146,35 @@ def test_the_report_says_why_the_check_could_not_run(
     assert "nowhere" in line
 
 
+def test_reports_of_one_block_share_a_process_and_one_that_ended_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, path = [], labels(tmp_path)
+    start = process._start
+
+    def counted() -> subprocess.Popen[bytes]:
+        started.append(start())
+        return started[-1]
+
+    monkeypatch.setattr(process, "_start", counted)
+    alone = report(path)["check"]
+    with process.shared_child():
+        assert report(path)["check"] == report(path)["check"] == alone
+        assert len(started) == 2
+        started[-1].kill()
+        started[-1].wait()
+        assert report(path)["check"] == alone
+    assert len(started) == 3
+    assert all(each.poll() is not None for each in started)
+
+
+def test_a_check_that_takes_too_long_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "SECONDS", 0.01)
+    assert report(labels(tmp_path))["check"]["line"].startswith("Not checked by other libraries: ")
+
+
 def test_the_process_of_the_libraries_imports_no_module_of_tandem() -> None:
     say = (
         f"import runpy, sys; runpy.run_path({str(process.CHILD)!r});"
