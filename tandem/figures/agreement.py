@@ -131,7 +131,8 @@ def chart(subject: Subject) -> JSON:
         }
     shown = coefficient_of(subject.block)
     field = vega.column(shown.name)
-    shade = vega.shade(field, shown.name, "blues")
+    opacity = vega.darkness(field, shown.name)
+    shade = {**vega.kinds("rater_kind", "color"), "opacity": opacity}
     words = {**vega.number(field, shown.name), "format": ".2f"}
     return vega.matrix(vega.name("rater", None), vega.name("with", None), shade, words)
 

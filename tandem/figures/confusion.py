@@ -96,7 +96,7 @@ def chart(subject: Subject) -> JSON:
     view = vega.matrix(
         vega.name("people_say", "People say"),
         vega.name("judge_says", "Judge says"),
-        shade,
+        {"color": shade},
         vega.number("units", "Units"),
     )
     return vega.small_multiples("judge", view)

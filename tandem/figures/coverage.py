@@ -189,11 +189,11 @@ def chart(subject: Subject) -> JSON:
         "y": vega.name("report", None),
         "x": vega.number("score", subject.name.capitalize(), (0, 1)),
     }
-    channels = vega.kinds("kind")
     judges = _judges(figure_rows(subject))
     kind_of = {**subject.kinds, MEAN_NAME: "human"}
-    channels["color"] = vega.colours_of("rater", kind_of, subject.judge_number)
-    channels["color"]["legend"] = {"values": [MEAN_NAME, *judges]}
+    colours = vega.colours_of("rater", kind_of, subject.judge_number)
+    colours["legend"] = {"values": [MEAN_NAME, *judges]}
+    channels = {"color": colours, **vega.kinds("kind", "shape")}
     together = f"datum.kind == 'judge' || datum.rater == '{MEAN_NAME}'"
     single = f"datum.kind == 'human' && datum.rater != '{MEAN_NAME}'"
     view = {

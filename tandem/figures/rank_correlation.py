@@ -161,7 +161,9 @@ def _chart(compared: Compared, subject: Subject) -> JSON:
         "encoding": {**places, "tooltip": {"field": f"{tau}_reason"}},
     }
     undefined = any(pair.tau.value is None for pair in compared.pairs(subject))
-    return vega.matrix(places["y"], places["x"], shade, words, *([dash] if undefined else ()))
+    return vega.matrix(
+        places["y"], places["x"], {"color": shade}, words, *([dash] if undefined else ())
+    )
 
 
 def _figure(

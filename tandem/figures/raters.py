@@ -132,10 +132,10 @@ def chart(subject: Subject) -> JSON:
     place = {"y": vega.name("rater", None)}
     title = f"{_axis(subject)} with each person, mean"
     field = vega.column(coefficient_of(subject.block).name)
-    channels = vega.kinds("rater_kind")
     kind_of = {each.name: each.kind for each in places(subject)} | {OF_PEOPLE: "human"}
     number_of = subject.judge_number
-    channels["color"] = vega.colours_of("rater", kind_of, number_of, legend=False)
+    colours = vega.colours_of("rater", kind_of, number_of, legend=False)
+    channels = {"color": colours, **vega.kinds("rater_kind", "shape")}
     return {
         "width": 2 * vega.COLUMN,
         "layer": vega.whiskers("x", field, title, channels, place, bounds),

@@ -147,6 +147,7 @@ def _undefined(
 def chart(subject: Subject) -> JSON:
     drawn = _series(_cuts(subject))
     channels = vega.series(drawn, "strokeDash")
+    banded = vega.columns_of(each for each in drawn if each.banded)
     across = {"x": vega.name("threshold", "Threshold")}
     value = vega.number("value", "Value")
     band = {"y": vega.number("value_low", "Value"), "y2": {"field": "value_high"}}
@@ -156,6 +157,7 @@ def chart(subject: Subject) -> JSON:
         "transform": vega.fold(drawn),
         "layer": [
             {
+                "transform": [{"filter": {"field": "series", "oneOf": banded}}],
                 "mark": {"type": "area", "opacity": 0.13},
                 "encoding": {**across, **band, "color": channels["color"]},
             },

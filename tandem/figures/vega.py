@@ -14,7 +14,7 @@ from typing import Any
 
 from ..document import Cell, Number, RaterName, Table, in_noun
 from ..types import JSON
-from .base import Series
+from .base import DARKEST, Series
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 PEOPLE, JUDGE, REFERENCE, INK = "#1f5fa8", "#b4540a", "#17643f", "#1d1f23"
@@ -22,8 +22,11 @@ STYLES = {"person": PEOPLE, "judge": JUDGE, "third": REFERENCE, "both": INK}
 """The colours of a series by the first class of its style."""
 JUDGES = (JUDGE, "#93348f", "#0b7a75")
 """The colours of several judges, in the report's order, again and again."""
-KINDS = ["human", "judge"]
-COLOURS = {"human": PEOPLE, "judge": JUDGE}
+KINDS = {
+    "human": {"color": PEOPLE, "shape": "circle"},
+    "judge": {"color": JUDGE, "shape": "square"},
+}
+COLOURS = {kind: of["color"] for kind, of in KINDS.items()}
 SHAPES = {
     "human": ("circle", "diamond", "triangle-up"),
     "judge": ("square", "cross", "triangle-down"),
@@ -106,12 +109,10 @@ def colours_of(
     return found if legend else {**found, "legend": None}
 
 
-def kinds(field: str) -> JSON:
-    """Return the channels that distinguish people (round, blue) from judges (square, orange)."""
-    colours = {"domain": KINDS, "range": [PEOPLE, JUDGE]}
-    shapes = {"domain": KINDS, "range": ["circle", "square"]}
-    encoding = {"field": field, "type": "nominal", "title": None}
-    return {"color": {**encoding, "scale": colours}, "shape": {**encoding, "scale": shapes}}
+def kinds(field: str, channel: str) -> JSON:
+    """Return a channel that distinguishes people (round, blue) from judges (square, orange)."""
+    scale = {"domain": list(KINDS), "range": [of[channel] for of in KINDS.values()]}
+    return {channel: {"field": field, "type": "nominal", "title": None, "scale": scale}}
 
 
 def raters(field: str, kind_of: Mapping[str, str], number_of: Callable[[str], int]) -> JSON:
@@ -187,13 +188,13 @@ def whiskers(
 
 
 def matrix(row: JSON, across: JSON, shade: JSON, words: JSON, *more: JSON) -> JSON:
-    """Return a matrix: shaded cells with their numbers, and further layers."""
+    """Return a matrix: cells with their numbers, and further layers; `shade` is their colour."""
     places = {"y": {**row, **NO_GRID}, "x": {**across, **NO_GRID}}
     return {
         "width": {"step": 60},
         "height": {"step": 40},
         "layer": [
-            {"mark": "rect", "encoding": {**places, "color": shade}},
+            {"mark": "rect", "encoding": {**places, **shade}},
             {"mark": {"type": "text"}, "encoding": {**places, "text": words}},
             *more,
         ],
@@ -209,6 +210,12 @@ def shade(field: str, title: str, scheme: str, bounds: tuple[float, float] | Non
         "title": title,
         "scale": {"scheme": {"name": scheme, "extent": [0, 0.6]}, **domain},
     }
+
+
+def darkness(field: str, title: str) -> JSON:
+    """Return the encoding of a number as the share of colour in a cell, as it is drawn."""
+    scale = {"domain": [0, 1], "range": [0, DARKEST], "clamp": True}
+    return {"field": field, "type": "quantitative", "title": title, "scale": scale}
 
 
 def small_multiples(field: str, view: JSON) -> JSON:
