@@ -62,8 +62,7 @@ def _form_field(option: Option, names_errors: bool) -> forms.Field:
     if option.values:
         if option.initial is not None:
             about |= {"widget": forms.RadioSelect, "initial": option.initial}
-        choices = [("" if v == option.empty else v, words) for v, words in option.values.items()]
-        return forms.ChoiceField(choices=choices, error_messages=errors, **about)
+        return forms.ChoiceField(choices=option.choices, error_messages=errors, **about)
     if option.kind == "number":
         return forms.FloatField(
             min_value=option.least, max_value=option.most, error_messages=errors, **about

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 from django import forms
@@ -14,15 +15,12 @@ from datasets.text import as_sentence
 from judging import servers
 from judging.backends import HOSTED
 from judging.backends.base import SetupError
-from judging.backends.completeness import ACCEPT
 from judging.backends.contents import (
     HEADERS,
-    MAX_OBJECT_LENGTH,
     ContentsError,
     check_omitted,
     is_deterministic,
 )
-from judging.backends.decision_forms import FORMS
 from judging.backends.decisions import OWN_PARAMS
 from judging.judge_file.document import MAX_LENGTH
 from judging.judge_file.template import FileError
@@ -36,72 +34,16 @@ from judging.judges import (
     read_new_judge_file,
 )
 from judging.models import Judge
-from judging.params import PARAMS, ParamError, Value, read_params
+from judging.params import ON_PAGES, PARAMS, ParamError, Value, read_params
 from judging.prompts.template import PromptError, read_prompt
 from judging.servers import GUARDED, KEY_PREFIX, Server
 from tandem.names import has_controls, why_no_name
+from tandem.options import Option
 
 NEW = "new"
 DRAFT = "new judge"
 TEXTS = {"file": "file", "own": "prompt"}
 MOST_TRIED = 1024
-LONG = 2000
-PARAM_HELP = {
-    "temperature": ("Temperature", "0 to 2. At 0, the default, a model mostly repeats itself."),
-    "top_p": ("Top p", "Above 0 and up to 1. Leave it empty unless you know why."),
-    "seed": ("Seed", "A whole number, 0 by default. Not every server uses it."),
-    "max_tokens": ("Longest answer", "In tokens. Empty: as long as the server allows."),
-    "logprobs": (
-        "Log probabilities",
-        "Alternatives per token, 0 to 20. Scores are computed from them.",
-    ),
-    "samples": (
-        "Samples",
-        "How often the same request is asked, 1 to 20. Above 1, set a temperature above 0.",
-    ),
-    "repair": ("Repair", "Ask once more for an unreadable answer, at a cost."),
-    ACCEPT: (
-        "Accept answers without a reason",
-        "For a server that never says why an answer ended. Answers that were cut off then count "
-        "too.",
-    ),
-    "timeout": (
-        "Time limit",
-        "Seconds until a request times out. Empty: depends on the server’s latency, 30 to 600.",
-    ),
-    "concurrency": ("Requests at once", "16 by default."),
-    "isolate": (
-        "One request shows",
-        "The text that a unit is about, or one answer, without the others. A judge file sets "
-        "this itself.",
-    ),
-    "reasoning_effort": (
-        "Reasoning effort",
-        "A word that the server knows, such as low. Empty: the model’s own.",
-    ),
-    "max_completion_tokens": (
-        "Longest answer with reasoning",
-        "In tokens, for models that reject the one above.",
-    ),
-    "api": ("API", "Of servers that speak OpenAI’s protocol."),
-    HEADERS: (
-        "Headers",
-        "Of a gateway, as NAME=VARIABLE, such as api-key=TANDEM_KEY_AZURE, separated by commas: "
-        "the names of environment variables, never the values.",
-    ),
-    "omit": ("Not sent", "Such as seed, temperature or response_format, separated by commas."),
-    "extra_body": ("Sent in addition", 'A JSON object, such as {"top_k": 20}.'),
-    "chat_template_kwargs": (
-        "For the chat template",
-        'A JSON object for vLLM and similar servers, such as {"enable_thinking": false}.',
-    ),
-    "form": ("Form of questions", "Of a decision model. Empty: a probe finds it."),
-    "two_codes": ("Yes and no", "How a decision model is asked. Empty: as a predicate."),
-    "mass_floor": (
-        "Least mass",
-        "Of a decision model, 0 to 1. Labels with less probability on the codes are missing.",
-    ),
-}
 BACKENDS = (
     ("openai", "OpenAI’s protocol, as most servers"),
     ("anthropic", "Anthropic’s protocol"),
@@ -120,15 +62,6 @@ KINDS = (
      ("lexical",)),
 )  # fmt: skip
 """The kinds of judge: a title for several backends, a description, and the backends."""
-PARAM_GROUPS = (
-    ("How it answers", ("temperature", "top_p", "seed", "samples", "max_tokens")),
-    ("Reasoning", ("reasoning_effort", "max_completion_tokens", "chat_template_kwargs")),
-    ("What a request asks", ("isolate", "form", "two_codes")),
-    ("How its answer is read", ("repair", ACCEPT, "logprobs", "mass_floor")),
-    ("Server and speed",
-     ("concurrency", "timeout", "api", HEADERS, "omit", "extra_body")),
-)  # fmt: skip
-"""The parameters by purpose."""
 PROMPTS = (
     ("protocol", "Our prompt, which comes with the campaign’s protocol"),
     ("own", "Own prompt, answered in our form"),
@@ -138,21 +71,6 @@ GRANULARITIES = (
     (Judge.Granularity.ITEM, "All units of an item in one request: fewer tokens"),
     (Judge.Granularity.UNIT, "One request for each unit: no answer depends on another"),
 )
-SELECTS = {
-    "repair": (("", "No"), ("1", "Once")),
-    ACCEPT: (("", "No"), ("1", "Yes")),
-    "isolate": (
-        ("", "As the protocol says"),
-        ("unit", "The one text"),
-        ("response", "One answer"),
-        ("item", "All that people see"),
-    ),
-    "api": (("", "Chat completions"), ("responses", "Responses")),
-    "form": (("", "The first that the server has"), *((name, name) for name in FORMS)),
-    "two_codes": (("", "As a predicate"), ("choice", "As a choice")),
-}
-OBJECTS = ("extra_body", "chat_template_kwargs")
-LISTS = ("omit", HEADERS)
 
 
 class JudgeForm(forms.Form):
@@ -231,13 +149,13 @@ class JudgeForm(forms.Form):
             self.fields["team"] = forms.ModelChoiceField(
                 teams, empty_label="Choose a team", required=not draft, to_field_name="name"
             )
-        for name, (label, words) in PARAM_HELP.items():
+        for name, param in ON_PAGES.items():
             self.fields[name] = forms.CharField(
-                label=label,
+                label=param.label,
                 required=False,
-                max_length=MAX_OBJECT_LENGTH if name in OBJECTS else LONG if name in LISTS else 40,
-                help_text=words,
-                widget=_widget(name),
+                max_length=param.longest or 40,
+                help_text=param.hint,
+                widget=_widget(param),
             )
 
     @property
@@ -250,16 +168,16 @@ class JudgeForm(forms.Form):
     def param_groups(self) -> list[tuple[str, str, list[tuple[str, forms.BoundField]]]]:
         """The fields of parameters by purpose; groups and fields with the class of their models."""
         groups = []
-        for title, names in PARAM_GROUPS:
-            used = {_used_by(name) for name in names}
-            fields = [(_used_by(name), self[name]) for name in names]
+        for title, params in groupby(ON_PAGES.values(), lambda param: param.group):
+            fields = [(_used_by(param.name), self[param.name]) for param in params]
+            used = {who for who, _ in fields}
             groups.append((title, used.pop() if len(used) == 1 else "", fields))
         return groups
 
     @property
     def has_more(self) -> bool:
         """Whether a field beyond server, model and prompt is filled in or wrong."""
-        names = ("family", *PARAM_HELP)
+        names = ("family", *ON_PAGES)
         given = any(self[name].value() for name in names)
         by_unit = self["granularity"].value() == Judge.Granularity.UNIT
         return given or by_unit or any(name in self.errors for name in (*names, "granularity"))
@@ -362,14 +280,14 @@ class JudgeForm(forms.Form):
     def _params(self, data: dict[str, Any]) -> dict[str, Value]:
         found: dict[str, Value] = {}
         omitted: list[str] = []
-        for name in PARAM_HELP:
+        for name in ON_PAGES:
             if not (text := (data.get(name) or "").strip()):
                 continue
             try:
                 given: dict[str, Any] = read_params([f"{name}={text}"])
             except ParamError as error:
                 own = isinstance(error.__cause__, ContentsError)
-                wrong = f"This {error.__cause__}." if own else f"Enter {PARAMS[name][1]}."
+                wrong = f"This {error.__cause__}." if own else f"Enter {PARAMS[name].help}."
                 self.add_error(name, wrong)
                 continue
             if data.get("backend") in HOSTED and not _applies(name, data["backend"]):
@@ -428,10 +346,10 @@ def _used_by(name: str) -> str:
     return "" if name in OF_DECISIONS else "of-text"
 
 
-def _widget(param: str) -> forms.Widget:
-    if param in OBJECTS:
-        return forms.Textarea(attrs={"rows": 2, "spellcheck": "false"})
-    return forms.Select(choices=SELECTS[param]) if param in SELECTS else forms.TextInput()
+def _widget(param: Option) -> forms.Widget:
+    if param.lines:
+        return forms.Textarea(attrs={"rows": param.lines, "spellcheck": "false"})
+    return forms.Select(choices=param.choices) if param.values else forms.TextInput()
 
 
 def _choice(field: forms.Field, choices: list[tuple[str, str]]) -> forms.ChoiceField:

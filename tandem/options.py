@@ -18,6 +18,10 @@ fields from the same declaration. Keys of the metadata, all but `help` optional:
 - `longest`: the most characters that a page takes, and the API for one line.
 - `lines`: the rows of a text of several lines, which a command reads from a file.
 - `is_code`: whether such a text is in a formal language.
+- `read`: the function that reads a value from text, where the kind does not say how. It raises
+  ValueError.
+- `group`: the part of a page.
+- `unset`: the words of a page for the choice that leaves the option without a value.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from __future__ import annotations
 import math
 import re
 from argparse import ArgumentParser
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from datetime import datetime
 from functools import cache
@@ -39,7 +43,8 @@ FLAG = re.compile(
     r"(?P<advice>\b(?:give|or) )?--(?P<name>[a-z][a-z-]*)"
     r"(?(advice)(?: (?P<value>[\w@.-]*\w)(?![\w=]))?)"
 )
-NUMBERS = {"whole": int, "number": float}
+WORDS = {"yes": True, "no": False, "true": True, "false": False}
+NUMBERS: Mapping[Kind, type] = {"whole": int, "number": float}
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,9 @@ class Option:
     longest: int | None
     lines: int
     is_code: bool
+    reader: Callable[[Any], Any] | None
+    group: str
+    unset: str
 
     @property
     def flag(self) -> str:
@@ -76,6 +84,48 @@ class Option:
         return self.empty is MISSING
 
     @property
+    def choices(self) -> list[tuple[str, str]]:
+        """The choices of a page, whose empty value means `empty`; those without words are none."""
+        offered = [
+            ("" if v == self.empty else v, words) for v, words in self.values.items() if words
+        ]
+        return [("", self.unset), *offered] if self.unset else offered
+
+    def parse(self, text: str) -> Any:
+        """Read a value from text, without its bounds. Raises ValueError."""
+        if self.reader:
+            return self.reader(text)
+        if self.kind == "flag":
+            if text not in WORDS:
+                raise ValueError("must be yes or no")
+            return WORDS[text]
+        return NUMBERS[self.kind](text) if self.kind in NUMBERS else text
+
+    def read(self, text: str) -> Any:
+        """Read a value from text. Raises ValueError."""
+        value = self.parse(text)
+        if not self.reader and not self.allows(value):
+            raise ValueError(self.rule)
+        return value
+
+    def allows(self, value: Any) -> bool:
+        """Return whether a value is one of the choices, or a finite number within the bounds."""
+        if self.values:
+            return value in self.values
+        if self.kind not in NUMBERS:
+            return True
+        low = -math.inf if self.least is None else self.least
+        high = math.inf if self.most is None else self.most
+        return math.isfinite(value) and low <= value <= high
+
+    @property
+    def bounds(self) -> str:
+        """The bounds of a number, as the end of a sentence."""
+        if self.most is None:
+            return f"at least {self.least:g}"
+        return f"from {self.least:g} to {self.most:g}"
+
+    @property
     def rule(self) -> str:
         """The rule for a value, as the end of a sentence."""
         if self.values:
@@ -83,20 +133,25 @@ class Option:
         what = "a whole number" if self.kind == "whole" else "a number"
         if self.least is None:
             return f"must be {what}"
-        if self.most is None:
-            return f"must be {what} of at least {self.least:g}"
-        return f"must be {what} from {self.least:g} to {self.most:g}"
+        return f"must be {what} {'of ' if self.most is None else ''}{self.bounds}"
 
 
-@cache
-def options_of(declaration: type) -> tuple[Option, ...]:
-    """Return the options that the fields of a dataclass declare, in their order."""
+def declared(name: str, kind: type, help: str, **about: Any) -> Option:
+    """Return an option that is no field of a dataclass. The rest are keys of the metadata."""
+    return _option(name, kind, None, {"help": help, **about})
+
+
+def _options_of(declaration: type) -> tuple[Option, ...]:
     hints = get_type_hints(declaration)
     return tuple(
         _option(each.name, hints[each.name], each.default, each.metadata)
         for each in fields(declaration)
         if "help" in each.metadata
     )
+
+
+options_of: Callable[[type], tuple[Option, ...]] = cache(_options_of)
+"""Returns the options that the fields of a dataclass declare, in their order."""
 
 
 def _option(field: str, hint: Any, default: Any, about: Mapping[str, Any]) -> Option:
@@ -124,6 +179,9 @@ def _option(field: str, hint: Any, default: Any, about: Mapping[str, Any]) -> Op
         longest=about.get("longest"),
         lines=about.get("lines", 0),
         is_code=about.get("is_code", False),
+        reader=about.get("read"),
+        group=about.get("group", ""),
+        unset=about.get("unset", ""),
     )
 
 
@@ -208,8 +266,6 @@ def check_bounds(options: Iterable[Option], given: Mapping[str, Any]) -> None:
         value = given.get(option.name)
         if option.kind not in NUMBERS or value is None:
             continue
-        low = -math.inf if option.least is None else option.least
-        high = math.inf if option.most is None or option.kind == "whole" else option.most
-        if not math.isfinite(value) or not low <= value <= high:
-            bounded = replace(option, most=None) if option.kind == "whole" else option
+        bounded = replace(option, most=None) if option.kind == "whole" else option
+        if not bounded.allows(value):
             raise ValueError(f"{option.flag} {bounded.rule}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from django import forms
@@ -25,7 +25,7 @@ from annotation.people.membership import readable
 from annotation.registry import get_protocol
 from datasets.option_fields import Several, form_fields
 from tandem.labels.selection import EXPOSED, RESAMPLES, SEED, ReportOptions, option_metadata
-from tandem.options import options_of, values_of
+from tandem.options import Option, options_of, values_of
 from tandem.scores.answers.refusals import FILE, refusal_list, refusal_lists
 from tandem.scores.options import Options, format_value
 from tandem.scores.presets import PRESETS
@@ -35,7 +35,7 @@ MOST_CUTS, DEEPEST, MOST_SAMPLES = 6, 1000, 200
 PEOPLE = "people"
 #: Only the operator sets options that name files of the server or need an optional package.
 OPERATORS = ("tokenizer", "alpha_ndcg")
-NAMES = tuple(each.name for each in fields(Options) if each.name not in OPERATORS)
+NAMES = tuple(each.name for each in options_of(Options) if each.name not in OPERATORS)
 TITLES = {
     "tandem": "Tandem's defaults",
     "crux": "CRUX",
@@ -326,11 +326,9 @@ class MeasuresForm(OptionsForm):
         self.user, self.campaign, self.address = user, campaign, data
         preset = data.get("preset", "")
         own = PRESETS.get(preset, PRESETS["tandem"])
-        for each in fields(Options):
-            if each.name in NAMES:
-                self.fields[each.name] = option_field(
-                    each.name, getattr(own, each.name), each.metadata
-                )
+        for option in options_of(Options):
+            if option.name in NAMES:
+                self.fields[option.name] = option_field(option, getattr(own, option.name))
         passages, points = available_passages(user, campaign), available_points(user, campaign)
         self.has_passages, self.has_points = bool(passages), bool(points)
         self._offer("passages", "all count", passages)
@@ -375,15 +373,11 @@ class MeasuresForm(OptionsForm):
         return any(self.address.get(name) for name in NAMES)
 
 
-def option_field(name: str, own: Any, metadata: Any) -> forms.Field:
+def option_field(option: Option, own: Any) -> forms.Field:
     """Return the field of an option; an empty one takes the preset's value."""
-    about: dict[str, Any] = {
-        "label": name,
-        "required": False,
-        "help_text": metadata["reason"],
-    }
-    values = refusal_lists() if name == "refusals" else list(metadata["values"])
-    if isinstance(own, bool):
+    about: dict[str, Any] = {"label": option.name, "required": False, "help_text": option.help}
+    values = refusal_lists() if option.name == "refusals" else list(option.values)
+    if option.kind == "flag":
         values = ["yes", "no"]
     if values:
         empty = ("", f"as the preset: {format_value(own)}")

@@ -146,7 +146,7 @@ def options_as_json(options: Options) -> JSON:
     values["tokenizer"] = tokenizer(options.tokenizer).name
     values["refusals"] = refusal_list(options.refusals).name
     return {
-        each.name: {"value": values[each.name], "reason": each.metadata["reason"]}
+        each.name: {"value": values[each.name], "reason": each.metadata["help"]}
         for each in fields(options)
     }
 

@@ -24,7 +24,7 @@ from analysis.evaluation.system_values import options_as_json
 from analysis.forms import OptionsForm
 from analysis.models import Study
 from analysis.papers.base import Paper
-from tandem.options import Option
+from tandem.options import Option, options_of
 from tandem.scores import ir_measures
 from tandem.scores.answers.refusals import FILE, refusal_list
 from tandem.scores.options import IR_MEASURES, format_value
@@ -110,11 +110,9 @@ class TableForm(OptionsForm):
         super().__init__(data, auto_id="tables-%s")
         self.paper, self.study, self.address = paper, study, data
         own = table_options(paper, study, {})
-        for each in fields(TableOptions):
-            if each.name in paper.options and each.name not in OPERATORS:
-                self.fields[each.name] = option_field(
-                    each.name, getattr(own, each.name), each.metadata
-                )
+        for option in options_of(TableOptions):
+            if option.name in paper.options and option.name not in OPERATORS:
+                self.fields[option.name] = option_field(option, getattr(own, option.name))
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}

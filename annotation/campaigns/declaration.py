@@ -28,24 +28,22 @@ class Setting:
 
     `column` is the campaign's; empty for what is kept in rows of its own. `current` returns the
     value from a campaign. `store(campaign, value, user)` stores a new value's own rows, if it has
-    any, and returns what the column takes. `read` reads a text, or the API's JSON, and returns the
-    value as `current` would; `check(campaign, value)` says what is wrong with it. Both raise
-    ValueError. `shown` returns the text of a page's field.
+    any, and returns what the column takes. `check(campaign, value)` raises ValueError for a wrong
+    one. The option's reader takes a text or the API's JSON, and returns the value as `current`
+    would. `shown` returns the text of a page's field.
 
-    A continuation has the same value if it is `copied`. `group` is the part of a page, and `public`
-    is the API's description of what everybody reads who sees the campaign. `removal` describes a
-    command's option that removes the setting.
+    A continuation has the same value if it is `copied`. `public` is the API's description of what
+    everybody reads who sees the campaign. `removal` describes a command's option that removes the
+    setting.
     """
 
     option: Option
     column: str
     current: Callable[[Campaign], Any]
     store: Callable[[Campaign, Any, User | None], Any] = _keep
-    read: Callable[[Any], Any] = lambda given: given
     check: Callable[[Campaign, Any], None] = _allow
     shown: Callable[[Campaign], Any] | None = None
     copied: bool = True
-    group: str = ""
     public: str = ""
     removal: str = ""
 
@@ -71,14 +69,14 @@ class Setting:
     def read_value(self, given: Any) -> Any:
         """Read a text or a value of JSON. Raises DesignError."""
         try:
-            return self.read(given)
+            return self.option.reader(given) if self.option.reader else given
         except ValueError as error:
             raise DesignError(str(error), self.name) from error
 
     def check_value(self, campaign: Campaign, value: Any) -> None:
         """Raises DesignError for a value that is wrong by itself, or for this campaign."""
         option = self.option
-        if option.values and value not in option.values:
+        if option.values and not option.allows(value):
             wrong = f"{self.name.replace('_', ' ')} is {value!r}"
             raise DesignError(f"{wrong}; give {' or '.join(option.values)}", self.name)
         if option.lines and isinstance(value, str):
@@ -108,9 +106,7 @@ class Setting:
         return nothing if value in (None, self.option.empty) else value
 
 
-@cache
-def settings_of(declaration: type) -> tuple[Setting, ...]:
-    """Return the settings that the fields of a dataclass declare, in their order."""
+def _settings_of(declaration: type) -> tuple[Setting, ...]:
     about = {each.name: each.metadata for each in fields(declaration)}
     own = {each.name for each in fields(Setting)}
     return tuple(
@@ -122,3 +118,7 @@ def settings_of(declaration: type) -> tuple[Setting, ...]:
 def _declared(option: Option, about: Mapping[str, Any]) -> Setting:
     column = about.get("column", option.field)
     return Setting(option, **{"column": column, "current": lambda of: getattr(of, column), **about})
+
+
+settings_of: Callable[[type], tuple[Setting, ...]] = cache(_settings_of)
+"""Returns the settings that the fields of a dataclass declare, in their order."""

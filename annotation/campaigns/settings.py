@@ -433,8 +433,7 @@ class CampaignSettings:
 
         Raises DesignError for a value that cannot be read.
         """
-        declaration: type = type(self)
-        for setting in settings_of(declaration):
+        for setting in settings_of(type(self)):
             option, value = setting.option, getattr(self, setting.name)
             if setting.name in self.removed and (value is None or option.may_lack):
                 yield setting, None if option.may_lack else option.empty

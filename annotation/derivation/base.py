@@ -123,25 +123,18 @@ def read_options(rule: Rule, given: Sequence[str]) -> dict[str, Any]:
                 raise DerivationError(
                     f"rule {rule.name} has no option {part!r}; its options are {names}", "set"
                 )
-    return {name: _value(rule, known[name], value) for name, value in found.items()}
+    return {name: _value(known[name], value) for name, value in found.items()}
 
 
-def _value(rule: Rule, option: Option, value: str) -> Any:
-    if option.kind == "whole":
-        try:
-            return int(value)
-        except ValueError:
-            raise DerivationError(
-                f"option {option.name} {option.rule}, not {value!r}", "set"
-            ) from None
-    if option.kind == "number":
-        try:
-            return float(value)
-        except ValueError:
-            raise DerivationError(
-                f"option {option.name} {option.rule}, not {value!r}", "set"
-            ) from None
-    return value
+def _value(option: Option, text: str) -> Any:
+    try:
+        return option.parse(text)
+    except ValueError:
+        raise _wrong(option, text) from None
+
+
+def _wrong(option: Option, value: Any) -> DerivationError:
+    return DerivationError(f"option {option.name} {option.rule}, not {value!r}", "set")
 
 
 def make_options(rule: Rule, given: Mapping[str, Any]) -> Any:
@@ -153,15 +146,6 @@ def make_options(rule: Rule, given: Mapping[str, Any]) -> Any:
             f"rule {rule.name} has no option {unknown[0]!r}; its options are {names}", "set"
         )
     for name, value in given.items():
-        _check(known[name], value)
+        if not known[name].allows(value):
+            raise _wrong(known[name], value)
     return None if not known else rule.options(**{known[n].field: v for n, v in given.items()})
-
-
-def _check(option: Option, value: Any) -> None:
-    if option.values and value not in option.values:
-        raise DerivationError(f"option {option.name} {option.rule}, not {value!r}", "set")
-    if option.kind in ("whole", "number"):
-        low = option.least if option.least is not None else value
-        high = option.most if option.most is not None else value
-        if not low <= value <= high:
-            raise DerivationError(f"option {option.name} {option.rule}, not {value!r}", "set")

@@ -60,7 +60,7 @@ class SettingsForm(forms.Form):
         return any(each.errors or (each.value() and not each.field.initial) for each in fields)
 
     def _fields_of(self, group: str) -> list[forms.BoundField]:
-        return [self[setting.name] for setting in SETTINGS if setting.group == group]
+        return [self[setting.name] for setting in SETTINGS if setting.option.group == group]
 
     def offer_practice(self, user: User, campaign: Campaign | None = None) -> None:
         """Offer the campaigns with practice items that this user may read."""

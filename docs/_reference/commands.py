@@ -88,7 +88,7 @@ def _pairs(name: str) -> Iterator[str]:
         yield "Options, given as `--option K=V`:"
         yield table(("option", "meaning"), rows)
     if name == "create_judge":
-        rows = [(code(each), value) for each, (_, value) in PARAMS.items()]
+        rows = [(code(each.name), each.help) for each in PARAMS.values()]
         yield "Parameters, given as `--param K=V`:"
         yield table(("parameter", "value"), rows)
 

@@ -50,7 +50,7 @@ def _options() -> str:
     """Describe the options of measures, their defaults, and what each preset changes."""
     plainly = Options()
     rows = [
-        (code(each.name), _shown(getattr(plainly, each.name)), plain(each.metadata["reason"]))
+        (code(each.name), _shown(getattr(plainly, each.name)), plain(each.metadata["help"]))
         for each in fields(Options)
     ]
     changed = [

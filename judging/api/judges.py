@@ -37,7 +37,7 @@ from judging.backends.addresses import parse_base_url
 from judging.backends.base import SetupError
 from judging.backends.contents import HEADERS, ContentsError, read_headers
 from judging.estimate import Estimate
-from judging.forms import MOST_TRIED, NEW, PARAM_HELP, JudgeForm
+from judging.forms import MOST_TRIED, NEW, ON_PAGES, JudgeForm
 from judging.judge_file.document import JudgeFile, read_file
 from judging.judges import JudgeError, define
 from judging.kinds import ESTIMATE, estimate_in, estimate_question
@@ -120,8 +120,8 @@ def judges_read(request: Request, pk: int) -> Any:
 def _as_form(user: User, body: dict[str, Any], refused: str = NOT_CREATED) -> dict[str, Any]:
     """Return the body as the page's form sends it. Raises RefusedBodyError, saying `refused`."""
     params = body.get("params", {})
-    if unknown := sorted(set(params) - set(PARAM_HELP)):
-        wrong = problem(f"is not one of {', '.join(PARAM_HELP)}; leave it out", unknown[0][:200])
+    if unknown := sorted(set(params) - set(ON_PAGES)):
+        wrong = problem(f"is not one of {', '.join(ON_PAGES)}; leave it out", unknown[0][:200])
         raise RefusedBodyError(refused, [wrong])
     if body.get("file") and body.get("prompt"):
         wrong = problem("does not go with a judge file; remove it", "prompt")
@@ -164,7 +164,7 @@ def _server(user: User, body: dict[str, Any], refused: str) -> dict[str, str]:
 
 def _problems(form: JudgeForm) -> Iterator[Problem]:
     for name, wrong in form.errors.items():
-        field = "" if name == "__all__" else f"params.{name}" if name in PARAM_HELP else name
+        field = "" if name == "__all__" else f"params.{name}" if name in ON_PAGES else name
         for each in wrong:
             yield problem(str(each), field)
 

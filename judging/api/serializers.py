@@ -13,7 +13,7 @@ from datasets.api.base import Computed, PageParameters, Strict
 from datasets.api.batches import OwnedSerializer
 from judging.answer_files import SCRIPTED
 from judging.costs import cost_of_run
-from judging.forms import BACKENDS, MOST_TRIED, PARAM_HELP
+from judging.forms import BACKENDS, MOST_TRIED, ON_PAGES
 from judging.judge_file.document import MAX_LENGTH
 from judging.judges import MAX_LENGTHS, MAX_PROMPT_LENGTH, shown_params
 from judging.models import Judge, JudgeCall, JudgeRun
@@ -21,7 +21,7 @@ from judging.prompts.isolation import own_isolation
 
 LARGEST = 2**31 - 1
 MOST_TOKENS = 2**53
-PARAMS = ", ".join(f"`{name}`" for name in PARAM_HELP)
+PARAMS = ", ".join(f"`{name}`" for name in ON_PAGES)
 
 
 class Dollars(Computed):

@@ -29,7 +29,7 @@ from judging.access import BLIND, managed_judge, visible_judge, visible_judges, 
 from judging.answer_files import DIGEST, FAKE, SCRIPTED
 from judging.backends import HOSTED
 from judging.display import describe_status, make_displayable
-from judging.forms import NEW, PARAM_HELP, JudgeForm
+from judging.forms import NEW, ON_PAGES, JudgeForm
 from judging.judge_file.document import read_file
 from judging.judges import JudgeError, define, read_judge_file, shown_params
 from judging.models import ACTIVE, Judge
@@ -170,7 +170,7 @@ def _copied_fields(judge: Judge) -> dict[str, Any]:
     of_file = read_judge_file(judge.file)[1] if judge.file else {}
     known = {
         name: _form_value(judge.params[name])
-        for name in PARAM_HELP
+        for name in ON_PAGES
         if name in judge.params and judge.params[name] != of_file.get(name)
     }
     server = NEW
@@ -215,7 +215,7 @@ def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dic
     shown = shown_params(judge)
     digest = shown.pop(DIGEST, "")
     params = {
-        PARAM_HELP[name][0] if name in PARAM_HELP else name: _form_value(value)
+        ON_PAGES[name].label if name in ON_PAGES else name: _form_value(value)
         for name, value in shown.items()
     }
     return {

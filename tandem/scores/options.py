@@ -6,22 +6,28 @@ What a paper chooses is its preset (`tandem.scores.presets`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any, Self
+
+from ..options import Option, options_of
 
 LEAVE_OUT, ZERO = "leave-out", "zero"
 REFUSE, BOUNDS, CONDENSED = "refuse", "bounds", "condensed"
 MARKED, LISTED = "marked", "listed"
 IR_MEASURES = "ir-measures"
 WHITESPACE = "whitespace"
-WORDS = {"yes": True, "no": False, "true": True, "false": False}
 CHOOSE = "choose unrated=bounds, unrated=condensed or unrated=zero"
 
 
-def choice(default: Any, reason: str, values: tuple[Any, ...] = ()) -> Any:
+def _cuts(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(",") if part)
+
+
+def choice(default: Any, reason: str, values: tuple[str, ...] = (), **about: Any) -> Any:
     """Declare an option with the reason for its default, and the values it may have, if few."""
-    return field(default=default, metadata={"reason": reason, "values": values})
+    offered = {"values": {value: value for value in values}} if values else {}
+    return field(default=default, metadata={"help": reason, **offered, **about})
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,9 @@ class Options:
         "query. Without such a context or mark, the next of the three applies.",
         ("context", "relevant", "passages"),
     )
-    alpha: float = choice(0.5, "The paper gives none; ndeval and ir_measures use 0.5.")
+    alpha: float = choice(
+        0.5, "The paper gives none; ndeval and ir_measures use 0.5.", least=0, most=1
+    )
     alpha_ndcg: str = choice(
         "tandem",
         "The software that computes it. Tandem's own needs no other package. `ir-measures` uses "
@@ -71,14 +79,17 @@ class Options:
         ("tandem", IR_MEASURES),
     )
     cuts: tuple[int, ...] = choice(
-        (10, 20), "CRUX cuts rankings at the size of the oracle context, at 10 and at 20."
+        (10, 20),
+        "CRUX cuts rankings at the size of the oracle context, at 10 and at 20.",
+        read=_cuts,
     )
     samples: int = choice(
         48,
         "CRUX correlates its measures over 48 sampled contexts, since few systems show little. 0 "
         "for none.",
+        least=0,
     )
-    weight: float = choice(0.5, "The exponent of density, from the paper.")
+    weight: float = choice(0.5, "The exponent of density, from the paper.", least=0, most=10)
     tokenizer: str = choice(
         "whitespace",
         "Splitting at blanks needs no file. CRUX uses the generator's tokenizer: `file:PATH`.",
@@ -143,53 +154,37 @@ class Options:
     )
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            offered, value = each.metadata["values"], getattr(self, each.name)
-            if offered and value not in offered:
-                names = ", ".join(map(str, offered))
-                raise ValueError(f"{each.name} is {value!r}; it is one of {names}")
+        for option in options_of(type(self)):
+            value = getattr(self, option.name)
+            if option.values and value not in option.values:
+                names = ", ".join(option.values)
+                raise ValueError(f"{option.name} is {value!r}; it is one of {names}")
             if isinstance(value, float) and not isfinite(value):
-                raise ValueError(f"{each.name} is {value}; it is a finite number")
-        if not 0 <= self.alpha <= 1:
-            raise ValueError(f"alpha is {self.alpha}; it is from 0 to 1")
-        if not 0 <= self.weight <= 10:
-            raise ValueError(f"weight is {self.weight}; it is from 0 to 10")
+                raise ValueError(f"{option.name} is {value}; it is a finite number")
+            if not option.allows(value):
+                raise ValueError(f"{option.name} is {value}; it is {option.bounds}")
         if any(cut < 1 for cut in self.cuts):
             raise ValueError("a cut is at least 1")
-        if self.samples < 0:
-            raise ValueError(f"samples is {self.samples}; it is at least 0")
 
     def changed(self, given: Mapping[str, str]) -> Self:
         """Return these options with others given as text. Raises ValueError for an invalid one."""
-        current = {each.name: getattr(self, each.name) for each in fields(self)}
-        if unknown := sorted(set(given) - set(current)):
-            raise ValueError(f"no option is called {unknown[0]!r}; there are {', '.join(current)}")
-        return replace(self, **{n: _read(n, current[n], text) for n, text in given.items()})
+        known = {option.name: option for option in options_of(type(self))}
+        if unknown := sorted(set(given) - set(known)):
+            raise ValueError(f"no option is called {unknown[0]!r}; there are {', '.join(known)}")
+        return replace(self, **{n: self._read(known[n], text) for n, text in given.items()})
 
-
-def _read(name: str, like: Any, text: str) -> Any:
-    try:
-        return _as_like(like, text)
-    except ValueError as error:
-        raise ValueError(f"{name} cannot be {text!r}; write it as {_example(like)}") from error
+    def _read(self, option: Option, text: str) -> Any:
+        try:
+            return option.parse(text)
+        except ValueError as error:
+            example = _example(getattr(self, option.name))
+            raise ValueError(f"{option.name} cannot be {text!r}; write it as {example}") from error
 
 
 def _example(like: Any) -> str:
     if isinstance(like, bool):
         return "yes or no"
     return ",".join(map(str, like)) if isinstance(like, tuple) else str(like)
-
-
-def _as_like(like: Any, text: str) -> Any:
-    if isinstance(like, bool):
-        if text not in WORDS:
-            raise ValueError("neither yes nor no")
-        return WORDS[text]
-    if isinstance(like, tuple):
-        return tuple(int(part) for part in text.split(",") if part)
-    if isinstance(like, int):
-        return int(text)
-    return float(text) if isinstance(like, float) else text
 
 
 def format_value(value: Any) -> str:

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.every_case
 
 class TestOptions:
     def test_every_option_states_its_reason(self) -> None:
-        assert all(each.metadata["reason"].endswith(".") for each in fields(Options))
+        assert all(each.metadata["help"].endswith(".") for each in fields(Options))
 
     def test_every_option_that_a_measure_names_exists(self) -> None:
         known = {each.name for each in fields(Options)}

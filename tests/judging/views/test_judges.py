@@ -9,10 +9,10 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Campaign, Rater, User
-from judging.forms import PARAM_GROUPS, PARAM_HELP
 from judging.judges import Definition
 from judging.judges import define as define_judge
 from judging.models import Judge
+from judging.params import ON_PAGES
 from judging.servers import GUARDED
 from tests.judging.cast import judge, run_scripted
 from tests.page_cast import client_of
@@ -111,8 +111,10 @@ def test_whoever_came_from_a_campaign_returns_to_it_with_the_new_judge(
 
 
 def test_every_parameter_is_in_one_group_which_opens_if_one_is_filled_in(rita: Client) -> None:
-    grouped = [name for _, names in PARAM_GROUPS for name in names]
-    assert sorted(grouped) == sorted(PARAM_HELP)
+    form = rita.get(reverse("judge-new")).context["form"]
+    grouped = [field.name for _, _, fields in form.param_groups for _, field in fields]
+    assert grouped == [*ON_PAGES]
+    assert len({title for title, _, _ in form.param_groups}) == len(form.param_groups) == 5
     closed, wrong = rita.get(reverse("judge-new")), define(rita, temperature="9")
     more = '<details class="card more-params"'
     assert f"{more}>" in closed.content.decode()
