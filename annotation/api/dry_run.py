@@ -21,14 +21,16 @@ from annotation.campaign_setup.dry_run import MOST_PEOPLE, DryRun
 from annotation.campaign_setup.expected_widths import Assumptions
 from annotation.campaign_setup.preview_job import MOST_ITEMS, PREVIEW, dry_run_of, question
 from annotation.campaigns.design import DesignError
-from datasets.api.base import Number, Strict
+from datasets.api.base import Strict
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.permissions import MANAGE, READ
 from datasets.api.routes import Routes, given
 from datasets.api.throttling import PerReport
 from datasets.api.typed import serializer_of
 from datasets.api.waiting import result_of
+from datasets.option_fields import serializer_fields
 from datasets.teams import TeamError, team_for
+from tandem.options import options_of
 
 api = Routes("campaigns", writes=(READ, MANAGE))
 
@@ -36,15 +38,8 @@ api = Routes("campaigns", writes=(READ, MANAGE))
 class AssumptionsSerializer(Strict):
     """Assumptions about quantities that are unknown before the study."""
 
-    kappa = Number(required=False, min_value=0, max_value=1, help_text="true agreement")
-    prevalence = Number(required=False, min_value=0, max_value=1, help_text="share of yes")
-    icc = Number(required=False, min_value=0, max_value=1, help_text="correlation within a query")
-    correlation = Number(
-        required=False,
-        min_value=0,
-        max_value=1,
-        help_text="correlation of judge and people over queries",
-    )
+    def get_fields(self) -> dict[str, Any]:
+        return dict(serializer_fields(options_of(Assumptions), has_defaults=False))
 
 
 class NewDryRunSerializer(NewCampaignSerializer):

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Annotated
+from typing import Annotated, Any
 
 from annotation.campaigns.design import DesignError
 
@@ -24,19 +24,26 @@ class AssumptionError(DesignError):
     """An assumption is outside its range."""
 
 
+def _assumed(default: float, help: str, label: str) -> Any:
+    about = {"help": help, "label": label, "least": 0, "most": 1}
+    return field(default=default, metadata=about)
+
+
 @dataclass(frozen=True)
 class Assumptions:
     """The assumptions about quantities that are unknown before the study.
 
     `kappa` is the true agreement, `prevalence` the share of yes (0.5 gives the widest interval for
     coverage), `icc` the correlation within a query, and `correlation` that between the scores of
-    queries by the judge and by people.
+    queries by the judge and by people. All are options, declared once for page, command and API.
     """
 
-    kappa: float = 0.6
-    prevalence: float = 0.5
-    icc: float = 0.2
-    correlation: float = 0.7
+    kappa: float = _assumed(0.6, "true agreement", "True kappa")
+    prevalence: float = _assumed(0.5, "share of yes", "Share of yes")
+    icc: float = _assumed(0.2, "correlation within a query", "Correlation within a query")
+    correlation: float = _assumed(
+        0.7, "correlation of judge and people over queries", "Correlation of judge and people"
+    )
 
     def __post_init__(self) -> None:
         for name in ("kappa", "prevalence"):

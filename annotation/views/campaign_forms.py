@@ -21,7 +21,7 @@ from annotation.protocols import PROTOCOLS
 from annotation.views.settings_forms import SettingsForm
 from datasets.models import Batch
 from datasets.teams import managed_teams, visible_batches
-from tandem.options import options_of
+from tandem.options import options_of, values_of
 from tandem.protocols.schema import Schema
 
 ITEM_ORDERS = (
@@ -37,7 +37,7 @@ SAMPLINGS = (
     ("all", "Every {one}"),
 )
 POINTS_OF = (("answers", "Points of the answers, against the context of each"),)
-ASSUMED = ("kappa", "prevalence", "icc", "correlation")
+ASSUMED = options_of(Assumptions)
 
 
 class TaskForm(forms.Form):
@@ -146,10 +146,6 @@ class CampaignForm(SettingsForm):
         max_value=MOST_PEOPLE,
         help_text="For the preview. Empty: the number of people per item.",
     )
-    kappa = forms.FloatField(label="True kappa", required=False)
-    prevalence = forms.FloatField(label="Share of yes", required=False)
-    icc = forms.FloatField(label="Correlation within a query", required=False)
-    correlation = forms.FloatField(label="Correlation of judge and people", required=False)
 
     def __init__(self, *args: Any, user: User, protocol: str, batch: Batch, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -165,8 +161,10 @@ class CampaignForm(SettingsForm):
         self._offer_continued()
         for name, field in self._option_fields():
             self.fields[name] = field
-        for name in ASSUMED:
-            self.fields[name].initial = getattr(Assumptions(), name)
+        for option in ASSUMED:
+            self.fields[option.name] = forms.FloatField(
+                label=option.label, required=False, initial=option.default
+            )
 
     def _offer_continued(self) -> None:
         field = self.fields["continues"]
@@ -281,8 +279,7 @@ class CampaignForm(SettingsForm):
 
     def assumptions(self) -> Assumptions:
         """Return the assumptions of the preview. Raises AssumptionError."""
-        values = {name: self.cleaned_data.get(name) for name in ASSUMED}
-        return Assumptions(**{name: value for name, value in values.items() if value is not None})
+        return Assumptions(**values_of(ASSUMED, self.cleaned_data))
 
     def own(self) -> list[forms.BoundField]:
         """Return the fields that depend on the protocol, in their order."""
@@ -301,7 +298,7 @@ class CampaignForm(SettingsForm):
         return [self[name] for name in names if name in self.fields]
 
     def assumed(self) -> list[forms.BoundField]:
-        return [self[name] for name in ASSUMED]
+        return [self[option.name] for option in ASSUMED]
 
 
 def _sampling_fields(one: str, many: str) -> Iterator[tuple[str, forms.Field]]:

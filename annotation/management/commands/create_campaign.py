@@ -89,7 +89,7 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="K=V",
-            help="for the dry run: kappa, prevalence, icc, correlation",
+            help=f"for the dry run: {', '.join(option.name for option in options_of(Assumptions))}",
         )
 
     def run(self, **options: Any) -> None:
