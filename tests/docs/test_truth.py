@@ -333,7 +333,8 @@ def test_a_design_is_previewed_sampled_and_changed_as_the_page_says(db: None) ->
     run(*tries[1][: tries[1].index("--dry-run")])
     (check,) = [line for line in lines_of(page, "draws") if "--check" in line]
     assert "agrees with its seed" in run(*check)
-    terms, _, gold, close, again, archive = lines_of(page, "set_campaign")
+    registered, terms, _, gold, close, again, archive = lines_of(page, "set_campaign")
+    run(*registered)
     assert "deadline 2026-12-31" in run(*terms)
     run(*gold)
     assert "is closed" in run(*close)
@@ -341,6 +342,7 @@ def test_a_design_is_previewed_sampled_and_changed_as_the_page_says(db: None) ->
     assert "is archived" in run(*archive)
     study = Campaign.objects.get()
     assert (study.gold_every, study.qualify, study.deadline) == (20, 0.8, None)
+    assert study.registered_queries == 50
 
 
 def test_a_dry_run_assumes_what_the_page_says() -> None:
