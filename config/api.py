@@ -26,7 +26,7 @@ from datasets.api.authentication import TokenInHeader
 from datasets.api.base import NoParameters, Shape, validate
 from datasets.api.errors import SENTENCES
 from datasets.api.permissions import ANY, scopes_of
-from datasets.api.routes import Routes
+from datasets.api.routes import Routes, urls_of
 
 api = Routes("start", roles=EVERYBODY, reads=ANY)
 LISTS = {
@@ -124,12 +124,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
 
 NO_ADDRESS = "this address does not exist; every address ends with a slash"
 
+PACKAGES = ("datasets.api", "annotation.api", "judging.api", "analysis.api")
 v1: list[URLPattern | URLResolver] = [
     *api.urls,
-    path("", include("datasets.api.urls")),
-    path("", include("annotation.api.urls")),
-    path("", include("judging.api.urls")),
-    path("", include("analysis.api.urls")),
+    *(url for package in PACKAGES for url in urls_of(package)),
 ]
 urlpatterns = [
     path("v1/", include(v1)),

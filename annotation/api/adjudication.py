@@ -36,7 +36,6 @@ from annotation.answers.submission import Circumstances
 from annotation.answers.types import LONGEST_SECONDS
 from annotation.api.answers import HEADERS
 from annotation.api.assignment_serializers import (
-    UNITS,
     AskedSerializer,
     EvidenceSerializer,
     TextSerializer,
@@ -56,8 +55,6 @@ from datasets.api.routes import Reply, Routes, given
 from tandem.protocols.validation import Problem, RefusedError
 
 api = Routes("adjudication", roles=WORKERS, reads=(READ, LABEL), writes=(LABEL,))
-
-ANSWER = UNITS["q1:1"]
 
 
 class DisputesParameters(PageParameters):

@@ -57,19 +57,6 @@ def first_answer_of(assignment: Assignment) -> dict[str, Any] | None:
     return asdict(found) | {"selected": sorted(found.selected)} if found else None
 
 
-UNITS = {"q1:1": {"evidence": [{"quote": "opened in 1901", "start": 3}], "answerable": "yes"}}
-ANSWER: dict[str, Any] = {"units": UNITS, "comment": None, "revision": 0, "seconds": 41.5}
-GIVEN: dict[str, Any] = {
-    "units": UNITS,
-    "comment": None,
-    "revision": 1,
-    "current": True,
-    "saved_at": "2026-11-20T09:31:00Z",
-    "assisted_by": None,
-}
-SAVED: dict[str, Any] = {**GIVEN, "warnings": []}
-
-
 STATUSES = ("open", "done")
 
 

@@ -22,11 +22,6 @@ from datasets.teams import TeamError, visible_teams
 api = Routes("people", reads=(READ, PEOPLE), writes=(PEOPLE,))
 
 
-class TeamMemberSerializer(serializers.Serializer[TeamMember]):
-    name = serializers.CharField(source="user.username")
-    role = serializers.ChoiceField(TeamMember.Role.values)
-
-
 def members_of(team: Team) -> list[dict[str, str]]:
     rows = sorted(team.members.all(), key=lambda member: member.user.username)
     return [{"name": member.user.username, "role": member.role} for member in rows]

@@ -41,11 +41,6 @@ MOST: Mapping[str, tuple[str, ...]] = {
 }
 """The scopes that a role can use."""
 SAFE = ("GET", "HEAD")
-DEFAULT_SCOPES: Mapping[str, tuple[str, ...]] = {
-    "GET": (READ,),
-    "POST": (MANAGE,),
-    "PUT": (MANAGE,),
-}
 
 
 class HasScope(BasePermission):

@@ -8,8 +8,10 @@ client sent. The URLs, the description and the error responses follow from the d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, ClassVar
 
 from django.http import QueryDict
@@ -305,6 +307,15 @@ class Routes:
             path(address, _view(name, attributes, endpoints).as_view(), name=name)
             for address, (name, attributes, endpoints) in self.views.items()
         ]
+
+
+def urls_of(package: str) -> Iterator[URLPattern]:
+    """Yield the URLs of all modules of endpoints in a package."""
+    folder = import_module(package).__path__
+    for found in iter_modules(folder, f"{package}."):
+        routes = getattr(import_module(found.name), "api", None)
+        if isinstance(routes, Routes):
+            yield from routes.urls
 
 
 def _view(name: str, attributes: dict[str, Any], endpoints: dict[str, Endpoint]) -> type[Resource]:

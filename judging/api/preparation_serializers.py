@@ -183,20 +183,3 @@ class BuiltSerializer(serializers.Serializer[Any]):
     left_out = serializers.ListField(
         child=serializers.CharField(), help_text="the ids of queries that were left out"
     )
-
-
-PREPARED: dict[str, Any] = {
-    "id": "7d0c6d0e-3a5b-4a53-9d0f-0f2f6a4d1c11",
-    "item": "q1/p1",
-    "query": "How was the bridge built?",
-    "author": "author",
-    "verdict": None,
-    "note": "",
-    "reviewed_by": None,
-    "reviewed_at": None,
-}
-POINT = {
-    "text": "The bridge opened in 1901.",
-    "evidence": [{"quote": "opened in 1901", "start": None}],
-}
-ANSWER = {"q1/p1": {"holds_points": "yes", "points": [POINT]}}

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.validation import validate_schema
+from rest_framework.serializers import Serializer
 
 from annotation.protocols import PROTOCOLS
 from tests.api.cast import assert_error, script_of, stranger
@@ -24,6 +28,12 @@ from tests.page_cast import Study, client_of
 def description() -> dict[str, Any]:
     found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
     return found
+
+
+def subclasses_of(kind: type) -> Iterator[type]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from subclasses_of(each)
 
 
 def operations() -> list[tuple[str, str, dict[str, Any]]]:
@@ -66,6 +76,49 @@ def test_every_operation_says_what_it_does_with_an_example(
     if "requestBody" in operation:
         assert all("examples" in m for m in operation["requestBody"]["content"].values())
         assert {"400", "413", "415"} <= set(responses)
+
+
+DESCRIBED_IN_PART = {"batches_lineage", "runs_manifest"}
+
+
+def unmatched(example: Any, schema: dict[str, Any], where: str) -> Iterator[str]:
+    """Yield where an example lacks a required member, or has one that is not described."""
+    if "$ref" in schema:
+        schema = description()["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    if len(schema.get("allOf", ())) == 1:
+        yield from unmatched(example, schema["allOf"][0], where)
+    for each in example if isinstance(example, list) else ():
+        yield from unmatched(each, schema.get("items", {}), where)
+    members = schema.get("properties")
+    if isinstance(example, dict) and members:
+        yield from (f"{where}.{name}" for name in {*schema.get("required", ())} - {*example})
+        for name, value in example.items():
+            yield from (
+                unmatched(value, members[name], f"{where}.{name}")
+                if name in members
+                else ([f"{where}.{name}"])
+            )
+
+
+def test_every_example_has_the_members_that_are_described() -> None:
+    wrong = [
+        each
+        for _, _, operation in operations()
+        if operation["operationId"] not in DESCRIBED_IN_PART
+        for body in (*operation["responses"].values(), operation.get("requestBody", {}))
+        for kind in body.get("content", {}).values()
+        for example in kind.get("examples", {}).values()
+        for each in unmatched(example["value"], kind["schema"], operation["operationId"])
+    ]
+    assert sorted(set(wrong)) == []
+
+
+def test_every_kept_example_is_of_something_that_is_described() -> None:
+    kept = json.loads(Path(settings.API_EXAMPLES).read_text("utf-8"))
+    ids = {operation["operationId"] for _, _, operation in operations()}
+    named = {each.__name__ for each in subclasses_of(Serializer)}
+    assert kept["operations"].keys() <= ids
+    assert kept["bodies"].keys() <= named
 
 
 def test_every_operation_has_a_unique_id() -> None:
