@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 from django import forms
 from rest_framework import serializers
 
-from datasets.api.base import Number, Strict
+from datasets.api.base import LARGEST, Number, Strict
 from tandem.options import Option
 
 Field = serializers.Field[Any, Any, Any, Any]
-LARGEST = 2**31 - 1
 LONGEST = 300
 
 

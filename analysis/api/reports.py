@@ -23,12 +23,12 @@ from annotation.api.access import campaign_named, check_blind, readable_unless_b
 from annotation.models import Campaign, User
 from annotation.people.membership import readable
 from audit.recording import record_export
-from datasets.api.base import PageParameters, Shape, validate
+from datasets.api.base import PageParameters, Positive, Shape, validate
 from datasets.api.errors import StateConflictError
 from datasets.api.routes import Routes, given, given_filters
 from datasets.api.throttling import PerReport
 from datasets.api.waiting import JobKey, result_of
-from datasets.option_fields import LARGEST, OptionFields
+from datasets.option_fields import OptionFields
 from tandem.labels.selection import ReportOptions, UnknownOptionError
 from tandem.options import options_of, values_of
 
@@ -131,9 +131,7 @@ CHANGED = "the labels have changed since you read this report; read it again bef
 
 
 class FrozenParameters(PageParameters):
-    campaign = serializers.IntegerField(
-        required=False, min_value=1, max_value=LARGEST, help_text="only snapshots of this campaign"
-    )
+    campaign = Positive(required=False, help_text="only snapshots of this campaign")
 
 
 class FrozenSerializer(serializers.Serializer[FrozenReport]):
@@ -148,7 +146,7 @@ class FrozenSerializer(serializers.Serializer[FrozenReport]):
 
 
 class NewFrozenSerializer(ReportParameters):
-    campaign = serializers.IntegerField(min_value=1, max_value=LARGEST)
+    campaign = Positive()
     inputs = serializers.RegexField(
         r"^[0-9a-f]{64}\Z", help_text="`inputs.sha256` of the report that the client read"
     )

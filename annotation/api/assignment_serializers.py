@@ -10,7 +10,7 @@ from rest_framework import serializers
 from annotation.answers.types import LONGEST_SECONDS
 from annotation.models import Assignment
 from annotation.prerequisites.grounded_answer import first_answer
-from datasets.api.base import Number, PageParameters, ProblemSerializer, Strict
+from datasets.api.base import Number, PageParameters, Positive, ProblemSerializer, Strict
 
 ASSISTANT = "the judge whose labels you see and confirm or correct; null in most campaigns"
 
@@ -61,12 +61,7 @@ STATUSES = ("open", "done")
 
 
 class AssignmentParameters(PageParameters):
-    campaign = serializers.IntegerField(
-        min_value=1,
-        max_value=2**31 - 1,
-        required=False,
-        help_text="only assignments in this campaign",
-    )
+    campaign = Positive(required=False, help_text="only assignments in this campaign")
     status = serializers.ChoiceField(STATUSES, required=False, help_text="only these")
 
 

@@ -16,7 +16,7 @@ from annotation.people.membership import POOL_HELP
 from annotation.progress.person import Progress
 from annotation.protocols import PROTOCOLS
 from datasets.api.base import (
-    ErrorSerializer,
+    Exact,
     Number,
     PageParameters,
     Strict,
@@ -28,9 +28,7 @@ from tandem.options import options_of
 
 
 class CampaignParameters(PageParameters):
-    name = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="only the campaign with exactly this name"
-    )
+    name = Exact("only the campaign with exactly this name")
     is_open = serializers.BooleanField(required=False, help_text="only open ones, or closed ones")
     is_archived = serializers.BooleanField(
         required=False, help_text="only archived ones, or only others"
@@ -204,10 +202,6 @@ class ChangedSettingsSerializer(SettingsSerializer):
             if setting.removal and setting.option.may_lack
         }
         return {**super().get_fields(), **removals}
-
-
-class ChangedSerializer(ErrorSerializer):
-    current = CampaignWithSettingsSerializer(help_text="the current state")
 
 
 A_CAMPAIGN: dict[str, Any] = {

@@ -15,7 +15,6 @@ from annotation.api.campaign_serializers import (
     CampaignParameters,
     CampaignSerializer,
     CampaignWithSettingsSerializer,
-    ChangedSerializer,
     ChangedSettingsSerializer,
     NewCampaignSerializer,
     design_from,
@@ -31,6 +30,7 @@ from annotation.models import Campaign, User
 from annotation.progress.person import progress_of
 from annotation.registry import get_protocol
 from datasets.access import EVERYBODY, READERS, WORKERS
+from datasets.api.base import conflict_serializer
 from datasets.api.concurrency import IF_MATCH, check_etag, etag_of
 from datasets.api.errors import RefusedBodyError
 from datasets.api.permissions import ANY
@@ -151,7 +151,9 @@ def campaigns_read(request: Request, pk: int) -> Any:
     name="terms",
     roles=READERS,
     body=ChangedSettingsSerializer,
-    conflict=ChangedSerializer,
+    conflict=conflict_serializer(
+        "Changed", current=CampaignWithSettingsSerializer(help_text="the current state")
+    ),
     refuses=(422,),
     parameters=[IF_MATCH],
     once=True,

@@ -31,6 +31,7 @@ from annotation.exports.workbook import XLSX
 from annotation.exports.writers import FORMS
 from annotation.models import Campaign
 from audit.recording import record_export, was_exported
+from datasets.api.base import results_serializer
 from datasets.api.renderers import LINES, Line, is_streamed, lines_page, lines_serializer
 from datasets.api.routes import Routes, given
 from datasets.api.throttling import PerExport
@@ -190,10 +191,6 @@ class ExportOptionSerializer(serializers.Serializer[Any]):
     )
 
 
-class ExportOptionsSerializer(serializers.Serializer[Any]):
-    results = ExportOptionSerializer(many=True)
-
-
 class FormatOfAddress(BaseContentNegotiation):
     """Ignore the Accept header: the address of a file names its format."""
 
@@ -208,7 +205,7 @@ class FormatOfAddress(BaseContentNegotiation):
     "campaigns/<int:pk>/exports/",
     "List the exports of a campaign",
     "All exports of a campaign with their file formats, the same as for `export --what`.",
-    ExportOptionsSerializer,
+    results_serializer("ExportOptions", ExportOptionSerializer),
     name="exports",
 )
 def exports_list(request: Request, pk: int) -> Any:

@@ -17,7 +17,7 @@ from annotation.people.background import BackgroundError, owed_questions, questi
 from annotation.people.consent import CONSENT, check_intake, consent_state, owed_step
 from annotation.people.membership import PeopleError
 from datasets.access import WORKERS
-from datasets.api.base import Strict
+from datasets.api.base import Positive, Strict
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.permissions import LABEL, READ
 from datasets.api.routes import Routes, given
@@ -47,9 +47,7 @@ class IntakeSerializer(serializers.Serializer[Any]):
 
 
 class AgreementSerializer(Strict):
-    version = serializers.IntegerField(
-        min_value=1,
-        max_value=2**31 - 1,
+    version = Positive(
         allow_null=True,
         help_text="the version that you have read and agree to; null revokes your consent",
     )

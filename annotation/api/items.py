@@ -18,7 +18,7 @@ from annotation.access import (
 from annotation.api.access import check_blind, readable_unless_blind
 from annotation.exports.rows import units_of
 from annotation.models import Assignment, Item
-from datasets.api.base import Computed, PageParameters
+from datasets.api.base import Computed, Exact, PageParameters
 from datasets.api.permissions import MANAGE, READ
 from datasets.api.routes import Reply, Routes, given, given_filters
 
@@ -29,19 +29,9 @@ REVEALING = {"item", "system"}
 
 
 class ItemParameters(PageParameters):
-    item = serializers.CharField(
-        required=False,
-        trim_whitespace=False,
-        help_text="only the item with exactly this key; refused while you have an open item",
-    )
-    query = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="only items of the query with this id"
-    )
-    system = serializers.CharField(
-        required=False,
-        trim_whitespace=False,
-        help_text="only items from this system; refused while you have an open item",
-    )
+    item = Exact("only the item with exactly this key; refused while you have an open item")
+    query = Exact("only items of the query with this id")
+    system = Exact("only items from this system; refused while you have an open item")
 
 
 class ItemSerializer(serializers.Serializer[Any]):
@@ -133,16 +123,8 @@ KINDS = ("human", "judge", "reference")
 
 
 class AskedParameters(PageParameters):
-    item = serializers.CharField(
-        required=False,
-        trim_whitespace=False,
-        help_text="only assignments of the item with exactly this key",
-    )
-    rater = serializers.CharField(
-        required=False,
-        trim_whitespace=False,
-        help_text="only assignments of the rater with exactly this name",
-    )
+    item = Exact("only assignments of the item with exactly this key")
+    rater = Exact("only assignments of the rater with exactly this name")
     rater_kind = serializers.ChoiceField(
         KINDS, required=False, help_text="only assignments of raters of this kind"
     )

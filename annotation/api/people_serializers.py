@@ -13,10 +13,10 @@ from annotation.people.leases import MAX_LEASE
 from annotation.people.membership import POOL_HELP
 from datasets.api.base import (
     Computed,
+    Positive,
     Strict,
 )
 
-LARGEST_ID = 2**31 - 1
 SETTINGS = ("pool", "hold_minutes", "items_per_person")
 
 
@@ -79,7 +79,7 @@ class MadeInvitationSerializer(InvitationSerializer):
 
 class NewInvitationSerializer(Strict):
     role = serializers.ChoiceField(User.Role.values, default=User.Role.ANNOTATOR)
-    campaign = serializers.IntegerField(min_value=1, max_value=LARGEST_ID, required=False)
+    campaign = Positive(required=False)
     campaign_role = serializers.ChoiceField(
         Membership.Role.values, default=Membership.Role.ANNOTATOR
     )

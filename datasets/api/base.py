@@ -22,6 +22,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 LARGEST_PAGE, PAGE = 200, 50
+LARGEST = 2**31 - 1
+"The largest number that a column of the database takes."
 
 
 class Strict(serializers.Serializer[Any]):
@@ -61,7 +63,7 @@ class NoParameters(Strict):
 
 class PageParameters(Strict):
     page = serializers.IntegerField(
-        min_value=1, max_value=2**31 - 1, default=1, help_text="which page, from 1"
+        min_value=1, max_value=LARGEST, default=1, help_text="which page, from 1"
     )
     page_size = serializers.IntegerField(
         min_value=1, max_value=LARGEST_PAGE, default=PAGE, help_text="how many on a page"
@@ -78,6 +80,20 @@ class Number(serializers.FloatField):
         return number
 
 
+class Positive(serializers.IntegerField):
+    """A whole number from 1, such as the id of a row."""
+
+    def __init__(self, **about: Any) -> None:
+        super().__init__(**{"min_value": 1, "max_value": LARGEST, **about})
+
+
+class Exact(serializers.CharField):
+    """A text that a list is filtered by, exactly as it is."""
+
+    def __init__(self, help_text: str) -> None:
+        super().__init__(required=False, trim_whitespace=False, help_text=help_text)
+
+
 class ProblemSerializer(serializers.Serializer[Any]):
     unit = serializers.CharField(allow_null=True, help_text="the unit's name, if it is about one")
     field = serializers.CharField(allow_null=True, help_text="the field's name, if it is about one")
@@ -87,6 +103,13 @@ class ProblemSerializer(serializers.Serializer[Any]):
 class ErrorSerializer(serializers.Serializer[Any]):
     error = serializers.CharField(help_text="what is wrong, and what to do, in one sentence")
     problems = ProblemSerializer(many=True)
+
+
+def results_serializer(
+    name: str, of: type[serializers.Serializer[Any]]
+) -> type[serializers.Serializer[Any]]:
+    """Return the serializer of a list that is short enough to be sent whole."""
+    return type(f"{name}Serializer", (serializers.Serializer,), {"results": of(many=True)})
 
 
 def conflict_serializer(name: str, **current: Any) -> type[ErrorSerializer]:

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 
 from audit.recording import current_actor
 from datasets import material
-from datasets.api.base import PageParameters, Shape
+from datasets.api.base import Exact, PageParameters, Shape
 from datasets.api.permissions import MANAGE, READ
 from datasets.api.routes import Reply, Routes, given
 from datasets.material import as_line
@@ -31,9 +31,7 @@ PARTS: dict[str, type[Model]] = {
 
 
 class BatchParameters(PageParameters):
-    name = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="only the batch of exactly this name"
-    )
+    name = Exact("only the batch of exactly this name")
 
 
 class OwnerSerializer(serializers.Serializer[Any]):

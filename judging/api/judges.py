@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from annotation.access import get_account
 from annotation.api.access import campaign_named, check_blind
 from annotation.models import Campaign, User
-from datasets.api.base import Strict
+from datasets.api.base import Positive, Strict, results_serializer
 from datasets.api.errors import Problem, RefusedBodyError, TooManyRequestsError, problem
 from datasets.api.permissions import JUDGE, READ
 from datasets.api.routes import Routes, given, given_filters
@@ -25,7 +25,6 @@ from datasets.work.kinds import Options
 from judging import library
 from judging.access import managed_judge, visible_judge, visible_judges
 from judging.api.serializers import (
-    LARGEST,
     DefinitionSerializer,
     JudgeParameters,
     JudgeSerializer,
@@ -170,15 +169,8 @@ def _problems(form: JudgeForm) -> Iterator[Problem]:
 
 
 class EstimateParameters(JobKey):
-    campaign = serializers.IntegerField(
-        required=False,
-        min_value=1,
-        max_value=LARGEST,
-        help_text="the campaign of the run, which is required",
-    )
-    limit = serializers.IntegerField(
-        required=False, min_value=1, max_value=LARGEST, help_text="most requests"
-    )
+    campaign = Positive(required=False, help_text="the campaign of the run, which is required")
+    limit = Positive(required=False, help_text="most requests")
     concurrency = serializers.IntegerField(
         required=False,
         min_value=1,
@@ -198,7 +190,7 @@ EstimateSerializer = serializer_of(
 
 
 class TrySerializer(Strict):
-    campaign = serializers.IntegerField(min_value=1, max_value=LARGEST)
+    campaign = Positive()
     item = serializers.CharField(
         required=False, trim_whitespace=False, help_text="its key; a random item if left out"
     )
@@ -270,7 +262,7 @@ def judges_try(request: Request, pk: int) -> Any:
 
 
 class DraftTrySerializer(DefinitionSerializer):
-    campaign = serializers.IntegerField(min_value=1, max_value=LARGEST)
+    campaign = Positive()
     item = serializers.CharField(
         required=False, trim_whitespace=False, help_text="its key; a random item if left out"
     )
@@ -375,10 +367,6 @@ class WholeLibraryFileSerializer(LibraryFileSerializer):
     text = serializers.CharField(help_text="the file, to be sent as `file` of a new judge")
 
 
-class LibrarySerializer(serializers.Serializer[Any]):
-    results = LibraryFileSerializer(many=True)
-
-
 def _library_row(name: str, file: JudgeFile) -> dict[str, Any]:
     about = {key: file.about.get(key, "") for key in ("scale", "validated", "weaknesses")}
     return {
@@ -399,7 +387,7 @@ def _library_row(name: str, file: JudgeFile) -> dict[str, Any]:
     "List the library of judge files",
     "The judge files of the library: published designs in our words, with their sources and "
     "known weaknesses.",
-    LibrarySerializer,
+    results_serializer("Library", LibraryFileSerializer),
     name="judge-library",
 )
 def judges_library(request: Request) -> Any:

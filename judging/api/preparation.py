@@ -16,7 +16,7 @@ from annotation.campaigns.design import DesignError
 from annotation.models import Campaign, Rater, rater_of
 from annotation.preparation.base import Step
 from annotation.registry import STEPS
-from datasets.api.base import conflict_serializer, header
+from datasets.api.base import conflict_serializer, header, results_serializer
 from datasets.api.batches import visible_batch, visible_batches
 from datasets.api.concurrency import check_etag, etag_of
 from datasets.api.errors import ApiError, RefusedBodyError, StateConflictError, problem
@@ -42,7 +42,6 @@ from judging.api.preparation_serializers import (
     PreparedParameters,
     PreparedSerializer,
     StepSerializer,
-    StepsSerializer,
     WholePreparedSerializer,
 )
 from judging.models import Review
@@ -85,7 +84,7 @@ class HiddenError(ApiError):
     "batches/<int:pk>/preparation/",
     "List the steps of a batch's preparation",
     "All steps, each with its authors, their runs, and the numbers of their answers by review.",
-    StepsSerializer,
+    results_serializer("Steps", StepSerializer),
     name="preparation",
 )
 def preparation_list(request: Request, pk: int) -> Any:

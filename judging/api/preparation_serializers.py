@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from datasets.api.base import (
     Computed,
+    Exact,
     Number,
     PageParameters,
     Strict,
@@ -66,21 +67,13 @@ class StepSerializer(serializers.Serializer[StepStatus]):
     authors = AuthorSerializer(many=True)
 
 
-class StepsSerializer(serializers.Serializer[Any]):
-    results = StepSerializer(many=True)
-
-
 class PreparedParameters(PageParameters):
     state = serializers.ChoiceField(
         (WAITING, *Review.Verdict.values),
         required=False,
         help_text="only answers without a review, or with this verdict",
     )
-    author = serializers.CharField(
-        required=False,
-        trim_whitespace=False,
-        help_text="only answers from the author of exactly this name",
-    )
+    author = Exact("only answers from the author of exactly this name")
 
 
 class PreparedSerializer(serializers.Serializer[AuthoredAnswer]):

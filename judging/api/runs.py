@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from annotation.access import check_managed_campaign, get_account, readable_campaign
 from annotation.api.access import campaign_named, check_blind
 from audit.recording import record_export
-from datasets.api.base import Computed, Shape
+from datasets.api.base import Computed, Shape, results_serializer
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import JUDGE, READ
 from datasets.api.routes import Reply, Routes, given, given_filters
@@ -239,17 +239,13 @@ class ComparedSerializer(serializers.Serializer[Any]):
     cost = Dollars()
 
 
-class ComparedListSerializer(serializers.Serializer[Any]):
-    results = ComparedSerializer(many=True)
-
-
 @api.get(
     "campaigns/<int:pk>/judges/",
     "Compare the judges of a campaign",
     "One entry for each judge and trial with a run over the campaign. Their agreement with "
     "people is in the report. 202 with a job if it takes more than 20 seconds, as for the "
     "report.",
-    ComparedListSerializer,
+    results_serializer("ComparedList", ComparedSerializer),
     name="judges-compared",
     takes=JobKey,
     job=True,

@@ -9,7 +9,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from datasets.api.base import Computed, PageParameters, Strict
+from datasets.api.base import Computed, Exact, PageParameters, Positive, Strict
 from datasets.api.batches import OwnedSerializer
 from judging.answer_files import SCRIPTED
 from judging.costs import cost_of_run
@@ -36,9 +36,7 @@ class Dollars(Computed):
 
 
 class JudgeParameters(PageParameters):
-    name = serializers.CharField(
-        required=False, trim_whitespace=False, help_text="only the judge with exactly this name"
-    )
+    name = Exact("only the judge with exactly this name")
     backend = serializers.CharField(required=False, help_text="only judges of this backend")
 
 
@@ -125,12 +123,8 @@ class NewJudgeSerializer(DefinitionSerializer):
 
 
 class RunParameters(PageParameters):
-    campaign = serializers.IntegerField(
-        required=False, min_value=1, max_value=LARGEST, help_text="only runs over this campaign"
-    )
-    judge = serializers.IntegerField(
-        required=False, min_value=1, max_value=LARGEST, help_text="only runs of this judge"
-    )
+    campaign = Positive(required=False, help_text="only runs over this campaign")
+    judge = Positive(required=False, help_text="only runs of this judge")
     state = serializers.ChoiceField(
         JudgeRun.State.values, required=False, help_text="only runs in this state"
     )
@@ -212,11 +206,9 @@ class WholeRunSerializer(RunSerializer):
 
 
 class NewRunSerializer(Strict):
-    judge = serializers.IntegerField(min_value=1, max_value=LARGEST)
-    campaign = serializers.IntegerField(min_value=1, max_value=LARGEST)
-    limit = serializers.IntegerField(
-        required=False, allow_null=True, min_value=1, max_value=LARGEST, help_text="most requests"
-    )
+    judge = Positive()
+    campaign = Positive()
+    limit = Positive(required=False, allow_null=True, help_text="most requests")
     most_tokens = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=MOST_TOKENS
     )

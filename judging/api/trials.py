@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from annotation.access import check_managed_campaign, get_account
 from annotation.api.access import campaign_named
 from annotation.models import Campaign, User
-from datasets.api.base import Computed, Strict
+from datasets.api.base import Computed, Positive, Strict, results_serializer
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.permissions import JUDGE, READ
 from datasets.api.routes import Routes, given
@@ -36,36 +36,24 @@ ITEMS = "how many of those that the judge has answered; its usual share if left 
 
 
 class TrialParameters(JobKey):
-    campaign = serializers.IntegerField(
-        required=False,
-        min_value=1,
-        max_value=LARGEST,
-        help_text="the campaign of the trials, which is required",
-    )
+    campaign = Positive(required=False, help_text="the campaign of the trials, which is required")
 
 
 class EstimateParameters(TrialParameters):
-    items = serializers.IntegerField(
-        required=False, min_value=1, max_value=LARGEST, help_text=ITEMS
-    )
+    items = Positive(required=False, help_text=ITEMS)
     seed = serializers.IntegerField(
         default=0, min_value=0, max_value=LARGEST, help_text="the seed of the sample"
     )
 
 
 class NewTrialsSerializer(Strict):
-    campaign = serializers.IntegerField(min_value=1, max_value=LARGEST)
+    campaign = Positive()
     kinds = serializers.ListField(
         child=serializers.ChoiceField(list(KINDS)),
         required=False,
         help_text="all that are possible if left out",
     )
-    items = serializers.IntegerField(
-        required=False,
-        min_value=1,
-        max_value=LARGEST,
-        help_text=ITEMS,
-    )
+    items = Positive(required=False, help_text=ITEMS)
     seed = serializers.IntegerField(
         default=0, min_value=0, max_value=LARGEST, help_text="the seed of the sample"
     )
@@ -104,8 +92,7 @@ class TrialSerializer(serializers.Serializer[TrialStatus]):
     progress = RunProgressSerializer()
 
 
-class TrialsSerializer(serializers.Serializer[Any]):
-    results = TrialSerializer(many=True)
+TrialsSerializer = results_serializer("Trials", TrialSerializer)
 
 
 class KindSerializer(serializers.Serializer[KindEstimate]):
@@ -119,10 +106,6 @@ class KindSerializer(serializers.Serializer[KindEstimate]):
     seconds = serializers.FloatField(
         allow_null=True, help_text="one trial after the other; null where unknown"
     )
-
-
-class KindsSerializer(serializers.Serializer[Any]):
-    results = KindSerializer(many=True)
 
 
 @api.get(
@@ -182,7 +165,7 @@ def judges_trials_start(request: Request, pk: int) -> Any:
     "What the trials of each kind would ask and cost in a campaign, or why they are "
     "impossible. No request is sent, and nothing is stored. 202 with a job if estimating takes "
     "more than 20 seconds, as for the report.",
-    KindsSerializer,
+    results_serializer("Kinds", KindSerializer),
     name="judge-trials-estimate",
     takes=EstimateParameters,
     job=True,
