@@ -35,8 +35,8 @@ from annotation.campaigns.sampling import sample_queries
 from annotation.campaigns.settings import LONGEST_GUIDELINE, SETTINGS, practice_name
 from annotation.models import Assignment, Campaign, Rater
 from annotation.protocols import PROTOCOLS
-from annotation.views.campaign_forms import CampaignForm, TaskForm
 from annotation.views.items import guideline_parts, item_context
+from annotation.views.new_campaign_forms import CampaignForm, TaskForm
 from annotation.views.settings_forms import add_design_error
 from datasets.access import READERS, role_required
 from datasets.api.throttling import seconds_to_wait

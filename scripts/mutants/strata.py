@@ -71,7 +71,7 @@ STRATA: dict[str, tuple[str, ...]] = {
         "annotation/gold/*.py",
         "annotation/imports/gold.py",
         "annotation/imports/index.py",
-        "annotation/views/campaign_forms.py",
+        "annotation/views/new_campaign_forms.py",
         "annotation/views/settings_forms.py",
         "annotation/views/work.py",
     ),

@@ -34,7 +34,7 @@ from annotation.models import (
     rater_of,
 )
 from annotation.protocols import PROTOCOLS
-from annotation.views.campaign_forms import CampaignForm, TaskForm
+from annotation.views.new_campaign_forms import CampaignForm, TaskForm
 from annotation.views.settings_forms import SettingsForm, describe_differences
 from datasets.models import Batch, Team
 from tests import cast, queue_cast

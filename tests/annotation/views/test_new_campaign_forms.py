@@ -16,7 +16,7 @@ from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Assignment, Campaign, Rater, User
 from annotation.people.background import Question
 from annotation.people.membership import readable_judges
-from annotation.views.campaign_forms import CampaignForm
+from annotation.views.new_campaign_forms import CampaignForm
 from annotation.views.settings_forms import (
     SettingsForm,
     describe_differences,

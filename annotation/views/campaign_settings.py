@@ -32,7 +32,7 @@ from annotation.presentation import design, schema
 from annotation.progress import cached
 from annotation.progress.counts import answers_by_guideline
 from annotation.registry import get_protocol
-from annotation.views.campaign_forms import ITEM_ORDERS
+from annotation.views.new_campaign_forms import ITEM_ORDERS
 from annotation.views.settings_forms import (
     AdmitForm,
     GoldForm,
