@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 from django.shortcuts import get_object_or_404
@@ -236,7 +237,7 @@ class ComparedSerializer(serializers.Serializer[Any]):
     thinking_tokens = serializers.IntegerField(
         source="spent.thinking_tokens", help_text="the part of the completions that is reasoning"
     )
-    cost = Dollars()
+    cost = Dollars(itemgetter("cost"))
 
 
 @api.get(

@@ -30,7 +30,7 @@ def description() -> dict[str, Any]:
     return found
 
 
-def subclasses_of(kind: type) -> Iterator[type]:
+def subclasses_of(kind: type[Serializer[Any]]) -> Iterator[type[Serializer[Any]]]:
     for each in kind.__subclasses__():
         yield each
         yield from subclasses_of(each)
