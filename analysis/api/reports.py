@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.db.models import QuerySet
@@ -12,6 +13,7 @@ from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from analysis.campaigns.evaluators import judges_named
 from analysis.campaigns.frames import available_options, campaign_strata
 from analysis.campaigns.report_job import REPORT, question
 from analysis.frozen.snapshot_job import SNAPSHOT
@@ -108,19 +110,23 @@ class ReportSerializer(ComputedSerializer):
 )
 def reports_read(request: Request, pk: int) -> Any:
     campaign, sent = readable_unless_blind(request, pk), given(request)
-    options = _options(sent)
-    check_available(campaign, options)
+    options = check_available(campaign, _options(sent))
     found = result_of(request, REPORT, question(campaign, options), sent.get("job"))
     record_export(request, pk, "report", "json")
     return found["report"]
 
 
-def check_available(campaign: Campaign, options: ReportOptions) -> None:
-    """Raise ValidationError if an option names something that the campaign does not have."""
+def check_available(campaign: Campaign, options: ReportOptions) -> ReportOptions:
+    """Return the options with judges in place of evaluators.
+
+    Raises ValidationError if an option names something that the campaign does not have.
+    """
+    options = replace(options, judges=(*judges_named(campaign, options.judges),))
     try:
         available_options(campaign, campaign_strata(campaign)).check(options)
     except UnknownOptionError as error:
         raise serializers.ValidationError(dict(error.problems)) from error
+    return options
 
 
 def _options(parameters: Mapping[str, Any]) -> ReportOptions:
@@ -190,8 +196,7 @@ def frozen_create(request: Request) -> Any:
     campaign = campaign_named(user, data.pop("campaign"), "no snapshot is stored")
     check_managed_campaign(user, campaign)
     check_blind(user, campaign)
-    inputs, options = data.pop("inputs"), _options(data)
-    check_available(campaign, options)
+    inputs, options = data.pop("inputs"), check_available(campaign, _options(data))
     asked = snapshot_question(campaign, options, inputs, _query(data), user)
     found = result_of(request, SNAPSHOT, asked)
     return lambda: _created(user, found)

@@ -10,7 +10,7 @@ from django.db.models import Avg, Count
 
 from analysis.campaigns.cache import computed_report
 from analysis.campaigns.chosen_items import chosen_items
-from analysis.campaigns.evaluators import stored_evaluators, stored_variables
+from analysis.campaigns.evaluators import judges_named, stored_evaluators
 from analysis.campaigns.frames import campaign_frame, campaign_strata
 from analysis.robustness.sheet import Resampling, sheet
 from annotation.models import Campaign
@@ -80,16 +80,6 @@ def bench(
         "judges": facts,
         "variables": _variables(campaign, report, names, options),
     }
-
-
-def judges_named(campaign: Campaign, names: Sequence[str]) -> list[str]:
-    """Return the named judges, and of the named evaluators those with labels in the campaign."""
-    ((_, labelled),) = stored_variables([campaign])
-    judges = {
-        each.name: [judge for judge in each.judges if judge in labelled]
-        for each in stored_evaluators(campaign)
-    }
-    return list(dict.fromkeys(judge for name in names for judge in judges.get(name) or (name,)))
 
 
 def _names(report: JSON, names: Sequence[str]) -> list[str]:

@@ -48,9 +48,29 @@ def study_evaluators(study: Study) -> tuple[Evaluator, ...]:
     return _evaluators(study.evaluators, stored_variables(campaigns_of(study)))
 
 
-def stored_evaluators(campaign: Campaign) -> tuple[Evaluator, ...]:
-    """Return the evaluators of a campaign by its stored labels, without reading all of them."""
-    return _evaluators(declared_for(campaign), stored_variables([campaign]))
+def stored_evaluators(*campaigns: Campaign) -> tuple[Evaluator, ...]:
+    """Return the evaluators of campaigns by their stored labels, without reading all of them.
+
+    The first campaign's study declares them.
+    """
+    return _evaluators(declared_for(campaigns[0]), stored_variables(campaigns))
+
+
+def judges_named(campaign: Campaign, names: Sequence[str]) -> list[str]:
+    """Return the named judges, and of the named evaluators those with labels in the campaign.
+
+    The evaluators are those of the campaign and of its studies.
+    """
+    if not names:
+        return []
+    ((_, labelled),) = stored_variables([campaign])
+    if all(name in labelled for name in names):
+        return list(dict.fromkeys(names))
+    studies = Study.objects.filter(parts__campaign=campaign).order_by("-pk").distinct()
+    every = [each for study in studies for each in study_evaluators(study)]
+    every += stored_evaluators(campaign)
+    judges = {each.name: [judge for judge in each.judges if judge in labelled] for each in every}
+    return list(dict.fromkeys(judge for name in names for judge in judges.get(name) or (name,)))
 
 
 def campaigns_of(study: Study) -> list[Campaign]:

@@ -66,7 +66,9 @@ def measures_report(
     labels = _joint_labels(campaign, frame, points, report_options)
     with without_garbage_collection():
         queries = tuple(batch_rows(campaign.batch))
-    rated = passages and passage_ratings(passages[1], passages[0], queries, report_options)
+    rated = passages and passage_ratings(
+        passages[1], passages[0], queries, report_options, (campaign, frame)
+    )
     layout = Layout.from_queries(queries)
     tables = Tables(stored_sample(campaign), layout.oracles)
     asked = asked_content(campaign)

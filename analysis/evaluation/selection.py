@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef
 from django.http import QueryDict
 
 from analysis.campaigns.cache import state_of
-from analysis.campaigns.evaluators import declared_for
+from analysis.campaigns.evaluators import declared_for, stored_evaluators
 from analysis.evaluation.build import measures_report
 from analysis.evaluation.display import DISPLAY_OPTIONS, DisplayOptions
 from analysis.evaluation.key_points import RECALL, VERIFICATION
@@ -213,10 +213,24 @@ def find_passages(user: User, campaign: Campaign, name: str) -> tuple[str, Campa
         return None
     offered = available_passages(user, campaign)
     if name not in offered:
+        offered |= _evaluators_of_passages(campaign, offered.values())
+    if name not in offered:
         there = ", ".join(offered) or "none that you may read"
         raise ValueError(f"There are no ratings of passages {name!r}; there are {there}.")
     _check_blind(user, offered[name][1])
     return offered[name]
+
+
+def _evaluators_of_passages(
+    campaign: Campaign, offered: Collection[tuple[str, Campaign]]
+) -> dict[str, tuple[str, Campaign]]:
+    """Return by name the evaluators of which a judge rated passages."""
+    return {
+        f"{each.name}@{other.name}": (each.name, other)
+        for other in {other.pk: other for _, other in offered}.values()
+        for each in stored_evaluators(campaign, other)
+        if not {rater for rater, its in offered if its == other}.isdisjoint(each.judges)
+    }
 
 
 def available_points(user: User, campaign: Campaign) -> dict[str, Campaign]:

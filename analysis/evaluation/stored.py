@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analysis.campaigns.chosen_items import chosen_items
+from analysis.campaigns.evaluators import campaign_evaluators
 from analysis.campaigns.frames import campaign_frame
 from analysis.campaigns.people_sample import unfinished_queries
 from analysis.evaluation.inputs import (
@@ -20,6 +21,7 @@ from analysis.evaluation.slicing import check_same_batch
 from annotation.models import Campaign, QuerySampling
 from annotation.registry import get_protocol
 from tandem.files.rows import Query
+from tandem.labels.evaluators import with_evaluators
 from tandem.labels.frame import Frame
 from tandem.labels.selection import ReportOptions
 
@@ -56,10 +58,20 @@ def sampled_queries(campaign: Campaign) -> list[SampledQuery]:
 
 
 def passage_ratings(
-    campaign: Campaign, rater: str, queries: Sequence[Query], report_options: ReportOptions
+    campaign: Campaign,
+    rater: str,
+    queries: Sequence[Query],
+    report_options: ReportOptions,
+    of: tuple[Campaign, Frame],
 ) -> PassageRatings:
-    """Return the ratings of a rater, or of `people`. Raises ValueError if there are none."""
-    variable = campaign_frame(campaign, report_options).variables.get("rating")
+    """Return the ratings of a rater, of `people`, or of an evaluator.
+
+    They decide about the labels `of` a campaign, whose evaluators they are. Raises ValueError if
+    there are none.
+    """
+    frame = campaign_frame(campaign, report_options)
+    joint = with_evaluators(frame, campaign_evaluators([of, (campaign, frame)]))
+    variable = joint.variables.get("rating")
     if campaign.protocol != "rubric-passage" or variable is None:
         raise ValueError(f"{campaign.name!r} has no ratings of passages")
     known = {evaluator.rater: evaluator for evaluator in evaluator_labels(variable)}

@@ -11,7 +11,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from analysis.bench.document import as_markdown
-from analysis.bench.numbers import BenchError, bench, judges_named
+from analysis.bench.numbers import BenchError, bench
+from analysis.campaigns.evaluators import judges_named
 from annotation.management.base import campaign_called, print_lines, write_whole
 from annotation.models import Campaign
 from datasets.console import FAULTS_FOUND

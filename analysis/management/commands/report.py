@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
+from analysis.campaigns.evaluators import judges_named
 from analysis.campaigns.frames import available_options, campaign_strata
 from analysis.campaigns.reports import campaign_report
 from annotation.management.base import campaign_called, print_lines, write_whole
@@ -52,6 +54,7 @@ class Command(BaseCommand):
         if options["campaign"]:
             campaign = campaign_called(options["campaign"])
             strata = campaign_strata(campaign)
+            choices = replace(choices, judges=(*judges_named(campaign, choices.judges),))
             _check(available_options(campaign, strata), choices)
             report = campaign_report(campaign, choices)
         else:

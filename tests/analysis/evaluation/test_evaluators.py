@@ -224,6 +224,15 @@ class TestMeasures:
         assert row_of(joint, "loose")[:3] == [1.0, 0.5, 0.5]
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize("named", [[JOINT], ["truth", JOINT]])
+def test_a_report_takes_an_evaluator_for_its_judges(study: Path, named: list[str]) -> None:
+    judges = [part for name in named for part in ("--judge", name)]
+    text = run("report", "--campaign", "answers", "--resamples", "2", "--format", "json", *judges)
+    choices = json.loads(text)["choices"]
+    assert sorted(choices["judges"]) == ["form", "truth"]
+
+
 class TestReleases:
     @pytest.fixture(scope="class")
     def release(

@@ -92,12 +92,22 @@ def test_two_judges_of_one_model_are_one_evaluator(tables: Any, tmp_path: Path) 
     (judge,) = re.findall(r"\[judge.replay\]\n.*\n.*\n", text)
     first = judge.replace("replay", "first") + 'family = "made-up"\n'
     text = text.replace(judge, first + first.replace("first", "other"))
+    again = '[campaign.two-again]\nprotocol = "rubric-passage"\nbatch = "two-answered"\n'
+    text += again + 'raters_per_item = 0\noption = { sampling = "all" }\njudges = ["first"]\n'
     (tmp_path / "study.toml").write_text(text, "utf-8")
     write_files(tmp_path)
     run("apply_study", tmp_path)
     judge_grid = tables_of("crux", "two")["table-1"][1]
     assert judge_grid["caption"] == "By first and other"
     assert row_of(judge_grid, "first") == pytest.approx([1, 1, 1, 1, 2**0.5])
+    by_either = [
+        json.loads(
+            run("measures", "--campaign", "two-coverage", "--preset", "crux", "--resamples", "2",
+                "--passages", f"{name}@two-again")
+        )["measures"]
+        for name in ("first", "first and other")
+    ]  # fmt: skip
+    assert by_either[0] == by_either[1]
 
 
 def test_figure_4_has_the_coverage_by_each_person_and_their_agreement(tables: Any) -> None:
