@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-FORM = 1
-"""The version of this layout."""
+FORM = 2
+"""The version of this layout. The second one has what was asked, from which tables are filled."""
+FIRST = 1
 FACTS = "release.json"
 SUMS = "SHA256SUMS"
 STUDY = "study.toml"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -47,11 +47,6 @@ from tandem.sections.extras import WrittenAnswers
 from tandem.types import JSON
 
 GAP = "gap"
-
-
-def lacks_material(campaigns: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether a release is of a version whose releases lack what tables are filled from."""
-    return any("variables" not in each for each in campaigns)
 
 
 class ReleasedMaterial(Material):

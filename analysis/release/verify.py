@@ -20,6 +20,7 @@ from analysis.release import headline, measures
 from analysis.release.headline import released_frame
 from analysis.release.layout import (
     FACTS,
+    FIRST,
     ITEMS,
     LABELS,
     MEASURES,
@@ -31,7 +32,7 @@ from analysis.release.layout import (
     WIDE,
     WIDE_FACTS,
 )
-from analysis.release.material import ReleasedMaterial, lacks_material
+from analysis.release.material import ReleasedMaterial
 from analysis.release.tables import check_cells, check_measures, check_text, fill_again
 from datasets.readers import read
 from tandem.files.rows import InputError, Place
@@ -94,10 +95,23 @@ def _release(folder: Path, tokens: str) -> Verified:
         _check_tokenizer(folder, facts, tokens)
     batches = {batch["name"]: folder / batch["file"] for batch in facts.get("batches", ())}
     for campaign in facts.get("campaigns", ()):
+        _check_asked(folder / campaign["folder"], facts, campaign, found)
         _check_campaign(folder / campaign["folder"], campaign, batches, tokens, found)
     for tables in facts.get("tables", ()):
         _check_tables(folder, facts, tables, tokens, found)
     return found
+
+
+def _form(facts: JSON) -> int:
+    """Return the version of a release's layout."""
+    return int(facts.get("form", FIRST))
+
+
+def _check_asked(folder: Path, facts: JSON, campaign: JSON, found: Verified) -> None:
+    """Check that a campaign's files of what was asked are there. The first layout has none."""
+    missing = [name for name in (ITEMS, SAMPLING) if not (folder / name).is_file()]
+    if missing and _form(facts) > FIRST:
+        found.wrong.append(f"campaign {campaign['name']}: {', '.join(missing)} is missing")
 
 
 def _check_tokenizer(folder: Path, facts: JSON, tokens: str) -> None:
@@ -132,7 +146,7 @@ def _check_tables(
 def _check_cells(folder: Path, facts: JSON, tables: JSON, tokens: str, found: Verified) -> None:
     """Compare a paper's tables with those that the release's files give."""
     what, file = f"tables of {tables['paper']}", f"tables/{tables['paper']}.json"
-    if lacks_material(facts["campaigns"]):
+    if _form(facts) == FIRST:
         paths = {each["name"]: folder / each["folder"] / MEASURES for each in facts["campaigns"]}
         known = {name: _read_json(path) for name, path in paths.items() if path.is_file()}
         checked = check_measures(tables, known)
@@ -198,9 +212,7 @@ def _check_campaign(
     found: Verified,
 ) -> None:
     name = campaign["name"]
-    # Releases of earlier versions have no files of what was asked.
-    asked = () if lacks_material([campaign]) else (ITEMS, SAMPLING)
-    needed = [folder / each for each in (LABELS, WIDE, RESPONSES, REPORT, *asked)]
+    needed = [folder / each for each in (LABELS, WIDE, RESPONSES, REPORT)]
     if missing := [path.name for path in needed if not path.is_file()]:
         found.wrong.append(f"campaign {name}: {', '.join(missing)} is missing")
         return
