@@ -19,7 +19,7 @@ from tandem.figures import FIGURES, Subject, subjects, vega
 from tandem.figures.base import Notes, Scale, judge_css, judge_line
 from tandem.figures.files import available_kinds, csv_file, svg_file, vega_file
 from tandem.figures.svg import file_style, shorten, width_of, wrap
-from tandem.figures.vega import LONGEST
+from tandem.figures.vega import JUDGE, LONGEST, PEOPLE
 from tests.analysis.figure_cast import report_of
 from tests.analysis.figures.conftest import ODD
 from tests.analysis.hostile import HOSTILE
@@ -417,19 +417,38 @@ def test_panels_in_vega_lite_are_named_after_raters_in_the_order_of_the_page(
     assert points["shape"]["field"] == points["color"]["field"] == "rater"
 
 
-def test_vega_lite_has_the_axes_of_the_page_and_panels_that_fit(full: JSON) -> None:
-    def made(name: str) -> JSON:
-        (each, *_) = subjects(full, FIGURES[name])
-        found: JSON = json.loads(vega_file(FIGURES[name], each))
-        return found
+def specification(report: JSON, name: str) -> tuple[JSON, str]:
+    """The first specification of a figure, and its drawing."""
+    (each, *_) = subjects(report, FIGURES[name])
+    found: JSON = json.loads(vega_file(FIGURES[name], each))
+    return found, svg_file(FIGURES[name], each).decode()
 
-    axis = made("raters")["layer"][1]["encoding"]["x"]
+
+def test_vega_lite_has_the_axes_of_the_page_and_panels_that_fit(full: JSON) -> None:
+    axis = specification(full, "raters")[0]["layer"][1]["encoding"]["x"]
     assert axis["scale"]["domain"][1] == 1, "as on the page, kappa reaches to 1"
-    slices = made("slices")
+    slices, _ = specification(full, "slices")
     assert slices["columns"] > 2
     assert slices["spec"]["layer"][1]["encoding"]["x"]["scale"]["domain"][1] == 1
-    header = made("coverage")["facet"]["row"]["header"]
+    header = specification(full, "coverage")[0]["facet"]["row"]["header"]
     assert (header["labelAngle"], header["labelLimit"]) == (0, LONGEST)
+
+
+def test_vega_lite_has_the_bands_and_the_colours_that_are_drawn(full: JSON) -> None:
+    made, drawn = specification(full, "thresholds")
+    (only,) = made["spec"]["layer"][0]["transform"]
+    assert only["filter"]["oneOf"] == ["cohens_kappa", "precision", "recall"]
+    assert {each.split('"')[0] for each in drawn.split('class="band ')[1:]} == {
+        "both",
+        "judge dash1",
+        "third dash2",
+    }
+    made, drawn = specification(full, "agreement")
+    cells = made["layer"][0]["encoding"]
+    assert cells["color"]["scale"] == {"domain": ["human", "judge"], "range": [PEOPLE, JUDGE]}
+    assert cells["opacity"]["scale"]["domain"] == [0, 1]
+    assert "people-cell" in drawn
+    assert "judge-cell" in drawn
 
 
 def used_fields(part: Any) -> Iterator[str]:
