@@ -247,21 +247,6 @@ class CampaignSettings:
             copied=False,
         ),
     )
-    registered_queries: int | None = field(
-        default=None,
-        metadata=_setting(
-            "the number of queries that the study's registered plan names; until people have "
-            "labelled as many, reports say that they are interim; 0 for none",
-            hint="As many queries as the study’s registered plan names. Until people have labelled "
-            "as many, reports say that they are interim. 0 or empty: none.",
-            metavar="N",
-            least=0,
-            most=LARGEST,
-            empty=0,
-            check=_check_registered,
-            copied=False,
-        ),
-    )
     practice_of: str | None = field(
         default=None,
         metadata=_setting(
@@ -402,6 +387,21 @@ class CampaignSettings:
             store=_store_shares,
             check=lambda campaign, shares: check_shares(shares),
             shown=lambda campaign: written_shares(current_shares(campaign)),
+            copied=False,
+        ),
+    )
+    registered_queries: int | None = field(
+        default=None,
+        metadata=_setting(
+            "the number of queries that the study's registered plan names; until people have "
+            "labelled as many, reports say that they are interim; 0 for none",
+            hint="How many the study’s registered plan names. Until people have labelled as many, "
+            "reports say that they are interim. 0 or empty: none.",
+            metavar="N",
+            least=0,
+            most=LARGEST,
+            empty=0,
+            check=_check_registered,
             copied=False,
         ),
     )
