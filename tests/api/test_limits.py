@@ -26,7 +26,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def asks(limit: PerUser, user: int = 1, campaign: int = 1) -> bool:
-    request: Any = SimpleNamespace(user=SimpleNamespace(pk=user))
+    request: Any = SimpleNamespace(user=SimpleNamespace(pk=user), query_params={})
     view: Any = SimpleNamespace(kwargs={"pk": campaign})
     return limit.allow_request(request, view)
 
