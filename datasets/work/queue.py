@@ -223,23 +223,23 @@ def turns(
     return list(order.items())
 
 
-def _of_lane(jobs: QuerySet[Job], heavy: bool) -> QuerySet[Job]:
+def _by_weight(jobs: QuerySet[Job], heavy: bool) -> QuerySet[Job]:
     """Return those jobs that are heavy, or those that are light."""
     kinds = heavy_kinds()
     return jobs.filter(kind__in=kinds) if heavy else jobs.exclude(kind__in=kinds)
 
 
 def _turns(heavy: bool) -> tuple[list[tuple[int, int]], Counter[int]]:
-    waiting = _of_lane(Job.objects.filter(state=State.WAITING), heavy)
+    waiting = _by_weight(Job.objects.filter(state=State.WAITING), heavy)
     asked = list(
         JobAsker.objects.filter(job__in=waiting, withdrawn=False)
         .order_by("pk")
         .values_list("job", "user")
     )
     people = {person for _, person in asked}
-    of = _of_lane(Job.objects.filter(user__in=people), heavy).order_by().values_list("user")
+    of = _by_weight(Job.objects.filter(user__in=people), heavy).order_by().values_list("user")
     served = dict(of.annotate(last=Max("started_at")))
-    running = Counter(_of_lane(_live(), heavy).values_list("user", flat=True))
+    running = Counter(_by_weight(_live(), heavy).values_list("user", flat=True))
     return turns(asked, served, running), running
 
 
@@ -299,7 +299,7 @@ def _take_orphaned(heavy: bool) -> Job | None:
     _orphaned_jobs().filter(attempts__gte=MOST_ATTEMPTS).update(
         state=State.FAILED, error=WORKER_ENDED, turn=None, lease_until=None, ended_at=Now()
     )
-    job = _of_lane(_orphaned_jobs(), heavy).first()
+    job = _by_weight(_orphaned_jobs(), heavy).first()
     return _lease(job.pk, {}) if job else None
 
 
@@ -316,7 +316,7 @@ def _may_begin(job: int, person: int, heavy: bool) -> bool:
     """Return whether a chosen job still waits, and may run beside those of its person."""
     waiting = Job.objects.filter(pk=job, state=State.WAITING)
     waiting = waiting.exclude(question__in=_running().values("question"))
-    return waiting.exists() and _of_lane(_live(), heavy).filter(user=person).count() < AT_ONCE
+    return waiting.exists() and _by_weight(_live(), heavy).filter(user=person).count() < AT_ONCE
 
 
 def _cancel_those_of_nobody() -> None:
@@ -393,7 +393,7 @@ def release(job: Job) -> None:
 def is_due(heavy: bool | None = None) -> bool:
     """Return whether a worker might find a job to take: a heavy one, a light one, or any."""
     due = Job.objects.filter(state=State.WAITING) | _orphaned_jobs()
-    return (due if heavy is None else _of_lane(due, heavy)).exists()
+    return (due if heavy is None else _by_weight(due, heavy)).exists()
 
 
 def is_stuck(job: Job) -> bool:
