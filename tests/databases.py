@@ -299,14 +299,19 @@ def assert_unchanged(but: tuple[type[Model], ...] = ()) -> Iterator[None]:
     if ON_POSTGRESQL:
         before = state(but)
         yield
-        assert state(but) == before
+        _assert_equal(before, state(but))
         return
     point, written = transaction.savepoint(), connection.connection.total_changes
     yield
     if connection.connection.total_changes != written:
         after = state(but)
         transaction.savepoint_rollback(point)
-        assert after == state(but)
+        _assert_equal(state(but), after)
+
+
+def _assert_equal(before: dict[str, str], after: dict[str, str]) -> None:
+    changed = [table for table in before if before[table] != after[table]]
+    assert not changed, f"changed: {', '.join(changed)}"
 
 
 def disconnect() -> None:

@@ -163,7 +163,6 @@ def keys(cast: Cast) -> dict[str, int]:
     }
 
 
-@pytest.mark.postgresql
 @pytest.mark.every_case
 @pytest.mark.parametrize("column", CHANGES)
 def test_a_column_changed_by_sql_is_found_and_named(cast: Cast, column: str) -> None:
@@ -176,7 +175,6 @@ def test_a_column_changed_by_sql_is_found_and_named(cast: Cast, column: str) -> 
     assert all(column in line.split(": ")[-1] for line in named)
 
 
-@pytest.mark.postgresql
 def test_the_message_names_the_answer_and_the_column(cast: Cast) -> None:
     sql("UPDATE annotation_assignment SET seconds = 9999 WHERE id = %s", cast.ada.pk)
     (violation,) = [v for v in violations(CheckedCounts()) if v.check == "sealed"]
@@ -194,7 +192,6 @@ DELETIONS = {
 }
 
 
-@pytest.mark.postgresql
 @pytest.mark.every_case
 @pytest.mark.parametrize("kind", DELETIONS)
 def test_a_deleted_row_is_found(cast: Cast, kind: str) -> None:
@@ -205,7 +202,6 @@ def test_a_deleted_row_is_found(cast: Cast, kind: str) -> None:
     )
 
 
-@pytest.mark.postgresql
 def test_an_added_exclusion_is_found(cast: Cast) -> None:
     ben = Assignment.objects.get(item=cast.there.item, rater__user=cast.there.study.ben).rater
     Exclusion.objects.create(campaign=cast.campaign, rater=ben, reason="planted")
@@ -216,7 +212,6 @@ def test_an_added_exclusion_is_found(cast: Cast) -> None:
     assert found() == [line]
 
 
-@pytest.mark.postgresql
 def test_a_label_added_to_a_sealed_answer_is_found(cast: Cast) -> None:
     label = Label.objects.filter(response__assignment=cast.ada)[0]
     Label.objects.create(response=label.response, unit=label.unit, variable="planted", value="yes")

@@ -21,9 +21,11 @@ from annotation.answers.submission import submit
 from annotation.assignments.withdrawal import give_consent
 from annotation.campaigns.changes import change
 from annotation.campaigns.settings import CampaignSettings
-from annotation.models import Assignment, Invitation, Item, Membership, Rater, Unit, rater_of
+from annotation.models import Assignment, Invitation, Item, Membership, Rater, Unit, User, rater_of
 from annotation.people.invitations import invite
 from annotation.people.log_in_links import log_in_key
+from annotation.people.membership import exclude
+from annotation.people.prolific import Arrival, enter
 from datasets.api_tokens import make_token
 from datasets.models import Batch, Query, TeamMember, Upload
 from judging.models import JudgeRun
@@ -120,12 +122,22 @@ def _team(order: str, event: str, **sent: str) -> Builder:
     return example
 
 
-def _person(order: str, event: str, **sent: str) -> Builder:
+def _person(order: str, event: str, is_active: bool = True, **sent: str) -> Builder:
     def example(world: World) -> Example:
+        User.objects.filter(pk=world.study.ben.pk).update(is_active=is_active)
         address = _at(world, "person-change", world.study.ben.pk)
         return Example(event, address, {"order": order, **sent}, ADMIN)
 
     return example
+
+
+def _excluded(world: World) -> int:
+    exclude(world.study.campaign, rater_of(world.study.ada), WORDS)
+    return rater_of(world.study.ada).pk
+
+
+def _participant(world: World) -> int:
+    return enter(world.study.campaign.prolific, Arrival("p", "s", "s1", signed=True)).pk
 
 
 def _rater(world: World) -> int:
@@ -481,6 +493,7 @@ EXAMPLES: dict[str, list[Builder]] = {
     "person-change": [
         _person("role", "account.role", role="researcher"),
         _person("off", "account.off"),
+        _person("on", "account.on", is_active=False),
         _person("end-sessions", "account.sessions"),
         _person("pseudonym", "account.pseudonym", name="somebody else"),
         _person("link", "login.link"),
@@ -508,6 +521,9 @@ EXAMPLES: dict[str, list[Builder]] = {
         _people("settings", "campaign.people", pool="named", hold_minutes=60, items_per_person=3),
         _people("add", "member.added", account="ben", role="adjudicator"),
         _people("exclude", "exclusion.made", rater=_rater, reason=WORDS),
+        _people("include", "exclusion.undone", rater=_excluded),
+        _people("open-once", "prolific.opened", participant=_participant),
+        _people("ended", "prolific.ended", participant=_participant, status="returned"),
         _people("free", "places.freed", rater=_rater),
         _people("prolific", "prolific.study", study_id="s2", completion_code="C2", most_people=9),
     ],

@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db.models import Model
 
+from annotation.models import Assignment, Rater, Tally
 from audit.models import Event
+from judging.models import Judge
+from tests.databases import assert_unchanged
 from tests.page_cast import PASSWORD
 from tests.security.example_requests import (
     DOWNLOADS,
@@ -68,6 +72,36 @@ def test_a_change_writes_one_event(world: World, name: str, build: Builder) -> N
     recorded = json.dumps(list(Event.objects.exclude(pk__in=before).values()), default=str)
     for secret in (*HIDDEN, WORDS, PASSWORD):
         assert secret not in recorded
+
+
+# A log-in changes nothing but when the account was last here, and a run's assignments are planned
+# before it, for any later one.
+LOG_INS = ("login", "log-in-link")
+PLANNED: tuple[type[Model], ...] = (Assignment, Tally, Judge, Rater)
+RUNS = ("api-runs", "judge-start", "campaign-baseline", "campaign-trials", "api-judge-trials")
+CHANGES = [
+    pytest.param(name, build, id=case)
+    for (name, build), case in zip(CASES, NAMES, strict=True)
+    if name not in (*DOWNLOADS, *LOG_INS)
+]
+
+
+@pytest.mark.once
+@pytest.mark.every_case
+@pytest.mark.parametrize(("name", "build"), CHANGES)
+def test_a_change_that_cannot_be_recorded_is_undone(
+    world: World,  # noqa: F811
+    name: str,
+    build: Builder,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full() -> None:
+        raise OSError("no space left")
+
+    example = build(world)
+    monkeypatch.setattr("audit.recording.hold_off_sealing", full)
+    with assert_unchanged(PLANNED if name in RUNS else ()):
+        assert send(world, BY_NAME[name], example).status_code == 500
 
 
 def test_every_download_writes_an_event() -> None:

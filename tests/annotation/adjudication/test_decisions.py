@@ -221,20 +221,6 @@ def test_the_audit_trail_records_a_decision_without_its_text(there: Dispute) -> 
     assert events[0].after == events[1].before != events[1].after
 
 
-def test_a_decision_is_undone_if_it_cannot_be_recorded(
-    there: Dispute, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*facts: object, **more: object) -> None:
-        raise OSError("no space left")
-
-    before = Response.objects.count()
-    monkeypatch.setattr("annotation.adjudication.decisions.record", broken)
-    with pytest.raises(OSError, match="no space"):
-        decided(there, there.units[0])
-    assert (Decision.objects.count(), Response.objects.count()) == (0, before)
-    assert not Assignment.objects.filter(rater__kind="reference").exists()
-
-
 @pytest.mark.parametrize("reason", [None, ""])
 def test_a_decision_requires_a_reason(there: Dispute, reason: str | None) -> None:
     with pytest.raises(RefusedError, match="give the reason"):

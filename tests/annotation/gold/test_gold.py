@@ -17,13 +17,11 @@ from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.gold.scoring import (
     Score,
-    admit,
     compare_with_gold,
     count_gold_to_come,
     count_remaining_gold,
     is_gold_turn,
     is_ready,
-    passes,
     practice_score,
     score,
     scores,
@@ -193,23 +191,6 @@ class TestGold:
         assert {line["item"] for line in lines}.isdisjoint({"r2", "r5"})
 
     @pytest.mark.postgresql
-    def test_a_score_counts_the_first_answer(self, folder: Path) -> None:
-        campaign = campaign_of("report-coverage", "--gold-every", "2")
-        set_known(known(folder, 2, 5), "gold")
-        campaign.refresh_from_db()
-        work(campaign, rater("ann"), {"r2": "yes"})
-        result = score(campaign, rater("ann"), "gold")
-        assert (result.items, result.of, result.right, result.asked, result.share) == (
-            2,
-            2,
-            2,
-            4,
-            0.5,
-        )
-        answer(Assignment.objects.get(item__key="r2"), "no")
-        assert score(campaign, rater("ann"), "gold") == result
-
-    @pytest.mark.postgresql
     def test_overviews_count_first_answers_to_gold_items(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--gold-every", "2")
         set_known(known(folder, 2, 5), "gold")
@@ -353,34 +334,6 @@ class TestPractice:
         report = campaign_report(campaign, ReportOptions(resamples=2))
         assert report["variables"]["answerable"]["agreement"]["units"] == 2 * (REPORTS - 2)
 
-    @pytest.mark.every_case
-    @pytest.mark.parametrize(
-        ("result", "qualify", "passed"),
-        [
-            (Score(2, 2, 3, 4), 0.75, True),
-            (Score(2, 2, 2, 4), 0.75, False),
-            (Score(1, 2, 2, 2), 0.75, False),
-            (Score(3, 2, 4, 4), 0.75, True),
-            (Score(2, 2, 0, 4), None, True),
-            (Score(1, 2, 2, 2), None, False),
-            (Score(2, 2, 0, 0), 0.75, False),
-            (Score(2, 2, 0, 0), 0.0, True),
-            (Score(10, 10, 7, 10), 0.7, True),
-        ],
-    )
-    def test_passing_requires_all_practice_answers_and_the_pass_mark(
-        self, result: Score, qualify: float | None, passed: bool
-    ) -> None:
-        assert passes(Campaign(qualify=qualify), result) == passed
-
-    def test_an_admission_is_for_one_person_and_one_campaign(self, campaign: Campaign) -> None:
-        other = campaign_of("report-coverage", "--practice-of", "c", "--qualify", "1", name="d")
-        ann, bo = rater("ann"), rater("bo")
-        assert admit(campaign, ann, "known to me")
-        assert not admit(campaign, ann, "again")
-        ready = [is_ready(where, who) for where in (campaign, other) for who in (ann, bo)]
-        assert ready == [True, False, False, False]
-
 
 class TestFeedback:
     def test_feedback_shows_gold_answers_only_after_answering(
@@ -473,22 +426,6 @@ class TestRefusals:
         )
         assert GoldAnswer.objects.get().value == "yes"
 
-    def test_an_item_already_assigned_to_people_is_refused(self, folder: Path) -> None:
-        campaign = campaign_of("report-coverage")
-        assert next_assignment(campaign, rater("ann"))
-        assert 'item "r0" was given to people already' in self.said(known(folder, 0))
-
-    @pytest.mark.postgresql
-    def test_the_same_gold_answers_change_nothing_and_others_replace_them(
-        self, folder: Path
-    ) -> None:
-        campaign_of("report-coverage")
-        set_known(known(folder, 1), "gold")
-        assert "Nothing to do" in set_known(known(folder, 1), "gold")
-        set_known(known(folder, 1, code="yes"), "practice")
-        assert set(GoldAnswer.objects.values_list("value", flat=True)) == {"yes"}
-        assert Item.objects.get(key="r1").use == "practice"
-
     def test_gold_answers_of_other_items_are_kept(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage")
         set_known(known(folder, 1, 2), "gold")
@@ -510,18 +447,6 @@ class TestRefusals:
         assert "a gold answer needs a value" in self.said(path)
         with pytest.raises(CommandError, match="there is no label by 'b'"):
             run("set_known", path, "--campaign", "c", "--use", "gold", "--rater", "b")
-
-    def test_a_chosen_gold_frequency_is_kept(self, folder: Path) -> None:
-        campaign = campaign_of("report-coverage", "--gold-every", "3")
-        set_known(known(folder, 1), "gold")
-        campaign.refresh_from_db()
-        assert (campaign.gold_every, campaign.practice_of) == (3, None)
-        set_known(known(folder, 4), "practice")
-        other = campaign_of("report-coverage", "--practice-of", "c", name="d")
-        set_known(known(folder, 2), "gold", "d")
-        set_known(known(folder, 3), "practice", "d")
-        other.refresh_from_db()
-        assert (other.gold_every, other.practice_of) == (EVERY, campaign)
 
     def test_a_reason_is_cut_to_its_maximum_length(self, folder: Path) -> None:
         campaign_of("report-coverage")

@@ -339,31 +339,6 @@ class TestAdmitting:
         assert bo not in admissible(campaign)
 
 
-def unrecorded(*facts: object, **more: object) -> None:
-    raise OSError("no space left")
-
-
-class TestAllOrNothing:
-    """A change that cannot be recorded in the audit trail is undone."""
-
-    def test_an_admission_that_cannot_be_recorded_is_undone(
-        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(scoring, "record", unrecorded)
-        with pytest.raises(OSError, match="no space"):
-            admit(campaign, rater("ann"), "known to me")
-        assert not Admission.objects.exists()
-
-    def test_gold_answers_that_cannot_be_recorded_are_undone(
-        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("annotation.imports.gold.record", unrecorded)
-        with pytest.raises(OSError, match="no space"):
-            store_gold_answers([row()], campaign, "practice")
-        assert not GoldAnswer.objects.exists()
-        assert not campaign.items.exclude(use="study").exists()
-
-
 class TestSetting:
     def test_unchanged_gold_answers_are_reported_and_any_change_is_stored(
         self, campaign: Campaign

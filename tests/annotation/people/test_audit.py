@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from annotation.gold import scoring
-from annotation.models import Rater, User, rater_of
+from annotation.models import Rater, rater_of
 from annotation.people import accounts, invitations, leases, membership, prolific
 from annotation.people.invitations import invite
 from annotation.people.leases import set_lease
@@ -19,7 +19,6 @@ from annotation.people.prolific import Arrival, enter, set_study
 from audit.models import Event
 from datasets import api_tokens
 from datasets.api_tokens import make_token
-from tests.databases import state
 from tests.once import once
 from tests.page_cast import Study, make_study
 
@@ -251,20 +250,3 @@ def test_each_change_to_people_is_one_event(study: Study, change: Change) -> Non
     assert event.campaign == (study.campaign.pk if change.within else None)
     assert (bool(event.before), bool(event.after)) == change.changes
     assert not event.before or event.before != event.after
-
-
-@pytest.mark.every_case
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_change_that_cannot_be_recorded_is_undone(
-    study: Study, change: Change, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise RuntimeError("the trail is full")
-
-    act, people = change.act(study), User.objects.count()
-    before = state()
-    monkeypatch.setattr(change.module, "record", full)
-    with pytest.raises(RuntimeError, match="the trail is full"):
-        act()
-    assert state() == before
-    assert User.objects.count() == people

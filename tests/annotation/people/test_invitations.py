@@ -383,27 +383,6 @@ class TestUse:
         with pytest.raises(PeopleError, match="cannot be researcher"):
             invite("annotator", study.campaign, "researcher", by=study.root)
 
-    def test_an_invitation_that_cannot_be_recorded_is_not_created(
-        self, study: Study, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def broken(*_: object, **__: object) -> None:
-            raise OSError("no space left")
-
-        there = invite("annotator", study.campaign, by=study.root).invitation
-        monkeypatch.setattr(invitations, "record", broken)
-        for action in (
-            lambda: invite("annotator", by=study.root),
-            lambda: revoke(there),
-            lambda: join(there, study.ada),
-            lambda: accept(there, "eve", GOOD["password"]),
-        ):
-            with pytest.raises(OSError, match="no space"):
-                action()
-        left = Invitation.objects.get()
-        assert (left.used_at, left.revoked_at) == (None, None)
-        assert not Membership.objects.exists()
-        assert not User.objects.filter(username="eve").exists()
-
     def test_a_note_is_one_line_of_at_most_150_characters(self, study: Study) -> None:
         made = invite("annotator", note=" a \n b" + "x" * 200, by=study.root).invitation
         assert made.note == ("a b" + "x" * 200)[:150]

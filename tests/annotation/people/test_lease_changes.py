@@ -17,7 +17,6 @@ from annotation.answers.locks import lock_assignments, lock_rows
 from annotation.assignments import queue
 from annotation.assignments.queue import next_assignment, reclaim
 from annotation.campaign_setup.creation import create_campaign
-from annotation.campaigns import changes
 from annotation.campaigns.changes import change, open_now
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.settings import CampaignSettings
@@ -368,11 +367,3 @@ class TestOpening:
         assert list(events.order_by("pk").values_list("event", flat=True))[-4:] == [
             "campaign.archived", "campaign.restored", "campaign.archived", "campaign.opened",
         ]  # fmt: skip
-
-    def test_a_closing_that_cannot_be_recorded_is_undone(
-        self, study: Study, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(changes, "record", broken)
-        with pytest.raises(RuntimeError):
-            change(study.campaign, CampaignSettings(language="de"), is_open=False)
-        assert Campaign.objects.get().is_open

@@ -18,6 +18,7 @@ from annotation.campaigns.design import Design
 from annotation.models import (
     Assignment,
     Campaign,
+    Exclusion,
     Invitation,
     LogInCount,
     Membership,
@@ -118,6 +119,7 @@ class TestPersonPage:
         member = Membership.objects.create(campaign=other, user=study.ada, ended_at=NOW)
         exclude(study.campaign, mine, "too fast")
         exclude(study.campaign, bens, "asleep")
+        Exclusion.objects.create(campaign=other, rater=mine, reason="by mistake", undone_at=NOW)
         shown = root.get(reverse("person", args=[study.ada.pk])).context
         assert shown["rows"] == [
             {"campaign": other, "membership": member, "done": 0, "held": 0, "excluded": None},
@@ -396,17 +398,6 @@ class TestCampaignPeople:
         self.order(study, rita, "include", rater=mine.pk)
         out.refresh_from_db()
         assert out.undone_by == study.rita
-
-    def test_pool_lease_and_limit_are_changed_together(self, study: Study, rita: Client) -> None:
-        given = {"pool": "named", "hold_minutes": 30, "items_per_person": 2}
-        assert self.order(study, rita, "settings", **given)["Location"] == self.page(study)
-        study.campaign.refresh_from_db()
-        found = {name: getattr(study.campaign, name) for name in given}
-        assert found == given
-        assert Membership.objects.get().user == study.rita
-        wrong = self.order(study, rita, "settings", **{**given, "pool": "shut"})
-        assert wrong.status_code == 422
-        assert wrong.context["settings"].errors.keys() == {"pool"}
 
     def test_managers_of_the_campaign_can_search_accounts(
         self, study: Study, other: Campaign, rita: Client

@@ -12,22 +12,17 @@ from django.utils import timezone
 
 from annotation.access import open_campaigns, visible_campaigns
 from annotation.answers.submission import submit
-from annotation.assignments.queue import next_assignment
-from annotation.campaign_setup.creation import create_campaign
-from annotation.campaigns.design import Design
 from annotation.models import (
     Campaign,
-    Exclusion,
     Invitation,
     LogInCount,
     Membership,
     User,
-    rater_of,
 )
 from annotation.people import login_limits
 from annotation.people.accounts import forget
 from annotation.people.invitations import digest_of, invitation_of, invite
-from annotation.people.membership import end_membership, exclude, include, readable, set_pool
+from annotation.people.membership import readable
 from annotation.views.orders import posted_number
 from judging.access import authored_responses, visible_judges, visible_runs
 from tests.judging.cast import judge
@@ -67,99 +62,6 @@ def test_an_invitation_key_has_a_maximum_length(study: Study) -> None:
         Invitation.objects.update(digest=digest_of("k" * length))
         assert (invitation_of("k" * length) == made) == there
     assert MAX_KEY_LENGTH == 200
-
-
-class TestUnrecordedChanges:
-    """Changes whose event cannot be recorded are undone."""
-
-    @pytest.fixture(autouse=True)
-    def _full(self, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-        submit(study.assignment(study.ada), payload("no"), "page")
-        self.rater = rater_of(study.ada)
-        self.monkeypatch = monkeypatch
-
-    def fill(self, module: str = "membership") -> None:
-        def fail(*_: object, **__: object) -> None:
-            raise RuntimeError("the trail is full")
-
-        self.monkeypatch.setattr(f"annotation.people.{module}.record", fail)
-
-    def test_an_exclusion_stays_if_its_change_cannot_be_recorded(self, study: Study) -> None:
-        exclude(study.campaign, self.rater, "too fast")
-        self.fill()
-        with pytest.raises(RuntimeError):
-            include(study.campaign, self.rater)
-        with pytest.raises(RuntimeError):
-            exclude(study.campaign, self.rater, "asked for it")
-        assert Exclusion.objects.get(undone_at=None).reason == "too fast"
-
-    def test_nobody_is_removed_if_it_cannot_be_recorded(self, study: Study) -> None:
-        held = study.assignment(study.ada)
-        self.fill()
-        with pytest.raises(RuntimeError):
-            end_membership(study.campaign, study.ada)
-        held.refresh_from_db()
-        assert (held.status, Membership.objects.count()) == ("open", 0)
-
-    def test_the_pool_stays_if_its_change_cannot_be_recorded(self, study: Study) -> None:
-        self.fill()
-        with pytest.raises(RuntimeError):
-            set_pool(study.campaign, "named")
-        assert Campaign.objects.get().pool == "open"
-
-
-class TestAccountList:
-    def test_guests_are_listed_separately(self, study: Study) -> None:
-        User.objects.create(username="guest", role="annotator", is_guest=True)
-        root, where = client_of(study.root), reverse("people")
-        context = root.get(where).context
-        assert context["number_of_guests"] == 1
-        assert {each.username for each in context["page"]} == {"ada", "ben", "rita", "root"}
-        assert [each.username for each in root.get(where, {"guests": "1"}).context["page"]] == [
-            "guest"
-        ]
-
-    def test_an_unknown_action_changes_nothing(self, study: Study) -> None:
-        where = reverse("person-change", args=[study.ada.pk])
-        answer: Any = client_of(study.root).post(where, {"order": "promote"})
-        assert (answer.status_code, answer["Location"]) == (302, f"/people/{study.ada.pk}/")
-
-
-class TestPersonCampaigns:
-    def rows(self, study: Study, user: User) -> dict[str, tuple[Any, ...]]:
-        shown = client_of(study.root).get(reverse("person", args=[user.pk]))
-        assert shown.status_code == 200
-        return {
-            row["campaign"].name: (row["done"], row["held"], row["excluded"], row["membership"])
-            for row in shown.context["rows"]
-        }
-
-    def test_campaigns_are_listed_by_name_with_the_persons_work_and_role(
-        self, study: Study
-    ) -> None:
-        batch = study.campaign.batch
-        for name in ("Zeal", "Alpha", "Other"):
-            create_campaign(name, "report-coverage", batch, Design(), pool="open")
-        assert self.rows(study, study.ada) == {}
-        role = Membership.objects.create(
-            campaign=Campaign.objects.get(name="Alpha"), user=study.ada, role="annotator"
-        )
-        assert self.rows(study, study.ada) == {"Alpha": (0, 0, None, role)}
-        submit(study.assignment(study.ada), payload("no"), "page")
-        exclude(study.campaign, rater_of(study.ada), "asleep")
-        zeal = Campaign.objects.get(name="Zeal")
-        assert next_assignment(zeal, rater_of(study.ada)) is not None
-        exclude(zeal, rater_of(study.ada), "by mistake")
-        include(zeal, rater_of(study.ada))
-        assert list(self.rows(study, study.ada)) == ["Alpha", "Pilot", "Zeal"]
-        rows = self.rows(study, study.ada)
-        assert rows["Pilot"] == (1, 0, "asleep", None)
-        assert rows["Zeal"][2:] == (None, None)
-        assert self.rows(study, study.ben) == {}
-
-    def test_reserved_items_are_counted_beside_answered_ones(self, study: Study) -> None:
-        study.assignment(study.ben)
-        assert self.rows(study, study.ben) == {"Pilot": (0, 1, None, None)}
 
 
 class TestMembers:
@@ -249,43 +151,13 @@ class TestSettings:
 
 
 class TestInviting:
-    GOOD = {"role": "annotator", "campaign_role": "annotator"}
-
-    def test_the_invitation_form_is_shown_and_accepted_or_shown_again(self, study: Study) -> None:
-        root, where = client_of(study.root), reverse("invite")
-        shown = root.get(where)
-        assert (shown.status_code, shown.context["form"].is_bound) == (200, False)
-        assert shown.context["form"].initial == self.GOOD
-        assert shown.context["life"] == 7
-        assert root.post(where, {"role": "boss"}).status_code == 422
-        assert not Invitation.objects.exists()
-        made = root.post(where, self.GOOD)
-        assert made.status_code == 200
-        assert Invitation.objects.get().by == study.root
-        wrong = {**self.GOOD, "campaign": study.campaign.pk, "campaign_role": "researcher"}
-        refused = root.post(where, wrong)
-        assert refused.status_code == 422
-        said = "An account with the role annotator cannot be researcher; change one."
-        assert refused.context["form"].non_field_errors() == [said]
-
-    def test_too_many_invitations_are_refused(
+    def test_too_many_people_who_join_are_asked_to_wait(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for module in ("people", "campaign_people"):
-            monkeypatch.setattr(f"annotation.views.{module}.seconds_to_wait", lambda *_: 90)
-        assert client_of(study.root).post(reverse("invite"), self.GOOD).status_code == 429
-        here = reverse("campaign-invite", args=[study.campaign.pk])
-        given = {"campaign_role": "annotator"}
-        assert client_of(study.rita).post(here, given).status_code == 429
+        monkeypatch.setattr("annotation.views.people.seconds_to_wait", lambda *_: 90)
         made = invite("annotator", by=study.root)
-        assert Invitation.objects.count() == 1
         late: Any = Client().post(f"{reverse('join')}?key={made.key}", {"name": "eve"})
         assert (late.status_code, late["Retry-After"]) == (429, "90")
-
-    def test_a_stranger_sees_an_empty_form(self, study: Study) -> None:
-        made = invite("annotator", by=study.root)
-        shown = Client().get(f"{reverse('join')}?key={made.key}")
-        assert (shown.status_code, shown.context["form"].is_bound) == (200, False)
 
     def test_an_invitation_is_valid_for_seven_days_from_now(self, study: Study) -> None:
         left = invite("annotator", by=study.root).invitation.expires_at - timezone.now()

@@ -10,7 +10,6 @@ from django.utils import timezone
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Membership, User, rater_of
-from annotation.people import teams
 from annotation.people.teams import (
     check_lets_in,
     create_team,
@@ -45,7 +44,7 @@ from datasets.teams import (
     visible_batches,
     visible_teams,
 )
-from tests.databases import rolling_back, state
+from tests.databases import rolling_back
 from tests.page_cast import Study, make_study
 from tests.team_cast import join_team, move_to_own_team, share_with
 
@@ -399,31 +398,6 @@ class TestMoving:
         assert states == ["open", "cancelled", "cancelled"]
         given = shares_of(Batch).objects.get()
         assert (given.team, given.right, given.by) == (bridges, "read", study.root)
-
-
-def test_changes_that_cannot_be_recorded_are_undone(
-    study: Study, main: Team, bridges: Team, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError("no space left")
-
-    batch = study.campaign.batch
-    share_with(batch, create_team("third"))
-    before = state()
-    monkeypatch.setattr(teams, "record", full)
-    for act in (
-        lambda: create_team("new"),
-        lambda: rename_team(main, "new"),
-        lambda: set_role(bridges, study.ada, "member"),
-        lambda: leave(main, study.ada),
-        lambda: hand_over(bridges, study.rita, study.root),
-        lambda: share(batch, bridges, "read"),
-        lambda: share(batch, Team.objects.get(name="third"), None),
-        lambda: move(batch, bridges),
-    ):
-        with pytest.raises(OSError, match="no space left"):
-            act()
-        assert state() == before
 
 
 def test_the_history_lists_owners_shares_and_moves(study: Study, main: Team, bridges: Team) -> None:

@@ -14,7 +14,6 @@ from judging.answers.results import Failure
 from judging.backends.base import (
     STARTING,
     Answer,
-    FatalError,
     RateError,
     RejectedError,
     Request,
@@ -30,10 +29,6 @@ BUSY = RateError("later", wait=None)
 
 def gone(server: Server, count: int, maximum: int, **options: Any) -> Ride:
     return in_virtual_time(lambda: ride(server, count, maximum, **options))
-
-
-def efficiency(took: Ride, count: int, latency: float, places: int) -> float:
-    return count * latency / places / took.seconds
 
 
 @pytest.fixture(scope="module")
@@ -150,18 +145,6 @@ def test_a_server_refusing_everything_stops_the_run_after_15_minutes_and_fails_n
     assert 15 * 60 <= took.seconds < 17 * 60
 
 
-def test_patience_with_a_busy_server_includes_the_waits_of_earlier_pumps() -> None:
-    took = gone(Server(0.1, lambda moment: BUSY), 50, 4, busy_for=14 * 60)
-    assert took.ended[0][0] == "fatal"
-    assert set(verdicts(took)) == {"open"}
-    assert 50 <= took.seconds < 3 * 60
-
-
-def test_an_answer_resets_the_patience_with_a_busy_server() -> None:
-    server = Server(0.1, lambda moment: BUSY if 2 < moment < 602 else None)
-    assert verdicts(gone(server, 300, 4, busy_for=14 * 60)) == {"answered": 300}
-
-
 @pytest.mark.parametrize("before", [0.0, 14.0 * 60])
 def test_an_assignment_refused_while_others_are_answered_is_closed_eventually(
     before: float,
@@ -217,25 +200,6 @@ def test_if_every_call_is_refused_only_one_is_tried_at_a_time() -> None:
     assert sum(1 < moment < 59 for moment in server.began) <= 10
 
 
-def test_a_wrong_key_ends_the_run_after_one_call_and_a_probe_and_pauses_the_lane() -> None:
-    fatal = FatalError("status-401", "the server answered 401")
-    server = Server(0.5, lambda moment: fatal)
-    took = gone(server, 100, 1)
-    assert took.ended[0] == ("fatal", "the server answered 401", True)
-    # The second one is the probe, which confirms it.
-    assert (len(server.asked), verdicts(took)) == (2, {"open": 1})
-
-
-def test_three_403_in_a_row_and_a_probe_end_the_run_and_two_do_not() -> None:
-    fatal = FatalError("status-403", "the server answered 403")
-    server = Server(0.5, lambda moment: fatal)
-    took = gone(server, 100, 1)
-    assert took.ended[0] == ("fatal", "the server answered 403", True)
-    assert len(server.asked) == 4
-    came = iter([fatal, fatal])
-    assert verdicts(gone(Server(0.5, lambda moment: next(came, None)), 10, 1)) == {"answered": 10}
-
-
 @pytest.mark.first_case
 @pytest.mark.parametrize("error", [GONE, DOWN], ids=["gone", "down"])
 def test_a_server_that_never_answered_is_not_waited_for_long(error: TransientError) -> None:
@@ -246,18 +210,6 @@ def test_a_server_that_never_answered_is_not_waited_for_long(error: TransientErr
     assert why.endswith(error.message)
     assert took.seconds < 120
     assert set(verdicts(took)) == {"open"}
-
-
-def test_a_proven_server_is_waited_for_until_patience_ends() -> None:
-    took = gone(Server(0.05, lambda moment: GONE), 1000, 8, proven=True)
-    assert took.ended[0][0] == "fatal"
-    assert 15 * 60 <= took.seconds < 17 * 60
-
-
-def test_patience_with_an_unreachable_server_includes_the_waits_of_earlier_pumps() -> None:
-    took = gone(Server(0.05, lambda moment: GONE), 1000, 8, proven=True, down_for=14 * 60)
-    assert took.ended[0][0] == "fatal"
-    assert took.seconds < 3 * 60
 
 
 def test_an_assignment_that_fails_while_others_are_answered_is_closed_with_a_reason() -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import uuid
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import connection
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -19,14 +18,12 @@ from judging.answers.cache import EqualRequests
 from judging.answers.results import record
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import build_preparer
-from judging.engine import worker
 from judging.engine.persistence import claim_requests, read_history
-from judging.engine.worker import work
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Strike
 from judging.prompts.request import Prepared
 from judging.runs import ledger, lifecycle
 from tests.databases import ON_POSTGRESQL
-from tests.judging.cast import HASTY, judge, yes
+from tests.judging.cast import judge, yes
 
 MIN_FAILURES = 5
 
@@ -214,35 +211,6 @@ class TestTheLease:
         assert lifecycle.renew(run, token, in_flight=3) is None
         assert (fresh(run).lease_until, fresh(run).in_flight) == (before, 0)
 
-    def test_renewing_stores_the_calls_under_way_and_allowed(self, campaign: Campaign) -> None:
-        run, token = held(campaign, judge())
-        assert lifecycle.renew(run, token, in_flight=3, allowed=8)
-        assert (fresh(run).in_flight, fresh(run).allowed) == (3, 8)
-        lifecycle.hand_over(run, token)
-        assert (fresh(run).in_flight, fresh(run).allowed, fresh(run).lease) == (0, 0, None)
-
-    def test_a_run_ordered_to_cancel_ends_as_cancelled(self, campaign: Campaign) -> None:
-        rater = judge()
-        run, token = held(campaign, rater)
-        JudgeRun.objects.update(wish="cancel")
-        assert lifecycle.finish(run, token, "done")
-        assert fresh(run).state == "cancelled"
-        assert ledger.count_by_status(campaign, rater) == {"cancelled": ITEMS}
-
-    def test_a_run_that_ended_is_neither_taken_nor_changed(self, campaign: Campaign) -> None:
-        run, token = held(campaign, judge())
-        assert lifecycle.finish(run, token, "done")
-        assert lifecycle.lease_run(run) is None
-        assert not lifecycle.set_concurrency(run, 5)
-        assert not lifecycle.ask_to_cancel(run)
-        assert lifecycle.has_ended(run)
-        assert (fresh(run).state, fresh(run).concurrency, fresh(run).wish) == ("done", None, "")
-
-    def test_a_concurrency_of_zero_is_raised_to_one(self, campaign: Campaign) -> None:
-        run = lifecycle.start(campaign, judge())
-        assert lifecycle.set_concurrency(run, 0)
-        assert fresh(run).concurrency == 1
-
     def test_a_limit_that_was_exceeded_leaves_zero_requests(self, campaign: Campaign) -> None:
         run = lifecycle.start(campaign, judge(), limit=3)
         JudgeRun.objects.update(done=2, failures={"error": 1})
@@ -338,11 +306,6 @@ class TestLanes:
     def both(self, db: None) -> tuple[Lane, Lane]:
         return Lane.objects.create(endpoint="http://a"), Lane.objects.create(endpoint="http://b")
 
-    def test_a_ceiling_is_remembered_only_for_its_own_lane(self, both: tuple[Lane, Lane]) -> None:
-        lanes.remember_ceiling(both[0], 7)
-        lanes.remember_ceiling(both[0], None)
-        assert list(Lane.objects.order_by("pk").values_list("ceiling", flat=True)) == [7, None]
-
     def test_pausing_and_resuming_a_lane_leaves_others_unchanged(
         self, both: tuple[Lane, Lane]
     ) -> None:
@@ -395,31 +358,6 @@ def test_assignments_leased_first_by_another_run_are_left_to_it(
     assert {row.lease for row in rows} == {token}
     assert Assignment.objects.filter(lease=quicker).count() == 1
     assert Assignment.objects.filter(lease=token).count() == 2
-
-
-def test_a_claim_of_zero_assignments_leases_none(campaign: Campaign) -> None:
-    rater = judge()
-    _, token = held(campaign, rater)
-    assert ledger.claim(campaign, rater, token, 0) == []
-    assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
-
-
-def test_a_short_database_outage_does_not_end_the_run(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rater = judge()
-    run, token = held(campaign, rater)
-    ledger.claim(campaign, rater, token, 2)
-
-    def away(*_: Any) -> Any:
-        raise OperationalError("the server closed the connection")
-
-    monkeypatch.setattr(worker, "_work", away)
-    monkeypatch.setattr(worker, "connection", SimpleNamespace(close=lambda: None))
-    with pytest.raises(OperationalError):
-        work(run, token, None, Scripted(yes), HASTY)
-    assert (fresh(run).state, fresh(run).lease) == ("running", None)
-    assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
 
 
 class TestTheHistoryOfAnAssignment:
