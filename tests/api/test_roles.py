@@ -1,4 +1,4 @@
-"""Permissions: the same roles as for the pages, and no view of others' work."""
+"""What an account finds, and what it learns of others; tests/security asks who may use what."""
 
 from __future__ import annotations
 
@@ -8,65 +8,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from annotation.assignments.queue import next_assignment
-from annotation.models import Campaign, Response, rater_of
+from annotation.models import Campaign, rater_of
 from config.api import LISTS
 from datasets.access import EVERYBODY
 from datasets.api.authentication import WORDS
 from datasets.api.routes import Resource
 from datasets.models import Batch
-from tests.api.cast import Script, as_json, assert_error, body, place, script_of, stranger
+from tests.api.cast import Script, assert_error, body, place, script_of, stranger
 from tests.cast import ROOT
-from tests.page_cast import Study, client_of, plant
+from tests.page_cast import Study, plant
 
 pytestmark = pytest.mark.django_db
 
-ANNOTATOR, RESEARCHER, ADMIN = EVERYBODY
-READERS, WORKERS = {RESEARCHER, ADMIN}, {ANNOTATOR, RESEARCHER}
-# The roles that may use each address, as for the pages; see `tests.page_cast.OPEN_TO`.
-MAY = {
-    ("GET", ""): {ANNOTATOR, RESEARCHER, ADMIN},
-    ("GET", "campaigns/"): {ANNOTATOR, RESEARCHER, ADMIN},
-    ("GET", "campaigns/{campaign}/"): {ANNOTATOR, RESEARCHER, ADMIN},
-    ("POST", "campaigns/"): READERS,
-    ("POST", "campaigns/rehearsal/"): READERS,
-    ("GET", "campaigns/{campaign}/draws/"): READERS,
-    ("POST", "campaigns/{campaign}/next/"): WORKERS,
-    ("GET", "campaigns/{campaign}/units/"): READERS,
-    ("GET", "campaigns/{campaign}/labels/"): READERS,
-    ("GET", "campaigns/{campaign}/responses/"): READERS,
-    ("GET", "campaigns/{campaign}/report/"): READERS,
-    ("GET", "campaigns/{campaign}/measures/"): READERS,
-    ("GET", "campaigns/{campaign}/progress/"): READERS,
-    ("GET", "campaigns/{campaign}/quality/"): READERS,
-    ("GET", "campaigns/{campaign}/attention/"): READERS,
-    ("GET", "batches/"): READERS,
-    ("GET", "batches/{batch}/"): READERS,
-    ("GET", "batches/{batch}/queries/"): READERS,
-    ("GET", "batches/{batch}/queries/0/"): READERS,
-    ("GET", "batches/{batch}/preparation/"): READERS,
-    ("GET", "batches/{batch}/preparation/questions/"): READERS,
-    ("POST", "batches/{batch}/preparation/questions/"): READERS,
-    ("GET", "uploads/"): READERS,
-    ("GET", "campaigns/{campaign}/people/"): READERS,
-    ("PUT", "campaigns/{campaign}/people/"): READERS,
-    ("GET", "campaigns/{campaign}/items/"): READERS,
-    ("GET", "campaigns/{campaign}/items/0/"): READERS,
-    ("GET", "campaigns/{campaign}/assignments/"): READERS,
-    ("GET", "campaigns/{campaign}/exports/"): READERS,
-    ("GET", "campaigns/{campaign}/exports/units/csv/"): READERS,
-    ("GET", "judges/"): READERS,
-    ("GET", "campaigns/{campaign}/judges/"): READERS,
-    ("GET", "runs/"): READERS,
-    ("GET", "reports/"): READERS,
-    ("GET", "people/"): {ADMIN},
-    ("GET", "invitations/"): READERS,
-    ("GET", "assignments/"): WORKERS,
-}
 PLANTED = ("planted-judge", "planted-comment-of-ben", "planted-draft-of-ben", "hidden-system")
 BELOW = ("", "guideline/", "response/")
 
@@ -90,68 +47,6 @@ def views() -> Iterator[tuple[str, Any]]:
     return walk(get_resolver().url_patterns, "")
 
 
-def filled(path: str, study: Study) -> str:
-    return path.format(campaign=study.campaign.pk, batch=study.campaign.batch_id)
-
-
-# The crawler in tests/security requests each address in each role, so `make test` runs few cases.
-@pytest.mark.parametrize("role", EVERYBODY)
-@pytest.mark.parametrize(("method", "path"), list(MAY))
-def test_each_address_is_open_to_its_roles_only(
-    study: Study, method: str, path: str, role: str
-) -> None:
-    user = {ANNOTATOR: study.ada, RESEARCHER: study.rita, ADMIN: study.root}[role]
-    sent = {"name": "New", "protocol": "report-coverage", "batch": "harbour"}
-    answer = script_of(user).send(method, filled(path, study), sent if method == "POST" else None)
-    if role in MAY[method, path]:
-        assert answer.status_code in {200, 201}, answer.content
-    else:
-        assert assert_error(answer, 403) == []
-
-
-@pytest.mark.parametrize(("method", "path"), list(MAY))
-def test_a_request_without_a_token_gets_401_and_the_scheme_to_use(
-    study: Study, method: str, path: str
-) -> None:
-    answer = stranger().send(method, filled(path, study))
-    assert assert_error(answer, 401) == []
-    assert answer["WWW-Authenticate"] == "Token"
-
-
-@pytest.mark.parametrize("name", ["ada", "rita", "root"])
-def test_a_session_cookie_gives_no_access(study: Study, name: str) -> None:
-    client = client_of(getattr(study, name))
-    mine = study.assignment(study.ada)
-    assert Session.objects.exists()
-    for method, path in MAY:
-        asked = client.generic(method, f"/api/v1/{filled(path, study)}")
-        assert asked.status_code == 401
-    sent = as_json(body("no", "no", "no"))
-    put = client.put(f"/api/v1/{place(mine, 'response/')}", sent, "application/json")
-    assert put.status_code == 401
-    assert not Response.objects.exists()
-
-
-@pytest.mark.parametrize("name", ["ada", "rita"])
-def test_an_assignment_of_another_rater_is_not_found_by_any_method(study: Study, name: str) -> None:
-    study.assignment(study.ada)
-    script = script_of(getattr(study, name))
-    for other in plant(study):
-        for rest in BELOW:
-            assert assert_error(script.get(place(other, rest)), 404) == []
-        for method in ("PUT", "POST"):
-            sent = script.send(method, place(other, "response/"), body("no", "no", "no"))
-            assert assert_error(sent, 404) == []
-    assert Response.objects.count() == 2
-
-
-def test_an_admin_cannot_act_as_an_annotator(study: Study) -> None:
-    mine = study.assignment(study.ada)
-    root = script_of(study.root)
-    for rest in BELOW:
-        assert assert_error(root.get(place(mine, rest)), 403) == []
-
-
 @pytest.mark.parametrize("finished", [False, True], ids=["before her own", "after her own"])
 def test_an_annotator_learns_nothing_about_others(study: Study, finished: bool) -> None:
     ada, mine = script_of(study.ada), study.assignment(study.ada)
@@ -159,8 +54,7 @@ def test_an_annotator_learns_nothing_about_others(study: Study, finished: bool) 
     assert mine.item == planted[0].item
     if finished:
         assert ada.put(place(mine, "response/"), body("no", "no", "no")).status_code == 201
-    told_by = [ada.get(filled(path, study)) for method, path in MAY if method == "GET"]
-    told_by += [ada.get(place(mine, rest)) for rest in BELOW]
+    told_by = [ada.get(place(mine, rest)) for rest in BELOW]
     told_by += [ada.get("assignments/"), ada.post(f"campaigns/{study.campaign.pk}/next/")]
     told_by += [ada.put(place(mine, "response/"), body("yes", "no", "no"))]
     told_by += [ada.put(place(mine, "response/"), body("invalid", "no", "no", revision=9))]

@@ -161,6 +161,7 @@ def _refused_to_all_but_its_roles(world: World, route: Route) -> None:
         allowed = refusal(route, role) if who is not None else {405, *refusal(route, role)}
         assert answer.status_code in allowed, what
         assert to_log_in(answer), what
+        assert answer.status_code != 401 or answer.headers["WWW-Authenticate"] == "Token", what
         if who is None and any(role in each for each in rule(route).who.values()):
             assert answer.status_code == 405, what
 
