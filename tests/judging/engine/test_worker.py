@@ -307,7 +307,7 @@ class TestPlanning:
     @pytest.fixture
     def run(self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> JudgeRun:
         monkeypatch.setattr(lifecycle, "FIRST_ASSIGNMENTS", 1)
-        monkeypatch.setattr(tasks, "_wake", lambda run: None)
+        monkeypatch.setattr(tasks, "ring", lambda run: None)
         return tasks.begin(judge(), campaign, {})
 
     def counts(self, run: JudgeRun) -> dict[str, int]:
