@@ -43,7 +43,7 @@ TOUCHED: dict[str, tuple[str, ...]] = {
     "tandem/formats/": ("analysis/formats",),
     "tandem/labels/": ("analysis", "annotation/imports"),
     "tandem/protocols/": ("annotation/protocols", "annotation/answers"),
-    "tandem/sections/": ("analysis/report",),
+    "tandem/sections/": ("analysis/report", "analysis/formats"),
     "static/": ("docs", "security/test_proxies_and_sessions.py"),
     "templates/": ("annotation", "docs"),
 }

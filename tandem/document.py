@@ -20,7 +20,7 @@ DASH = "–"
 UNIT, UNITS, UNIT_HEAD, UNITS_HEAD = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3"
 """Slots for the task's noun in texts: one, several, and both with a capital.
 
-They are noncharacters, which cannot occur in names. `formats.nouns` fills them.
+They are noncharacters, which cannot occur in names. `sections.nouns` fills them.
 """
 PLAIN = ("unit", "units")
 """The noun if the task has none of its own, as in a labels file."""

@@ -24,7 +24,7 @@ from tandem.labels.selection import ReportOptions
 from tandem.sections.alt_test import alternative, forms_of
 from tandem.sections.floor import floor
 from tandem.similar import did_you_mean
-from tandem.statistics.coefficients import ALPHA, AMONG, EQUAL, FLEISS, KAPPA
+from tandem.statistics import ALPHA, AMONG, EQUAL, FLEISS, KAPPA
 from tandem.types import JSON
 
 DIGITS = 3

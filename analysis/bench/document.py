@@ -25,8 +25,8 @@ from tandem.document import (
     count,
 )
 from tandem.formats.markdown import sections_as_markdown
-from tandem.formats.nouns import Noun, document_in_noun, slotted
-from tandem.statistics.coefficients import EQUAL, KAPPA
+from tandem.sections.nouns import Noun, document_in_noun, slotted
+from tandem.statistics import EQUAL, KAPPA
 from tandem.types import JSON
 
 NOT_TIMED = "no call was timed"

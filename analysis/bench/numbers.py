@@ -21,8 +21,8 @@ from judging.trial_effects import trials_in
 from tandem.labels.resampling import Sample
 from tandem.labels.selection import ALL_LABELS, ReportOptions
 from tandem.labels.splits import evaluation_items
-from tandem.sections.build import comparable_part
-from tandem.sections.errors import errors_alike
+from tandem.sections.between_judges import errors_alike
+from tandem.sections.comparison import comparable_part
 from tandem.types import JSON, Progress, ignore_progress
 
 NOT_RUN = "its labels come from a file or from votes, and no run is known"

@@ -21,7 +21,7 @@ from annotation.people.membership import exclusion_reasons
 from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.grounded_answer import first_answers
 from annotation.presentation import schema
-from tandem.sections.extras import WrittenAnswers
+from tandem.sections.written import WrittenAnswers
 
 
 def written_answers(campaign: Campaign, with_exposed: bool = False) -> WrittenAnswers | None:

@@ -23,7 +23,7 @@ from datasets.work.beside import compute_beside
 from datasets.work.guard import for_workers
 from tandem.labels.selection import ReportOptions
 from tandem.sections.build import frame_report
-from tandem.sections.extras import written
+from tandem.sections.written import written
 from tandem.types import (
     JSON,
     Progress,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from datasets.readers.clapnq import NO_ANSWER
 from datasets.text import lines_of
-from tandem.sections.extras import Rounds, WrittenAnswers
+from tandem.sections.written import Rounds, WrittenAnswers
 
 Units = Mapping[str, Mapping[str, Any]]
 """A whole answer: the answers about its units, by their names."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from analysis.evaluation.inputs import JOINT_EVALUATORS, JUDGE
 from tandem.document import Section, computed_by, count
-from tandem.formats.citations import CITED
-from tandem.formats.methods import references
 from tandem.labels.reference import HUMAN
 from tandem.scores.presets import PRESETS
+from tandem.sections.citations import CITED
+from tandem.sections.methods import references
 from tandem.types import JSON
 
 PAPERS = {

@@ -26,9 +26,9 @@ from tandem.document import (
 from tandem.formats.html import as_json
 from tandem.formats.latex import sections_as_latex
 from tandem.formats.markdown import sections_as_markdown
-from tandem.formats.sections import NOT_EXPOSED, describe_exposed
 from tandem.labels.evaluators import kinds_by_name
 from tandem.labels.reference import HUMAN
+from tandem.sections.exposure import NOT_EXPOSED, describe_exposed
 from tandem.types import JSON
 
 NO_VALUE = "no value here"

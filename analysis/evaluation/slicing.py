@@ -17,7 +17,7 @@ from tandem.labels.frame import Frame, VariableFrame
 from tandem.labels.selection import ReportOptions
 from tandem.protocols.schema import Schema
 from tandem.scores.base import QUALITY, grounding_quality
-from tandem.sections.judges import settled_codes
+from tandem.sections.adjudicated import settled_codes
 from tandem.sections.words import worded_slices
 from tandem.statistics import Bools
 from tandem.types import JSON

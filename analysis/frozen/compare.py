@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 
 from tandem.document import DASH, Block, Cell, Document, Number, RaterName, Section, Table, count
-from tandem.formats.build import computed_at
 from tandem.formats.facts import facts
-from tandem.statistics import SHARE_DIFFERENCE, difference_by_cluster
-from tandem.statistics.coefficients import AMONG, OF_TWO
-from tandem.statistics.correlation import CORRELATIONS
+from tandem.sections.contents import computed_at
+from tandem.statistics import AMONG, CORRELATIONS, OF_TWO, SHARE_DIFFERENCE, difference_by_cluster
 from tandem.types import JSON
 
 ABOUT = (

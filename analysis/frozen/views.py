@@ -26,7 +26,7 @@ from datasets.work.pages import PageResult
 from datasets.work.pages import result_or_progress as show
 from judging.access import blind_page
 from tandem.formats import FORMATS
-from tandem.formats.build import document
+from tandem.sections.contents import document
 
 LIVE = "live"
 

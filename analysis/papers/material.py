@@ -50,8 +50,8 @@ from tandem.labels.selection import ReportOptions
 from tandem.labels.splits import STRATUM
 from tandem.scores.options import Options
 from tandem.scores.presets import TableOptions
-from tandem.sections.build import agreement_of_variables
-from tandem.sections.extras import WrittenAnswers, written
+from tandem.sections.comparison import agreement_of_variables
+from tandem.sections.written import WrittenAnswers, written
 from tandem.types import JSON
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from tandem.document import Block, Cell, Document, Format, Number, Section, Table, computed_by
-from tandem.formats.build import computed_at
 from tandem.formats.html import as_json, page_html
 from tandem.formats.latex import sections_as_latex
 from tandem.formats.markdown import sections_as_markdown
 from tandem.scores.options import format_value
+from tandem.sections.contents import computed_at
 from tandem.types import JSON
 
 TITLE = "Tables"

@@ -33,7 +33,7 @@ from tandem.labels.frame import Frame
 from tandem.labels.joined import UnitKey
 from tandem.labels.selection import ReportOptions
 from tandem.scores.presets import TableOptions
-from tandem.sections.extras import WrittenAnswers
+from tandem.sections.written import WrittenAnswers
 
 
 def batch_of_tables(batch: Batch) -> BatchFacts:

@@ -43,7 +43,7 @@ from tandem.labels.selection import ReportOptions
 from tandem.labels.splits import EVALUATION
 from tandem.protocols.base import WrittenText
 from tandem.scores.presets import TableOptions
-from tandem.sections.extras import WrittenAnswers
+from tandem.sections.written import WrittenAnswers
 from tandem.types import JSON
 
 GAP = "gap"

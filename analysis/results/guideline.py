@@ -16,8 +16,7 @@ from annotation.presentation import schema
 from annotation.progress import with_counts
 from annotation.progress.counts import answers_by_guideline
 from tandem.document import count
-from tandem.formats.guideline_sections import named
-from tandem.sections.guidelines import FEWEST
+from tandem.sections.guidelines import FEWEST, named
 
 
 def guideline_points(campaign: Campaign, is_compared: bool) -> list[str]:

@@ -65,9 +65,9 @@ from tandem.document import Document, Section
 from tandem.figures import FIGURES, subjects
 from tandem.figures.files import available_kinds
 from tandem.formats import FORMATS
-from tandem.formats.build import describe_options, document
-from tandem.formats.contents import PEOPLE as PEOPLE_SECTION
-from tandem.formats.guideline_sections import GUIDELINE
+from tandem.sections.base import PEOPLE as PEOPLE_SECTION
+from tandem.sections.contents import describe_options, document
+from tandem.sections.guidelines import GUIDELINE
 from tandem.types import JSON
 
 STOP_POLLING = 286  # htmx's own status

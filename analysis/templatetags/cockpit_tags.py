@@ -21,7 +21,7 @@ from annotation.people.membership import may_manage
 from annotation.progress import with_counts
 from datasets.work import pages as jobs
 from tandem.document import rounded
-from tandem.formats.contents import name_of_section
+from tandem.sections.contents import name_of_section
 from tandem.types import JSON
 
 register = template.Library()

@@ -29,10 +29,10 @@ from tandem.document import Cell, Document, Table, count, slug
 from tandem.figures import Figure, Subject
 from tandem.figures.files import available_kinds
 from tandem.formats import html
-from tandem.formats.guideline_sections import GUIDELINE
 from tandem.formats.html import Row
 from tandem.formats.verdict import MORE, Cells, Units, without_units
 from tandem.labels.splits import EVALUATION, STRATUM
+from tandem.sections.guidelines import GUIDELINE
 
 register = template.Library()
 # `mark_safe` is only for the output of `tandem.formats.html`, which escapes it.

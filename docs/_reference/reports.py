@@ -8,8 +8,7 @@ from typing import Any
 
 from docs._reference import example
 from docs._reference.words import code, meaning, table
-from tandem.statistics.coefficients import AMONG, OF_TWO
-from tandem.statistics.correlation import CORRELATIONS
+from tandem.statistics import AMONG, CORRELATIONS, OF_TWO
 
 ESTIMATE = {"value", "low", "high", "n", "method"}
 PLACES = {

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..labels.frame import VariableFrame
-from ..statistics.coefficients import AMONG, OF_TWO
-from ..statistics.correlation import CORRELATIONS
-from ..statistics.estimate import Coefficient
+from ..statistics import AMONG, CORRELATIONS, OF_TWO, Coefficient
 from ..types import JSON
 
 # Keywords of the job, as `libraries` reads them. The processes share no module.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..document import UNITS, UNITS_HEAD, Number, RaterName, Table
+from ..document import UNITS, UNITS_HEAD, RaterName, Table
 from ..labels.selection import OWN_STRATA
-from ..sections.coefficient import MEAN_OF_PAIRS, coefficient_of
-from ..statistics.coefficients import FLEISS
+from ..sections.coefficient import coefficient_of
+from ..sections.slices import divisions, is_in_pairs, numbers_of
 from ..types import JSON
 from ..unit_counts import units_of_slice
 from . import base, multiples, vega
@@ -40,42 +40,6 @@ def panels_of(subject: Subject) -> list[Panel]:
         Panel(name, _rows(name, of, subject.block), is_whole=OWN_STRATA[0] in name.split(", "))
         for name, of in found
     ]
-
-
-def divisions(strata: JSON) -> list[tuple[str, JSON]]:
-    """Merge strata that divide the units alike, as `system` and `setting` mostly do."""
-    found: list[tuple[str, JSON]] = []
-    for name, groups in strata.items():
-        same = next((n for n, (_, of) in enumerate(found) if of == groups), None)
-        if same is None:
-            found.append((name, groups))
-        else:
-            found[same] = (f"{found[same][0]}, {name}", groups)
-    return found
-
-
-def numbers_of(part: JSON, whole: JSON) -> tuple[Number, dict[str, Number]]:
-    """Return the agreement of people and of each judge with them in one part of a variable.
-
-    Both are the variable's own coefficient: of pairs of people, and of the judge with each of them;
-    or of the judge with people together, if no two people labelled the same units.
-    """
-    key, in_pairs = coefficient_of(whole).key, is_in_pairs(whole)
-    people = part["agreement"].get(MEAN_OF_PAIRS, {}).get(key) or part["agreement"][FLEISS.key]
-    judges = {
-        judge: Number.from_estimate(of["with_people" if in_pairs else "agreement"][key])
-        for judge, of in part["judges"].items()
-    }
-    return Number.from_estimate(people), judges
-
-
-def is_in_pairs(whole: JSON) -> bool:
-    """Return whether a judge of a variable can be compared with each person.
-
-    In snapshots of older reports, parts compare judges with people together.
-    """
-    found: JSON = whole["agreement"].get(MEAN_OF_PAIRS, {}).get(coefficient_of(whole).key, {})
-    return found.get("value") is not None
 
 
 def _rows(name: str, groups: JSON, whole: JSON) -> list[Row]:

@@ -1,8 +1,7 @@
 """The formats of the report, each written from its JSON.
 
-`build` turns the JSON into a document of sections, tables and cells (`tandem.document`), using
-the section modules and `methods`, which cites the works in `citations`. `html`, `latex` and
-`markdown` print the document, and `facts` lists every number as CSV. `FORMATS` is the registry.
+`html`, `latex` and `markdown` print its document (`tandem.sections.contents`), `verdict` is its
+first part on pages, and `facts` lists every number as CSV. `FORMATS` is the registry.
 """
 
 from __future__ import annotations

@@ -28,10 +28,10 @@ from ..document import (
 from ..figures import FIGURES, Figure, Subject, subjects
 from ..figures.base import TELEPHONE
 from ..figures.svg import STATIC
+from ..sections.contents import document, section_of
+from ..sections.nouns import table_in_noun
+from ..sections.verdict import VERDICT
 from ..types import JSON
-from .build import VERDICT, document
-from .contents import section_of
-from .nouns import table_in_noun
 from .verdict import Units, verdict_html, without_units
 
 FEW, MANY, WIDEST = 3, 5, 6

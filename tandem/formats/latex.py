@@ -12,8 +12,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from ..document import Block, Cell, Document, Format, Number, Section, Table
+from ..sections.contents import document
 from ..types import JSON
-from .build import document
 
 _SIGNS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "#": r"\#", "$": r"\$", "%": r"\%",

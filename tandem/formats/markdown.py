@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ..document import Block, Cell, Document, Format, Number, Section, Table
+from ..sections.contents import document
 from ..types import JSON
-from .build import document
 
 _ACTIVE = re.compile(r"[\\`*|<\[]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
 

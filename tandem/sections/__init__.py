@@ -1,7 +1,6 @@
-"""The agreement report: each section is a function from a frame to JSON.
+"""The sections of a report: a module for each, with its numbers, tables, words and citations.
 
-`build` puts the sections together. `agreement` and `crowd` are about people, `judges`, `alt_test`,
-`floor` and `two_way` about judges compared with people, `evidence` about highlights, and `systems`,
-`planning` and `variance_components` about scores of systems. `warnings` lists what a reader should
-know. `tandem.formats` and `tandem.figures` present the JSON.
+`build` lists them in reading order and computes their JSON, `base` says what a section declares,
+and `contents` turns the JSON into the document that formats print. Figures are in
+`tandem.figures`.
 """

@@ -1,19 +1,38 @@
-"""Section: agreement among people, overall and in pairs, and the distribution of their labels."""
+"""Section: agreement among people, overall and in pairs, and each person with all others."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import combinations
 from typing import TypedDict
 
 import numpy as np
 
-from ..labels.frame import VariableFrame
+from ..document import (
+    UNIT,
+    UNITS,
+    UNITS_HEAD,
+    Block,
+    Cell,
+    CountedText,
+    Number,
+    RaterName,
+    Table,
+    UnitCount,
+    count,
+    count_units,
+)
 from ..labels.reference import category_numbers
 from ..labels.resampling import TOO_MANY, Sample
 from ..statistics import (
+    AMONG,
+    CORRELATIONS,
+    EQUAL,
+    KAPPA,
+    OF_TWO,
+    WEIGHTED,
+    Coefficient,
     Estimate,
     Floats,
     Ints,
@@ -26,12 +45,14 @@ from ..statistics import (
     pair_estimates,
     undefined,
 )
-from ..statistics.coefficients import EQUAL, KAPPA, OF_TWO, WEIGHTED
-from ..statistics.correlation import CORRELATIONS
 from ..statistics.pairwise import METHODS as OF_PAIRS
 from ..types import JSON
-from .coefficient import MEAN_OF_PAIRS
-from .crowd import is_crowd, large_pairs, pairs_distribution
+from ..unit_counts import pairs_of_labels, shared_units
+from .base import MOST_ROWS, OF_AGREEMENT, PEOPLE, SectionPart, Shown, estimate_cells
+from .citations import cited_statistics
+from .coefficient import MEAN_OF_PAIRS, coefficient_of, people_of
+from .crowd import distribution_tables, is_crowd, large_pairs, pairs_distribution
+from .nouns import joined
 
 NO_ORDER = "its categories have no order"
 ERROR, DISTANCE = "mean_absolute_error", "mean absolute difference"
@@ -118,50 +139,6 @@ def _equal_or_not(one: Ints, other: Ints) -> tuple[Ints, Ints]:
     return np.where(both, 0, -1), np.where(both, one != other, -1)
 
 
-def distribution(frame: VariableFrame) -> JSON:
-    """Count labels by rater and category, units by number of human labels, and unanimous units.
-
-    A unit is unanimous if two or more people labelled it and all gave the same category.
-    """
-    codes, k = frame.codes_of("human"), len(frame.scale.categories)
-    labels = (codes >= 0).sum(axis=1)
-    lowest = np.where(codes >= 0, codes, k).min(axis=1, initial=k)
-    same = lowest == codes.max(axis=1, initial=-1)
-    return {
-        "counts": {
-            frame.raters[n].name: _by_category(frame, n)
-            for n in (*frame.columns("human"), *frame.columns("judge"))
-        },
-        "labels_per_unit": {str(n): units for n, units in sorted(Counter(labels.tolist()).items())},
-        "unanimous": int(((labels >= 2) & same).sum()),
-    }
-
-
-def scale_used(frame: VariableFrame) -> JSON:
-    """Return the convention of the distances of categories, and the categories that nobody used.
-
-    `distances` is null if the categories have no order.
-    """
-    scale = frame.scale
-    columns = [n for n, rater in enumerate(frame.raters) if rater.excluded is None]
-    used = set(np.unique(frame.codes[:, columns]).tolist())
-    return {
-        "declared": scale.declared,
-        "distances": None if scale.level == "nominal" else scale.distances,
-        "unused": [
-            category
-            for n, category in enumerate(scale.categories)
-            if n not in used and category not in scale.foreign
-        ],
-    }
-
-
-def _by_category(frame: VariableFrame, column: int) -> dict[str, int]:
-    codes = frame.codes[:, column]
-    counts = np.bincount(codes[codes >= 0], minlength=len(frame.scale.categories))
-    return dict(zip(frame.scale.categories, counts.tolist(), strict=True))
-
-
 def agreement(sample: Sample, with_pairs: bool = False) -> JSON:
     """Return the agreement of people on the units of a sample.
 
@@ -230,3 +207,135 @@ def _of_numbers(sample: Sample, one: Ints, other: Ints) -> dict[str, Estimate]:
     made = correlation_estimates(x, y, sample.clusters, **sample.resampling_arguments)
     distance = mean_by_cluster(np.abs(x - y), sample.clusters, DISTANCE, (0, sample.span))
     return made | {ERROR: distance}
+
+
+def among_people(report: JSON) -> str:
+    """Name the coefficients of agreement among people, or the reason why there are none."""
+    variables = report["variables"]
+    alone = {n: _why_not_compared(v["agreement"]) for n, v in variables.items()}
+    sentences = []
+    for level in ("nominal", "ordinal", "interval"):
+        of = [n for n, v in variables.items() if v["measurement"] == level and not alone[n]]
+        if of:
+            found = cited_statistics(variables[n]["agreement"] for n in of)
+            sentences.append(
+                f"Agreement among people on {joined(of)} ({level}) is given as {joined(found)}."
+            )
+    if sentences:
+        sentences.append("A statistic that is undefined on these labels is reported as undefined.")
+    for why in dict.fromkeys(filter(None, alone.values())):
+        of = [n for n in variables if alone[n] == why]
+        sentences.append(f"There is no agreement among people on {joined(of)}: {why}.")
+    return " ".join(sentences)
+
+
+def _why_not_compared(agreement: JSON) -> str:
+    """Explain why people could not be compared; empty if they were."""
+    if agreement["units"] and cited_statistics([agreement]):
+        return ""
+    people = agreement["raters"]
+    if people < 2:
+        return "one person labelled" if people else "no person labelled"
+    return (
+        f"no two people labelled the same {UNIT}" if not agreement["units"] else "none is defined"
+    )
+
+
+OF_OTHERS = f"mean over pairs, weighted by shared {UNITS}"
+
+
+FEWEST_COMPARED = 3
+"""With only two people, neither can be compared with the others."""
+
+
+def describe_variable(variable: JSON) -> str:
+    escapes = [f"escape {code}: {count}" for code, count in variable["escapes"].items()]
+    categories = f"categories {', '.join(variable['categories'])}"
+    return "; ".join([variable["measurement"], categories, *escapes])
+
+
+def agreement_block(variable: JSON) -> Block:
+    """Return the agreement of people on a variable, and of each person with the others."""
+    block = variable["agreement"]
+    coefficients = tuple(
+        (of.name, Number.from_estimate(block[key]), _of_several(block[key]["n"], block["units"]))
+        for key, of in AMONG.items()
+        if of.name and key in block
+    )
+    shown, headline, path = people_of(variable)
+    if MEAN_OF_PAIRS in path:
+        of = _of_several(headline["n"], block["units"])
+        mean = f"{shown.name}, mean of pairs", Number.from_estimate(headline), of
+        coefficients = (mean, *coefficients)
+    tables = [Table("Coefficients", ("Coefficient", "Value", UNITS_HEAD), coefficients)]
+    tables += _with_others(block, coefficient_of(variable))
+    raters, units = count(block["raters"], "rater"), count_units(block["units"])
+    about = f"{raters}, {units} with two or more labels; {describe_variable(variable)}"
+    several = UnitCount.of(block["units"], show="several")
+    return Block("Agreement", tuple(tables), CountedText.of(about, (units, several)))
+
+
+def _of_several(units: int, of: int) -> int:
+    """Return the count of units that several people labelled, linked if a list has them all."""
+    return UnitCount.of(units, show="several") if units == of else units
+
+
+def with_others(pairs: Iterable[JSON], key: str) -> list[tuple[str, float, int]]:
+    """Return each person's coefficient with the others and its number of units, lowest first.
+
+    It is the mean over pairs, weighted by the units that two share.
+    """
+    sums: dict[str, tuple[float, int]] = {}
+    for pair in pairs:
+        kappa = pair[key]["value"]
+        for who in (pair["a"], pair["b"]) if kappa is not None else ():
+            total, units = sums.get(who, (0.0, 0))
+            sums[who] = total + kappa * pair["units"], units + pair["units"]
+    found = [(who, total / units, units) for who, (total, units) in sums.items() if units]
+    return sorted(found, key=lambda each: (each[1], each[0]))
+
+
+def _with_others(block: JSON, shown: Coefficient) -> list[Table]:
+    found = with_others(block.get("pairs", ()), shown.key)
+    if len(found) < FEWEST_COMPARED:
+        return []
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (RaterName(who, "human"), Number(kappa, method=OF_OTHERS), pairs_of_labels(labels, who))
+        for who, kappa, labels in found[:MOST_ROWS]
+    )
+    caption = "Each person with all others, lowest agreement first"
+    return [Table(caption, ("Person", f"{shown.name}, mean", "Pairs of labels"), rows)]
+
+
+def pairs_blocks(shown: Shown) -> list[Block]:
+    """Return the block on pairs of people: one by one, or as a distribution for a crowd."""
+    block, tables = shown.variable["agreement"], list[Table]()
+    if "pairs_distribution" in block:
+        tables += distribution_tables(block["pairs_distribution"])
+    listed = block.get("pairs", [])
+    names = {
+        key: of.head or of.name
+        for key, of in {**OF_TWO, "spearman": CORRELATIONS["spearman"]}.items()
+        if (shown.is_ordered or of.needs != "order") and all(key in pair for pair in listed)
+    }
+    pairs: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            f"{p['a']} – {p['b']}",
+            shared_units(p["units"], p["a"], p["b"]),
+            *estimate_cells(p, names),
+        )
+        for p in listed
+    )
+    if pairs:
+        tables.append(Table("Pairs of people", ("Pair", UNITS_HEAD, *names.values()), pairs))
+    return [Block("Pairs of people", tuple(tables))] if tables else []
+
+
+PART = SectionPart(
+    PEOPLE,
+    "agreement",
+    blocks=lambda shown: [agreement_block(shown.variable)],
+    head=OF_AGREEMENT,
+    methods=lambda report: [among_people(report)],
+)
+PAIRS = SectionPart(PEOPLE, blocks=pairs_blocks)

@@ -1,13 +1,13 @@
-"""Section: the alternative annotator test of a judge: its floors, other rules, and its power."""
+"""Section: the alternative annotator test of a judge, and its floors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
+from ..document import Cell, Number, RaterName, Table
 from ..labels.resampling import TOO_MANY, Sample
 from ..statistics import (
     AltTest,
@@ -17,34 +17,28 @@ from ..statistics import (
     Form,
     Ints,
     PlainForm,
-    accuracy_of,
-    alt_test_power,
-    alt_test_sensitivity,
     answer_of,
     commonest_elsewhere,
     commonest_label,
-    effective_items,
     epsilon_curve,
     floors_of,
-    loss_correlation,
     permuted,
     verdict_beside,
 )
 from ..statistics.alternative import describe_undecided, queries_needed
 from ..statistics.alternative_floors import PERMUTATIONS, queries_to_decide
 from ..types import JSON
+from ..unit_counts import of_several
 from .agreement import numbers
+from .base import JUDGE, OF_JUDGES, SectionPart, blocks_of_judges, first_rows
+from .citations import CITED
+from .nouns import joined
 
-#: The amount by which the worse judge's accuracy is below people's.
-WORSE = 0.1
 #: With more items or queries, or more items in a query, the power is simulated for this number.
 MOST_ITEMS, MOST_OF_A_QUERY = 500, 100
 TRIALS = 400
-#: With more people, the power is simulated for this number, beyond which little changes.
-MOST_ANNOTATORS = 30
 BY_CATEGORY = "categories weigh the same only where they have no order"
 ALONE = "each query holds a single unit"
-EVERY_EPSILON = "a floor passes at every epsilon"
 FLOORS: Mapping[str, str] = {
     "commonest_label": "always the commonest label",
     "permuted_labels": "its own labels in random order",
@@ -210,120 +204,6 @@ def _at(test: JSON) -> JSON:
     return {name: test[name] for name in kept} | {"by_query": by_query}
 
 
-def sensitivity_and_power(sample: Sample, column: int, compared: JSON, epsilon: float) -> JSON:
-    """Return the keys `sensitivity` and `power` of a judge's `alt_test`."""
-    level = sample.frame.scale.level
-    codes = sample.frame.codes_of("human"), sample.frame.codes[:, column]
-    people: Ints | Floats = codes[0]
-    judge: Ints | Floats = codes[1]
-    if level != "nominal":
-        people, judge = numbers(sample, codes[0]), numbers(sample, codes[1])
-    others = alt_test_sensitivity(people, judge, sample.clusters, level=level, epsilon=epsilon)
-    name = sample.frame.raters[column].name
-    test = compared["judges"][name]["alt_test"]
-    items = effective_items(people, judge, sample.clusters, level=level)
-    correlation = loss_correlation(people, judge, sample.clusters, level=level)
-    agreement = compared["agreement"]["percent"]["value"]
-    return {
-        "sensitivity": {rule: _summary(each) for rule, each in others.items()},
-        "power": _power(sample, agreement, test, items, correlation),
-    }
-
-
-def _summary(test: AltTest) -> JSON:
-    found = test.as_json()
-    kept = ("winning_rate", "advantage_probability", "decides", "passed", "verdict", "queries",
-            "queries_needed", "reason")  # fmt: skip
-    by_query = {name: getattr(test.by_query, name) for name in kept[:2]}
-    return {name: found[name] for name in kept if name in found} | {"by_query": by_query}
-
-
-def _power(
-    sample: Sample,
-    agreement: float | None,
-    test: JSON,
-    items: float | None,
-    correlation: float | None,
-) -> JSON:
-    """Return how often a judge as good as people would be shown, and how often a worse one.
-
-    The rule that decides is simulated at the answer's epsilon, with people's agreement, the
-    frequencies of their labels, and the correlation of the judge's losses within queries.
-    """
-    scale, people = sample.frame.scale, sample.frame.codes_of("human")
-    given = np.bincount(people[people >= 0], minlength=sample.k)
-    used = scale.own() & (given > 0) if scale.categories else np.zeros(len(given), bool)
-    frequencies = given[used]
-    epsilon = test["answer"].get("epsilon")
-    by_query = test["decides"] == "by_query"
-    beside: JSON = {
-        "epsilon": epsilon,
-        "correlation": correlation if by_query else None,
-        "effective_items": None,
-        "accuracy": None,
-    }
-    reason = test.get("reason")
-    known = items is not None and scale.own().sum() > 1 and not sample.is_continuous
-    if reason or agreement is None or not known:
-        why = reason or "people's accuracy is not known"
-        return {"as_good": None, "worse": None, **beside, "correlation": None, "reason": why}
-    shares = tuple((frequencies / frequencies.sum()).round(4).tolist())
-    accuracy = accuracy_of(agreement, len(shares), shares)
-    beside |= {"effective_items": items, "accuracy": accuracy}
-    if epsilon is None:
-        return {"as_good": None, "worse": None, **beside, "reason": EVERY_EPSILON}
-    annotators = (test["by_query"] if by_query else test)["annotators"]
-    units = _median(annotators)
-    simulated = int(np.clip(units, 2, MOST_ITEMS))
-    size = int(np.clip(round(_median(test["annotators"]) / units), 2, MOST_OF_A_QUERY))
-    shape = _Shape(
-        simulated * size if by_query else simulated,
-        simulated if by_query else None,
-        min(len(annotators), MOST_ANNOTATORS),
-        shares,
-        round(accuracy, 4),
-        round(correlation or 0.0, 3),
-        epsilon,
-        tuple(scale.values()[used].tolist()) if scale.level != "nominal" else None,
-    )
-    return {"as_good": _passing(shape, 0.0), "worse": _passing(shape, WORSE), **beside}
-
-
-def _median(annotators: list[JSON]) -> float:
-    return float(np.median([each["n"] for each in annotators]))
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """What a simulated study is like."""
-
-    items: int
-    queries: int | None
-    annotators: int
-    frequencies: tuple[float, ...]
-    accuracy: float
-    correlation: float
-    epsilon: float
-    values: tuple[float, ...] | None
-
-
-@lru_cache(maxsize=256)
-def _passing(shape: _Shape, worse: float) -> float:
-    return alt_test_power(
-        shape.items,
-        queries=shape.queries,
-        annotators=shape.annotators,
-        categories=len(shape.frequencies),
-        frequencies=shape.frequencies,
-        accuracy=shape.accuracy,
-        judge_accuracy=max(shape.accuracy - worse, 0.0),
-        correlation=shape.correlation,
-        values=shape.values,
-        epsilon=shape.epsilon,
-        trials=TRIALS,
-    )
-
-
 OUTCOMES: Mapping[str, str] = {
     "shown": "shown",
     "shown-worse": "shown worse",
@@ -352,3 +232,151 @@ def describe_verdict(test: JSON) -> str:
     if test.get("verdict") != "undecided":
         return {True: "shown", False: "not shown", None: "undefined"}[test["passed"]]
     return describe_undecided(test["queries"], test["queries_needed"])
+
+
+OF_QUERIES = "counted in queries; the list shows what this person labelled in them"
+
+
+def alternative_tables(test: JSON) -> list[Table]:
+    """Return the tables of the test; snapshots of older reports have no answer."""
+    reason, answer = test.get("reason", ""), test.get("answer")
+    readings = {"by_query": ("By queries", test["by_query"]), "items": ("By items", test)}
+    rows = tuple(
+        (
+            label,
+            Number(reading["winning_rate"], reason=reason),
+            Number(reading["advantage_probability"], reason=reason),
+            "yes" if name == test["decides"] else "no",
+        )
+        for name, (label, reading) in readings.items()
+    )
+    found = describe_answer(answer) if answer else describe_verdict(test)
+    caption = f"Alternative annotator test: {found}"
+    within = f"People within epsilon {test['epsilon']:g}"
+    header = ("Reading", within, "Advantage probability", "Decides")
+    tables = [Table(caption, header, rows)]
+    label, decisive = readings[test["decides"]]
+    if answer and answer["outcome"]:
+        tables += _answer_tables(answer, label, "")
+    elif decisive["annotators"]:
+        tables.append(_annotators(decisive["annotators"], label, test["epsilon"]))
+    balanced = test.get("balanced", {})
+    if balanced.get("outcome"):
+        pooled = ", ".join(balanced["pooled"])
+        aside = f" ({pooled} pooled)" if pooled else ""
+        tables += _answer_tables(balanced, label, f", equal weight for each category{aside}")
+    return tables
+
+
+def _answer_tables(answer: JSON, reading: str, form: str) -> list[Table]:
+    """Return the tables of one form of the test: each annotator left out, and the floors."""
+    chosen = answer["epsilon"]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            *_left_out(each, reading),
+            Number(each["loss"], digits=2),
+            Number.p(each["p_value"]),
+            Number.p(each["p_value_worse"]),
+        )
+        for each in answer["annotators"]
+    ]
+    at = "" if chosen is None else f" at ε {chosen:g}"
+    outcome = f": {describe_answer(answer)}" if form else ""
+    caption = f"Each annotator left out, {reading.lower()}{at}{form}{outcome}"
+    order = [each["p_value"] for each in answer["annotators"]]
+    caption, shown = first_rows(caption, rows, order, "with the highest p")
+    units = reading.removeprefix("By ").capitalize()
+    header = ("Annotator", units, "Loss", "p, at most epsilon", "p, more than epsilon")
+    floors: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            FLOORS[name],
+            Number(floor["loss"], reason=floor.get("reason", ""), digits=2),
+            Number(floor["largest_epsilon_failed"], reason=_why_none(floor), digits=2),
+            "no" if floor["informative"] else "yes",
+        )
+        for name, floor in answer["floors"].items()
+    )
+    beside = ("Floor", "Loss", "Does not pass up to epsilon", "Blocks")
+    return [Table(caption, header, shown), Table(f"Floors{form}", beside, floors)]
+
+
+def _why_none(floor: JSON) -> str:
+    return str(floor.get("reason") or "it passes at every ε")
+
+
+def _left_out(annotator: JSON, reading: str) -> tuple[Cell, Cell]:
+    about = OF_QUERIES if reading == "By queries" else ""
+    name = annotator["name"]
+    return RaterName(name, "human"), of_several(annotator["n"], name).counting(about)
+
+
+def _annotators(annotators: list[JSON], reading: str, epsilon: float) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (*_left_out(a, reading), Number.p(a["p_value"]), "yes" if a["wins"] else "no")
+        for a in annotators
+    ]
+    order = [a["p_value"] for a in annotators]
+    caption = f"Each annotator left out, {reading.lower()}"
+    caption, shown = first_rows(caption, rows, order, "with the highest p")
+    units = reading.removeprefix("By ").capitalize()
+    header = ("Annotator", units, "p", f"At most {epsilon:g} behind")
+    return Table(caption, header, shown)
+
+
+def alternative_methods(tests: list[JSON]) -> list[str]:
+    """Describe the tests of all judges; empty if none is defined."""
+    if all(test.get("reason") for test in tests):
+        return []
+    units = joined(sorted({test["decides"].replace("by_query", "queries") for test in tests}))
+    return [
+        f"The alternative annotator test {CITED['calderon2025']} was run with epsilon "
+        f"{tests[0]['epsilon']:g}, one-sided t tests over {units}, and the false discovery rate of "
+        f"0.05 controlled over annotators under any dependence {CITED['benjamini2001']}. A judge "
+        "is shown if it is significantly less than epsilon behind at least half of the "
+        "annotators, and shown worse if the reverse tests reject for so many that half cannot be "
+        "reached. Epsilon is the chosen one, or the largest multiple of .01 at which neither of "
+        "two floors without information passes: the commonest label throughout, and more than "
+        f"5 % of {PERMUTATIONS} permutations of the judge's labels. Verdicts hold for one look at "
+        "the end: testing again and again while labels arrive, and stopping once a judge is "
+        "shown, is wrong more often.",
+        *_balanced(tests),
+        *_few_queries(tests),
+    ]
+
+
+def _few_queries(tests: list[JSON]) -> list[str]:
+    needed = {test["queries_needed"] for test in tests if test.get("queries_needed")}
+    if not needed:
+        return []
+    return [
+        "Over queries a p-value is never below ((1 - epsilon) / (1 - d))^n, with d the mean "
+        "difference over n queries, which bounds it by Markov's inequality; with fewer than "
+        f"{joined(sorted(map(str, needed)))} queries only a judge that is closer to people than "
+        "they are to each other can be shown."
+    ]
+
+
+def _balanced(tests: list[JSON]) -> list[str]:
+    """Describe the class-balanced form, and the share of the way from the floor to people."""
+    found = []
+    if any(test.get("balanced", {}).get("outcome") for test in tests):
+        found.append(
+            "In its class-balanced form, an annotator's lead is the mean over categories of the "
+            "mean over labels of the others in it; categories with fewer than ten are pooled."
+        )
+    if any(test.get("answer", {}).get("way", {}).get("value") is not None for test in tests):
+        found.append(
+            "The share of the way from the floor to people is 1 less the ratio of the mean losses "
+            f"of judge and floor, with Fieller's interval {CITED['fieller1954']} over queries."
+        )
+    return found
+
+
+TEST = "Alternative annotator test"
+PART = SectionPart(
+    JUDGE, title=TEST, tables=lambda shown: alternative_tables(shown.block["alt_test"])
+)
+METHODS = SectionPart(
+    head=OF_JUDGES,
+    methods=lambda report: alternative_methods([of["alt_test"] for of in blocks_of_judges(report)]),
+)

@@ -7,9 +7,12 @@ from functools import partial
 
 import numpy as np
 
+from ..document import UNITS, UNITS_HEAD, Block, Number, Table
 from ..labels.backgrounds import FEWEST_PEOPLE, Question, shown_groups
 from ..labels.resampling import Sample
 from ..statistics import (
+    ALPHA,
+    EQUAL,
     Bools,
     Bootstrap,
     Estimate,
@@ -22,8 +25,8 @@ from ..statistics import (
 )
 from ..statistics.agreement import counts_of
 from ..statistics.arrays import ratio, unbatch
-from ..statistics.coefficients import ALPHA, EQUAL
 from ..types import JSON
+from .base import PEOPLE, Labels, SectionPart
 
 AMONG = "mean share of agreeing pairs"
 BETWEEN = "mean share of agreeing pairs of one person here and one elsewhere"
@@ -124,3 +127,47 @@ def _mean_share(sample: Sample, parts: list[tuple[Floats, Floats]], method: str)
 def _shares(parts: int, sums: Floats) -> Value:
     shares = [ratio(sums[..., 2 * n], sums[..., 2 * n + 1]) for n in range(parts)]
     return unbatch(shares[0] if parts == 1 else shares[0] - shares[1])
+
+
+HEADS = {
+    EQUAL.key: EQUAL.head,
+    ALPHA.key: ALPHA.name,
+    "with_others": "Percent with the others",
+    "difference": "Percent above the others'",
+}
+
+
+def background_blocks(variable: JSON) -> list[Block]:
+    """Return agreement by people's background, if the report's options include it."""
+    asked = variable.get("backgrounds")
+    if not asked:
+        return []
+    fewest = max(of["fewest_people"] for of in asked.values())
+    tables = tuple(_table(of) for of in asked.values() if of["groups"])
+    about = (
+        f"Groups of fewer than {fewest} people, or that leave as few others, are not shown. There "
+        f"is no list of a group’s {UNITS}: it would tell who is in the group."
+    )
+    return [Block("By background", tables, about if tables else f"{about} None is larger.")]
+
+
+def _table(of: JSON) -> Table:
+    header = ("Answer", "People", UNITS_HEAD, *HEADS.values())
+    rows = tuple(
+        (
+            value,
+            group["people"],
+            group["units"],
+            *(Number.from_estimate(group[key]) for key in HEADS),
+        )
+        for value, group in of["groups"].items()
+    )
+    return Table(of["question"], header, rows)
+
+
+def _compute(of: Labels) -> JSON:
+    asked = of.frame.backgrounds
+    return {"backgrounds": backgrounds(of.sample, asked)} if asked else {}
+
+
+PART = SectionPart(PEOPLE, compute=_compute, blocks=lambda shown: background_blocks(shown.variable))

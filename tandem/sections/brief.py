@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..labels.resampling import MEAN
-from ..statistics.estimate import Coefficient
+from ..statistics import Coefficient
 from ..types import JSON
 from .coefficient import coefficient_of, people_of
 from .sentence import SURE

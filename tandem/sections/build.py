@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 
-import numpy as np
-
 from ..crosscheck.figures import Figures, score_figures, variable_figures
 from ..crosscheck.process import pending_crosscheck, run_crosscheck, skipped_crosscheck
-from ..document import PLAIN
 from ..labels.assisted import summary
-from ..labels.frame import Frame, UnitFacts, VariableFrame
-from ..labels.metadata import in_order
+from ..labels.frame import Frame
 from ..labels.people_sample import PeopleSample
-from ..labels.reference import reference
 from ..labels.resampling import Sample
-from ..labels.selection import OWN_STRATA, ReportOptions, Strata
-from ..labels.splits import STRATUM, evaluation_items, item_mask, splits_as_json
+from ..labels.selection import ReportOptions
+from ..labels.splits import evaluation_items, splits_as_json
 from ..statistics import resamples_of
 from ..types import (
     JSON,
@@ -32,27 +27,103 @@ from ..types import (
     ignore_progress,
 )
 from ..version import ORIGIN
-from .agreement import agreement, distribution, scale_used
-from .alt_test import sensitivity_and_power
-from .backgrounds import backgrounds
-from .between_judges import between_judges
+from . import (
+    adjudicated,
+    agreement,
+    alignment,
+    alt_power,
+    alt_test,
+    backgrounds,
+    between_judges,
+    calibration,
+    consistency,
+    crowd,
+    cuts,
+    distribution,
+    evidence,
+    exposure,
+    families,
+    floor,
+    grades,
+    guidelines,
+    intervals,
+    judges,
+    missing,
+    planning,
+    raters,
+    readings,
+    slices,
+    soft_labels,
+    systems,
+    verdict,
+    warnings,
+    written,
+)
+from .base import Labels, SectionPart
 from .coefficient import choose_coefficient
-from .evidence import spans
-from .extras import soft_labels
-from .families import own_family
-from .gap_tests import add_gap_tests
-from .guidelines import guidelines
-from .judges import adjudicated, agreement_with, bounds, judges
-from .missing import missing_labels, missing_scores
-from .planning import planning, systems_planning
+from .comparison import METHODS as METHODS_OF_SPLITS
+from .comparison import Comparable, comparable_part, comparison, own_categories
 from .systems import scores, scores_of_items
-from .two_way import over_raters
 from .variance_components import components
-from .verdict import verdict
-from .warnings import warnings
 
-Comparable = Collection[str] | None
-"""The items on which judges are compared with people; None for all."""
+PARTS: tuple[SectionPart, ...] = (
+    verdict.PART,
+    warnings.PART,
+    # People.
+    raters.PART,
+    agreement.PART,
+    missing.PEOPLES,
+    agreement.PAIRS,
+    distribution.PART,
+    backgrounds.PART,
+    soft_labels.PART,
+    exposure.PART,
+    distribution.SCALES,
+    guidelines.PART,
+    # Judges side by side.
+    judges.SIDE_BY_SIDE,
+    between_judges.PART,
+    consistency.SIDE_BY_SIDE,
+    # Each judge.
+    judges.PART,
+    crowd.PART,
+    floor.PART,
+    alignment.PART,
+    alt_test.PART,
+    alt_power.PART,
+    cuts.PART,
+    calibration.PART,
+    consistency.PART,
+    grades.PART,
+    readings.PART,
+    judges.FURTHER,
+    families.PART,
+    adjudicated.PART,
+    missing.JUDGES,
+    exposure.VALIDATED,
+    # The rest.
+    written.PART,
+    systems.PART,
+    evidence.PART,
+    slices.PART,
+    evidence.METHODS,
+    soft_labels.METHODS,
+    planning.PART,
+    exposure.ELSEWHERE,
+    # What methods say of judges, written answers, intervals and the check.
+    judges.METHODS,
+    cuts.METHODS,
+    alt_test.METHODS,
+    alt_power.METHODS,
+    floor.METHODS,
+    judges.FAMILIES,
+    METHODS_OF_SPLITS,
+    missing.METHODS,
+    written.METHODS,
+    intervals.PART,
+    intervals.CHECK,
+)
+"""The parts of the report in reading order; the methods of several follow in their own order."""
 
 
 def frame_report(
@@ -83,12 +154,13 @@ def frame_report(
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
     comparable = evaluation_items(frame.strata, options)
     judged = (len(frame.variables[name].columns("judge")) for name in names)
-    steps = Steps(progress, 2 + len(names) * STEPS_OF_A_VARIABLE + sum(judged))
+    slow = [part.compute for part in PARTS if part.compute and part.is_slow]
+    own = 1 + sum(bool(part.compute) for part in PARTS)
+    steps = Steps(progress, 2 + len(names) * (own + 1) + sum(judged))
     samples = {n: Sample(frame.variables[n], options.resamples, options.seed) for n in names}
     later = beside(lambda: _later(frame, samples, options, comparable))
-    variables = {
-        name: _variable(frame, samples[name], options, comparable, steps) for name in names
-    }
+    labels = {n: _variable(frame, samples[n], options, comparable, steps) for n in names}
+    variables = {name: of.block for name, of in labels.items()}
     for name, block in variables.items():
         block |= {"words": dict(words[name])} if words.get(name) else {}
         block |= {"noun": list(nouns[name])} if name in nouns else {}
@@ -96,18 +168,16 @@ def frame_report(
     steps.done()
     made = _assemble(head, frame, options, variables, found, comparable, chosen)
     publish(made | {"check": pending_crosscheck()}, False)
-    for name, block in variables.items():
-        sample = samples[name]
-        _put_spans(block, spans(sample.frame, frame.evidence, options.resamples, options.seed))
-        steps.done()
+    for of in labels.values():
+        for compute in slow:
+            of.block.update(steps.after(compute(of)))
     rest = later()
-    for name, of in rest["components"].items():
-        found[name]["components"] = of
+    for name, of_score in rest["components"].items():
+        found[name]["components"] = of_score
     for name, block in variables.items():
         block["strata"] = steps.after(rest["strata"][name])
-        if frame.guidelines:
-            noun, compared = nouns.get(name, PLAIN), comparable_part(samples[name], comparable)
-            block["guidelines"] = guidelines(samples[name], frame.guidelines, noun, compared)
+        if block["spans"] is None:
+            del block["spans"]
     made = _assemble(head, frame, options, variables, found, comparable, chosen)
     if not check:
         return made | {"check": skipped_crosscheck("it was not asked for")}
@@ -120,18 +190,11 @@ def _later(
 ) -> JSON:
     """Return the strata by variable, and the components of variance by score."""
     return {
-        "strata": {n: _strata(of, frame, options, comparable) for n, of in samples.items()},
+        "strata": {n: slices.strata(of, frame, options, comparable) for n, of in samples.items()},
         "components": {
             name: components(of, options, comparable) for name, of in scores_of_items(frame).items()
         },
     }
-
-
-def _put_spans(block: JSON, found: JSON) -> None:
-    """Replace the block's empty key `spans`, or drop it if no rater marked anything."""
-    block |= found
-    if not found:
-        del block["spans"]
 
 
 def _assemble(
@@ -144,10 +207,10 @@ def _assemble(
     chosen: int,
 ) -> JSON:
     """Return the report without its check, from the blocks of the variables and the scores."""
-    raters = [_rater(rater) for rater in frame.raters]
+    answered = [_rater(rater) for rater in frame.raters]
     return {
         **head,
-        "verdict": verdict(raters, variables, found, chosen),
+        "verdict": verdict.verdict(answered, variables, found, chosen),
         "generated_at": datetime.now(UTC).isoformat(timespec="seconds"),
         **ORIGIN,
         "seed": options.seed,
@@ -160,40 +223,11 @@ def _assemble(
         "assisted": summary(frame.assisted, options.assisted),
         "exposed": frame.exposed.summary(options.exposed),
         "roles": splits_as_json(frame.strata, comparable),
-        "raters": raters,
-        "warnings": warnings(frame, variables),
+        "raters": answered,
+        "warnings": warnings.warnings(frame, variables),
         "variables": variables,
         "scores": found,
     }
-
-
-def agreement_of_variables(frame: Frame, options: ReportOptions, order: list[str]) -> JSON:
-    """Return the agreement of people, and of each judge with them, by variable.
-
-    The keys are those of the report, whose other parts are not computed.
-    """
-    comparable = evaluation_items(frame.strata, options)
-    found: JSON = {}
-    for name in (name for name in order if name in frame.variables):
-        of = frame.variables[name]
-        sample = Sample(of, options.resamples, options.seed)
-        both = comparable_part(sample, comparable)
-        people = reference(both.frame)
-        found[name] = {
-            "categories": _own_categories(of),
-            "agreement": agreement(sample),
-            "judges": {
-                of.raters[n].name: {
-                    "agreement": agreement_with(both, people, both.frame.codes[:, n])
-                }
-                for n in of.columns("judge")
-            },
-        }
-    return found
-
-
-def _own_categories(of: VariableFrame) -> list[str]:
-    return [c for c in of.scale.categories if c not in of.scale.foreign]
 
 
 def _check(
@@ -222,9 +256,11 @@ def _scores(
 ) -> JSON:
     found = scores(frame, options.resamples, options.seed, sampled, comparable)
     for name, of in scores_of_items(frame).items():
-        found[name]["planning"] = systems_planning(of, found[name]["systems"], options.width)
+        found[name]["planning"] = planning.systems_planning(
+            of, found[name]["systems"], options.width
+        )
         found[name]["components"] = None
-        found[name]["missing_scores"] = missing_scores(of)
+        found[name]["missing_scores"] = missing.missing_scores(of)
     return found
 
 
@@ -233,112 +269,38 @@ def _rater(rater: object) -> JSON:
     return {name: getattr(rater, name) for name in names}
 
 
-STEPS_OF_A_VARIABLE = 5
-
-
 def _variable(
     whole: Frame, sample: Sample, options: ReportOptions, comparable: Comparable, steps: Steps
-) -> JSON:
-    """Return the block of a variable without spans and strata.
+) -> Labels:
+    """Return the labels of a variable with its block, but for what is slow.
 
-    It takes three steps and one for each judge.
+    It takes a step for the comparison, for each judge, and for each part.
     """
     frame = sample.frame
-    compared, both = _comparison(sample, options, comparable), comparable_part(sample, comparable)
+    compared = comparison(sample, options, comparable)
+    of = Labels(whole, sample, comparable_part(sample, comparable), options, compared)
     steps.done()
     for column in frame.columns("judge"):
-        judge = compared["judges"][frame.raters[column].name]
-        judge["alt_test"] |= sensitivity_and_power(both, column, compared, options.epsilon)
-        judge |= bounds(both, column)
-        judge |= own_family(both, column, whole.families)
+        for part in PARTS:
+            of.judge(column).update(part.of_judge(of, column) if part.of_judge else {})
         steps.done()
-    chosen = choose_coefficient({"measurement": frame.scale.level, **compared})
-    return {
+    block = {
         "measurement": frame.scale.level,
-        "coefficient": chosen,
-        "categories": _own_categories(frame),
-        "scale": scale_used(frame),
+        "coefficient": choose_coefficient({"measurement": frame.scale.level, **compared}),
+        "categories": own_categories(frame),
+        "scale": distribution.scale_used(frame),
         "escapes": frame.escapes,
-        "distribution": distribution(frame),
-        "missing_labels": missing_labels(frame),
+        "distribution": distribution.distribution(frame),
+        "missing_labels": missing.missing_labels(frame),
         **compared,
-        **({"backgrounds": backgrounds(sample, whole.backgrounds)} if whole.backgrounds else {}),
+        # Their places among the keys.
+        "backgrounds": None,
         "spans": None,
-        "soft_labels": soft_labels(sample),
-        **steps.after(between_judges(both)),
-        "planning": steps.after(planning(sample, compared, options.width)),
-        "strata": {},
     }
-
-
-def _comparison(
-    sample: Sample, options: ReportOptions, comparable: Comparable, with_curves: bool = True
-) -> JSON:
-    both = comparable_part(sample, comparable)
-    found = judges(both, options.epsilon, with_curves, options.margin)
-    if options.reference == "adjudicated":
-        for column in both.frame.columns("judge"):
-            found[both.frame.raters[column].name]["adjudicated"] = adjudicated(both, column)
-    for block in found.values() if options.threshold is not None else ():
-        block["thresholds"] = _only(block["thresholds"], options.threshold)
-        block["curves"] = _only(block["curves"], options.threshold)
-    made: JSON = {"agreement": agreement(sample, options.pairs == "all"), "judges": found}
-    if options.bootstrap == "two-way":
-        over_raters(sample, both, made)
-    add_gap_tests(found, len(np.unique(both.clusters)))
-    return made
-
-
-def _only(cuts: list[JSON], threshold: float | None) -> list[JSON]:
-    """Return the cuts at one threshold, and the cuts without a threshold."""
-    return [cut for cut in cuts if cut.get("threshold", threshold) == threshold]
-
-
-def comparable_part(sample: Sample, comparable: Comparable) -> Sample:
-    """Drop the labels on which judges and people may not be compared."""
-    if comparable is None:
-        return sample
-    return sample.only(item_mask([item for item, _, _ in sample.frame.units.names], comparable))
-
-
-def _strata(sample: Sample, frame: Frame, options: ReportOptions, comparable: Comparable) -> JSON:
-    """Repeat the sections for each part of each stratum. Equal parts are computed only once."""
-    done: dict[tuple[bool, tuple[int, ...]], JSON] = {}
-    strata: JSON = {}
-    for name, values in _values(sample.frame.units, frame.strata).items():
-        # In the stratum of splits, each split is compared separately.
-        of_roles = name == STRATUM
-        for part, units in _parts(values).items():
-            # A system and its setting often have the same units.
-            key = of_roles, tuple(units)
-            if key not in done:
-                done[key] = _comparison(
-                    sample.only(_mask(units, sample)),
-                    options,
-                    None if of_roles else comparable,
-                    with_curves=False,
-                )
-            strata.setdefault(name, {})[part] = done[key]
-    return strata
-
-
-def _values(units: UnitFacts, strata: Strata) -> dict[str, tuple[str | None, ...]]:
-    """Return the value of each unit in each stratum."""
-    found: dict[str, tuple[str | None, ...]] = {name: getattr(units, name) for name in OWN_STRATA}
-    for name, of in strata.items():
-        found[name] = tuple(of.get(item) for item, _, _ in units.names)
-    return found
-
-
-def _parts(values: tuple[str | None, ...]) -> dict[str, list[int]]:
-    parts: dict[str, list[int]] = {}
-    for n, value in enumerate(values):
-        if value is not None:
-            parts.setdefault(value, []).append(n)
-    return {name: parts[name] for name in in_order(parts)}
-
-
-def _mask(units: list[int], sample: Sample) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    mask = np.zeros(len(sample.frame.codes), dtype=bool)
-    mask[units] = True
-    return mask
+    of = replace(of, block=block)
+    for part in PARTS:
+        if part.compute and not part.is_slow:
+            block.update(steps.after(part.compute(of)))
+    if block["backgrounds"] is None:
+        del block["backgrounds"]
+    return replace(of, block=block | {"strata": {}})

@@ -11,12 +11,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import statistics
+from ..document import UNITS_HEAD, Cell, Number, Table
 from ..labels.resampling import Sample
 from ..statistics import Ints
 from ..statistics.curves import Bin
 from ..types import JSON
+from ..unit_counts import units_in_bin
+from .base import JUDGE, SectionPart, Shown, estimate_rows
 
 ANSWERS = {"yes", "no"}
+ITS_SCORES = "Its scores"
 
 
 def calibration(sample: Sample, column: int, reference: Ints) -> JSON:
@@ -82,3 +86,41 @@ def _bins(reliability: Sequence[Bin]) -> list[JSON]:
         }
         for each in reliability
     ]
+
+
+SCORES = {
+    "brier": "Brier score",
+    "ranked_probability_score": "Ranked probability score",
+    "expected_calibration_error": "Expected calibration error",
+}
+
+
+OF = {"yes": "yes", "label": "its label"}
+
+
+SHARES = {"yes": "People's share of yes", "label": "Share that people label alike"}
+
+
+def calibration_tables(shown: Shown) -> list[Table]:
+    """Return the scores and the reliability by bins; older snapshots are about yes."""
+    if not (found := shown.block.get("calibration")):
+        return []
+    of, probability = found.get("of", "yes"), "the probability of "
+    bins: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            Number(each["probability"]),
+            Number.from_estimate(each["share"]),
+            units_in_bin(shown.block, shown.judge, each),
+        )
+        for each in found["reliability"]
+    )
+    against = f"against the {shown.block['reference']}"
+    return [
+        Table(f"Calibration of {probability}{OF[of]}, {against}",
+              ("Score", "Value", UNITS_HEAD), estimate_rows(found, SCORES, shown.compared)),
+        Table(f"Reliability of {probability}{OF[of]}, in bins",
+              ("Mean probability", SHARES[of], UNITS_HEAD), bins),
+    ]  # fmt: skip
+
+
+PART = SectionPart(JUDGE, title=ITS_SCORES, tables=calibration_tables)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..statistics.coefficients import ALPHA, EQUAL, FLEISS, KAPPA, OF_TWO, WEIGHTED
-from ..statistics.estimate import Coefficient
+from ..statistics import ALPHA, EQUAL, FLEISS, KAPPA, OF_TWO, WEIGHTED, Coefficient
 from ..types import JSON
 
 MEAN_OF_PAIRS = "mean_of_pairs"

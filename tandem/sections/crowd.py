@@ -6,9 +6,12 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from ..document import UNITS, UNITS_HEAD, Cell, Number, RaterName, Table
 from ..labels.frame import VariableFrame
 from ..labels.resampling import TOO_MANY, Sample
 from ..statistics import (
+    EQUAL,
+    KAPPA,
     Floats,
     Ints,
     WithOthers,
@@ -20,9 +23,10 @@ from ..statistics import (
     percent_with_others,
     tabulate_against,
 )
-from ..statistics.coefficients import EQUAL, KAPPA
 from ..statistics.pairwise import CROWD
 from ..types import JSON
+from ..unit_counts import of_several
+from .base import JUDGE, SectionPart, Shown
 
 FEWEST = 30
 """Pairs and people with fewer shared units are left out of distributions."""
@@ -162,3 +166,67 @@ def _low_agreement(sample: Sample, crowd: WithOthers, found: Collection[int]) ->
         for n in found
     ]
     return sorted(rows, key=lambda row: (row[EQUAL.key], row["name"]))
+
+
+HEADS = {
+    "min": "Least",
+    "q05": "5 %",
+    "q25": "25 %",
+    "median": "Median",
+    "q75": "75 %",
+    "q95": "95 %",
+    "max": "Most",
+}
+
+
+_OF = {KAPPA.key: KAPPA.name, EQUAL.key: EQUAL.head}
+
+
+def distribution_tables(found: JSON) -> list[Table]:
+    """Return the agreement of people with each other."""
+    fewest, rows = found["fewest_units"], []
+    for label, of in (("of a person with the others", found["with_others"]), ("of a pair", found)):
+        rows += [_row(f"{name} {label}", of[key]) for key, name in _OF.items()]
+    caption = f"Distribution over people, and over pairs, who share {fewest} {UNITS}"
+    tables = [Table(caption, ("Agreement", "Number", *HEADS.values()), tuple(rows))]
+    outside: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            RaterName(each["name"], "human"),
+            of_several(each["units"], each["name"]),
+            Number(each[KAPPA.key]),
+            Number(each["others"]),
+            Number(each[EQUAL.key]),
+        )
+        for each in found["stand_out"]
+    )
+    if outside:
+        header = ("Person", UNITS_HEAD, "Kappa with the others", "The others' kappa", "Percent")
+        tables.append(Table("People who agree far less than the others do", header, outside))
+    return tables
+
+
+def judge_with_people_tables(shown: Shown) -> list[Table]:
+    """Return the agreement of a judge with each person."""
+    if not (found := shown.block.get("pairs_distribution")):
+        return []
+    rows = tuple(_row(name, found[key]) for key, name in _OF.items())
+    caption = f"Distribution over people who share {found['fewest_units']} {UNITS} with the judge"
+    return [Table(caption, ("Agreement", "People", *HEADS.values()), rows)]
+
+
+def ranking_table(found: JSON) -> Table:
+    """Return the agreement of a crowd's people on the ranking of reports."""
+    row = _row("Spearman of a pair", found["spearman"])
+    caption = (
+        "People in pairs: scores over all answers, query difficulty included; pairs who share "
+        f"{found['fewest_items']} items"
+    )
+    return Table(caption, ("Agreement", "Pairs", *HEADS.values()), (row,))
+
+
+def _row(name: str, of: JSON) -> tuple[Cell, ...]:
+    reason = of.get("reason", "")
+    return (name, of["n"], *(Number(of[key], reason=reason) for key in HEADS))
+
+
+PART = SectionPart(JUDGE, title="Against people", tables=judge_with_people_tables)

@@ -7,9 +7,11 @@ from functools import partial
 
 import numpy as np
 
+from ..document import UNITS_HEAD, Cell, Table
 from ..labels.reference import mean_rating
 from ..labels.resampling import Sample
 from ..statistics import (
+    KAPPA,
     Estimate,
     Floats,
     Ints,
@@ -24,7 +26,10 @@ from ..statistics import (
 )
 from ..statistics.coefficients import Measure
 from ..types import JSON
-from .calibration import ANSWERS
+from .base import JUDGE, OF_JUDGES, SectionPart, Shown, blocks_of_judges, estimate_cells
+from .calibration import ANSWERS, ITS_SCORES
+from .citations import cited_statistics
+from .nouns import joined
 
 BELOW, REACHED = 0, 1
 
@@ -151,3 +156,63 @@ def _points(found: ThresholdSweep) -> Iterator[JSON]:
             "precision": found.precision,
         }
         yield {"score": float(score), **{name: of[n].value for name, of in lists.items()}}
+
+
+AREAS = {"roc_auc": "Area under ROC", "average_precision": "Average precision"}
+
+
+_CUTS = {
+    KAPPA.key: KAPPA.name,
+    "precision": "Precision",
+    "recall": "Recall",
+    "precision_below": "Precision <",
+    "recall_below": "Recall <",
+}
+"""Precision and recall of reaching a threshold; those with < are of staying below it."""
+
+
+def _thresholds_table(cuts: list[JSON]) -> Table:
+    """Return the table of thresholds; snapshots of older reports have one side."""
+    shown = {key: words for key, words in _CUTS.items() if all(key in cut for cut in cuts)}
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (f"≥ {cut['threshold']}", *estimate_cells(cut, shown)) for cut in cuts
+    )
+    return Table("Cut at a threshold", ("Threshold", *shown.values()), rows)
+
+
+def curves_table(caption: str, curves: list[JSON], areas: dict[str, str], shown: Shown) -> Table:
+    """Return the areas under a judge's curves, of its scores or of its grades."""
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            f"≥ {of['threshold']}" if "threshold" in of else of["category"],
+            *estimate_cells(of, areas),
+            shown.compared(of["roc_auc"]["n"]),
+        )
+        for of in curves
+    )
+    return Table(caption, ("Finding", *areas.values(), UNITS_HEAD), rows)
+
+
+def scored_tables(shown: Shown) -> Iterator[Table]:
+    """Yield the tables of a judge's scores: at each threshold, and over all of them."""
+    if shown.block["thresholds"]:
+        yield _thresholds_table(shown.block["thresholds"])
+    if curves := shown.block.get("curves"):
+        caption = f"Scores over all thresholds, against the {shown.block['reference']}"
+        yield curves_table(caption, curves, AREAS, shown)
+
+
+def cut_methods(report: JSON) -> list[str]:
+    blocks, parts = blocks_of_judges(report), list[str]()
+    if any(b["thresholds"] for b in blocks):
+        parts.append(
+            "Ratings were also cut at each threshold, with precision and recall "
+            "of reaching it and of staying below it."
+        )
+    if areas := cited_statistics(b.get("curves") for b in blocks):
+        parts.append(f"Scores were compared with people over all thresholds: {joined(areas)}.")
+    return parts
+
+
+PART = SectionPart(JUDGE, title=ITS_SCORES, tables=scored_tables)
+METHODS = SectionPart(head=OF_JUDGES, methods=cut_methods)

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from ..document import DASH, Cell, Number, Table
 from ..labels.people_sample import PeopleSample, describe_unfinished
 from ..labels.resampling import Scores, systems_of
 from ..statistics import (
@@ -168,3 +169,33 @@ def _query_means(values: Floats, queries: Ints) -> Floats:
     sizes = np.bincount(index, there, minlength=len(names))
     means: Floats = np.divide(sums, sizes, out=np.full(len(names), np.nan), where=sizes > 0)
     return means
+
+
+def estimates_tables(systems: JSON) -> list[Table]:
+    """Return one table per judge, with its name in the caption even if there is only one."""
+    by_judge: dict[str, list[tuple[Cell, ...]]] = {}
+    for system, block in systems.items():
+        for judge, of in block.get("judges", {block.get("judge_name", "judge"): block}).items():
+            by_judge.setdefault(judge, []).append(_row(system or DASH, of))
+    header = (
+        "System", "People", "Judge, uncorrected", "Prediction-powered", "These queries alone",
+        "Effective labels",
+    )  # fmt: skip
+    return [
+        Table(f"People, and {judge} beside them", header, tuple(rows))
+        for judge, rows in by_judge.items()
+    ]
+
+
+def _row(system: str, of: JSON) -> tuple[Cell, ...]:
+    powered = of["prediction_powered"]
+    worth = Number(of["effective_labels"], reason=powered.get("reason", ""), digits=0)
+    return (
+        system,
+        Number.from_estimate(of["humans"]),
+        Number.from_estimate(of["judge"]),
+        Number.from_estimate(powered),
+        # Reports frozen by earlier versions have no such estimate.
+        Number.from_estimate(of["fixed_collection"]) if "fixed_collection" in of else DASH,
+        worth,
+    )

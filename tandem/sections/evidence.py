@@ -14,14 +14,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
+from ..document import UNIT, Block, Cell, Number, RaterName, Section, Table, UnitCount, count
 from ..labels.facts import Evidence, EvidenceSpan, LabelKey
 from ..labels.frame import VariableFrame
-from ..statistics import Estimate, Ints, Span, token_alpha, undefined, unitising_alpha
+from ..statistics import Ints, Span, token_alpha, undefined, unitising_alpha
 from ..statistics.spans import Document, Marked, SpanPairs
 from ..types import JSON
+from .base import Labels, SectionPart, as_json
+from .citations import CITED
+from .nouns import of_variable as _of_variable
 
 WORD = re.compile(r"\w+")
 ALPHAS = ("token_alpha", "unitising_alpha")
@@ -171,15 +176,11 @@ def _block(
         "documents": len(texts),
         "marked": sum(any(text.marked) for text in texts),
         "all": {
-            **_as_json(pairs.estimates(queries)),
+            **as_json(pairs.estimates(queries)),
             **_alphas(of_alpha, draws, over),
         },
-        "both_marked": {"documents": both["exact_f1"].n, **_as_json(both)},
+        "both_marked": {"documents": both["exact_f1"].n, **as_json(both)},
     }
-
-
-def _as_json(estimates: Mapping[str, Estimate]) -> JSON:
-    return {name: estimate.as_json() for name, estimate in estimates.items()}
 
 
 def _alphas(texts: Sequence[_Text], draws: _Draws, over: str) -> JSON:
@@ -188,7 +189,7 @@ def _alphas(texts: Sequence[_Text], draws: _Draws, over: str) -> JSON:
     if len(known) < len(texts):
         tokens, units = "alpha of tokens", "alpha for unitising"
         nothing = [undefined(NO_TEXTS, len(texts), f"Krippendorff's {w}") for w in (tokens, units)]
-        return _as_json(dict(zip(ALPHAS, nothing, strict=True)))
+        return as_json(dict(zip(ALPHAS, nothing, strict=True)))
     documents: list[Document] = [text.marked for text in texts]
     queries = np.array([text.query for text in texts], dtype=np.int64)
     words, lengths = [_tokens(text) for text in known], [len(text) for text in known]
@@ -198,7 +199,7 @@ def _alphas(texts: Sequence[_Text], draws: _Draws, over: str) -> JSON:
         unitising_alpha(documents, lengths, queries, draws=b, seed=seed),
     )
     estimates = [replace(each, method=_over(each.method, over)) for each in found]
-    return _as_json(dict(zip(ALPHAS, estimates, strict=True)))
+    return as_json(dict(zip(ALPHAS, estimates, strict=True)))
 
 
 def _over(method: str, over: str) -> str:
@@ -210,3 +211,127 @@ def _over(method: str, over: str) -> str:
 def _tokens(text: str) -> Ints:
     """Return the start and end of each word, (T, 2)."""
     return np.array([word.span() for word in WORD.finditer(text)], np.int64).reshape(-1, 2)
+
+
+F1S = {
+    "exact_f1": "Exact F1",
+    "overlap_f1": "Overlap F1",
+    "iou_f1": "IoU F1, from 0.5",
+    "character_f1": "Character F1",
+}
+
+
+CORRECTED = {"token_alpha": "Alpha of words", "unitising_alpha": "Alpha for unitising"}
+
+
+ABOUT_SPANS = (
+    f"a document is one text for one {UNIT}; F1 is 1 if both raters marked nothing, and 0 if only "
+    "one did; a judge is treated as one more annotator"
+)
+
+
+OF_DOCUMENTS = "texts with evidence; the list shows every unit that can have evidence"
+
+
+def span_blocks(variable: JSON) -> list[Block]:
+    """Return the block on spans, if a rater marked any."""
+    found = variable.get("spans")
+    if not found:
+        return []
+    of: list[tuple[str | RaterName, JSON]] = [("People", found["agreement"])]
+    of += [(RaterName(name, "judge"), block) for name, block in found["judges"].items()]
+    every = [(name, block, block["all"]) for name, block in of]
+    both = [(name, block["both_marked"], block["both_marked"]) for name, block in of]
+    tables = (
+        _span_table("All documents", F1S, every),
+        _span_table("Pairs that both marked something", F1S, both),
+        _span_table("All documents, corrected for chance (Krippendorff)", CORRECTED, every),
+    )
+    lost = sum(found["unanchored"].values())
+    quotes = f"the quotes of {count(lost, 'label')}"
+    stray = f"; {quotes} were not found and are left out" if lost else ""
+    return [Block("Evidence", tables, f"{ABOUT_SPANS}{stray}")]
+
+
+def _span_table(
+    caption: str, names: dict[str, str], blocks: list[tuple[str | RaterName, JSON, JSON]]
+) -> Table:
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, _documents(name, sizes), *(Number.from_estimate(of[key]) for key in names))
+        for name, sizes, of in blocks
+    )
+    return Table(caption, ("Rater, with people", "Documents", *names.values()), rows)
+
+
+def _documents(name: str | RaterName, sizes: JSON) -> UnitCount:
+    """Return the number of documents, linked to the list of their units."""
+    judge = {"show": "labelled", "one": str(name)} if isinstance(name, RaterName) else {}
+    listed = UnitCount.of(sizes["documents"], **(judge or {"show": "several"}))
+    return listed.counting(OF_DOCUMENTS)
+
+
+def evidence_methods(report: JSON) -> list[str]:
+    of = {name: v["spans"] for name, v in report["variables"].items() if v.get("spans")}
+    if not of:
+        return []
+    blocks = [b for v in of.values() for b in (v["agreement"], *v["judges"].values())]
+    chance = any(b["all"]["unitising_alpha"]["value"] is not None for b in blocks)
+    corrected = (
+        f", and by Krippendorff's alpha of words and for unitising {CITED['krippendorff1995']}"
+    )
+    return [
+        f"The evidence marked for {', '.join(of)} was compared by F1 of exact and of overlapping "
+        f"spans and of characters, averaged over pairs{corrected if chance else ''}; a judge was "
+        "treated as one more annotator."
+    ]
+
+
+def evidence_section(report: JSON) -> list[Section]:
+    """Return the section on the similarity of highlights and on misplaced evidence."""
+    several = len(report["variables"]) > 1
+    blocks: list[Block] = []
+    for name, variable in report["variables"].items():
+        for block in span_blocks(variable):
+            first, *rest = _of_variable(block, name).tables
+            blocks.append(replace(block, tables=(first,), title=name if several else ""))
+            title = f"{name}: further measures" if several else "Further measures"
+            blocks.append(Block(title, tuple(rest)))
+    blocks += quality_block(report)
+    return [Section("Evidence", tuple(blocks), name="evidence")] if blocks else []
+
+
+def _compute(of: Labels) -> JSON:
+    options = of.options
+    return spans(of.sample.frame, of.frame.evidence, options.resamples, options.seed)
+
+
+PART = SectionPart("evidence", "", _compute, is_slow=True, section=evidence_section)
+METHODS = SectionPart(methods=evidence_methods)
+
+
+PLACES = {"report": "in a report", "passage": "in another passage", "reference": "in a reference"}
+
+
+ABOUT_QUALITY = (
+    "These raters quoted words that are not in the text that they judged, but word for word in "
+    "another text of the same query. They may have judged that other text: check their answers "
+    "before you count them."
+)
+
+
+def quality_block(report: dict[str, Any]) -> list[Block]:
+    """Return the rationales quoted from a text other than the judged one, by rater and variable."""
+    if not report.get("hints"):
+        return []
+    header = ("Rater", "Variable", "Rationales", *(f"only {where}" for where in PLACES.values()))
+    rows = tuple(
+        (
+            RaterName(hint["name"], hint["kind"]),
+            hint["variable"],
+            hint["rationales"],
+            *(hint["elsewhere"][place] for place in PLACES),
+        )
+        for hint in report["hints"]
+    )
+    table = Table("Rationales quoted from another text", header, rows)
+    return [Block("Data quality", (table,), ABOUT_QUALITY)]

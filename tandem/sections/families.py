@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..document import UNITS_HEAD, Number, Table, UnitCount
 from ..labels.frame import Families
 from ..labels.reference import category_numbers
 from ..labels.resampling import Sample, mean_of
 from ..statistics import Floats, difference_by_cluster, family_differences, undefined
 from ..statistics.families import LESS, NO_OWN, PREFERENCE
 from ..types import JSON
+from .base import ANY, JUDGE, SectionPart, Shown
+from .judges import FURTHER_COEFFICIENTS
 
 ANSWERS = ("yes", "no")
 NO_FAMILY = "the judge names no family"
@@ -87,3 +90,36 @@ def _values(sample: Sample) -> Floats | None:
         return None
     is_yes = np.array([category == "yes" for category in scale.categories])
     return np.where(codes >= 0, is_yes[codes], np.nan).astype(float)
+
+
+def own_family_tables(shown: Shown) -> list[Table]:
+    """Return the table of the judge's own model family, if answers have families."""
+    if not (found := shown.block.get("own_family")):
+        return []
+    named = f"Own family, {found['family']}" if found["family"] else "Own family"
+    labels = {"own": named, "others": "Other families", "preference": "Own less others"}
+    rows = tuple(
+        (label, Number.from_estimate(found[key]), _of_family(found, key, shown.judge))
+        for key, label in labels.items()
+        if key in found
+    )
+    header = ("Answers of", "Judge less people", UNITS_HEAD)
+    return [Table("How it treats its own family", header, rows)]
+
+
+def _of_family(own_family: JSON, key: str, judge: str) -> int:
+    """Return the count of units about answers from the judge's family or from others."""
+    units, family = own_family[key]["n"], own_family["family"]
+    if not family:
+        return int(units)
+    of_pairs = own_family["others"]["value"] is None and own_family["own"]["value"] is None
+    of = {"own": family, "others": f"!{family}", "preference": family if of_pairs else ANY}
+    return UnitCount.of(units, show="labelled", one=judge, family=of[key])
+
+
+PART = SectionPart(
+    JUDGE,
+    of_judge=lambda of, n: own_family(of.both, n, of.frame.families),
+    title=FURTHER_COEFFICIENTS,
+    tables=own_family_tables,
+)

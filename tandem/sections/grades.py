@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ..document import UNITS_HEAD, Cell, Number, Table, UnitCount
 from ..labels.facts import number_of
 from ..labels.reference import mean_rating, reference
 from ..labels.resampling import Sample
-from ..statistics import SHARE, Floats, Ints, correlation_estimates, mean_by_cluster
+from ..statistics import CORRELATIONS, SHARE, Floats, Ints, correlation_estimates, mean_by_cluster
 from ..types import JSON
+from .base import ANY, JUDGE, SectionPart, Shown, estimate_rows
 from .calibration import ANSWERS
-from .cuts import curves_of
+from .cuts import curves_of, curves_table
 
 MANY = 40
 """With more distinct grades than this, a table is unreadable."""
@@ -102,3 +105,47 @@ def _by_grade(sample: Sample, given: Any, codes: Ints, people: Floats) -> Iterat
             how = "mean of people at this grade"
             row["people"] = mean_by_cluster(there, sample.clusters, how, bounds).as_json()
         yield row
+
+
+AREAS = {"roc_auc": "ROC AUC", "average_precision": "Average precision"}
+
+
+def graded_tables(shown: Shown) -> Iterator[Table]:
+    """Yield the grades with people's labels at each, their correlation, and their curves."""
+    if not (found := shown.block.get("graded")):
+        return
+    if found["grades"]:
+        yield _grades_table(found, shown)
+    if "correlation" in found:
+        labels = {key: of.head or of.name for key, of in CORRELATIONS.items()}
+        of_any = partial(UnitCount.of, show="labelled", one=shown.judge, grade=ANY)
+        rows = estimate_rows(found["correlation"], labels, of_any)
+        caption = f"Its grades and people's {found['people']}"
+        yield Table(caption, ("Correlation", "Value", UNITS_HEAD), rows)
+    if found.get("curves"):
+        caption = f"Its grades over all cuts, against the {shown.block['reference']}"
+        yield curves_table(caption, found["curves"], AREAS, shown)
+
+
+def _grades_table(found: JSON, shown: Shown) -> Table:
+    has_people = any("people" in row for row in found["grades"])
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            row["grade"],
+            row["label"],
+            UnitCount.of(
+                row["labels"],
+                show="all",
+                one=shown.judge,
+                label=shown.codes.get(row["label"], row["label"]),
+                grade=row["grade"],
+            ),
+            *((Number.from_estimate(row["people"]),) if has_people else ()),
+        )
+        for row in found["grades"]
+    )
+    header = ("Grade", "Label", "Labels", *((f"People's {found['people']}",) if has_people else ()))
+    return Table("Its own grades, before they became labels", header, rows)
+
+
+PART = SectionPart(JUDGE, title="Its grades", tables=graded_tables)

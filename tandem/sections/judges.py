@@ -1,52 +1,83 @@
-"""Section: each judge compared with people: alignment, bounds, curves, references."""
+"""Section: each judge compared with people: agreement, bounds, and further coefficients."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
-from ..labels.frame import VariableFrame
+from ..document import (
+    UNIT,
+    UNITS,
+    UNITS_HEAD,
+    Block,
+    Cell,
+    CountedText,
+    Number,
+    RaterName,
+    Table,
+    UnitCount,
+    count,
+    count_units,
+    rounded,
+)
 from ..labels.reference import Reference, mean_rating, reference
 from ..labels.resampling import TOO_MANY, Sample
 from ..statistics import (
-    Alignment,
-    Bools,
-    Estimate,
+    ALPHA,
+    AMONG,
+    CORRELATIONS,
+    EQUAL,
+    KAPPA,
+    OF_TWO,
     Floats,
     Ints,
     accuracy,
     agreement_estimates,
-    alignment_estimates,
     alpha_of_two,
     cohen_kappa,
     confusion,
     correlation_estimates,
-    height,
-    mean_by_cluster,
-    strictness,
     undefined,
 )
 from ..statistics.alternative import EPSILONS
 from ..statistics.ceiling import ceiling_pairs
-from ..statistics.coefficients import ALPHA, AMONG, OVERALL
-from ..statistics.correlation import CORRELATIONS
 from ..statistics.interval_tests import MARGIN
 from ..statistics.pairwise import LEAST_SHARED
 from ..types import JSON
+from ..unit_counts import compared_units, of_several, shared_units
 from .agreement import NO_ORDER, numbers, pair, pair_means, pair_names
+from .alignment import alignment_with, direction
 from .alt_test import Forms, alternative, forms_of
+from .base import (
+    JUDGE,
+    JUDGES,
+    OF_JUDGES,
+    SectionPart,
+    Shown,
+    as_json,
+    blocks_of_judges,
+    estimate_cells,
+    estimate_rows,
+)
 from .calibration import calibration
+from .citations import cited_statistics
+from .coefficient import coefficient_of
 from .crowd import is_crowd, judge_distribution
 from .cuts import curves, thresholds
-from .floor import Floor, compare_with_floor, floor, gaps_of, with_people
-from .gap_tests import equivalence
+from .floor import (
+    Floor,
+    compare_with_floor,
+    equivalence,
+    floor,
+    gaps_of,
+    no_floor,
+    pair_columns,
+    with_people,
+)
 from .grades import grades
+from .nouns import joined
 from .readings import readings
-
-YES, NO = "yes", "no"
-ERROR = "mean absolute error, mean human rating"
-ERROR_WITH = ERROR.replace("mean human rating", "adjudicated rating")
 
 
 def bounds(sample: Sample, column: int) -> JSON:
@@ -137,8 +168,8 @@ def judge(
         **_pairs(sample, codes),
         **human_ceiling(sample, codes),
         **direction(sample, people.codes, codes),
-        "with_people": _as_json(with_people(sample, codes)),
-        "gap": _as_json({of: wide for of, (wide, _) in gaps.items()}),
+        "with_people": as_json(with_people(sample, codes)),
+        "gap": as_json({of: wide for of, (wide, _) in gaps.items()}),
         "equivalence": equivalence({of: narrow for of, (_, narrow) in gaps.items()}, margin),
         "floor": compare_with_floor(sample, codes, beside),
         "correlation": _correlation(sample, ratings, mean),
@@ -151,24 +182,6 @@ def judge(
     }
 
 
-def direction(sample: Sample, people: Ints, judge: Ints) -> JSON:
-    """Return the key `direction`: in which direction a judge (U,) errs from a reference (U,).
-
-    It is absent if the labels used are neither yes and no nor ordered.
-    """
-    arguments, clusters = sample.resampling_arguments, sample.clusters
-    categories, both = sample.frame.scale.categories, (people >= 0) & (judge >= 0)
-    used = {categories[code] for code in np.unique([people[both], judge[both]])}
-    if used == {YES, NO}:
-        yes, no = categories.index(YES), categories.index(NO)
-        found = strictness(people, judge, clusters, yes=yes, no=no, **arguments)
-        return {"direction": found.as_json()}
-    if not sample.is_ordered:
-        return {}
-    ranks = [np.where(each >= 0, each, np.nan).astype(float) for each in (people, judge)]
-    return {"direction": height(ranks[0], ranks[1], clusters, **arguments).as_json()}
-
-
 def _pairs(sample: Sample, codes: Ints) -> JSON:
     """Compare a judge's codes (U,) with each person's; in a crowd, by their distribution."""
     frame = sample.frame
@@ -177,14 +190,10 @@ def _pairs(sample: Sample, codes: Ints) -> JSON:
     names = pair_names(sample)
     return {
         "pairs": {
-            frame.raters[n].name: _as_json(pair(sample, frame.codes[:, n], codes, names))
+            frame.raters[n].name: as_json(pair(sample, frame.codes[:, n], codes, names))
             for n in frame.columns("human")
         }
     }
-
-
-def _as_json(estimates: Mapping[str, Estimate]) -> JSON:
-    return {name: estimate.as_json() for name, estimate in estimates.items()}
 
 
 def agreement_with(sample: Sample, people: Reference, codes: Ints) -> JSON:
@@ -211,47 +220,7 @@ def agreement_with(sample: Sample, people: Reference, codes: Ints) -> JSON:
         corrected[ALPHA.key] = alpha_of_two(
             people.values, numbers(sample, codes), sample.clusters, **sample.resampling_arguments
         )
-    return _as_json(pair(sample, people.codes, codes) | corrected)
-
-
-def alignment_with(
-    sample: Sample, reference: Ints, codes: Ints, gaps: Floats, error: str = ERROR
-) -> JSON:
-    """Return measures of each category and overall, and the table that both are computed from.
-
-    `gaps` (U,) are the distances of ratings from the reference's, and `error` names their mean.
-    """
-    if sample.is_continuous:
-        n = int(((reference >= 0) & (codes >= 0)).sum())
-        nothing = {name: undefined(TOO_MANY, n, method) for name, (_, method) in OVERALL.items()}
-        overall = {**nothing, "mean_absolute_error": _error(sample, gaps, error)}
-        empty: JSON = {"labels": [], "matrix": []}
-        return {"classes": {}, "overall": _as_json(overall), "confusion": empty}
-    made = alignment_estimates(
-        reference, codes, sample.clusters, sample.k, **sample.resampling_arguments
-    )
-    overall = {**made.overall, "mean_absolute_error": _error(sample, gaps, error)}
-    used = np.flatnonzero(made.confusion.sum(axis=0) + made.confusion.sum(axis=1))
-    names = [sample.frame.scale.categories[n] for n in used]
-    return {
-        "classes": {name: _class(made, int(n)) for name, n in zip(names, used, strict=True)},
-        "overall": _as_json(overall),
-        "confusion": {
-            "labels": names,
-            "matrix": made.confusion[np.ix_(used, used)].astype(int).tolist(),
-        },
-    }
-
-
-def _class(made: Alignment, place: int) -> JSON:
-    of_class = {name: estimates[place] for name, estimates in made.classes.items()}
-    return {**_as_json(of_class), "support": int(made.confusion[place].sum())}
-
-
-def _error(sample: Sample, gaps: Floats, method: str) -> Estimate:
-    if not sample.is_ordered:
-        return undefined(NO_ORDER, 0, method)
-    return mean_by_cluster(np.abs(gaps), sample.clusters, method, (0, sample.span))
+    return as_json(pair(sample, people.codes, codes) | corrected)
 
 
 def human_ceiling(sample: Sample, judge: Ints) -> JSON:
@@ -263,7 +232,7 @@ def human_ceiling(sample: Sample, judge: Ints) -> JSON:
     people = np.where(judge[:, None] >= 0, sample.frame.codes_of("human"), -1)
     pairs = ceiling_pairs(people)
     counts = {"kept": len(pairs.columns), "left_out": pairs.left_out, "least_shared": LEAST_SHARED}
-    return {"human_ceiling": _as_json(pair_means(sample, people)), "ceiling_pairs": counts}
+    return {"human_ceiling": as_json(pair_means(sample, people)), "ceiling_pairs": counts}
 
 
 def _correlation(sample: Sample, ratings: Floats, mean: Floats) -> JSON:
@@ -275,59 +244,230 @@ def _correlation(sample: Sample, ratings: Floats, mean: Floats) -> JSON:
     made = correlation_estimates(
         ratings, mean, sample.clusters, detail=", mean human rating", **sample.resampling_arguments
     )
-    return _as_json(made)
+    return as_json(made)
 
 
-def adjudicated(sample: Sample, column: int) -> JSON:
-    """Return the key `adjudicated` of a judge.
-
-    `references` compares the judge with decided units only. These are mostly hard, so the result
-    does not represent all of the judge's labels. `settled_codes` adds people's majority on
-    undecided units.
-    """
-    return {
-        "references": _against(sample, column, reference(sample.frame, "reference")),
-        "settled": _against(sample, column, _settled(sample.frame)),
-    }
+_MEANS = {
+    "balanced_accuracy": "Balanced accuracy: mean recall of the categories",
+    "macro_precision": "Mean precision of the categories",
+    "macro_f1": "Mean F1 of the categories",
+}
 
 
-def settled_codes(frame: VariableFrame) -> tuple[Ints, Bools]:
-    """Return the reference's category on decided units, and people's joint label on others.
-
-    Also returns which units were decided, (U,) each; -1 if there is neither.
-    """
-    return _settled(frame).codes, references_of(frame)[1]
+_OF_MEAN = {"mean_absolute_error": "Mean absolute error, from the mean rating"}
 
 
-def _settled(frame: VariableFrame) -> Reference:
-    is_decided = references_of(frame)[1]
-    decided, people = reference(frame, "reference"), reference(frame)
-    return Reference(
-        people.rule,
-        np.where(is_decided, decided.codes, people.codes).astype(np.int64),
-        np.where(is_decided, decided.values, people.values),
-        np.where(is_decided, decided.ties, people.ties),
+def _describe_left_out(shown: Shown) -> CountedText:
+    block, judge, codes = shown.block, shown.judge, shown.codes
+    units, ties = count_units(block["units"]), count(block["ties"], "tie")
+    facts = [f"{units} with a majority, {ties} left out"]
+    show = "labelled" if block["reference"] == "mean" else "decided"
+    linked = [
+        (units, UnitCount.of(block["units"], show=show, one=judge)),
+        (ties, UnitCount.of(block["ties"], show="ties")),
+    ]
+    if block["reference"] == "mean":
+        facts = [f"{units} with people's mean rating, no tie"]
+        linked = linked[:1]
+    facts += [f"{n} missing: {reason}" for reason, n in block["missing"].items()]
+    for word, n in block.get("escapes", {}).items():
+        facts.append(f"escape {word}: {n}")
+        given = UnitCount.of(n, show="all", one=judge, label=codes.get(word, word))
+        linked.append((facts[-1], given))
+    if out := block.get("ceiling_pairs", {}).get("left_out"):
+        least = block["ceiling_pairs"]["least_shared"]
+        facts.append(f"{count(out, 'pair')} of people below {least} shared {UNITS} left out")
+    facts += _describe_bounds(block.get("bounds"))
+    facts += no_floor(block)
+    return CountedText.of("; ".join(facts), *linked)
+
+
+def _describe_bounds(bounds: JSON | None) -> list[str]:
+    """Describe the agreement with all missing answers counted as wrong, and as right."""
+    if not bounds:
+        return []
+    ends = {"percent": bounds[EQUAL.key], "kappa": bounds[KAPPA.key]}
+    ranges = [f"{name} {rounded(e[0])} to {rounded(e[1])}" for name, e in ends.items() if e]
+    return [
+        f"with all {bounds['missing']} missing on such {UNITS} wrong or right: {', '.join(ranges)}"
+    ]
+
+
+def _agreement_table(shown: Shown) -> Table:
+    block, judge = shown.block, shown.judge
+    names = pair_columns(block)
+
+    def row(label: str, of: JSON, units: int) -> tuple[Cell, ...]:
+        return (label, units, *estimate_cells(of, names))
+
+    def with_person(rater: str, of: JSON) -> tuple[Cell, ...]:
+        units = shared_units(of[EQUAL.key]["n"], judge, rater)
+        return (RaterName(rater, "human"), units, *estimate_cells(of, names))
+
+    together, among = block["agreement"], block["human_ceiling"]
+    of_all = shown.compared(together[EQUAL.key]["n"])
+    rows = (
+        row(f"{block['reference'].capitalize()} of people", together, of_all),
+        *(with_person(rater, pair) for rater, pair in block.get("pairs", {}).items()),
+        row("People with each other", among, of_several(among[EQUAL.key]["n"], judge)),
     )
+    return Table("Against people", ("Against", UNITS_HEAD, *names.values()), rows, apart=1)
 
 
-def references_of(frame: VariableFrame) -> tuple[Ints, Bools]:
-    """Return the reference's category of each unit, and whether the unit was decided, both (U,).
-
-    The category is -1 if nothing was decided, if the decision was an escape, or if several
-    references tie. In the last two cases people's joint label does not count either.
-    """
-    is_decided = np.asarray((frame.codes_of("reference") >= 0).any(axis=1), dtype=np.bool_)
-    names = {frame.raters[n].name for n in frame.columns("reference")}
-    escaped = [a.unit for a in frame.asides if a.rater in names and not a.is_missing]
-    is_decided[escaped] = True
-    return reference(frame, "reference").codes, is_decided
-
-
-def _against(sample: Sample, column: int, said: Reference) -> JSON:
-    codes = sample.frame.codes[:, column]
-    gaps = numbers(sample, codes) - said.values
-    return {
-        "units": int(((said.codes >= 0) & (codes >= 0)).sum()),
-        "agreement": agreement_with(sample, said, codes),
-        **alignment_with(sample, said.codes, codes, gaps, ERROR_WITH),
+def further(shown: Shown) -> Table:
+    """Return the coefficients for which the block has figures. Snapshots may have fewer."""
+    block, overall = shown.block, shown.block.get("overall", {})
+    against = [each for each in AMONG.values() if each.with_judge]
+    against += [each for each in OF_TWO.values() if shown.is_ordered or each.needs != "order"]
+    with_people = {
+        each.key: each.named_with(block["reference"])
+        for each in against
+        if each not in (KAPPA, EQUAL)
     }
+    rows = estimate_rows(block["agreement"], with_people, shown.compared)
+    rows += estimate_rows(overall, _MEANS, shown.compared)
+    if shown.is_ordered:
+        # Tied units have a mean, too.
+        labelled = partial(UnitCount.of, show="labelled", one=shown.judge)
+        of_mean = {key: of.named_with("mean rating") for key, of in CORRELATIONS.items()}
+        rows += estimate_rows(overall, _OF_MEAN, labelled)
+        rows += estimate_rows(block["correlation"], of_mean, labelled)
+    return Table(FURTHER_COEFFICIENTS, ("Coefficient", "Value", UNITS_HEAD), rows)
+
+
+def describe_comparisons(report: JSON) -> list[str]:
+    """Describe each judge's reference and coefficients, or say that there was none."""
+    judges = list(dict.fromkeys(j for v in report["variables"].values() for j in v["judges"]))
+    who = "Each judge" if len(judges) > 1 else f"The judge {judges[0]}"
+    held = {n: of for n, v in report["variables"].items() if (of := _compared_blocks(v))}
+    rules = {n: of[0]["reference"] for n, of in held.items()}
+    raters = {n: report["variables"][n]["agreement"]["raters"] for n in held}
+    parts = []
+    if most := [n for n in held if rules[n] == "majority" and raters[n] > 1]:
+        parts.append(
+            f"{who} was compared with the most frequent human label{_on_variables(most, held)}. "
+            f"{_ties({n: held[n][0] for n in most})}"
+        )
+    if alone := [n for n in held if rules[n] == "majority" and raters[n] == 1]:
+        parts.append(
+            f"{who} was compared with the labels of one person{_on_variables(alone, held)}."
+        )
+    if mean := [n for n in held if rules[n] == "mean"]:
+        parts.append(
+            f"{who} was compared with the mean human rating{_on_variables(mean, held)}, so that no "
+            f"{UNIT} ties. Errors and Krippendorff's alpha use the mean itself, and coefficients "
+            "of categories the category nearest to it, rounding halves up."
+        )
+    blocks = [block for of in held.values() for block in of]
+    if given := cited_statistics([b["agreement"], b["classes"], b.get("overall")] for b in blocks):
+        parts.append(
+            f"Reported are {joined(given)}; {_describe_pairs(blocks, max(raters.values()))}."
+        )
+    return [*parts, *_describe_uncompared(report, who)]
+
+
+def _ties(blocks: dict[str, JSON]) -> str:
+    """Say on how many units people tie, by variable; a judge's block has all that people labelled.
+
+    People tie on the same units for every judge.
+    """
+    tied = {name: block for name, block in blocks.items() if block["ties"]}
+    if not tied:
+        return f"People tie on no {UNIT}."
+    counts = [
+        f"{block['ties']}{f' of {of}' if (of := block.get('people_units')) else ''} {UNITS}"
+        f"{f' of {name}' if len(blocks) > 1 else ''}"
+        for name, block in tied.items()
+    ]
+    return f"Left out are {joined(counts)}, where people tie."
+
+
+def _compared_blocks(variable: JSON) -> list[JSON]:
+    """Return the blocks of judges that were compared with people."""
+    return [block for block in variable["judges"].values() if block["units"]]
+
+
+def _on_variables(names: list[str], held: JSON) -> str:
+    """Name the variables, unless they are all of them."""
+    return "" if len(names) == len(held) else f" on {joined(names)}"
+
+
+def _describe_pairs(blocks: list[JSON], people: int) -> str:
+    """Describe the further figures besides the judge's agreement with people's joint labels."""
+    if people < 2:
+        return "one person alone shows nothing about human agreement"
+    said = (
+        "kappa and the share of equal labels also with each person, beside those of people with "
+        f"each other on the {UNITS} that the judge labelled: the mean over pairs of people, "
+        f"weighted by the {UNITS} that a pair shares"
+    )
+    out = [b["ceiling_pairs"] for b in blocks if b.get("ceiling_pairs", {}).get("left_out")]
+    if not out:
+        return said
+    left = sum(pairs["left_out"] for pairs in out)
+    fewer = f"pairs that share fewer than {out[0]['least_shared']} of them were left out"
+    return f"{said}; {fewer} ({left} over all variables and judges)"
+
+
+def _describe_uncompared(report: JSON, who: str) -> list[str]:
+    """Name the variables on which no judge could be compared with people."""
+    none = {
+        n: f"no {UNIT} has both its label and a joint label of people"
+        if v["agreement"]["raters"]
+        else "no person labelled, so that there is no reference"
+        for n, v in report["variables"].items()
+        if v["judges"] and not _compared_blocks(v)
+    }
+    return [
+        f"{who} could not be compared with people on "
+        f"{joined([n for n in none if none[n] == why])}: {why}."
+        for why in dict.fromkeys(none.values())
+    ]
+
+
+def side_by_side(variable: JSON) -> list[Block]:
+    """Return a table with a row for each judge, if there is a reference."""
+    shown, rows = coefficient_of(variable), list[tuple[Cell, ...]]()
+    for name, of in variable["judges"].items():
+        gap, own = of.get("gap", {}), of.get("with_people", {})
+        cells = (of["agreement"], own, of["human_ceiling"], gap)
+        kappas = (each.get(shown.key) for each in cells)
+        numbers = (Number(None) if each is None else Number.from_estimate(each) for each in kappas)
+        rows.append((RaterName(name, "judge"), compared_units(of, name, of["units"]), *numbers))
+    if not any(isinstance(cell, Number) and cell.value is not None for row in rows for cell in row):
+        return []
+    header = ("Judge", UNITS_HEAD, "With the majority", "With each person", "People", "Gap")
+    return [Block("Agreement with people", (Table(shown.name, header, tuple(rows)),))]
+
+
+def comparison_methods(report: JSON) -> list[str]:
+    """Describe each judge's reference and coefficients, and how ratings were correlated."""
+    parts = describe_comparisons(report)
+    if ordered := cited_statistics(b["correlation"] for b in blocks_of_judges(report)):
+        parts.append(f"Ratings were correlated with the mean human rating: {joined(ordered)}.")
+    return parts
+
+
+def family_methods(report: JSON) -> list[str]:
+    """Say that variables are families of their own, if there are several."""
+    variables = list(report["variables"])
+    if len(variables) < 2:
+        return []
+    return [
+        f"The variables {joined(variables)} are families of their own: no p-value is adjusted "
+        "over them."
+    ]
+
+
+FURTHER_COEFFICIENTS = "Further coefficients"
+SIDE_BY_SIDE = SectionPart(JUDGES, blocks=lambda shown: side_by_side(shown.variable))
+PART = SectionPart(
+    JUDGE,
+    of_judge=lambda of, n: bounds(of.both, n),
+    title="Against people",
+    tables=lambda shown: [_agreement_table(shown)],
+    about=_describe_left_out,
+)
+FURTHER = SectionPart(JUDGE, title=FURTHER_COEFFICIENTS, tables=lambda shown: [further(shown)])
+METHODS = SectionPart(head=OF_JUDGES, methods=comparison_methods)
+FAMILIES = SectionPart(head=OF_JUDGES, methods=family_methods)

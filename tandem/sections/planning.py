@@ -6,14 +6,19 @@ and the widths found for each number of raters predict the effect of more raters
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from ..document import DASH, UNIT, Block, Cell, Number, RaterName, Section, Table, count, rounded
 from ..labels.reference import reference, reference_of
 from ..labels.resampling import MEAN, Sample, Scores, mean_of, systems_of
 from ..statistics import (
+    ALPHA,
+    KAPPA,
     MINIMUM_CLUSTERS,
     SHARE,
     Bools,
@@ -29,11 +34,13 @@ from ..statistics import (
     more_raters,
 )
 from ..statistics.arrays import pack
-from ..statistics.coefficients import ALPHA, KAPPA, cells_of, pair_tally
+from ..statistics.coefficients import cells_of, pair_tally
 from ..statistics.informative import informative_of_each
 from ..types import JSON
 from .agreement import own_codes
+from .base import SectionPart
 from .crowd import is_crowd
+from .nouns import slotted
 
 #: The number of random parts of the labels, over which widths are averaged.
 DRAWS = 4
@@ -202,3 +209,148 @@ def _kappa(sample: Sample, codes: Ints, judge: Ints, kept: Bools) -> Estimate:
 
 def _queries(clusters: Ints) -> int:
     return len(np.unique(clusters))
+
+
+ABOUT_PLANNING = (
+    f"For queries like these. Raters are the people who label each {UNIT}, and the effect of more "
+    "of them is a rough guess."
+)
+
+
+PLANNING_HEADER = (
+    "Of",
+    "Width now",
+    "Queries",
+    "More queries",
+    f"Raters per {UNIT}",
+    "More raters",
+)
+
+
+def planning_blocks(variable: JSON) -> list[Block]:
+    """Return the block on planning; none in snapshots of older reports."""
+    plans = variable.get("planning")
+    if not plans:
+        return []
+    rows = [_planning_row("Krippendorff's alpha of people", plans["agreement"])]
+    rows += [
+        _planning_row(RaterName(f"Cohen's kappa of {name}", "judge"), of)
+        for name, of in plans["judges"].items()
+    ]
+    return [Block("Planning", (_planning_table(plans["width"], rows),), ABOUT_PLANNING)]
+
+
+def planning_tables(score: JSON) -> list[Table]:
+    """Return the planning table for each system's mean of people; none in older snapshots."""
+    plans = score.get("planning")
+    if not plans or not plans["systems"]:
+        return []
+    rows = [
+        _planning_row(f"{system or DASH}, mean of people", of["mean"])
+        for system, of in plans["systems"].items()
+    ]
+    return [_planning_table(plans["width"], rows)]
+
+
+def _planning_table(width: float, rows: Iterable[tuple[Cell, ...]]) -> Table:
+    return Table(f"What an interval of width {width:g} needs", PLANNING_HEADER, tuple(rows))
+
+
+def _planning_row(name: Cell, plan: JSON) -> tuple[Cell, ...]:
+    queries, raters = plan["queries"], plan["raters"]
+    width = Number(plan["interval_width"], reason=str(queries.get("reason", "")))
+    return (name, width, *_numbers(queries), *_numbers(raters))
+
+
+def _numbers(plan: Mapping[str, Any]) -> tuple[Number, Number]:
+    """Return the required number and how many more that is; the first has the reason."""
+    needed = Number(plan["needed"], reason=plan.get("reason", ""), digits=0)
+    return needed, Number(plan["more"], digits=0)
+
+
+def planning_sentences(report: JSON) -> Iterator[str]:
+    """Describe how many queries the main figures of each variable and each judge's test need."""
+    several = len(report["variables"]) > 1
+    if report.get("chosen_items") and any(
+        of.get("planning") for of in report["variables"].values()
+    ):
+        yield "The plans are for items that are chosen in the same way, not for a random sample."
+    for name, variable in report["variables"].items():
+        before, the = (f"{name}: ", "the") if several else ("", "The")
+        plans = variable.get("planning")
+        if not plans:
+            continue
+        yield before + _planned(the, "people's alpha", plans["agreement"], plans["width"])
+        for judge, of in plans["judges"].items():
+            yield before + _planned(the, f"the kappa of {judge}", of, plans["width"])
+        for judge, of in variable["judges"].items():
+            test = of["alt_test"]
+            if test.get("queries_needed") and test.get("verdict") == "undecided":
+                needed = count(test["queries_needed"], "query", "queries")
+                yield (
+                    f"{before}{the} alternative annotator test of {judge} needs at least {needed}; "
+                    f"there are {test['queries']}."
+                )
+
+
+def _planned(the: str, what: str, plan: JSON, width: float) -> str:
+    queries, now = plan["queries"], plan["interval_width"]
+    if now is None or queries["needed"] is None:
+        why = queries.get("reason") or plan.get("reason")
+        return f"{the} interval of {what} cannot be planned: {slotted(str(why))}."
+    if not queries["more"]:
+        return f"{the} interval of {what} is narrow enough: {rounded(now, 2)} wide."
+    return (
+        f"{the} interval of {what} is {rounded(now, 2)} wide. One {width:g} wide needs about "
+        f"{count(queries['needed'], 'query', 'queries')} like these: {queries['more']} more."
+    )
+
+
+def planning_methods(report: JSON) -> list[str]:
+    plans = [v["planning"] for v in report["variables"].values() if v.get("planning")]
+    if not plans:
+        return []
+    return [
+        f"For plans of intervals {plans[0]['width']:g} wide, the width was assumed proportional to "
+        f"t/root(n) over n queries, and its square equal to a + b/r with r raters per {UNIT}."
+    ]
+
+
+PLANNING = "planning"
+
+
+def planning_section(report: JSON) -> list[Section]:
+    """Return the section on how many more queries or raters would narrow the intervals."""
+    several = len(report["variables"]) + len(report["scores"]) > 1
+    found: list[tuple[str, Block]] = [
+        (name, block)
+        for name, variable in report["variables"].items()
+        for block in planning_blocks(variable)
+    ]
+    for name, score in report["scores"].items():
+        if tables := planning_tables(score):
+            found.append((name, Block(name, tuple(tables))))
+    if not found:
+        return []
+    blocks = tuple(
+        replace(block, title=name if several or n else "", about="")
+        for n, (name, block) in enumerate(found)
+    )
+    return [
+        Section(
+            "Planning",
+            blocks,
+            found[0][1].about,
+            points=tuple(planning_sentences(report)),
+            name=PLANNING,
+        )
+    ]
+
+
+PART = SectionPart(
+    PLANNING,
+    "planning",
+    lambda of: {"planning": planning(of.sample, of.block, of.options.width)},
+    section=planning_section,
+    methods=planning_methods,
+)

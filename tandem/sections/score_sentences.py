@@ -26,6 +26,7 @@ from .sentence import (
     p_value,
     short,
 )
+from .system_order import reverse_difference
 
 
 def score_sentences(of: JSON, name: str) -> JSON:
@@ -87,13 +88,6 @@ def _needed(pair: JSON, tests: int, key: Path) -> Iterator[Part]:
     else:
         needed = max(ceil(now * (due / found) ** 2), now + 1)
         yield more_queries(needed, needed - now, key)
-
-
-def reverse_difference(difference: JSON) -> JSON:
-    """Return a difference with the sign reversed."""
-    value, low, high = (difference[name] for name in ("value", "low", "high"))
-    ends = {"low": None, "high": None} if low is None else {"low": -high, "high": -low}
-    return {**difference, "value": None if value is None else -value, **ends}
 
 
 def _means(of: JSON) -> dict[str, float]:

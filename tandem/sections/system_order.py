@@ -11,6 +11,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from ..document import DASH, Cell, Number, RaterName, Table
 from ..labels.people_sample import PeopleSample, describe_unfinished
 from ..labels.resampling import ResamplingArguments, Scores
 from ..scores.agreement import FEWEST_OF_EVALUATORS, Labelled, powered_pairs
@@ -34,6 +35,8 @@ from ..statistics import (
 from ..statistics.paired import DECIMALS, OF_ROWS, RankCorrelation
 from ..statistics.system_order import GAP_METHOD, METHOD
 from ..types import JSON
+from .base import first_rows
+from .citations import CITED
 from .crowd import is_crowd
 from .estimates import NOT_SAMPLED
 
@@ -261,3 +264,184 @@ def _sign(of: JSON) -> int | None:
         # Without any difference there is no p-value either, and nothing to find.
         return 0 if difference is not None and round(difference, DECIMALS) == 0 else None
     return int(np.sign(difference)) if p < LEVEL else 0
+
+
+def reverse_difference(difference: JSON) -> JSON:
+    """Return a difference with the sign reversed."""
+    value, low, high = (difference[name] for name in ("value", "low", "high"))
+    ends = {"low": None, "high": None} if low is None else {"low": -high, "high": -low}
+    return {**difference, "value": None if value is None else -value, **ends}
+
+
+WITHIN = "Of the pairs of systems ordered within a query, the share ordered alike, ties one half"
+
+
+FINDING_WORDS = {
+    "both_alike": "Both, the same way",
+    "both_opposite": "Both, opposite ways",
+    "people_only": "People only",
+    "judge_only": "Judge only",
+    "neither": "Neither",
+    "untested": "Not tested",
+}
+
+
+OMITTED_FIRST = ("neither", "untested", "both_alike", "people_only", "judge_only", "both_opposite")
+"""Findings on pairs of systems, in the order in which a table with too many pairs omits them."""
+
+
+def order_tables(found: JSON, order: list[str]) -> list[Table]:
+    """Return whether judges order systems as people do; none in snapshots of older reports."""
+    if not found:
+        return []
+    judges, people = found["judges"], found["humans"]
+    tables = []
+    if judges:
+        tables = [_with_people(judges), _means_table(judges), _findings(judges)]
+    tables += [_people(people)] if people["within_queries"]["value"] is not None else []
+    return tables + [
+        _pairs_table(name, of["pairs"], order) for name, of in judges.items() if of["pairs"]
+    ]
+
+
+def _with_people(judges: JSON) -> Table:
+    """Return each judge's share of pairs ordered as people do, and its gap to people's own."""
+    header = (
+        "Judge", "With the mean of people", "Pairs", "Opposite", "Tied",
+        "With all people but one", "The person left out", "Gap",
+    )  # fmt: skip
+    rows = tuple(
+        (
+            RaterName(name, "judge"),
+            Number.from_estimate(of["within_queries"]),
+            *(of["counts"][number] for number in ("scored", "opposite", "tied")),
+            *(
+                Number.from_estimate(of[key])
+                for key in ("with_others", "people_with_others", "gap")
+            ),
+        )
+        for name, of in judges.items()
+    )
+    return Table(WITHIN, header, rows)
+
+
+def _people(found: JSON) -> Table:
+    """Return the share of pairs that people order alike, each with the mean of the others."""
+    rows: list[tuple[Cell, ...]] = [
+        (RaterName(name, "human"), Number.from_estimate(of), of["n"])
+        for name, of in found["raters"].items()
+    ]
+    whole = found["within_queries"]
+    rows.append(("each person in turn", Number.from_estimate(whole), whole["n"]))
+    header = ("Person", "With the mean of the others", "Pairs")
+    return Table("Do people order systems alike within queries?", header, tuple(rows), apart=1)
+
+
+def _means_table(judges: JSON) -> Table:
+    """Return how alike people and each judge order the systems' means."""
+    rows = tuple(
+        (
+            RaterName(name, "judge"),
+            of["kendall"]["n"],
+            *(Number.from_estimate(of[key]) for key in ("kendall", "tau_ap")),
+        )
+        for name, of in judges.items()
+    )
+    header = ("Judge", "Systems", "Kendall's tau-b", "tau_AP, people's order as the reference")
+    return Table("Order of the systems' means by people and by the judge", header, rows)
+
+
+def _findings(judges: JSON) -> Table:
+    """Return on how many pairs of systems people and each judge find a difference."""
+    rows = tuple(
+        (RaterName(name, "judge"), *(of["findings"][each] for each in FINDING_WORDS))
+        for name, of in judges.items()
+    )
+    header = ("Judge", *FINDING_WORDS.values())
+    return Table("Pairs of systems that differ significantly, p after Holm", header, rows)
+
+
+def _pairs_table(judge: str, pairs: list[JSON], order: list[str]) -> Table:
+    """Return pairs of systems under people, a judge and both; of many, those with a difference."""
+    turned = best_first(pairs, order, ("humans", "judge", "prediction_powered"))
+    rows: list[tuple[Cell, ...]] = [
+        (
+            f"{pair['a'] or DASH} – {pair['b'] or DASH}",
+            FINDING_WORDS[pair["finding"]],
+            *(
+                cell
+                for who in ("humans", "judge", "prediction_powered")
+                for cell in (Number.from_estimate(pair[who]["difference"]), p_value_of(pair[who]))
+            ),
+        )
+        for pair in turned
+    ]
+    ranks = [float(OMITTED_FIRST.index(pair["finding"])) for pair in turned]
+    caption = f"Pairs of systems under people, {judge} and both; p after Holm"
+    caption, shown = first_rows(caption, rows, ranks, "on which people and judge differ most")
+    header = (
+        "Systems", "Difference found by", "People", "p", "Judge", "p", "Prediction-powered", "p",
+    )  # fmt: skip
+    return Table(caption, header, shown)
+
+
+def best_first(pairs: list[JSON], order: list[str], within: Sequence[str] = ()) -> list[JSON]:
+    """Return pairs with their better system as `a`, in the order of the systems.
+
+    `within` are the keys of the objects that have a pair's differences.
+    """
+    rank = {system: n for n, system in enumerate(order)}
+    last = len(order)
+    seen = [
+        _reversed_pair(each, within)
+        if rank.get(each["a"], last) > rank.get(each["b"], last)
+        else each
+        for each in pairs
+    ]
+    seen.sort(key=lambda each: (rank.get(each["a"], last), rank.get(each["b"], last)))
+    return seen
+
+
+def _reversed_pair(pair: JSON, within: Sequence[str]) -> JSON:
+    turned: JSON = {**pair, "a": pair["b"], "b": pair["a"]}
+    for name in within:
+        turned[name] = {**pair[name], "difference": reverse_difference(pair[name]["difference"])}
+    if not within:
+        turned |= {"higher": pair["lower"], "lower": pair["higher"]}
+        turned["difference"] = reverse_difference(pair["difference"])
+    return turned
+
+
+def p_value_of(test: JSON) -> Number:
+    return Number.p(test["adjusted_p_value"], test.get("reason", ""))
+
+
+def order_methods(order: JSON) -> list[str]:
+    """Describe how judges' orders of systems were compared with people's, for the methods text."""
+    judges = order.get("judges", {}).values()
+    if all(of["within_queries"]["value"] is None for of in judges):
+        return []
+    parts = [
+        "Judges' orders of systems were compared with people's within queries, where difficulty "
+        "cancels: of the pairs of systems that the mean of people's scores orders in a query, the "
+        "share that the judge orders alike, its ties counted as one half, averaged over queries. "
+        "Where several people scored a pair, each was left out of the reference in turn, and the "
+        "judge and that person were compared with the others."
+    ]
+    if len(judges) > 1:
+        tested = "Tests of the shares against one half and of the gaps to people were adjusted"
+        parts.append(f"{tested} over the judges {CITED['holm1979']}.")
+    if any(of["pairs"] for of in judges):
+        parts.append(
+            "Pairs of systems were tested on the queries that people and judge both scored, by t "
+            "on the differences of queries, adjusted over all pairs for people and for the judge "
+            f"{CITED['holm1979']}."
+        )
+    if any(of["kendall"]["value"] is not None for of in judges):
+        parts.append(
+            "The order of the systems' means was compared by Kendall's tau-b "
+            f"{CITED['kendall1945']} and by tau_AP {CITED['yilmaz2008']} with people's order as "
+            "the reference; for systems that a judge ties it is the mean over their orders "
+            f"{CITED['urbano2017']}, and pairs that people tie do not count."
+        )
+    return parts

@@ -8,11 +8,13 @@ from itertools import combinations
 
 import numpy as np
 
+from ..document import DASH, Block, Cell, Number, RaterName, Section, Table
 from ..labels.frame import Frame, VariableFrame
 from ..labels.people_sample import PeopleSample
 from ..labels.reference import reference
 from ..labels.resampling import MEAN, Scores, resampling_arguments, systems_of
 from ..statistics import (
+    PEOPLE_ALONE,
     SHARE_DIFFERENCE,
     Floats,
     Ints,
@@ -24,9 +26,19 @@ from ..statistics import (
     wilcoxon_signed_rank,
 )
 from ..types import JSON
-from .crowd import FEW_ITEMS, FEWEST, is_crowd, quantiles_of
+from .base import OF_SCORES, SectionPart
+from .citations import CITED, cited_statistics, methods_of
+from .crowd import FEW_ITEMS, FEWEST, is_crowd, quantiles_of, ranking_table
 from .estimates import estimates, mean_share
-from .system_order import p_values, system_order
+from .estimates import estimates_tables as _estimates
+from .missing import missing_scores_blocks
+from .nouns import joined
+from .nouns import within as _within
+from .system_order import best_first as _best_first
+from .system_order import order_methods, p_values, system_order
+from .system_order import order_tables as _order_tables
+from .system_order import p_value_of as _p_value
+from .variance_components import components_tables
 
 Measure = Callable[[VariableFrame, int], Floats]
 """Maps the labels of a variable and the number of items to scores (I, R)."""
@@ -248,3 +260,168 @@ def _correlations(table: Scores, compare: Callable[[Floats, Floats], JSON]) -> J
         }
         for n, judge in enumerate(judges)
     }
+
+
+POOLED = "Raters in pairs: scores over all answers, query difficulty included"
+
+
+def score_blocks(report: JSON, name: str) -> list[Block]:
+    """Return the blocks on one score, the systems' means first."""
+    block = report["scores"][name]
+    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
+    order = _best_systems(block)
+    systems = {system: block["systems"][system] for system in order}
+    found = [Block("Systems", (_systems_table(systems, block.get("majority", {}), kinds),))]
+    ranked = []
+    if "pairs_distribution" in block:
+        ranked.append(ranking_table(block["pairs_distribution"]))
+    if block.get("pairs") or block["correlation"]:
+        ranked.append(_rankings(block))
+    others = {
+        "Pairs of systems": _comparison_tables(block.get("comparisons", []), order),
+        "Order of systems": _order_tables(block.get("order", {}), order),
+        "Correlation over all answers": ranked,
+        "People and judges together": _estimates(block["estimate"]),
+        "Sources of noise": components_tables(block),
+    }
+    found += missing_scores_blocks(block)
+    return found + [Block(title, tuple(tables)) for title, tables in others.items() if tables]
+
+
+def _best_systems(block: JSON) -> list[str]:
+    """Return the systems by people's mean, highest first, and those without a mean last."""
+
+    def value(system: str) -> float | None:
+        found = block["systems"][system].get(MEAN) or block.get("majority", {}).get(system)
+        return found["value"] if found else None
+
+    values = {system: value(system) for system in block["systems"]}
+    return sorted(values, key=lambda each: (values[each] is None, -(values[each] or 0)))
+
+
+def _rater_name(rater: str, kinds: dict[str, str]) -> RaterName:
+    return RaterName("mean of people") if rater == MEAN else RaterName(rater, kinds.get(rater, ""))
+
+
+def _systems_table(systems: JSON, people: JSON, kinds: dict[str, str]) -> Table:
+    """Return means by system, people together and their mean first; snapshots may lack both."""
+    named = dict.fromkeys(rater for values in systems.values() for rater in values)
+    raters = [*(each for each in (MEAN,) if each in named), *(r for r in named if r != MEAN)]
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            system or DASH,
+            *((Number.from_estimate(people[system]),) if people else ()),
+            *(_cell(values, rater) for rater in raters),
+        )
+        for system, values in systems.items()
+    )
+    together = (RaterName("majority of people"),) if people else ()
+    header = ("System", *together, *(_rater_name(rater, kinds) for rater in raters))
+    return Table("Mean by system, the highest mean of people first", header, rows)
+
+
+def _cell(values: JSON, rater: str) -> Number:
+    return (
+        Number.from_estimate(values[rater])
+        if rater in values
+        else Number(None, reason="no labels here")
+    )
+
+
+def _rankings(block: JSON) -> Table:
+    rows = [_ranking(f"{p['a']} – {p['b']}", p) for p in block.get("pairs", [])]
+    rows += [
+        _ranking(
+            RaterName(f"{judge} – {'mean of people' if rater == MEAN else rater}", "judge"), of
+        )
+        for judge, others in block["correlation"].items()
+        for rater, of in others.items()
+    ]
+    header = ("Raters", "Spearman", "Kendall")
+    return Table(POOLED, header, tuple(rows))
+
+
+def _ranking(label: str | RaterName, of: JSON) -> tuple[Cell, ...]:
+    return (label, Number.from_estimate(of["spearman"]), Number.from_estimate(of["kendall"]))
+
+
+def _comparison_tables(pairs: list[JSON], order: list[str]) -> list[Table]:
+    """Return the comparison of systems on the same queries; none with a single system."""
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            f"{pair['a'] or DASH} – {pair['b'] or DASH}",
+            Number.from_estimate(pair["difference"]),
+            f"{pair['higher']} : {pair['lower']} of {pair['queries']}",
+            *(_p_value(pair[test]) for test in ("paired_t", "wilcoxon")),
+        )
+        for pair in _best_first(pairs, order)
+    )
+    header = ("Systems", "Difference", "Higher : lower", "p, t test", "p, Wilcoxon")
+    caption = "Pairs of systems on the same queries, by the mean of people; p after Holm"
+    return [Table(caption, header, rows)] if rows else []
+
+
+def score_methods(report: JSON) -> list[str]:
+    parts = []
+    for name, block in report["scores"].items():
+        cited = f" {CITED['ju2025']}" if name == "coverage" else ""
+        statistics = cited_statistics([block.get("pairs", []), block["correlation"]])
+        parts.append(
+            f"{name.capitalize()}{cited} was averaged by system; scores over all answers, "
+            f"query difficulty included, were compared by {joined(statistics) or 'nothing'}."
+        )
+        parts += order_methods(block.get("order", {}))
+        if block.get("comparisons"):
+            parts.append(
+                "Systems were compared in pairs on the queries that both answered, by the mean of "
+                "people's scores: t test of the differences of query means and Wilcoxon's "
+                f"signed-rank test {CITED['wilcoxon1945']}, two-sided, each adjusted over all "
+                f"pairs {CITED['holm1979']}. The interval of a difference has the level of the "
+                "adjusted t test."
+            )
+        if any(each.get("low") is not None for each in _sources_of_noise(block)):
+            parts.append(
+                "The components of the variance of a score have intervals by the jackknife of "
+                f"their logarithms over queries {CITED['arvesen1970']}, which hold for these "
+                "systems and raters."
+            )
+        if any("PPI++" in each for each in methods_of(block["estimate"], defined=True)):
+            parts.append(
+                "People and judge together give the prediction-powered mean (PPI++) "
+                f"{CITED['angelopoulos2023']}, with the query as the unit, about all queries of "
+                "this kind, and the mean over exactly these queries by the difference estimator "
+                f"{CITED['cochran1977']}."
+            )
+        powered = [of["prediction_powered"] for of in block["estimate"].values()]
+        if any(each.get("reason") == PEOPLE_ALONE for each in powered):
+            parts.append(
+                f"There is no prediction-powered mean (PPI++) {CITED['angelopoulos2023']} if no "
+                "query is judged without people's labels: it would equal people's own mean."
+            )
+    return parts
+
+
+def _sources_of_noise(score: JSON) -> list[JSON]:
+    found = score.get("components")
+    blocks = [found["humans"], *found["judges"].values()] if found else []
+    return [source for block in blocks for source in block["sources"]]
+
+
+SYSTEMS = "systems"
+
+
+def systems_section(report: JSON) -> list[Section]:
+    """Return the scores of systems, empty for a protocol without scores."""
+    several = len(report["scores"]) > 1
+    blocks: list[Block] = []
+    for name in report["scores"]:
+        for n, block in enumerate(score_blocks(report, name)):
+            title = f"{name}: {_within(block.title)}" if several else block.title
+            blocks.append(replace(block, title="" if n == 0 and not several else title))
+    if not blocks:
+        return []
+    subjects = tuple(report["scores"])
+    return [Section("Systems", tuple(blocks), name=SYSTEMS, place="systems", subjects=subjects)]
+
+
+PART = SectionPart(section=systems_section, head=OF_SCORES, methods=score_methods)

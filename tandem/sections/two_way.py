@@ -11,8 +11,9 @@ from ..statistics import MINIMUM_CLUSTERS, Floats, Ints, percentile_interval
 from ..statistics.pairwise import CROWD
 from ..statistics.two_way import TwoWay, two_way_pairs
 from ..types import JSON
+from .agreement import own_codes
 from .coefficient import MEAN_OF_PAIRS
-from .gap_tests import TWO_WAY
+from .floor import TWO_WAY
 
 FEWEST_RATERS = 3
 """Fewer cannot be resampled, since two distinct raters out of two are always the same."""
@@ -32,22 +33,19 @@ def over_raters(sample: Sample, compared: Sample, block: JSON) -> None:
 
 
 def _among_people(sample: Sample, agreement: JSON) -> None:
-    scale, codes = sample.frame.scale, _labelled(sample.frame.codes_of("human"))
-    own = scale.own()
-    place = np.cumsum(own) - 1
-    renumbered = np.where(codes >= 0, place[np.maximum(codes, 0)], -1) if own.any() else codes
+    codes = _labelled(sample.frame.codes_of("human"))
     enter = (codes >= 0).sum(axis=1) >= 2
     if not enter.any():
         return
-    values = scale.values()[own] if own.any() else None
-    made = _two_way(sample, renumbered, max(1, int(own.sum())), values).of_people()
+    renumbered, k, _, values = own_codes(sample, codes)
+    made = _two_way(sample, renumbered, k, values).of_people()
     _put(agreement, made, sample, sample.clusters[enter], codes.shape[1])
     if codes.shape[1] <= CROWD:
         everyone = np.zeros(len(codes), np.int64)
         arguments = sample.resampling_arguments
         means, _, raters = two_way_pairs(
             everyone, codes, sample.clusters, sample.k, arguments["draws"], arguments["seed"],
-            scale.values() if sample.is_ordered else None,
+            sample.frame.scale.values() if sample.is_ordered else None,
         )  # fmt: skip
         _put(agreement[MEAN_OF_PAIRS], means, sample, sample.clusters[enter], raters)
 

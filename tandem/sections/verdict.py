@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..document import PLAIN, count, rounded
-from ..statistics.estimate import Coefficient
+from ..document import PLAIN, Section, count, rounded
+from ..statistics import Coefficient
 from ..statistics.planning import more_queries as planned_queries
 from ..types import JSON
+from .base import SectionPart
 from .coefficient import coefficient_of, people_of
 from .replacement import replacement
 from .score_sentences import score_sentences
@@ -424,3 +425,30 @@ def _of_categories(
         detail = f" ({_units(block, wrong[people, own])})"
         parts.append(Part(detail, key, ((people, own),)))
     return Sentence(question, "Some categories", "fair", parts)
+
+
+VERDICT = "Verdict"
+
+
+def verdict_section(report: JSON) -> list[Section]:
+    """Return the questions with their answers, grouped by variable if there are several."""
+    found, several = report.get("verdict"), len(report["variables"]) > 1
+    if not found:
+        return []
+    points = [f"{found[key]['question']} {found[key]['text']}" for key in WHOLE if key in found]
+    for name, of in found["variables"].items():
+        judged = [each for judge in of["judges"].values() for each in judge.values()]
+        judged += of.get("among_judges", {}).values()
+        before = f"{name}: " if several else ""
+        points += [f"{before}{each['question']} {each['text']}" for each in (of["people"], *judged)]
+    ranked = [
+        each
+        for of in found["scores"].values()
+        for each in (of.get("best"), *of["judges"].values())
+        if each
+    ]
+    points += [f"{each['question']} {each['text']}" for each in ranked]
+    return [Section(VERDICT, (), points=tuple(points))]
+
+
+PART = SectionPart(section=verdict_section)

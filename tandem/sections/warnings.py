@@ -6,14 +6,15 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from ..document import PLAIN
+from ..document import PLAIN, Section
+from ..document import count as counted
 from ..labels.facts import Evidence
 from ..labels.frame import Frame, VariableFrame, Warning
 from ..labels.reference import JOINT_LABEL_NAMES, reference
-from ..statistics import Bools, confirm_far_off
-from ..statistics.coefficients import ALPHA, FLEISS, KAPPA
+from ..statistics import ALPHA, FLEISS, KAPPA, Bools, confirm_far_off
 from ..types import JSON
 from .alt_test import FLOORS
+from .base import SectionPart
 
 FEWEST_QUERIES = 10
 PREVALENT = 0.9
@@ -238,3 +239,19 @@ def _failures(labels: VariableFrame, column: int) -> tuple[Bools, Bools]:
             asked[aside.unit] = True
             lost[aside.unit] = aside.is_missing
     return lost, asked
+
+
+def warnings_section(report: JSON) -> list[Section]:
+    points = tuple(
+        f"{', '.join(who)}: {each['text']}" if who else each["text"]
+        for each in report.get("warnings", ())
+        for who in [tuple(filter(None, (each["variable"], each["rater"])))]
+    )
+    return (
+        [Section(counted(len(points), "warning"), (), points=points, name="warnings")]
+        if points
+        else []
+    )
+
+
+PART = SectionPart(section=warnings_section)

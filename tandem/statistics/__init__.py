@@ -71,6 +71,13 @@ from .ceiling import (
 )
 from .cluster_means import design_effect, difference_by_cluster, mean_by_cluster, mean_of_clusters
 from .coefficients import (
+    ALPHA,
+    AMONG,
+    EQUAL,
+    FLEISS,
+    KAPPA,
+    OF_TWO,
+    WEIGHTED,
     Alignment,
     agreement_change,
     agreement_estimates,
@@ -79,7 +86,7 @@ from .coefficients import (
     table_estimates,
 )
 from .components import Components, Decision, decisions, variance_components
-from .correlation import correlation_estimates, kendall, pearson, spearman, tau_ap
+from .correlation import CORRELATIONS, correlation_estimates, kendall, pearson, spearman, tau_ap
 from .curves import (
     Bin,
     Calibration,
@@ -98,7 +105,9 @@ from .estimate import (
     STATISTICS,
     UNBOUNDED,
     Bounds,
+    Coefficient,
     Estimate,
+    Scale,
     Statistic,
     undefined,
 )
@@ -170,14 +179,22 @@ from .system_order import OrderedPairs, order_agreement, order_chance, order_gap
 from .tally import Resamples, Tally, cluster_weights, kinds_of
 
 __all__ = [
+    "ALPHA",
+    "AMONG",
     "COEFFICIENT",
     "COEFFICIENT_DIFFERENCE",
+    "CORRELATIONS",
+    "EQUAL",
+    "FLEISS",
+    "KAPPA",
     "MINIMUM_CLUSTERS",
+    "OF_TWO",
     "PEOPLE_ALONE",
     "SHARE",
     "SHARE_DIFFERENCE",
     "STATISTICS",
     "UNBOUNDED",
+    "WEIGHTED",
     "Alignment",
     "AltTest",
     "AnnotatorTest",
@@ -189,6 +206,7 @@ __all__ = [
     "Bounds",
     "Calibration",
     "CategoryCalibration",
+    "Coefficient",
     "ComparedJudges",
     "Comparison",
     "Components",
@@ -211,6 +229,7 @@ __all__ = [
     "Reading",
     "Resamples",
     "Rouge",
+    "Scale",
     "SoftLabels",
     "Span",
     "Statistic",

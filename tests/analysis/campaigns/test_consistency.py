@@ -8,8 +8,8 @@ import pytest
 
 from analysis.campaigns.reports import campaign_report
 from annotation.models import Campaign
-from tandem.formats.build import document
 from tandem.labels.selection import ReportOptions
+from tandem.sections.contents import document
 from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_command import EXAMPLE, label
 from tests.cast import write_lines

@@ -14,7 +14,7 @@ from annotation.answers.submission import submit
 from annotation.models import Assignment, Campaign, Rater, rater_of
 from tandem.formats.facts import facts
 from tandem.labels.selection import ReportOptions
-from tandem.sections.extras import Rounds, WrittenAnswers, written
+from tandem.sections.written import Rounds, WrittenAnswers, written
 from tests.annotation.prerequisites.test_second_round import FIRST_TEXT, after, answer, taken
 from tests.cast import campaign_of, run
 from tests.page_cast import Study, study_of

@@ -11,8 +11,8 @@ from analysis.campaigns.contamination import contaminated_prompts
 from analysis.campaigns.reports import campaign_report
 from annotation.models import Campaign
 from judging.models import Judge, JudgeRun
-from tandem.formats.methods import methods
 from tandem.labels.selection import ReportOptions
+from tandem.sections.methods import methods
 from tests.cast import Line, campaign_of, load, run, write_lines
 
 QUERIES = 20

@@ -103,7 +103,7 @@ def test_a_figure_that_differs_from_the_library_is_named_with_both_values(
         found["fleiss_kappa"]["value"] += 1e-6
         return found
 
-    monkeypatch.setattr("tandem.sections.build.agreement", wrong)
+    monkeypatch.setattr("tandem.sections.comparison.agreement", wrong)
     found = report(labels(tmp_path))
     (differs,) = found["check"]["differs"]
     assert differs["figure"] == "variables.nominal.agreement.fleiss_kappa"

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from tandem.formats import FORMATS
-from tandem.formats.methods import methods
 from tandem.labels.facts import Scale
 from tandem.labels.reference import reference
 from tandem.labels.selection import ReportOptions
 from tandem.labels_report import labels_report
-from tandem.sections.judges import adjudicated, judges, settled_codes
+from tandem.sections.adjudicated import adjudicated, settled_codes
+from tandem.sections.judges import judges
+from tandem.sections.methods import methods
 from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
 from tests.cast import write_lines
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tandem.formats.methods import methods
 from tandem.labels.facts import LabelFact, Scale
 from tandem.labels.frame import make_frame
 from tandem.labels.selection import ReportOptions
 from tandem.labels_report import labels_report
-from tandem.sections.judges import references_of
+from tandem.sections.adjudicated import references_of
+from tandem.sections.methods import methods
 from tests.cast import run, write_lines
 
 # Ten units: people agree on eight, tie on u8, and are two to one for yes on u9.

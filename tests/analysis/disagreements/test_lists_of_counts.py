@@ -16,8 +16,8 @@ from analysis.disagreements.listing import UnitList
 from analysis.disagreements.votes import VoteTable, votes_of
 from annotation.models import Campaign, Label, User
 from tandem.document import UnitCount
-from tandem.formats.build import document
 from tandem.labels.selection import ReportOptions
+from tandem.sections.contents import document
 from tests.analysis.campaigns.test_families import study
 from tests.cast import run, write_lines
 

@@ -16,8 +16,8 @@ import pytest
 from analysis.evaluation.display import DisplayOptions, select_shown
 from analysis.evaluation.methods import PAPERS
 from analysis.evaluation.system_rankings import system_rankings
-from tandem.formats.citations import CITED
 from tandem.scores.options import Options
+from tandem.sections.citations import CITED
 from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_command import measured, ratings, report, value
 from tests.cast import write_lines

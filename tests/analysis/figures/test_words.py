@@ -9,8 +9,8 @@ from annotation.protocols.report_coverage import PROTOCOL
 from annotation.protocols.schema import schema_of
 from tandem.document import UnitCount
 from tandem.figures.files import figure_file
-from tandem.formats.build import document
 from tandem.formats.markdown import as_markdown
+from tandem.sections.contents import document
 from tandem.sections.words import replace_codes, words_of
 
 JSON = dict[str, Any]

@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 
 from tandem.document import DASH, Cell, Document, Number, RaterName, Table, count, rounded
 from tandem.formats import FORMATS
-from tandem.formats.build import document
+from tandem.sections.contents import document
 from tests.analysis.conftest import run
 from tests.analysis.hostile import HOSTILE, renamed
 

@@ -10,8 +10,8 @@ import pytest
 from tandem.document import Number, Table
 from tandem.figures import FIGURES, subjects
 from tandem.formats import FORMATS
-from tandem.formats.build import document
 from tandem.formats.html import as_html, cell_html, document_html, style, table_html
+from tandem.sections.contents import document
 from tests.analysis.cast import JUDGE, table
 from tests.analysis.formats.test_formats import CAST, Tables
 from tests.analysis.hostile import HOSTILE, renamed

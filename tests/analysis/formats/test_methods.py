@@ -11,11 +11,11 @@ import pytest
 from docs._reference import example
 from tandem.document import DASH
 from tandem.formats import FORMATS
-from tandem.formats.citations import REFERENCES
-from tandem.formats.methods import methods, methods_section, references
-from tandem.formats.score_sections import _estimates
 from tandem.labels.selection import ReportOptions
 from tandem.labels_report import labels_report
+from tandem.sections.citations import REFERENCES
+from tandem.sections.estimates import estimates_tables as _estimates
+from tandem.sections.methods import methods, methods_section, references
 from tandem.version import COMMIT
 from tests.cast import write_lines
 
@@ -118,7 +118,7 @@ def test_the_references_list_exactly_the_works_that_are_cited(
     whole = references([text])
     for mark, work in REFERENCES.values():
         assert (work in whole) == (mark in text)
-    assert methods_section(report).points == whole
+    assert [each.points for each in methods_section(report)] == [whole]
 
 
 @pytest.mark.parametrize("name", ["md", "latex", "html"])

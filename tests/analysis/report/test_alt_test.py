@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tandem.formats.judge_sections import sensitivity_tables
 from tandem.sections.agreement import agreement
-from tandem.sections.alt_test import sensitivity_and_power
+from tandem.sections.alt_power import sensitivity_and_power, sensitivity_tables
 from tandem.sections.judges import judges
 from tests.analysis.cast import JUDGE, frame_of, sample_of, table
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from tandem.document import in_noun
-from tandem.formats.between_judges import between_judges_blocks
 from tandem.labels.frame import Frame
-from tandem.sections.between_judges import between_judges, entropies
+from tandem.sections.between_judges import between_judges, between_judges_blocks, entropies
 from tests.analysis.cast import frame_of, sample_of, table
 
 JUDGES = ("one", "two", "three")

@@ -10,12 +10,12 @@ import pytest
 from tandem.document import Number, Table
 from tandem.figures import FIGURES, subjects
 from tandem.figures.raters import places
-from tandem.formats.build import document
 from tandem.labels.facts import Scale
 from tandem.labels.selection import ReportOptions
 from tandem.sections.brief import brief_of
 from tandem.sections.build import frame_report
 from tandem.sections.coefficient import coefficient_of, people_of
+from tandem.sections.contents import document
 from tandem.statistics import cohen_kappa, confusion
 from tandem.types import JSON
 from tests.analysis.cast import JUDGE, RATING, YES_NO, frame_of, table

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tandem.sections.agreement import distribution
+from tandem.sections.distribution import distribution
 from tandem.sections.systems import scores
 from tests.analysis.cast import JUDGE, fact, frame_of, table
 

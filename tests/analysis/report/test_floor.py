@@ -14,12 +14,12 @@ from django.core.cache import caches
 
 from annotation.models import Campaign
 from tandem.formats import FORMATS
-from tandem.formats.methods import methods
-from tandem.formats.people_sections import gap_tables, no_floor
 from tandem.labels.facts import NO_TEXTS, FloorCodes
 from tandem.labels.frame import Frame
 from tandem.sections.agreement import agreement
+from tandem.sections.floor import gap_tables, no_floor
 from tandem.sections.judges import judges
+from tandem.sections.methods import methods
 from tandem.sections.warnings import warnings
 from tests.analysis.cast import JUDGE, frame_of, sample_of, table
 from tests.analysis.conftest import CONTRACT, run

@@ -20,12 +20,12 @@ from annotation.exposure.ledger import FEWEST_UNITS
 from annotation.models import Campaign, User, rater_of
 from datasets.models import Batch
 from tandem.formats import FORMATS
-from tandem.formats.build import document
 from tandem.labels.facts import LabelKey
 from tandem.labels.frame import Guideline
 from tandem.labels.guidelines import UNKNOWN, with_guidelines
 from tandem.labels.resampling import Sample
 from tandem.labels.selection import ReportOptions
+from tandem.sections.contents import document
 from tandem.sections.guidelines import FEWEST, guidelines
 from tests import cast
 from tests.analysis.cast import frame_of, table

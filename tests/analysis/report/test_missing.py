@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from tandem.formats import FORMATS
-from tandem.formats.missing_tables import missing_blocks, missing_scores_blocks
 from tandem.labels.selection import ReportOptions
 from tandem.labels_report import labels_report
-from tandem.sections.missing import missing_labels
+from tandem.sections.missing import missing_blocks, missing_labels, missing_scores_blocks
 from tests.analysis.cast import JUDGE, fact, frame_of, table
 from tests.cast import write_lines
 

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tandem.formats.sections import planning_blocks
 from tandem.sections.agreement import agreement
 from tandem.sections.judges import judges
-from tandem.sections.planning import planning, systems_planning
+from tandem.sections.planning import planning, planning_blocks, systems_planning
 from tandem.sections.systems import scores, scores_of_items
 from tandem.statistics import more_queries
 from tests.analysis.cast import JUDGE, frame_of, sample_of, table

@@ -13,15 +13,12 @@ import pytest
 from docs._reference import reports
 from tandem.crosscheck import process
 from tandem.formats import FORMATS
-from tandem.formats.citations import CITED
-from tandem.formats.methods import methods
 from tandem.labels.selection import ReportOptions
 from tandem.labels_report import labels_report
 from tandem.results import Report
-from tandem.statistics import fleiss_kappa
-from tandem.statistics.coefficients import AMONG, OF_TWO
-from tandem.statistics.correlation import CORRELATIONS
-from tandem.statistics.estimate import Coefficient, Scale
+from tandem.sections.citations import CITED
+from tandem.sections.methods import methods
+from tandem.statistics import AMONG, CORRELATIONS, OF_TWO, Coefficient, Scale, fleiss_kappa
 from tests.cast import write_lines
 
 JSON = dict[str, Any]

@@ -13,8 +13,8 @@ import pytest
 import tandem
 from benchmarks.replacing import JUDGES, simulated
 from tandem.formats import FORMATS
-from tandem.formats.methods import methods
 from tandem.scores.base import percent
+from tandem.sections.methods import methods
 from tandem.sections.replacement import replacement
 from tandem.types import JSON
 from tests.analysis.conftest import run

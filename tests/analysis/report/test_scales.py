@@ -10,12 +10,12 @@ from statsmodels.stats.inter_rater import cohens_kappa
 
 import tandem
 from tandem.crosscheck import process
-from tandem.formats.methods import methods
-from tandem.formats.people_sections import scales
 from tandem.labels.facts import Scale
 from tandem.labels.frame import make_frame
-from tandem.sections.agreement import agreement, scale_used
+from tandem.sections.agreement import agreement
+from tandem.sections.distribution import scale_used, scales
 from tandem.sections.judges import judges
+from tandem.sections.methods import methods
 from tandem.statistics import Level
 from tests.analysis.cast import JUDGE, fact, sample_of
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tandem.formats.sections import soft_blocks
-from tandem.sections.extras import soft_labels
+from tandem.sections.soft_labels import soft_blocks, soft_labels
 from tandem.statistics import dawid_skene
 from tests.analysis.cast import JUDGE, frame_of, sample_of, table
 
@@ -72,7 +71,7 @@ def test_soft_labels_that_do_not_settle_are_null_with_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     early = partial(dawid_skene, iterations=2, tolerance=0)
-    monkeypatch.setattr("tandem.sections.extras.dawid_skene", early)
+    monkeypatch.setattr("tandem.sections.soft_labels.dawid_skene", early)
     found = soft(people(60))
     reason = "people's error rates and the labels did not settle within 2 steps"
     assert found == {"units": 0, "iterations": 2, "converged": False, "reason": reason}

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from tandem.formats.sections import span_blocks
 from tandem.labels.facts import Evidence, EvidenceSpan, LabelKey
 from tandem.labels.frame import make_frame
-from tandem.sections.evidence import spans
+from tandem.sections.evidence import span_blocks, spans
 from tests.analysis.cast import JUDGE, YES_NO, frame_of, table
 
 # Five words: 0-3, 4-9, 10-12, 13-17, 18-23.

@@ -18,12 +18,12 @@ from scipy import stats
 import tandem
 from annotation.models import Campaign, User
 from tandem.formats import FORMATS
-from tandem.formats.score_sections import score_blocks
 from tandem.labels.file.frames import file_frame
 from tandem.labels.people_sample import PeopleSample
 from tandem.labels.selection import ReportOptions
 from tandem.sections.build import frame_report
 from tandem.sections.score_sentences import order_in_words
+from tandem.sections.systems import score_blocks
 from tandem.statistics import holm
 from tandem.types import JSON
 from tests.analysis import order_cast

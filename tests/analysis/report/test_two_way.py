@@ -12,8 +12,8 @@ from django.core.management.base import CommandError
 from django.http import QueryDict
 
 from analysis.forms import ReportForm
-from tandem.formats.methods import methods
 from tandem.labels.selection import AvailableValues
+from tandem.sections.methods import methods
 from tests.cast import run, write_lines
 
 JSON = dict[str, Any]

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tandem.formats.build import document
-from tandem.formats.score_sections import score_blocks
 from tandem.labels.facts import FloorCodes, Scale
 from tandem.labels.selection import ReportOptions
 from tandem.labels.splits import STRATUM
 from tandem.sections.brief import brief_of
-from tandem.sections.build import agreement_of_variables, frame_report
+from tandem.sections.build import frame_report
+from tandem.sections.comparison import agreement_of_variables
+from tandem.sections.contents import document
+from tandem.sections.systems import score_blocks
 from tandem.sections.verdict import _compared
 from tandem.statistics import interval_p_value
 from tandem.types import JSON

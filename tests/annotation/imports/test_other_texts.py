@@ -20,9 +20,9 @@ from annotation.answers.evidence import (
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.models import Campaign, Label, Rater, Response, Span
-from tandem.formats.build import document
 from tandem.formats.markdown import as_markdown
 from tandem.labels.selection import ReportOptions
+from tandem.sections.contents import document
 from tests.annotation.follow_cast import rater
 from tests.cast import BRIDGE, FULL, campaign_of, write_lines
 

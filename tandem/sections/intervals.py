@@ -6,7 +6,8 @@ import re
 
 from ..statistics import expanded_level
 from ..types import JSON
-from .citations import CITED
+from .base import SectionPart
+from .citations import CITED, methods_of
 from .nouns import joined
 
 
@@ -86,3 +87,15 @@ def _kind_of_interval(interval: str) -> str:
     text = re.sub(r" and \d+ raters?", " and raters", text)
     text = re.sub(r", \d+ labelled quer(y|ies)", " on query means", text)
     return text.strip().rstrip(",")
+
+
+PART = SectionPart(
+    head="Intervals",
+    methods=lambda report: [
+        describe_intervals(report, [m.partition("; ")[2] for m in methods_of(report)])
+    ],
+)
+CHECK = SectionPart(
+    head="Check by other libraries",
+    methods=lambda report: [report.get("check", {}).get("line", "")],
+)

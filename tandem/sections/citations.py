@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..statistics.coefficients import AMONG, OF_TWO
-from ..statistics.correlation import CORRELATIONS
+from ..statistics import AMONG, CORRELATIONS, OF_TWO
 from .nouns import slotted
 
 REFERENCES: Mapping[str, tuple[str, str]] = {
@@ -203,7 +202,11 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
     ),
 }
 """By key: the citation in a text, and the full reference."""
+
+
 CITED: Mapping[str, str] = {key: mark for key, (mark, _) in REFERENCES.items()}
+
+
 _OTHERS = {"tau_AP": "yilmaz2008", "area under the ROC curve": "hanley1982"}
 """The works of other statistics, by the beginning of their methods."""
 

@@ -1,4 +1,4 @@
-"""Sections: soft labels (Dawid and Skene), and written answers with a second round of answers."""
+"""Section: written answers, and a second round of them."""
 
 from __future__ import annotations
 
@@ -8,87 +8,12 @@ from itertools import combinations
 
 import numpy as np
 
-from ..labels.resampling import TOO_MANY, Sample
-from ..statistics import (
-    SHARE,
-    Floats,
-    Ints,
-    SoftLabels,
-    dawid_skene,
-    majority,
-    mean_by_cluster,
-    pair_estimates,
-    undefined,
-)
-from ..statistics.coefficients import EQUAL, KAPPA
+from ..document import Block, Number, Section, Table, count
+from ..statistics import SHARE, Floats, mean_by_cluster
 from ..statistics.rouge import rouge_l
 from ..types import JSON
-
-FEWEST = 3
-TOO_FEW = f"fewer than {FEWEST} people labelled, so their errors cannot be estimated"
-NOT_SETTLED = "people's error rates and the labels did not settle within {:,} steps"
-FIXED = "soft labels taken as given"
-EXPECTED = f"mean probability of the judge's label, {FIXED}"
-
-
-def soft_labels(sample: Sample) -> JSON:
-    """Return the key `soft_labels`: differences from the majority, errors, and each judge."""
-    frame = sample.frame
-    codes, own = frame.codes_of("human"), frame.scale.own()
-    people = int((codes >= 0).any(axis=0).sum())
-    reason = TOO_FEW if people < FEWEST else TOO_MANY if sample.is_continuous else None
-    if reason or own.sum() < 2:
-        return {"units": 0, "reason": reason or "there is only one category"}
-    soft = dawid_skene(codes, sample.k)
-    if not soft.converged:
-        settled = {"iterations": soft.iterations, "converged": False}
-        return {"units": 0, **settled, "reason": NOT_SETTLED.format(soft.iterations)}
-    reference, ties = majority(codes)
-    labels = np.where((codes >= 0).sum(axis=1) > 0, soft.labels, -1)
-    held = (reference >= 0) & (labels >= 0)
-    return {
-        "units": int((labels >= 0).sum()),
-        "differ": int((reference != labels)[held].sum()),
-        "ties": int(ties.sum()),
-        "iterations": soft.iterations,
-        "converged": soft.converged,
-        "raters": _raters(sample, soft),
-        "judges": {
-            frame.raters[n].name: _judge(sample, soft, labels, frame.codes[:, n])
-            for n in frame.columns("judge")
-        },
-    }
-
-
-def _raters(sample: Sample, soft: SoftLabels) -> JSON:
-    """Return each rater's error rate, over categories with their estimated frequencies."""
-    frame = sample.frame
-    right = np.diagonal(soft.raters, axis1=1, axis2=2)
-    return {
-        frame.raters[column].name: {
-            "labels": int((frame.codes[:, column] >= 0).sum()),
-            "error_rate": float(np.clip(1 - right[n] @ soft.prevalence, 0, 1)),
-        }
-        for n, column in enumerate(frame.columns("human"))
-        if (frame.codes[:, column] >= 0).any()
-    }
-
-
-def _judge(sample: Sample, soft: SoftLabels, labels: Ints, codes: Ints) -> JSON:
-    both = (labels >= 0) & (codes >= 0)
-    units = np.arange(len(codes))
-    chance = np.where(both, soft.shares[units, np.maximum(codes, 0)], np.nan)
-    expected = (
-        mean_by_cluster(chance, sample.clusters, EXPECTED, SHARE)
-        if both.any()
-        else undefined("the judge has no label on such a unit", 0, EXPECTED)
-    )
-    pair = pair_estimates(labels, codes, sample.clusters, sample.k, **sample.resampling_arguments)
-    return {
-        EQUAL.key: pair[EQUAL.key].as_json(),
-        KAPPA.key: pair[KAPPA.key].as_json(),
-        "expected_accuracy": expected.as_json(),
-    }
+from .base import OF_SCORES, SectionPart
+from .citations import CITED
 
 
 @dataclass(frozen=True)
@@ -163,3 +88,54 @@ def _similarity(pairs: Mapping[str, Iterable[tuple[str, str]]], of: str) -> JSON
 def _mean(values: Mapping[str, float], method: str) -> JSON:
     found: Floats = np.array(list(values.values()), dtype=float)
     return mean_by_cluster(found, np.arange(len(found)), method, SHARE).as_json()
+
+
+_SIMILARITY = {
+    "rouge_l_differing": "ROUGE-L F1, differing answers only",
+    "rouge_l_all": "ROUGE-L F1, identical answers as 1",
+}
+
+
+def written_section(report: JSON) -> list[Section]:
+    """Return the section on written answers, if there are any."""
+    if (block := report.get("written")) is None:
+        return []
+    about = [count(block["answers"], "usable answer")]
+    if block["unusable"]:
+        about.append(f"{block['unusable']} without words left out")
+    blocks = []
+    if rounds := block.get("rounds"):
+        blocks.append(_rounds_block(rounds))
+    if between := block.get("between_raters"):
+        table = _written_table("Answers to the same question", between, _SIMILARITY)
+        blocks.append(Block("Between people", (table,), count(between["questions"], "question")))
+    return [Section("Written answers", tuple(blocks), "; ".join(about))]
+
+
+def _rounds_block(block: JSON) -> Block:
+    facts = (
+        f"{count(block['questions'], 'question')} answered in both rounds: "
+        f"{block['kept']} kept, {block['modified']} modified; {block['skipped']} skipped; "
+        "the second person saw the first answer"
+    )
+    table = _written_table(
+        "Second answer against first", block, {"keep_rate": "Keep rate", **_SIMILARITY}
+    )
+    return Block("Two rounds", (table,), facts)
+
+
+def _written_table(caption: str, block: JSON, names: dict[str, str]) -> Table:
+    rows = tuple(
+        (label, Number.from_estimate(block[key]), block[key]["n"]) for key, label in names.items()
+    )
+    return Table(caption, ("Measure", "Value", "Questions"), rows)
+
+
+def written_methods(report: JSON) -> list[str]:
+    if "written" not in report:
+        return []
+    return [f"Written answers were compared by ROUGE-L F1 {CITED['lin2004']}."]
+
+
+PART = SectionPart(section=written_section)
+METHODS = SectionPart(head=OF_SCORES, methods=written_methods)

@@ -6,10 +6,22 @@ know the task, so their methods and reasons say *unit*; these phrases are listed
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ..document import PLAIN, UNIT, UNITS, Block, Cell, Document, Number, Section, Table, in_noun
+from ..document import (
+    PLAIN,
+    UNIT,
+    UNITS,
+    Block,
+    Cell,
+    Document,
+    Number,
+    Section,
+    Table,
+    in_noun,
+    with_counts,
+)
 from ..statistics.pairwise import FEWEST_SHARED
 from ..types import JSON
 
@@ -27,7 +39,11 @@ PHRASES = (
     f"{FEWEST_SHARED} units",
 )
 """Phrases with *unit* in methods and reasons. A test checks that the list is complete."""
+
+
 _SLOTTED = {each: each.replace("units", UNITS).replace("unit", UNIT) for each in PHRASES}
+
+
 Noun = Sequence[str]
 
 
@@ -97,3 +113,26 @@ def joined(words: list[str]) -> str:
         return "".join(words)
     last = f"{comma} and " if comma == ";" else " and "
     return f"{f'{comma} '.join(words[:-1])}{last}{words[-1]}"
+
+
+def named_blocks(blocks: Sequence[Block], name: str, report: JSON) -> Iterator[Block]:
+    """Yield a variable's blocks under its name, if the report has several variables.
+
+    The first block of a single variable has no title, and so is not folded.
+    """
+    several, noun = len(report["variables"]) > 1, noun_of(report["variables"][name])
+    for n, each in enumerate(blocks):
+        block = block_in_noun(of_variable(each, name), noun)
+        if several:
+            yield replace(block, title=f"{name}: {within(block.title)}")
+        else:
+            yield replace(block, title="" if n == 0 else block.title)
+
+
+def of_variable(block: Block, name: str) -> Block:
+    return with_counts(block, lambda count: count.within(variable=name))
+
+
+def within(title: str) -> str:
+    """Return a title in lower case, to follow a name; people's names in it keep their capitals."""
+    return title[:1].lower() + title[1:]

@@ -1,0 +1,155 @@
+"""What a section of a report declares: what it computes, where it stands, and what methods say.
+
+A section is a module: its numbers as JSON, their tables, their words and citations, and `PART`,
+which `build` lists in reading order. Figures are declared in `tandem.figures`, by the section in
+which they are drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..document import Block, Cell, Number, Section, Table
+from ..labels.frame import Frame
+from ..labels.resampling import Sample
+from ..labels.selection import ReportOptions
+from ..statistics import Estimate
+from ..types import JSON
+from ..unit_counts import compared_units
+from .words import codes_of
+
+PEOPLE, JUDGES, JUDGE = "people", "judges", "judge"
+"""Sections of the document to which several modules add blocks: on people, on judges side by side,
+and on each judge."""
+OF_AGREEMENT, OF_JUDGES = "Agreement among people", "Judges"
+OF_SCORES, FURTHER = "Scores and systems", "Further statistics"
+"""Paragraphs of the methods to which modules add sentences."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels of a variable of `frame`: all of them as `sample`, and the comparable as `both`.
+
+    `block` has what is computed so far, under the report's keys.
+    """
+
+    frame: Frame
+    sample: Sample
+    both: Sample
+    options: ReportOptions
+    block: JSON
+
+    def judge(self, column: int) -> JSON:
+        """Return the block of the judge in a column."""
+        found: JSON = self.block["judges"][self.sample.frame.raters[column].name]
+        return found
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A variable of a report, by its `name`, and a judge of it where the section is about one."""
+
+    report: JSON
+    name: str
+    judge: str = ""
+
+    @property
+    def variable(self) -> JSON:
+        found: JSON = self.report["variables"][self.name]
+        return found
+
+    @property
+    def block(self) -> JSON:
+        """What the variable has on the judge."""
+        found: JSON = self.variable["judges"][self.judge]
+        return found
+
+    @property
+    def is_ordered(self) -> bool:
+        return bool(self.variable["measurement"] != "nominal")
+
+    @property
+    def codes(self) -> Mapping[str, str]:
+        """The codes of the words that the variable has in place of them."""
+        return codes_of(self.variable)
+
+    def compared(self, units: int) -> int:
+        """Return a count of units, linked to those on which the judge and people are compared."""
+        return compared_units(self.block, self.judge, units)
+
+
+@dataclass(frozen=True)
+class SectionPart:
+    """A part of the report, with the functions that it has.
+
+    `compute` returns keys of a variable, after the report is first shown if it `is_slow`, and
+    `of_judge` keys of a judge, by its column. To the document's section `place` are added, for each
+    variable, `blocks`, or a block with `title`, `tables` and words `about` them, and `after` all
+    variables further blocks; equal titles share a block. `section` returns whole sections instead.
+    `methods` are sentences in the paragraph `head`. A link to the variable's `key` leads to the
+    section.
+    """
+
+    place: str = ""
+    key: str = ""
+    compute: Callable[[Labels], JSON] | None = None
+    is_slow: bool = False
+    of_judge: Callable[[Labels, int], JSON] | None = None
+    blocks: Callable[[Shown], Iterable[Block]] | None = None
+    title: str = ""
+    tables: Callable[[Shown], Iterable[Table]] | None = None
+    about: Callable[[Shown], str] = lambda shown: ""
+    after: Callable[[JSON, str], Iterable[Block]] | None = None
+    section: Callable[[JSON], Iterable[Section]] | None = None
+    head: str = FURTHER
+    methods: Callable[[JSON], Iterable[str]] | None = None
+
+    def shown(self, shown: Shown) -> Iterator[Block]:
+        """Yield the blocks of a variable, or of a judge of it."""
+        yield from self.blocks(shown) if self.blocks else ()
+        if tables := tuple(self.tables(shown) if self.tables else ()):
+            yield Block(self.title, tables, self.about(shown))
+
+
+def blocks_of_judges(report: JSON) -> list[JSON]:
+    """Return the blocks of all judges of all variables."""
+    return [of for variable in report["variables"].values() for of in variable["judges"].values()]
+
+
+def as_json(estimates: Mapping[str, Estimate]) -> JSON:
+    return {name: estimate.as_json() for name, estimate in estimates.items()}
+
+
+MOST_ROWS = 30
+"""Above this number of people, tables show only a few of them."""
+
+
+ANY = "*"
+"""The filter of the list of disagreements for any grade, or any label of the baseline."""
+
+
+def first_rows(
+    caption: str, rows: Sequence[tuple[Cell, ...]], order: Sequence[float], what: str
+) -> tuple[str, tuple[tuple[Cell, ...], ...]]:
+    """Return a table's caption and rows, limited to those with the highest `order`."""
+    if len(rows) <= MOST_ROWS:
+        return caption, tuple(rows)
+    ranked = sorted(range(len(rows)), key=lambda n: -order[n])[:MOST_ROWS]
+    return f"{caption}: of {len(rows)} the {MOST_ROWS} {what}", tuple(rows[n] for n in ranked)
+
+
+def estimate_cells(block: JSON, names: dict[str, str]) -> tuple[Number, ...]:
+    """Return the named estimates of a block as cells."""
+    return tuple(Number.from_estimate(block[name]) for name in names)
+
+
+def estimate_rows(
+    block: JSON, labels: Mapping[str, str], units: Callable[[int], int] = int
+) -> tuple[tuple[Cell, ...], ...]:
+    """Return a row for each label whose estimate is in a block: the estimate and its units."""
+    return tuple(
+        (label, Number.from_estimate(block[key]), units(block[key]["n"]))
+        for key, label in labels.items()
+        if key in block
+    )

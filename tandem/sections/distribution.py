@@ -1,0 +1,142 @@
+"""Section: labels by category, and the scale: how far categories are apart, which nobody used."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..document import Block, Cell, CountedText, RaterName, Table, UnitCount, count_units
+from ..labels.frame import VariableFrame
+from ..types import JSON
+from .base import MOST_ROWS, PEOPLE, SectionPart, Shown
+from .nouns import joined
+
+OF_LABELS = "labels from all people together; the list shows each unit only once"
+
+
+def counted_rows(
+    counts: Mapping[str, Mapping[str, int]], kinds: Mapping[str, str], codes: Sequence[str]
+) -> list[tuple[Cell, ...]]:
+    """Return labels by category, with a row for each rater, or one row for a crowd."""
+    people = [name for name in counts if kinds.get(name) == "human"]
+    rows: list[tuple[Cell, ...]] = []
+    if len(people) > MOST_ROWS:
+        sums = [sum_of_people([counts[name][code] for name in people]) for code in codes]
+        rows.append((f"All {len(people)} people", *sums))
+        counts = {name: of for name, of in counts.items() if name not in people}
+    for name, of in counts.items():
+        rows.append((RaterName(name, kinds.get(name, "")), *(of[code] for code in codes)))
+    return rows
+
+
+def sum_of_people(counts: Sequence[int]) -> int:
+    """Return the sum of people's counts of one label, linked to its units."""
+    label = next((of.filters["label"] for of in counts if isinstance(of, UnitCount)), "")
+    whole = sum(counts)
+    return UnitCount.of(whole, show="all", label=label).counting(OF_LABELS) if label else whole
+
+
+def distribution(frame: VariableFrame) -> JSON:
+    """Count labels by rater and category, units by number of human labels, and unanimous units.
+
+    A unit is unanimous if two or more people labelled it and all gave the same category.
+    """
+    codes, k = frame.codes_of("human"), len(frame.scale.categories)
+    labels = (codes >= 0).sum(axis=1)
+    lowest = np.where(codes >= 0, codes, k).min(axis=1, initial=k)
+    same = lowest == codes.max(axis=1, initial=-1)
+    return {
+        "counts": {
+            frame.raters[n].name: _by_category(frame, n)
+            for n in (*frame.columns("human"), *frame.columns("judge"))
+        },
+        "labels_per_unit": {str(n): units for n, units in sorted(Counter(labels.tolist()).items())},
+        "unanimous": int(((labels >= 2) & same).sum()),
+    }
+
+
+def _by_category(frame: VariableFrame, column: int) -> dict[str, int]:
+    codes = frame.codes[:, column]
+    counts = np.bincount(codes[codes >= 0], minlength=len(frame.scale.categories))
+    return dict(zip(frame.scale.categories, counts.tolist(), strict=True))
+
+
+MOST = 12
+"""The maximum number of categories in a table that fits a page."""
+
+
+def answered_blocks(shown: Shown) -> list[Block]:
+    """Return each rater's shares of answers. With unequal shares, no coefficient can reach 1."""
+    if not (block := shown.variable.get("distribution")):
+        return []
+    kinds, codes = {rater["name"]: rater["kind"] for rater in shown.report["raters"]}, shown.codes
+    words = list(dict.fromkeys(word for counts in block["counts"].values() for word in counts))
+    counts = {
+        rater: {
+            word: UnitCount.of(number, show="all", one=rater, label=codes.get(word, word))
+            for word, number in of.items()
+        }
+        for rater, of in block["counts"].items()
+    }
+    rows = tuple(counted_rows(counts, kinds, words))
+    units = count_units(block["unanimous"])
+    agree = UnitCount.of(block["unanimous"], show="agree")
+    about = CountedText.of(f"all people agree on {units}", (units, agree))
+    tables = (Table("Labels by category", ("Rater", *words), rows),) if len(words) <= MOST else ()
+    return [Block("What was answered", tables, about)]
+
+
+PART = SectionPart(PEOPLE, "distribution", blocks=answered_blocks)
+
+
+def scale_used(frame: VariableFrame) -> JSON:
+    """Return the convention of the distances of categories, and the categories that nobody used.
+
+    `distances` is null if the categories have no order.
+    """
+    scale = frame.scale
+    columns = [n for n, rater in enumerate(frame.raters) if rater.excluded is None]
+    used = set(np.unique(frame.codes[:, columns]).tolist())
+    return {
+        "declared": scale.declared,
+        "distances": None if scale.level == "nominal" else scale.distances,
+        "unused": [
+            category
+            for n, category in enumerate(scale.categories)
+            if n not in used and category not in scale.foreign
+        ],
+    }
+
+
+DISTANCES = {
+    ("numbers", True): "their numbers on the declared scale",
+    ("numbers", False): "their numbers; no scale is declared, so the values that occur are it",
+    ("ranks", True): "their ranks on the declared scale",
+    ("ranks", False): "their ranks among the values that occur, since no scale is declared",
+}
+
+
+def scales(report: JSON) -> str:
+    """Say from what the weights of coefficients are computed, and which categories are unused."""
+    used = {name: of["scale"] for name, of in report["variables"].items() if "scale" in of}
+    parts = []
+    for (distances, declared), words in DISTANCES.items():
+        same = (distances, declared)
+        of = [n for n, each in used.items() if (each["distances"], each["declared"]) == same]
+        if of:
+            parts.append(
+                "The distances between categories in weighted kappas, Gwet's AC2, interval alpha "
+                f"and errors of {joined(of)} are differences of {words}."
+            )
+    unused = [f"{joined(of['unused'])} of {name}" for name, of in used.items() if of["unused"]]
+    if unused:
+        parts.append(
+            f"Nobody used {'; '.join(unused)}. Such categories count in Randolph's kappa and in "
+            "Gwet's coefficients."
+        )
+    return " ".join(parts)
+
+
+SCALES = SectionPart(head="Scales", methods=lambda report: [scales(report)])
