@@ -205,7 +205,7 @@ class Loop:
                 child.kill(TOO_LONG)
             elif not taken.renew(*child.progress()) and not child.verdict:
                 child.kill("it was cancelled")
-        if now > self._next_sweep:
+        if self.is_general and now > self._next_sweep:
             self._next_sweep = now + SWEEP_SECONDS
             results.sweep()
 

@@ -158,6 +158,23 @@ def test_a_light_job_does_not_wait_for_the_reports_that_fill_a_worker(
     assert [reload_job(job).state for job in reports] == ["done", "done"]
 
 
+def test_a_job_that_is_asked_for_while_a_worker_leaves_is_carried_out(
+    asked: Asking, ada: User
+) -> None:
+    worker, late = Loop(places=1, idle=0.1), list[Job]()
+    leave = worker._leave
+
+    def leave_late() -> None:
+        if not late:
+            late.append(asked("kappa", ada))
+        leave()
+
+    worker._leave = leave_late  # type: ignore[method-assign]
+    worker.run()
+    assert reload_job(late[0]).state == "done"
+    assert not queue.has_worker()
+
+
 def wait_for(condition: Callable[[], Any], seconds: float = 60) -> None:
     until = time.monotonic() + seconds
     while not condition():
