@@ -136,9 +136,9 @@ class Option:
         return f"must be {what} {'of ' if self.most is None else ''}{self.bounds}"
 
 
-def declared(name: str, kind: type, help: str, **about: Any) -> Option:
+def declared(name: str, kind: type, help: str, default: Any = None, **about: Any) -> Option:
     """Return an option that is no field of a dataclass. The rest are keys of the metadata."""
-    return _option(name, kind, None, {"help": help, **about})
+    return _option(name, kind, default, {"help": help, **about})
 
 
 def _options_of(declaration: type) -> tuple[Option, ...]:

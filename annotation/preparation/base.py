@@ -20,6 +20,7 @@ from typing import Any, Literal
 from annotation.protocols.base import Protocol
 from datasets.text import find_quote
 from tandem.files import rows
+from tandem.options import Option
 from tandem.protocols.base import YES_NO, Variable
 
 PREPARED = "prepared"
@@ -71,8 +72,8 @@ class Step:
     """One step. A step without a `protocol` has no author, and `apply` follows a rule.
 
     `makes` describes input and output in a line. `apply(query, results, numbers)` returns the query
-    of the new batch, several queries, or None to leave it out. `numbers` are the thresholds with
-    their defaults.
+    of the new batch, several queries, or None to leave it out. `numbers` are the values of its
+    `thresholds`.
     `problems` returns messages about an answer whose form is valid. Such an answer cannot be
     accepted until it is corrected. `options` are those of the campaign. `task` is the protocol, if
     it belongs to this step alone.
@@ -84,10 +85,15 @@ class Step:
     apply: Apply
     protocol: str = ""
     task: Protocol | None = None
-    numbers: Numbers = field(default_factory=dict)
+    thresholds: tuple[Option, ...] = ()
     problems: FindProblems = no_problems
     options: tuple[str, ...] = ()
     folder: Path = Path()
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The default values of the thresholds, by name."""
+        return {option.name: option.default for option in self.thresholds}
 
 
 def instructions(folder: Path) -> str:

@@ -247,8 +247,10 @@ class BuildForm(forms.Form):
             field.queryset = Rater.objects.filter(pk__in=[each.rater.pk for each in authors])
         else:
             del self.fields["author"], self.fields["partial"]
-        for name, number in step.numbers.items():
-            self.fields[f"number_{name}"] = forms.FloatField(label=name, initial=number)
+        for each in step.thresholds:
+            self.fields[f"number_{each.name}"] = forms.FloatField(
+                label=each.name, initial=each.default, help_text=as_sentence(each.help)
+            )
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +17,16 @@ from analysis.evaluation.display import DISPLAY_OPTIONS
 from analysis.evaluation.selection import MEASURES_OPTIONS
 from analysis.management.commands.measures import Command as MeasuresCommand
 from analysis.management.commands.report import Command as ReportCommand
-from datasets.option_fields import form_fields, serializer_fields
+from datasets.option_fields import answer_fields, form_fields, serializer_fields
 from tandem.labels.selection import ReportOptions
-from tandem.options import add_arguments, check_bounds, named_options, options_of, values_of
+from tandem.options import (
+    add_arguments,
+    check_bounds,
+    declared,
+    named_options,
+    options_of,
+    values_of,
+)
 
 
 @dataclass(frozen=True)
@@ -133,3 +141,87 @@ def test_a_message_names_options_as_the_reader_can_write_them() -> None:
         'there is a tie; give ties = "keep" or ties = "drop", or name a rater by --decided-by'
     )
     assert named_options("give --option A=B; --seed is not 1") == "give option A=B; seed is not 1"
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("kind", "about", "text", "value"),
+    [
+        (int, {"least": 1, "most": 4}, "4", 4),
+        (float, {"least": 0}, "0.5", 0.5),
+        (bool, {}, "yes", True),
+        (bool, {}, "false", False),
+        (str, {}, " as it is ", " as it is "),
+        (str, {"values": {"oat": "Oat milk"}}, "oat", "oat"),
+        (str, {"read": str.upper, "values": {"OAT": ""}}, "oat", "OAT"),
+    ],
+)
+def test_a_value_is_read_from_text_by_its_kind_or_its_own_reader(
+    kind: type, about: dict[str, Any], text: str, value: Any
+) -> None:
+    assert declared("it", kind, "what it is", **about).read(text) == value
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("kind", "about", "text", "rule"),
+    [
+        (int, {"least": 1, "most": 4}, "5", "must be a whole number from 1 to 4"),
+        (int, {"least": 1}, "0", "must be a whole number of at least 1"),
+        (int, {}, "1.5", "invalid literal"),
+        (float, {"least": 0, "most": 1}, "nan", "must be a number from 0 to 1"),
+        (bool, {}, "perhaps", "must be yes or no"),
+        (str, {"values": {"oat": "", "none": ""}}, "soy", "must be oat or none"),
+    ],
+)
+def test_a_text_that_is_no_value_is_refused(
+    kind: type, about: dict[str, Any], text: str, rule: str
+) -> None:
+    with pytest.raises(ValueError, match=rule):
+        declared("it", kind, "what it is", **about).read(text)
+
+
+def test_a_page_offers_the_choices_with_words_and_an_empty_one() -> None:
+    about = {"values": {"none": "No milk", "oat": "Oat milk", "raw": ""}}
+    assert declared("milk", str, "which", **about).choices == [
+        ("none", "No milk"),
+        ("oat", "Oat milk"),
+    ]
+    assert declared("milk", str, "which", empty="none", **about).choices[0] == ("", "No milk")
+    assert declared("milk", str, "which", unset="Any", **about).choices[0] == ("", "Any")
+
+
+def test_a_text_of_several_lines_is_a_file_for_a_command_and_an_area_on_a_page() -> None:
+    option = declared("recipe", str, "a file", lines=3, longest=9, empty="", api_help="a text")
+    parser = ArgumentParser()
+    add_arguments(parser, [option])
+    assert parser.parse_args(["--recipe", "a/b"]).recipe == Path("a/b")
+    area = form_fields([option])["recipe"]
+    assert isinstance(area.widget, forms.Textarea)
+    assert area.clean(" x\n") == " x\n"
+    with pytest.raises(forms.ValidationError):
+        area.clean("x" * 10)
+    body = serializer_fields([option])["recipe"]
+    assert (body.help_text, body.run_validation(" " + "x" * 10)) == ("a text", " " + "x" * 10)
+
+
+def test_pairs_are_given_one_by_one_to_a_command_and_as_an_object_to_the_api() -> None:
+    option = declared("shares", dict[str, float], "share", command="share", least=0, most=1)
+    parser = ArgumentParser()
+    add_arguments(parser, [option])
+    assert parser.parse_args(["--share", "a=1", "--share", "b=0"]).share == ["a=1", "b=0"]
+    field = serializer_fields([option])["shares"]
+    assert field.run_validation({"a": 0.5}) == {"a": 0.5}
+    with pytest.raises(serializers.ValidationError):
+        field.run_validation({"a": 2})
+
+
+def test_an_answer_states_each_option_and_null_only_where_it_may_lack_a_value() -> None:
+    found = answer_fields(OPTIONS)
+    values = {"shots": None, "strength": 0.5, "milk": "oat", "syrup": ["mint"], "decaf": True}
+    assert {n: f.to_representation(values[n]) for n, f in found.items() if n != "shots"} == {
+        name: value for name, value in values.items() if name != "shots"
+    }
+    assert found["shots"].allow_null
+    nothing = answer_fields([declared("shots", int, "how many", empty=0)])["shots"]
+    assert not nothing.allow_null

@@ -21,6 +21,7 @@ from annotation.preparation.base import (
 )
 from annotation.protocols.base import Protocol
 from tandem.files import rows
+from tandem.options import declared
 from tandem.protocols import material
 from tandem.protocols.base import ItemSpec, PointList, Text, UnitSpec, Variable
 
@@ -83,5 +84,7 @@ STEP = Step(
     apply,
     TASK.name,
     TASK,
-    numbers={"seeds": 1.0},
+    thresholds=(
+        declared("seeds", float, "1 keeps the query beside the new ones, and 0 leaves it out", 1.0),
+    ),
 )

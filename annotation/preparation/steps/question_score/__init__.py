@@ -14,6 +14,7 @@ from annotation.preparation.base import Numbers, Result, Step, instructions, wit
 from annotation.preparation.steps.questions import make_items
 from annotation.protocols.base import Protocol
 from tandem.files import rows
+from tandem.options import declared
 from tandem.protocols.base import Variable
 
 HERE = Path(__file__).parent
@@ -49,5 +50,5 @@ STEP = Step(
     apply,
     TASK.name,
     TASK,
-    numbers={"keep": 4.0},
+    thresholds=(declared("keep", float, "the lowest score of a query that is kept", 4.0),),
 )

@@ -13,6 +13,7 @@ from pathlib import Path
 from annotation.preparation.base import Numbers, Result, Step, instructions, with_provenance
 from annotation.protocols.base import Protocol
 from tandem.files import rows
+from tandem.options import declared
 from tandem.protocols import material
 from tandem.protocols.base import YES_NO, ItemSpec, UnitSpec, Variable
 
@@ -91,5 +92,5 @@ STEP = Step(
     apply,
     TASK.name,
     TASK,
-    numbers={"keep": 4.0},
+    thresholds=(declared("keep", float, "the fewest criteria that a kept question meets", 4.0),),
 )

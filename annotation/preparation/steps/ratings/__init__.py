@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from annotation.preparation.base import Numbers, Result, Step, with_provenance
 from tandem.files import rows
+from tandem.options import declared
 
 Matrix = dict[str, dict[str, int]]
 """Ratings by passage and question."""
@@ -79,6 +80,8 @@ STEP = Step(
     "A rating of every passage for every sub-question; questions without an answer are dropped.",
     apply,
     "rubric-passage",
-    numbers={"eta": 3.0},
+    thresholds=(
+        declared("eta", float, "the lowest rating of a passage that answers a question", 3.0),
+    ),
     options=("sampling=all",),
 )

@@ -14,6 +14,7 @@ from pathlib import Path
 from annotation.preparation.base import Numbers, Result, Step, instructions, with_provenance
 from annotation.protocols.base import Protocol
 from tandem.files import rows
+from tandem.options import declared
 from tandem.protocols import material
 from tandem.protocols.base import YES_NO, ItemSpec, Text, UnitSpec, Variable
 
@@ -74,5 +75,5 @@ STEP = Step(
     apply,
     TASK.name,
     TASK,
-    numbers={"cut": 0.7},
+    thresholds=(declared("cut", float, "the lowest score of a key point that is kept", 0.7),),
 )
