@@ -99,11 +99,13 @@ class OptionFields(Strict):
 
 
 def _serializer_field(option: Option, has_default: bool) -> Field:
-    about: dict[str, Any] = {"help_text": option.api_help}
-    if has_default:
-        about["default"] = list if option.kind == "several" else option.default
-    else:
-        about["required"] = False
+    default = list if option.kind == "several" else option.default
+    about = {"default": default} if has_default else {"required": False}
+    return _field(option, has_default or option.empty == "", **about)
+
+
+def _field(option: Option, may_be_blank: bool, **about: Any) -> Field:
+    about["help_text"] = option.api_help
     if option.kind == "several":
         return serializers.ListField(child=serializers.CharField(max_length=LONGEST), **about)
     if option.kind == "flag":
@@ -114,7 +116,7 @@ def _serializer_field(option: Option, has_default: bool) -> Field:
         is_line = not option.lines and option.kind != "name"
         return serializers.CharField(
             max_length=(option.longest or LONGEST) if is_line else None,
-            allow_blank=has_default or option.empty == "",
+            allow_blank=may_be_blank,
             trim_whitespace=is_line and option.longest is not None,
             **about,
         )
@@ -139,17 +141,8 @@ def answer_fields(options: Iterable[Option]) -> dict[str, Field]:
 
 
 def _answer_field(option: Option) -> Field:
-    about: dict[str, Any] = {"help_text": option.api_help}
-    if option.values:
-        return serializers.ChoiceField(tuple(option.values), **about)
-    if option.kind == "flag":
-        return serializers.BooleanField(**about)
-    if option.kind == "pairs":
-        return serializers.DictField(child=serializers.FloatField(), **about)
-    if option.kind == "several":
-        return serializers.ListField(child=serializers.CharField(), **about)
-    if option.kind in ("text", "name"):
-        return serializers.CharField(allow_blank=True, **about)
-    kinds = {"moment": serializers.DateTimeField, "whole": serializers.IntegerField}
-    kind: Any = kinds.get(option.kind, serializers.FloatField)
-    return kind(allow_null=option.may_lack, **about)
+    lacks = option.may_lack and option.kind in ("moment", "whole", "number")
+    about: dict[str, Any] = {"allow_null": True} if lacks else {}
+    if option.kind == "moment":
+        return serializers.DateTimeField(help_text=option.api_help, **about)
+    return _field(option, True, **about)
