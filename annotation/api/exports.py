@@ -25,8 +25,8 @@ from annotation.exports.bundles import (
     export_options,
     reveals_answers,
 )
+from annotation.exports.contents import EXPORTS
 from annotation.exports.export_job import EXPORT, question
-from annotation.exports.registry import EXPORTS
 from annotation.exports.workbook import XLSX
 from annotation.exports.writers import FORMS
 from annotation.models import Campaign

@@ -20,7 +20,7 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from annotation.counters import numbers
-from annotation.exports.registry import EXPORTS, TABLE, check_exists, exports_of
+from annotation.exports.contents import EXPORTS, TABLE, check_exists, exports_of
 from annotation.exports.writers import FORMS, Subject
 from annotation.exports.zip import stream_zip
 from annotation.exposure.ledger import is_collecting, saw_answers

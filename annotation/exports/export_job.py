@@ -10,8 +10,8 @@ from django.db.models import Count, Max
 from django.forms.models import model_to_dict
 
 from annotation.exports.bundles import download, expected_lines
+from annotation.exports.contents import NoExportError
 from annotation.exports.qrels import NoGradesError
-from annotation.exports.registry import NoExportError
 from annotation.exports.workbook import UnfitError
 from annotation.models import Assignment, Campaign, Rater, Response
 from audit.models import Event

@@ -32,12 +32,16 @@ class Subject:
 
 @dataclass(frozen=True)
 class Form:
-    """One form of a file. `write(subject, lines)` yields the file in pieces."""
+    """One form of a file. `write(subject, lines)` yields the file in pieces.
+
+    Every table may be exported in a form that `holds_tables`.
+    """
 
     suffix: str
     media_type: str
     label: str
     write: Callable[[Subject, Lines], Iterator[bytes]]
+    holds_tables: bool = False
 
 
 def _lines(subject: Subject, lines: Lines) -> Iterator[bytes]:
@@ -101,10 +105,12 @@ def _open(value: Mapping[str, Any]) -> bytes:
 
 
 FORMS: dict[str, Form] = {
-    "jsonl": Form("jsonl", "application/x-ndjson", "JSON Lines", _lines),
-    "csv": Form("csv", "text/csv; charset=utf-8", "CSV", _csv),
-    "parquet": Form("parquet", "application/vnd.apache.parquet", "Parquet", _parquet),
-    "xlsx": Form("xlsx", XLSX, "Excel workbook", _xlsx),
+    "jsonl": Form("jsonl", "application/x-ndjson", "JSON Lines", _lines, True),
+    "csv": Form("csv", "text/csv; charset=utf-8", "CSV", _csv, True),
+    "parquet": Form(
+        "parquet", "application/vnd.apache.parquet", "Parquet", _parquet, holds_tables=True
+    ),
+    "xlsx": Form("xlsx", XLSX, "Excel workbook", _xlsx, True),
     "trec": Form("txt", "text/plain; charset=utf-8", "TREC qrels", _trec),
     "json": Form("json", "application/json", "JSON", _json),
     "jsonld": Form("jsonld", "application/ld+json", "JSON-LD", _jsonld),

@@ -9,7 +9,7 @@ from inspect import getmodule
 from annotation.answers.submission import REASONS
 from annotation.exports import label_studio, parquet, web_annotations
 from annotation.exports.bundles import BUNDLES
-from annotation.exports.registry import EXPORTS
+from annotation.exports.contents import EXPORTS
 from annotation.exports.writers import FORMS
 from annotation.imports import responses as response_rows
 from datasets.native_format import FORMAT_FILES, properties_of

@@ -13,7 +13,7 @@ from django.core.management import get_commands, load_command_class
 
 import tandem.statistics as library
 from annotation.exports.bundles import BUNDLES
-from annotation.exports.registry import EXPORTS
+from annotation.exports.contents import EXPORTS
 from annotation.protocols import PROTOCOLS
 from config.env import VARIABLES
 from datasets.readers import READERS

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.exports.bundles import BUNDLES, Exporting, as_json, bundle_exports, manifest
-from annotation.exports.registry import EXPORTS, TABLE, NoExportError, check_exists
+from annotation.exports.contents import EXPORTS, TABLE, NoExportError, check_exists
 from annotation.exports.workbook import UnfitError
 from annotation.exports.writers import FORMS
 from annotation.management.base import campaign_called, print_bytes, write_file, write_folder

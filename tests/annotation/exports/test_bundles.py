@@ -19,8 +19,8 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from annotation.exports.bundles import bundle_exports, expected_lines
+from annotation.exports.contents import EXPORTS, exports_of
 from annotation.exports.export_job import carry_out, question
-from annotation.exports.registry import EXPORTS, exports_of
 from annotation.exports.zip import stream_zip
 from annotation.models import Campaign, Label, Span, Unit
 from tests.annotation.label_files import labels_for

@@ -16,8 +16,8 @@ from django.core.management.base import CommandError
 
 from annotation.answers.submission import submit
 from annotation.exports import parquet
+from annotation.exports.contents import EXPORTS
 from annotation.exports.parquet import SCHEMAS, parquet_pieces
-from annotation.exports.registry import EXPORTS
 from annotation.models import Campaign
 from tests.annotation.answering import good_answer, person
 from tests.annotation.label_files import labels_for

@@ -16,7 +16,7 @@ import pytest
 from django.core.management.base import CommandError
 
 from annotation.exports import workbook
-from annotation.exports.registry import EXPORTS, TABLE
+from annotation.exports.contents import EXPORTS, TABLE
 from annotation.exports.workbook import CellError, xlsx_pieces
 from tandem.files.rows import ReadNotes
 from tandem.files.spelling import is_blank

@@ -18,7 +18,7 @@ from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.changes import change
 from annotation.campaigns.design import Design
 from annotation.campaigns.settings import CampaignSettings
-from annotation.exports.registry import exports_of
+from annotation.exports.contents import exports_of
 from annotation.integrity import CheckedCounts, violations
 from annotation.models import Assignment, Campaign, Consent, Draft, Item, Response, rater_of
 from annotation.people.consent import IntakeOwedError

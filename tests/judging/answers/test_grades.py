@@ -11,7 +11,7 @@ import pytest
 from django.urls import reverse
 
 from analysis.release.wide_labels import wide_pieces
-from annotation.exports.registry import EXPORTS
+from annotation.exports.contents import EXPORTS
 from annotation.models import Campaign, Label, User
 from judging import library
 from judging.models import JudgeCall

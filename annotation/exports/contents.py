@@ -1,4 +1,4 @@
-"""The registry of exports: the function that yields the lines of each, its columns and forms."""
+"""What each export contains: the function that yields its lines, its columns and its forms."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from annotation.exports.qrels import (
     qrels,
 )
 from annotation.exports.web_annotations import web_annotations
+from annotation.exports.writers import FORMS
 from annotation.exposure.queries import has_exposed
 from annotation.imports import responses as response_rows
 from annotation.models import Campaign
@@ -24,7 +25,7 @@ from tandem.labels.file import rows as label_rows
 
 Line = dict[str, Any]
 
-TABLE = ("jsonl", "csv", "parquet", "xlsx")
+TABLE = tuple(name for name, form in FORMS.items() if form.holds_tables)
 QRELS = ("query", "subtopic", "passage", "grade")
 _UNITS = ("item", "unit", "kind", "query", "system", "variables", "texts")
 _SPANS = (
