@@ -16,7 +16,7 @@ from annotation.campaign_setup.chosen_items import create_chosen
 from annotation.campaigns.design import DesignError
 from annotation.models import Campaign, User
 from datasets.api.base import Strict
-from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.errors import refusal
 from datasets.api.routes import Reply, Routes, given
 from datasets.api.waiting import finished_job
 from tandem.labels.selection import ReportOptions
@@ -84,6 +84,7 @@ class ChosenSerializer(serializers.Serializer[Any]):
     status=201,
     also=(200,),
     job=True,
+    raises={DesignError: refusal("nothing was created")},
     refuses=(422,),
     once_last=True,
 )
@@ -95,17 +96,14 @@ def campaigns_label_first(request: Request, pk: int) -> Any:
 
 
 def _created(campaign: Campaign, report: JSON, body: Mapping[str, Any], user: User) -> Reply:
-    """Create the campaign, or return its size. Raises RefusedBodyError."""
+    """Create the campaign, or return its size. Raises DesignError."""
     status, made, carried = 200, None, 0
-    try:
-        listed = list_of(report, body["variable"], body["units"])
-        chosen = chosen_items_of(campaign, listed)
-        if not body["dry_run"]:
-            created = create_chosen(chosen, body["name"], body["raters_per_item"], user)
-            made, carried = created.campaign.pk, created.carried
-            status = 200 if created.unchanged else 201
-    except DesignError as error:
-        raise RefusedBodyError("nothing was created", [problem(str(error), error.field)]) from error
+    listed = list_of(report, body["variable"], body["units"])
+    chosen = chosen_items_of(campaign, listed)
+    if not body["dry_run"]:
+        created = create_chosen(chosen, body["name"], body["raters_per_item"], user)
+        made, carried = created.campaign.pk, created.carried
+        status = 200 if created.unchanged else 201
     shown = {
         "campaign": made,
         "variable": listed.variable,

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from annotation.api.access import managed_unless_blind
 from annotation.imports.gold import GoldCounts, store_gold_answers
 from datasets.api.base import Strict
-from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.errors import refusal
 from datasets.api.routes import Routes, given
 from datasets.api.typed import serializer_of
 from tandem.files.rows import InputError, Place
@@ -40,10 +40,6 @@ class NewGoldAnswersSerializer(Strict):
 StoredGoldAnswersSerializer = serializer_of(GoldCounts, "StoredGoldAnswers")
 
 
-def _not_stored(error: InputError) -> RefusedBodyError:
-    return RefusedBodyError("no gold answer was stored", [problem(str(error))])
-
-
 @api.post(
     "campaigns/<int:pk>/known/",
     "Set gold answers",
@@ -53,7 +49,7 @@ def _not_stored(error: InputError) -> RefusedBodyError:
     StoredGoldAnswersSerializer,
     name="known",
     body=NewGoldAnswersSerializer,
-    raises={InputError: _not_stored},
+    raises={InputError: refusal("no gold answer was stored")},
     refuses=(422,),
     once=True,
 )

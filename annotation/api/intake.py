@@ -18,7 +18,7 @@ from annotation.people.consent import CONSENT, check_intake, consent_state, owed
 from annotation.people.membership import PeopleError
 from datasets.access import WORKERS
 from datasets.api.base import Positive, Strict
-from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.errors import RefusedBodyError, problem, refusal
 from datasets.api.permissions import LABEL, READ
 from datasets.api.routes import Routes, given
 
@@ -73,10 +73,6 @@ def intake_read(request: Request, pk: int) -> Any:
     return _intake(get_object_or_404(intake_campaigns(user), pk=pk), user)
 
 
-def _refused_version(error: PeopleError) -> RefusedBodyError:
-    return RefusedBodyError(str(error), [problem(str(error), "version")])
-
-
 def _not_stored(error: BackgroundError) -> RefusedBodyError:
     return RefusedBodyError("nothing was stored", [problem(str(error), f"answers.{error.field}")])
 
@@ -90,7 +86,7 @@ def _not_stored(error: BackgroundError) -> RefusedBodyError:
     IntakeSerializer,
     name="own-consent",
     body=AgreementSerializer,
-    raises={PeopleError: _refused_version},
+    raises={PeopleError: refusal(field="version")},
     refuses=(422,),
 )
 def consent_change(request: Request, pk: int) -> Any:

@@ -6,7 +6,7 @@ the current state.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -90,6 +90,19 @@ class TooManyRequestsError(ApiError):
 
 def problem(wrong: str, field: str = "", unit: str = "") -> Problem:
     return {"unit": unit or None, "field": field or None, "wrong": wrong}
+
+
+def refusal(sentence: str = "", field: str = "") -> Callable[[Exception], RefusedBodyError]:
+    """Return how an endpoint refuses a body for an error of the domain: see `Endpoint.raises`.
+
+    By default the sentence is the error's own, and so is the field.
+    """
+
+    def refused(error: Exception) -> RefusedBodyError:
+        wrong = problem(str(error), field or getattr(error, "field", ""))
+        return RefusedBodyError(sentence or str(error), [wrong])
+
+    return refused
 
 
 def body_of(error: Exception) -> Body:

@@ -15,7 +15,7 @@ from annotation.access import get_account
 from annotation.api.access import campaign_named, check_blind
 from annotation.models import Campaign, User
 from datasets.api.base import Positive, Strict, results_serializer
-from datasets.api.errors import Problem, RefusedBodyError, TooManyRequestsError, problem
+from datasets.api.errors import Problem, RefusedBodyError, TooManyRequestsError, problem, refusal
 from datasets.api.permissions import JUDGE, READ
 from datasets.api.routes import Routes, given, given_filters
 from datasets.api.throttling import PerReport
@@ -71,10 +71,6 @@ def judges_list(request: Request) -> Any:
     return visible_judges(get_account(request)).filter(**filters)
 
 
-def _not_created(error: JudgeError) -> RefusedBodyError:
-    return RefusedBodyError(NOT_CREATED, [problem(str(error))])
-
-
 @api.post(
     "judges/",
     "Define a judge",
@@ -85,7 +81,7 @@ def _not_created(error: JudgeError) -> RefusedBodyError:
     WholeJudgeSerializer,
     body=NewJudgeSerializer,
     status=201,
-    raises={JudgeError: _not_created},
+    raises={JudgeError: refusal(NOT_CREATED)},
     refuses=(422,),
     once=True,
 )
