@@ -224,7 +224,7 @@ class ComparedSerializer(serializers.Serializer[Any]):
     done = serializers.IntegerField(help_text="requests that gave labels")
     missing = serializers.IntegerField(help_text="requests that gave none")
     reasons = Computed(
-        lambda row: row["reasons"],
+        lambda row: dict(row["reasons"]),
         dict[str, int],
         help_text="numbers of requests without labels, by reason",
     )
