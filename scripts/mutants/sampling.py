@@ -16,7 +16,7 @@ from scripts.mutants.operators import Edit, optional_names
 from scripts.mutants.statements import edits
 from scripts.mutants.strata import STRATA, files
 
-PRODUCT = ("analysis", "annotation", "audit", "config", "datasets", "judging")
+PRODUCT = ("analysis", "annotation", "audit", "config", "datasets", "judging", "tandem")
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,9 @@ def test_no_module_is_in_two_strata() -> None:
     assert len(set(found)) == len(found)
 
 
-def test_every_module_of_a_stratum_exists() -> None:
+def test_every_module_of_a_stratum_exists_and_is_one_of_the_product() -> None:
+    known = sampling.sources(ROOT)
+    assert not [p for stratum in STRATA for p in files(ROOT, stratum) if p not in known]
     assert not [p for patterns in STRATA.values() for p in patterns if not any(ROOT.glob(p))]
 
 
