@@ -45,6 +45,11 @@ class PaperTablesSerializer(Shape):
     options = serializers.DictField(help_text="by name: the value, and the reason for the default")
     changed = serializers.DictField(help_text="the options that are not the paper's")
     campaigns = serializers.ListField(child=serializers.CharField())
+    interim = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="the campaigns with fewer queries labelled than registered, if there are any",
+    )
     tables = serializers.ListField(
         child=serializers.DictField(), help_text="each with its grids of columns and rows"
     )

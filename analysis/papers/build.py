@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from analysis.campaigns.behind import behind_sentence, units_behind
 from analysis.campaigns.chosen_items import chosen_items, describe_chosen
+from analysis.campaigns.interim import describe_interim, interim_of
 from analysis.models import Study
 from analysis.papers.base import Paper
 from analysis.papers.filling import fill_tables
@@ -58,6 +59,7 @@ def tables_of_material(
     """Fill a paper's tables from a study's material."""
     tables = fill_tables(paper, material, progress)
     placed = published.placed(paper, tables, material) if published else []
+    interim = list(_interim(material))
     return {
         "paper": paper.name,
         "title": paper.title,
@@ -72,10 +74,18 @@ def tables_of_material(
         **described(paper, material.tables),
         "campaigns": [campaign.name for campaign in material.every_campaign],
         "evaluators": [each.as_json() for each in material.evaluators],
+        **({"interim": interim} if interim else {}),
         "tables": tables,
         "notes": [*placed, *_notes(paper, material)],
         "not_filled": paper.not_filled,
     }
+
+
+def _interim(material: StoredMaterial) -> Iterator[str]:
+    """Yield for each campaign with fewer queries labelled than registered how many are."""
+    for campaign in material.every_campaign:
+        if found := interim_of(material.stored[campaign.name], material.options.assisted):
+            yield f"Campaign {campaign.name}: {describe_interim(found)}"
 
 
 def _notes(paper: Paper, material: StoredMaterial) -> Iterator[str]:

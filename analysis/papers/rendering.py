@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tandem.document import Block, Cell, Document, Format, Number, Section, Table, computed_by
@@ -15,21 +15,26 @@ from tandem.types import JSON
 
 TITLE = "Tables"
 PRINTED = "printed"
-NOTES, NOT_FILLED = "Notes", "Not filled"
+INTERIM, NOTES, NOT_FILLED = "Interim", "Notes", "Not filled"
 
 
 def document(report: JSON) -> Document:
-    """Return the tables as sections. The last one lists what cannot be computed."""
+    """Return the tables as sections. The last one lists what cannot be computed.
+
+    The first one names the campaigns whose figures are interim, if there are any.
+    """
     sections = [
-        Section(
-            table["name"],
-            (Block("", tuple(_table(grid) for grid in table["grids"])),),
-            table["about"],
-        )
-        for table in report["tables"]
+        *_points(INTERIM, report.get("interim")),
+        *(
+            Section(
+                table["name"],
+                (Block("", tuple(_table(grid) for grid in table["grids"])),),
+                table["about"],
+            )
+            for table in report["tables"]
+        ),
+        *_points(NOTES, report["notes"]),
     ]
-    if report["notes"]:
-        sections.append(Section(NOTES, (), points=tuple(report["notes"])))
     sections.append(Section(NOT_FILLED, (), paragraphs=(report["not_filled"],)))
     about = " · ".join(
         (
@@ -42,6 +47,10 @@ def document(report: JSON) -> Document:
     )
     origin = f"{computed_by(report)}, {computed_at(report)}"
     return Document(report["study"], about, origin, tuple(sections))
+
+
+def _points(title: str, points: Sequence[str] | None) -> list[Section]:
+    return [Section(title, (), points=tuple(points))] if points else []
 
 
 def _options(report: JSON) -> Iterator[str]:

@@ -15,7 +15,7 @@ from .coefficient import coefficient_of, people_of
 from .sentence import SURE
 from .verdict import THIN
 
-BRIEF_VERSION = 4
+BRIEF_VERSION = 5
 """Part of the key under which a brief is cached: raise it when `brief_of` changes."""
 BOUNDS = (0.001, 0.01, SURE)
 
@@ -24,7 +24,7 @@ def brief_of(report: JSON) -> JSON:
     """Return a report's numbers for the first page, as JSON.
 
     `people` and `judges` count labels by rater. `variables` and `scores` are lists in the report's
-    order, and `warnings` are the report's own.
+    order, and `warnings` are the report's own. `interim` is the verdict's sentence, else empty.
     """
     counted = {
         kind: {
@@ -50,6 +50,7 @@ def brief_of(report: JSON) -> JSON:
             if (found := _score(name, of))
         ],
         "warnings": report["warnings"],
+        "interim": verdict.get("interim", {}).get("text", ""),
     }
 
 

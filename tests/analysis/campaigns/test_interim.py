@@ -12,6 +12,10 @@ from analysis.campaigns.cache import state_of
 from analysis.campaigns.interim import describe_interim, interim_of
 from analysis.campaigns.reports import campaign_report
 from analysis.evaluation.build import measures_report
+from analysis.models import Study
+from analysis.papers import rendering as tables
+from analysis.papers.build import paper_tables
+from analysis.papers.index import PAPERS
 from annotation.campaigns.changes import change
 from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Campaign, User
@@ -19,6 +23,7 @@ from tandem.formats import FORMATS
 from tandem.formats.verdict import verdict_html
 from tandem.labels.selection import ReportOptions
 from tandem.scores.options import Options
+from tandem.scores.presets import TableOptions
 from tandem.types import JSON
 from tests.annotation.follow_cast import answer, coverage
 from tests.page_cast import client_of
@@ -95,7 +100,23 @@ def test_the_sentence_has_both_numbers(labelled: int, registered: int, words: st
     assert describe_interim({"labelled": labelled, "registered": registered}) == words
 
 
-def test_the_results_page_says_it(campaign: Campaign) -> None:
-    rita = User.objects.create_user("rita", role="researcher")
-    page = client_of(rita).get(f"/campaigns/{campaign.pk}/results/", follow=True)
-    assert SAID in words_of(page.content.decode())
+def test_the_results_and_the_first_page_say_it(campaign: Campaign) -> None:
+    client = client_of(User.objects.create_user("rita", role="researcher"))
+    for address, headers in (("results/", {}), ("", {"HX-Request": "true"})):
+        page = client.get(f"/campaigns/{campaign.pk}/{address}", follow=True, headers=headers)
+        assert SAID in words_of(page.content.decode()), address
+
+
+@pytest.mark.parametrize("name", tables.FORMATS)
+def test_a_papers_tables_begin_with_it(campaign: Campaign, name: str) -> None:
+    study = Study.objects.create(name="small")
+    study.parts.create(kind="campaign", name=campaign.name, campaign=campaign)
+    paper = PAPERS["crux"]
+
+    def head() -> str:
+        text = tables.FORMATS[name].render(paper_tables(paper, study, TableOptions()))
+        return words_of(text.partition("Table 1")[0])
+
+    assert f"Campaign {campaign.name}: {SAID.partition(': ')[2]}" in head()
+    change(campaign, CampaignSettings(registered_queries=0))
+    assert "interim" not in head().lower()
