@@ -28,12 +28,12 @@ class Several(forms.MultipleChoiceField):
 
 
 def form_fields(options: Iterable[Option], names_errors: bool = True) -> dict[str, forms.Field]:
-    """Return the fields of a page's form. None is required, since an address may omit them.
+    """Return the fields of a page's form. Few are required, since an address may omit them.
 
     `names_errors` has each error name its field, for a page that lists the errors of all fields.
     """
     return {
-        option.name: _form_field(option, names_errors)
+        option.name: _form_field(option.on_page, names_errors)
         for option in options
         if "page" in option.faces
     }
@@ -43,11 +43,13 @@ def _form_field(option: Option, names_errors: bool) -> forms.Field:
     about: dict[str, Any] = {"label": option.label, "help_text": option.hint}
     if option.kind == "several":
         return Several(**about)
-    about["required"] = False
+    about |= {"required": option.required, "initial": option.initial}
+    if option.kind == "names":
+        return forms.MultipleChoiceField(widget=forms.CheckboxSelectMultiple, **about)
     if option.kind == "flag":
         return forms.BooleanField(**about)
     if option.kind == "name":
-        return forms.ChoiceField(**about)
+        return forms.ChoiceField(choices=option.choices, **about)
     if option.kind in ("text", "moment", "pairs"):
         return forms.CharField(
             max_length=option.longest or LONGEST,
@@ -60,7 +62,7 @@ def _form_field(option: Option, names_errors: bool) -> forms.Field:
     errors = dict.fromkeys(kinds, wrong) if names_errors else {}
     if option.values:
         if option.initial is not None:
-            about |= {"widget": forms.RadioSelect, "initial": option.initial}
+            about["widget"] = forms.RadioSelect
         return forms.ChoiceField(choices=option.choices, error_messages=errors, **about)
     if option.kind == "number":
         return forms.FloatField(

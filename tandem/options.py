@@ -10,11 +10,13 @@ fields from the same declaration. Keys of the metadata, all but `help` optional:
 - `values`: the values of a choice, with a page's words for each.
 - `metavar`: the word for the value in a command's usage.
 - `faces`: where the option exists, if it is not everywhere: some of `FACES`.
-- `kind`: the kind, if it does not follow from the type, such as `name` for what has to exist.
+- `kind`: the kind, if it does not follow from the type, such as `name` for what has to exist, or
+  `names` for several of it.
 - `command`: the name in commands, where an option of several values is given once for each.
 - `api_help`: the words of the API in place of `help`, where a command takes a file.
 - `empty`: the value that an empty field of a page means; without it, the option has then no value.
-- `initial`: the choice that a new page shows, as one of several radio buttons.
+- `initial`: the value that a new page shows; if a choice, as one of several radio buttons.
+- `required`: whether a page's field may not be empty.
 - `longest`: the most characters that a page takes, and the API for one line.
 - `lines`: the rows of a text of several lines, which a command reads from a file.
 - `is_code`: whether such a text is in a formal language.
@@ -22,6 +24,7 @@ fields from the same declaration. Keys of the metadata, all but `help` optional:
   ValueError.
 - `group`: the part of a page.
 - `unset`: the words of a page for the choice that leaves the option without a value.
+- `page`: the attributes of the option that differ on a page, such as `longest` of its field.
 """
 
 from __future__ import annotations
@@ -37,7 +40,9 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-Kind = Literal["flag", "whole", "number", "choice", "several", "text", "name", "moment", "pairs"]
+Kind = Literal[
+    "flag", "whole", "number", "choice", "several", "text", "name", "names", "moment", "pairs"
+]
 FACES = ("command", "page", "api")
 FLAG = re.compile(
     r"(?P<advice>\b(?:give|or) )?--(?P<name>[a-z][a-z-]*)"
@@ -73,10 +78,25 @@ class Option:
     reader: Callable[[Any], Any] | None
     group: str
     unset: str
+    required: bool
+    page: Mapping[str, Any]
 
     @property
     def flag(self) -> str:
         return f"--{self.command.replace('_', '-')}"
+
+    @property
+    def on_page(self) -> Option:
+        return replace(self, **self.page, page={})
+
+    def worded(self, **words: str) -> Option:
+        """Return the option with words in the slots of its label and its choices."""
+        return replace(
+            self,
+            label=self.label.format(**words),
+            unset=self.unset.format(**words),
+            values={value: text.format(**words) for value, text in self.values.items()},
+        )
 
     @property
     def may_lack(self) -> bool:
@@ -182,6 +202,8 @@ def _option(field: str, hint: Any, default: Any, about: Mapping[str, Any]) -> Op
         reader=about.get("read"),
         group=about.get("group", ""),
         unset=about.get("unset", ""),
+        required=about.get("required", False),
+        page=about.get("page", {}),
     )
 
 

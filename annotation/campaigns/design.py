@@ -32,6 +32,8 @@ LONGEST_CODE = 255
 LARGEST = 2**31 - 1
 NAMES = ("prerequisite", "strata", "validates")
 LISTS = ("variables", "judge_variables", "categories", "chosen")
+LONGEST_LINE = 2000
+"""The most characters of an option in a page's field of one line."""
 LONGEST_KEY = 600
 MOST_CHOSEN = 1000
 NO_LIST = "is a list such as a,b,c without repeats; correct it"
@@ -56,12 +58,21 @@ class Design:
     human_share: float = 1.0
     seed: int = field(
         default=0,
-        metadata=_metadata("of every random sample of the campaign", least=0, most=LARGEST),
+        metadata=_metadata(
+            "of every random sample of the campaign",
+            hint="It alone determines the sample.",
+            least=0,
+            most=LARGEST,
+            initial=0,
+            required=True,
+        ),
     )
     variables: tuple[str, ...] = field(
         default=(),
         metadata=_metadata(
-            "which of the protocol's variables are asked, such as `answerable,rating`"
+            "which of the protocol's variables are asked, such as `answerable,rating`",
+            label="What is asked",
+            page={"kind": "names"},
         ),
     )
     judge_variables: tuple[str, ...] = field(
@@ -69,73 +80,125 @@ class Design:
         metadata=_metadata(
             "which variables judges are asked, if not those of people: with "
             "`variables=answerable` and `judge_variables=rating`, people say yes or no and judges "
-            "rate"
+            "rate",
+            label="What judges are asked, if something else",
+            page={"kind": "names"},
         ),
     )
     categories: tuple[str, ...] = field(
-        default=(), metadata=_metadata("the codes of `category` in `question-typing`")
+        default=(),
+        metadata=_metadata(
+            "the codes of `category` in `question-typing`",
+            hint="Separated by commas. Empty: the 25 of GaRAGe.",
+            page={"kind": "text", "longest": LONGEST_LINE},
+        ),
     )
     sampling: Sampling | None = field(
         default=None,
         metadata=_metadata(
             "`shared`: every rater is asked the same sampled units; `own`: each rater is asked a "
-            "sample of what that rater answered in the prerequisite; `all`: every unit"
+            "sample of what that rater answered in the prerequisite; `all`: every unit",
+            label="{Many} of an item",
+            unset="The protocol’s rule",
+            page={
+                "values": {
+                    "shared": "One sample of {many} for all people",
+                    "own": "A separate sample for each person",
+                    "all": "Every {one}",
+                }
+            },
         ),
     )
     judge_sampling: JudgeSampling | None = field(
         default=None,
         metadata=_metadata(
             "`all`: judges are asked every unit, also where people are asked a sample; otherwise "
-            "judges are asked the same units"
+            "judges are asked the same units",
+            label="{Many} for judges",
+            unset="The same {many} as people",
+            values={"all": "Every {one}"},
         ),
     )
     per_passage: int = field(
         default=2,
         metadata=_metadata(
-            "how many units of an item are sampled under `shared` and `own`", least=1, most=LARGEST
+            "how many units of an item are sampled under `shared` and `own`",
+            label="{Many} sampled",
+            least=1,
+            most=LARGEST,
+            initial=2,
+            required=True,
         ),
     )
     order: Order | None = field(
-        default=None, metadata=_metadata("the order in which units appear: `fixed` or `random`")
+        default=None,
+        metadata=_metadata(
+            "the order in which units appear: `fixed` or `random`",
+            label="Order within an item",
+            unset="The protocol’s order",
+            values={"fixed": "Fixed", "random": "Random"},
+        ),
     )
     passages: str = field(
         default="all",
         metadata=_metadata(
-            "`all`, `relevant` (by the batch) or `relevant:CAMPAIGN` (by that campaign's people)"
+            "`all`, `relevant` (by the batch) or `relevant:CAMPAIGN` (by that campaign's people)",
+            label="Passages shown",
+            hint="all, relevant, or relevant:CAMPAIGN for the passages that people in that "
+            "campaign found relevant.",
+            initial="all",
+            page={"longest": LONGEST_LINE},
         ),
     )
     prerequisite: str = field(
         default="",
         metadata=_metadata(
-            "the campaign that comes first; an item waits until its query is done there"
+            "the campaign that comes first; an item waits until its query is done there",
+            label="Comes after",
+            hint="An item waits until its query is done in that campaign, which also gives the "
+            "splits.",
+            unset="Nothing",
+            page={"kind": "name"},
         ),
     )
     strata: str = field(
         default="",
         metadata=_metadata(
             "the judge of the prerequisite whose labels stratify a shared sample, instead of those "
-            "of most people"
+            "of most people",
+            label="Stratify by labels from",
+            unset="People",
+            page={"kind": "name"},
         ),
     )
     validates: str = field(
         default="",
         metadata=_metadata(
             "`JUDGE` or `JUDGE@CAMPAIGN`: people see that judge's labels and confirm or correct "
-            "them; an item waits for its judge's label"
+            "them; an item waits for its judge's label",
+            label="Shows labels from a judge",
+            hint="JUDGE, or JUDGE@CAMPAIGN: people confirm or correct the judge’s labels. "
+            "Agreement leaves these people’s labels out.",
+            page={"longest": LONGEST_LINE},
         ),
     )
     gate: Gate | None = field(
         default=None,
         metadata=_metadata(
             "`gap`: a second round of `grounded-answer` takes only first answers with two or more "
-            "selected sentences that do not all follow each other"
+            "selected sentences that do not all follow each other",
+            label="Second round of",
+            unset="All answers",
+            values={"gap": "Answers whose sentences leave a gap"},
         ),
     )
     points: Points | None = field(
         default=None,
         metadata=_metadata(
             "`answers`: `key-point-verification` asks whether the points that reports themselves "
-            "make are supported by the context of each"
+            "make are supported by the context of each",
+            unset="Points of the query, against their source",
+            values={"answers": "Points of the answers, against the context of each"},
         ),
     )
     development: float = field(
@@ -143,6 +206,8 @@ class Design:
         metadata=_metadata(
             "the share of queries on which prompts and examples may be tuned; every figure that "
             "compares or combines judges and people leaves them out",
+            label="Share of queries for development",
+            hint="For tuning prompts. Evaluations of judges leave these queries out.",
             least=0,
             most=1,
         ),
@@ -152,6 +217,8 @@ class Design:
         metadata=_metadata(
             "the share of queries that are kept for a later audit; these figures leave them out, "
             "too",
+            label="Share of queries for an audit",
+            hint="Left aside until the audit.",
             least=0,
             most=1,
         ),
@@ -161,7 +228,15 @@ class Design:
         metadata=_metadata(
             "the order in which a person gets the items: `fixed`, as in the batch; `random`, a "
             "different one for each person; `blocked`, all items of a query together, the "
-            "queries in random order"
+            "queries in random order",
+            label="Order of items",
+            values={
+                "fixed": "The batch’s order, or that of chosen items",
+                "random": "Random, a different order for each person",
+                "blocked": "Items of a query together, the queries in random order",
+            },
+            initial="fixed",
+            required=True,
         ),
     )
 
@@ -169,7 +244,13 @@ class Design:
         default=(),
         metadata=_metadata(
             "the keys of the only items that the campaign asks, in order of priority; they are "
-            "chosen, not sampled, and the report says so"
+            "chosen, not sampled, and the report says so",
+            label="Only these items",
+            hint="Ids of items, one a line, the most urgent first. Empty: all items, or the "
+            "sample above. Figures describe chosen items alone, and results say so.",
+            lines=6,
+            is_code=True,
+            page={"kind": "text", "longest": MOST_CHOSEN * LONGEST_KEY},
         ),
     )
 

@@ -253,6 +253,7 @@ class CampaignSettings:
             "another campaign whose practice people do first; not needed for the campaign's own",
             label="Practice of another campaign",
             hint="People do its practice items first. Leave “No” if this campaign has its own.",
+            unset="No",
             metavar="CAMPAIGN",
             kind="name",
             empty="",

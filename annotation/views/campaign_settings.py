@@ -32,7 +32,7 @@ from annotation.presentation import design, schema
 from annotation.progress import cached
 from annotation.progress.counts import answers_by_guideline
 from annotation.registry import get_protocol
-from annotation.views.new_campaign_forms import ITEM_ORDERS
+from annotation.views.new_campaign_forms import DESIGN
 from annotation.views.settings_forms import (
     AdmitForm,
     GoldForm,
@@ -50,7 +50,7 @@ from datasets.work import pages as jobs
 from tandem.files.rows import InputError
 
 MAX_PEOPLE = 200
-ORDER_NAMES = dict(ITEM_ORDERS)
+(ORDER_NAMES,) = (option.values for option in DESIGN if option.name == "items")
 BLIND_GOLD = "You have an open item in this campaign; answer it before you set gold answers."
 MOST_QUERIES = 200
 """How many sampled queries the page of a campaign lists. The file has all of them."""

@@ -7,36 +7,26 @@ shown at the field that caused it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from django import forms
 
 from annotation.campaign_setup.dry_run import MOST_PEOPLE
 from annotation.campaign_setup.expected_widths import Assumptions
-from annotation.campaigns.design import LONGEST_KEY, MOST_CHOSEN, Design, read_pairs
+from annotation.campaigns.design import Design, read_pairs
 from annotation.models import Campaign, User
 from annotation.people.membership import readable, readable_judges
 from annotation.prerequisites import RULES
 from annotation.protocols import PROTOCOLS
 from annotation.views.settings_forms import SettingsForm
 from datasets.models import Batch
+from datasets.option_fields import form_fields
 from datasets.teams import managed_teams, visible_batches
-from tandem.options import options_of, values_of
+from tandem.options import Option, options_of, values_of
 from tandem.protocols.schema import Schema
 
-ITEM_ORDERS = (
-    ("fixed", "The batch’s order, or that of chosen items"),
-    ("random", "Random, a different order for each person"),
-    ("blocked", "Items of a query together, the queries in random order"),
-)
-ORDERS = (("", "The protocol’s order"), ("fixed", "Fixed"), ("random", "Random"))
-SAMPLINGS = (
-    ("", "The protocol’s rule"),
-    ("shared", "One sample of {many} for all people"),
-    ("own", "A separate sample for each person"),
-    ("all", "Every {one}"),
-)
-POINTS_OF = (("answers", "Points of the answers, against the context of each"),)
+DESIGN = tuple(option.on_page for option in options_of(Design))
 ASSUMED = options_of(Assumptions)
 
 
@@ -59,7 +49,7 @@ class TaskForm(forms.Form):
 class CampaignForm(SettingsForm):
     """A new campaign; `design` and `settings` read a valid form."""
 
-    SEVERAL = ("variables", "judge_variables")
+    SEVERAL = tuple(option.name for option in DESIGN if option.kind == "names")
     """The fields with several values."""
     name = forms.CharField(max_length=200, help_text="Unique among campaigns; people see it.")
     pool = forms.ChoiceField(
@@ -92,50 +82,10 @@ class CampaignForm(SettingsForm):
         max_value=1,
         help_text="A random sample. Judges answer all queries, and estimates combine both.",
     )
-    development = forms.FloatField(
-        label="Share of queries for development",
-        required=False,
-        min_value=0,
-        max_value=1,
-        help_text="For tuning prompts. Evaluations of judges leave these queries out.",
-    )
-    audit = forms.FloatField(
-        label="Share of queries for an audit",
-        required=False,
-        min_value=0,
-        max_value=1,
-        help_text="Left aside until the audit.",
-    )
-    seed = forms.IntegerField(
-        initial=0,
-        min_value=0,
-        max_value=2**31 - 1,
-        help_text="It alone determines the sample.",
-    )
-    chosen = forms.CharField(
-        label="Only these items",
-        required=False,
-        strip=False,
-        max_length=MOST_CHOSEN * LONGEST_KEY,
-        widget=forms.Textarea(attrs={"rows": "6", "spellcheck": "false", "class": "code"}),
-        help_text="Ids of items, one a line, the most urgent first. Empty: all items, or the "
-        "sample above. Figures describe chosen items alone, and results say so.",
-    )
-    items = forms.ChoiceField(
-        label="Order of items", choices=ITEM_ORDERS, initial="fixed", widget=forms.RadioSelect
-    )
-    order = forms.ChoiceField(label="Order within an item", choices=ORDERS, required=False)
-    variables = forms.MultipleChoiceField(
-        label="What is asked", required=False, widget=forms.CheckboxSelectMultiple
-    )
-    judge_variables = forms.MultipleChoiceField(
-        label="What judges are asked, if something else",
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-    )
     continues = forms.ChoiceField(
         label="Continues",
         required=False,
+        choices=[("", "No campaign")],
         help_text="Answers of that campaign are carried over where texts and questions are the "
         "same to the letter. People and judges are asked only for what is new.",
     )
@@ -157,21 +107,18 @@ class CampaignForm(SettingsForm):
                 teams, initial=own, empty_label=None, to_field_name="name"
             )
         self.offer_practice(user)
+        same = readable(user).filter(protocol=protocol).order_by("name")
+        self.offer("continues", same.values_list("name", flat=True))
+        self.fields |= form_fields(self._design_options(), names_errors=False)
         self._offer_variables()
-        self._offer_continued()
-        for name, field in self._option_fields():
-            self.fields[name] = field
+        if "prerequisite" in self.fields:
+            self.offer("prerequisite", self._prerequisites)
+        if "strata" in self.fields:
+            self.offer("strata", readable_judges(user).values_list("name", flat=True))
         for option in ASSUMED:
             self.fields[option.name] = forms.FloatField(
                 label=option.label, required=False, initial=option.default
             )
-
-    def _offer_continued(self) -> None:
-        field = self.fields["continues"]
-        assert isinstance(field, forms.ChoiceField)
-        same = readable(self.user).filter(protocol=self.protocol.name).order_by("name")
-        names = same.values_list("name", flat=True)
-        field.choices = [("", "No campaign"), *((name, name) for name in names)]
 
     def _offer_variables(self) -> None:
         field = self.fields["variables"]
@@ -180,73 +127,35 @@ class CampaignForm(SettingsForm):
         names = list(dict.fromkeys(v.name for v in self.protocol.variables))
         field.choices = [(name, f"{own[name].question} ({name})") for name in names]
         field.initial = [name for name in names if not own[name].optional]
-        of_judges = self.fields["judge_variables"]
-        assert isinstance(of_judges, forms.MultipleChoiceField)
-        of_judges.choices = field.choices
-        if len(names) == 1:
-            del self.fields["judge_variables"]
+        if of_judges := self.fields.get("judge_variables"):
+            assert isinstance(of_judges, forms.MultipleChoiceField)
+            of_judges.choices = field.choices
 
-    def _option_fields(self) -> Iterator[tuple[str, forms.Field]]:
-        """Yield a field for each option that this protocol uses."""
-        protocol, first = self.protocol, self._prerequisites()
-        if protocol.sampled:
-            yield from _sampling_fields(*Schema(protocol, protocol.variables).noun)
-        if "passages" in protocol.needs:
-            yield (
-                "passages",
-                _text(
-                    "Passages shown",
-                    "all, relevant, or relevant:CAMPAIGN for the passages that people "
-                    "in that campaign found relevant.",
-                    initial="all",
-                ),
-            )
-        if protocol.readings:
-            points = [("", "Points of the query, against their source"), *POINTS_OF]
-            yield "points", forms.ChoiceField(label="Points", required=False, choices=points)
-        if first is not None:
-            yield (
-                "prerequisite",
-                forms.ChoiceField(
-                    label="Comes after",
-                    required=False,
-                    choices=[("", "Nothing"), *first],
-                    help_text="An item waits until its query is done in that campaign, "
-                    "which also gives the splits.",
-                ),
-            )
-        if protocol.sampled and first:
-            judges = readable_judges(self.user).values_list("name", flat=True)
-            names = [(name, name) for name in judges]
-            yield (
-                "strata",
-                forms.ChoiceField(
-                    label="Stratify by labels from",
-                    required=False,
-                    choices=[("", "People"), *names],
-                ),
-            )
-        if protocol.name == "grounded-answer":
-            gates = [("", "All answers"), ("gap", "Answers whose sentences leave a gap")]
-            yield "gate", forms.ChoiceField(label="Second round of", required=False, choices=gates)
-        if any(variable.name == "category" for variable in protocol.variables):
-            yield "categories", _text("Categories", "Separated by commas. Empty: the 25 of GaRAGe.")
-        yield (
-            "validates",
-            _text(
-                "Shows labels from a judge",
-                "JUDGE, or JUDGE@CAMPAIGN: people confirm or correct the judge’s labels. "
-                "Agreement leaves these people’s labels out.",
-            ),
-        )
+    def _design_options(self) -> Iterator[Option]:
+        """Yield the options that this protocol uses, worded for its units."""
+        protocol = self.protocol
+        names = {variable.name for variable in protocol.variables}
+        used = {
+            **dict.fromkeys(("sampling", "per_passage", "judge_sampling"), protocol.sampled),
+            "judge_variables": len(names) > 1,
+            "passages": "passages" in protocol.needs,
+            "points": bool(protocol.readings),
+            "prerequisite": protocol.name in RULES,
+            "strata": protocol.sampled and bool(self._prerequisites),
+            "gate": protocol.name == "grounded-answer",
+            "categories": "category" in names,
+        }
+        one, many = Schema(protocol, protocol.variables).noun
+        for option in DESIGN:
+            if used.get(option.name, True):
+                yield option.worded(one=one, many=many, Many=many.capitalize())
 
-    def _prerequisites(self) -> list[tuple[str, str]] | None:
-        """Return the possible prerequisites, or None if the protocol allows none."""
-        follows = RULES.get(self.protocol.name)
-        if follows is None:
-            return None
-        possible = readable(self.user).filter(batch=self.batch, protocol__in=follows.after)
-        return [(name, name) for name in possible.order_by("name").values_list("name", flat=True)]
+    @cached_property
+    def _prerequisites(self) -> list[str]:
+        """The campaigns that may come first; none if the protocol follows no other."""
+        after = RULES[self.protocol.name].after if self.protocol.name in RULES else ()
+        possible = readable(self.user).filter(batch=self.batch, protocol__in=after)
+        return list(possible.order_by("name").values_list("name", flat=True))
 
     def design(self) -> Design:
         """Return the design. Raises DesignError."""
@@ -299,28 +208,3 @@ class CampaignForm(SettingsForm):
 
     def assumed(self) -> list[forms.BoundField]:
         return [self[option.name] for option in ASSUMED]
-
-
-def _sampling_fields(one: str, many: str) -> Iterator[tuple[str, forms.Field]]:
-    choices = [(name, text.format(one=one, many=many)) for name, text in SAMPLINGS]
-    label = f"{many.capitalize()} of an item"
-    yield "sampling", forms.ChoiceField(label=label, choices=choices, required=False)
-    yield (
-        "per_passage",
-        forms.IntegerField(
-            label=f"{many.capitalize()} sampled", initial=2, min_value=1, max_value=2**31 - 1
-        ),
-    )
-    for_judges = [("", f"The same {many} as people"), ("all", f"Every {one}")]
-    yield (
-        "judge_sampling",
-        forms.ChoiceField(
-            label=f"{many.capitalize()} for judges", choices=for_judges, required=False
-        ),
-    )
-
-
-def _text(label: str, help_text: str, initial: str = "") -> forms.CharField:
-    return forms.CharField(
-        label=label, required=False, max_length=2000, initial=initial, help_text=help_text
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +71,12 @@ class SettingsForm(forms.Form):
         current = campaign.practice_of if campaign else None
         if current and current.pk != getattr(campaign, "pk", None) and current.name not in names:
             names.append(current.name)
-        field = self.fields["practice_of"]
-        assert isinstance(field, forms.ChoiceField)
-        field.choices = [("", "No"), *((name, name) for name in names)]
+        self.offer("practice_of", names)
+
+    def offer(self, field: str, names: Iterable[str]) -> None:
+        """Add names to a field's choices."""
+        found: Any = self.fields[field]
+        found.choices = [*found.choices, *((name, name) for name in names)]
 
     def settings(self, campaign: Campaign | None = None) -> CampaignSettings:
         """Return the settings of a valid form.

@@ -110,6 +110,31 @@ def test_a_command_accepts_whole_numbers_above_the_limit_of_a_page() -> None:
     assert set(body.errors) == {"shots"}
 
 
+@dataclass(frozen=True)
+class Cups:
+    cups: tuple[str, ...] = field(
+        default=(),
+        metadata={
+            "help": "which",
+            "label": "{Many}",
+            "initial": ["mug"],
+            "required": True,
+            "page": {"kind": "names", "values": {"mug": "A {one}"}, "unset": "No {one}"},
+        },
+    )
+
+
+def test_an_option_may_differ_on_a_page_and_name_what_it_is_about() -> None:
+    (cups,) = options_of(Cups)
+    worded = cups.on_page.worded(one="cup", Many="Cups")
+    assert worded.choices == [("", "No cup"), ("mug", "A cup")]
+    (on_page,) = form_fields([worded]).values()
+    assert isinstance(on_page, forms.MultipleChoiceField)
+    assert (on_page.label, on_page.required, on_page.initial) == ("Cups", True, ["mug"])
+    (of_api,) = serializer_fields([cups]).values()
+    assert isinstance(of_api, serializers.ListField)
+
+
 def test_an_option_exists_only_in_the_interfaces_it_is_declared_for() -> None:
     assert "decaf" in parsed()
     assert "decaf" not in Form({}).fields
