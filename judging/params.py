@@ -21,7 +21,7 @@ from judging.backends.contents import (
 )
 from judging.backends.decision_forms import FORMS
 from judging.judge_file.document import ISOLATION
-from tandem.options import Option, declared
+from tandem.options import Option, declared, split_pairs
 from tandem.similar import did_you_mean, most_similar
 
 LONG = 2000
@@ -209,21 +209,23 @@ def read_params(pairs: Iterable[str]) -> dict[str, Value]:
     """Read parameters of the form `K=V`; `K=null` omits one from requests. Raises ParamError."""
     params: dict[str, Value] = {}
     omitted: list[str] = []
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if equals and text.strip() == "null":
+    for name, text in split_pairs(pairs, _unknown):
+        if text.strip() == "null":
             omitted += _value("omit", name)
             continue
-        if not equals or name not in PARAMS:
-            if equals and most_similar(name, PARAMS):
-                hint = did_you_mean(name, PARAMS, "")
-                raise ParamError(f"{name!r} is not a param; {hint}")
-            names = ", ".join(PARAMS)
-            raise ParamError(f"param {pair!r} is not K=V with K one of {names}; correct it")
+        if name not in PARAMS:
+            raise _unknown(f"{name}={text}")
         if name in params:
             raise ParamError(f"param {name} is given twice; give it once")
         params[name] = _value(name, text)
     return add_omitted(params, omitted)
+
+
+def _unknown(pair: str) -> ParamError:
+    name, equals, _ = pair.partition("=")
+    if equals and most_similar(name, PARAMS):
+        return ParamError(f"{name!r} is not a param; {did_you_mean(name, PARAMS, '')}")
+    return ParamError(f"param {pair!r} is not K=V with K one of {', '.join(PARAMS)}; correct it")
 
 
 def check_params(given: Mapping[str, Any]) -> dict[str, Value]:

@@ -32,7 +32,7 @@ from __future__ import annotations
 import math
 import re
 from argparse import ArgumentParser
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from datetime import datetime
 from functools import cache
@@ -258,6 +258,45 @@ def values_of(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, 
             found[option.field] = tuple(each for each in value or () if each)
         else:
             found[option.field] = option.default if value in (None, "") else value
+    return found
+
+
+def split_pairs(
+    pairs: Iterable[str],
+    wrong: Callable[[str], ValueError],
+    names: Container[str] | None = None,
+    twice: Callable[[str], ValueError] | None = None,
+) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of options written as K=V.
+
+    Raises `wrong` of a pair without a sign, or with a name that is not one of `names`, and `twice`
+    of a name that is given again.
+    """
+    found: set[str] = set()
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or (names is not None and name not in names):
+            raise wrong(pair)
+        if twice and name in found:
+            raise twice(name)
+        found.add(name)
+        yield name, text
+
+
+def read_numbers(
+    pairs: Iterable[str],
+    wrong: Callable[[str], ValueError],
+    names: Container[str] | None = None,
+) -> dict[str, float]:
+    """Read finite numbers written as K=V, the last one of each name. Raises `wrong` of a pair."""
+    found = {}
+    for name, text in split_pairs(pairs, wrong, names):
+        try:
+            found[name] = float(text)
+        except ValueError:
+            found[name] = math.nan
+        if not math.isfinite(found[name]):
+            raise wrong(f"{name}={text}")
     return found
 
 

@@ -25,7 +25,7 @@ from annotation.people.membership import readable
 from annotation.registry import get_protocol
 from datasets.option_fields import Several, form_fields
 from tandem.labels.selection import EXPOSED, RESAMPLES, SEED, ReportOptions, option_metadata
-from tandem.options import Option, options_of, values_of
+from tandem.options import Option, options_of, split_pairs, values_of
 from tandem.scores.answers.refusals import FILE, refusal_list, refusal_lists
 from tandem.scores.options import Options, format_value
 from tandem.scores.presets import PRESETS
@@ -153,13 +153,7 @@ def resolve_options(
 
 def read_pairs(given: Iterable[str]) -> dict[str, str]:
     """Read options given as K=V. Raises ValueError."""
-    pairs = {}
-    for each in given:
-        name, equals, value = each.partition("=")
-        if not equals:
-            raise ValueError(f"{each!r} is not K=V, such as eta=5")
-        pairs[name] = value
-    return pairs
+    return dict(split_pairs(given, lambda each: ValueError(f"{each!r} is not K=V, such as eta=5")))
 
 
 def options_over_the_web(preset: str, given: Mapping[str, str]) -> Options:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tandem.options import Option, options_of
+from tandem.options import Option, options_of, split_pairs
 
 
 class DesignError(ValueError):
@@ -331,16 +331,18 @@ def design_of(
 def read_pairs(pairs: Sequence[str]) -> dict[str, Any]:
     """Read the values of options written as K=V. Raises DesignError."""
     options = {option.name: option for option in options_of(Design)}
-    found: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or name not in options:
-            known = ", ".join(sorted(options))
-            raise DesignError(f"option {pair!r} is not K=V with K one of {known}; correct it")
-        if name in found:
-            raise DesignError(f"option {name} is given twice; keep one", name)
-        found[name] = _read(options[name], value)
-    return found
+    known = ", ".join(sorted(options))
+    return {
+        name: _read(options[name], text)
+        for name, text in split_pairs(
+            pairs,
+            lambda pair: DesignError(
+                f"option {pair!r} is not K=V with K one of {known}; correct it"
+            ),
+            options,
+            lambda name: DesignError(f"option {name} is given twice; keep one", name),
+        )
+    }
 
 
 def stored_design(options: Mapping[str, Any], **columns: Any) -> Design:

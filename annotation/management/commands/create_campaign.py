@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from argparse import ArgumentParser
 from dataclasses import fields
 from typing import Any
@@ -26,7 +25,7 @@ from datasets.console import Command as BaseCommand
 from datasets.console import add_team_option, team_option
 from datasets.models import Batch, Team
 from tandem.options import add_arguments as add_declared
-from tandem.options import options_of
+from tandem.options import options_of, read_numbers
 
 
 class Command(BaseCommand):
@@ -159,16 +158,7 @@ class Command(BaseCommand):
 
 def assumptions_of(pairs: list[str]) -> Assumptions:
     """Read assumptions written as K=V. Raises AssumptionError."""
-    found: dict[str, float] = {}
     known = [field.name for field in fields(Assumptions)]
-    for pair in pairs:
-        name, _, value = pair.partition("=")
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if name not in known or not math.isfinite(number):
-            wrong = f"assumption {pair!r} is not K=V with K one of {', '.join(known)}"
-            raise AssumptionError(f"{wrong} and V a number; correct it")
-        found[name] = number
-    return Assumptions(**found)
+    wrong = f"is not K=V with K one of {', '.join(known)} and V a number; correct it"
+    numbers = read_numbers(pairs, lambda p: AssumptionError(f"assumption {p!r} {wrong}"), known)
+    return Assumptions(**numbers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from judging.preparation.build import (
     build,
     read_thresholds,
 )
+from tandem.options import read_numbers
 
 
 class Command(BaseCommand):
@@ -48,7 +48,7 @@ class Command(BaseCommand):
     def run(self, **options: Any) -> None:
         step, batch = STEPS[options["step"]], batch_called(options["batch"])
         try:
-            numbers = read_thresholds(step, read_numbers(options["set"]))
+            numbers = read_thresholds(step, read_numbers(options["set"], wrong_threshold))
             results, work = {}, None
             if step.protocol:
                 work = work_called(step, batch, options["judge"])
@@ -73,15 +73,5 @@ class Command(BaseCommand):
             self.say(f"Left out: {len(built.left_out)} queries ({shown}).")
 
 
-def read_numbers(given: list[str]) -> dict[str, float]:
-    """Read thresholds of the form K=V. Raises ValueError."""
-    found: dict[str, float] = {}
-    for pair in given:
-        name, _, value = pair.partition("=")
-        try:
-            found[name] = float(value)
-        except ValueError:
-            found[name] = math.nan
-        if not math.isfinite(found[name]):
-            raise ValueError(f"threshold {pair!r} is not K=V with V a number; correct it")
-    return found
+def wrong_threshold(pair: str) -> ValueError:
+    return ValueError(f"threshold {pair!r} is not K=V with V a number; correct it")
