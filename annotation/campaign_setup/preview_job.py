@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from typing import Any
 
 from django.conf import settings as site
@@ -12,7 +12,7 @@ from django.utils.dateparse import parse_datetime
 from annotation.campaign_setup.dry_run import DryRun, Share, simulate
 from annotation.campaign_setup.expected_widths import Assumptions, Expected
 from annotation.campaigns.design import Design, DesignError
-from annotation.campaigns.settings import CampaignSettings
+from annotation.campaigns.settings import SETTINGS, CampaignSettings
 from annotation.models import Campaign, Response, User
 from audit.models import Event
 from datasets.models import Batch, Team
@@ -36,14 +36,13 @@ def question(
 ) -> dict[str, Any]:
     """Return the question of a preview, for `datasets.work.ask`. It is one person's own."""
     deadline = settings.deadline.isoformat() if settings.deadline else None
-    # The texts and questions before a person's first item do not change a dry run's numbers.
-    settings = replace(settings, consent=None, revoked=None, background=None, pay=None, shares=None)
+    unread = dict.fromkeys(each.name for each in SETTINGS if not each.previewed)
     return {
         "name": name,
         "protocol": protocol,
         "batch": batch.pk,
         "design": asdict(design),
-        "settings": {**asdict(settings), "deadline": deadline},
+        "settings": {**asdict(settings), **unread, "deadline": deadline},
         "people": people,
         "assumptions": asdict(assumptions),
         "user": user.pk,

@@ -32,9 +32,10 @@ class Setting:
     one. The option's reader takes a text or the API's JSON, and returns the value as `current`
     would. `shown` returns the text of a page's field.
 
-    A continuation has the same value if it is `copied`. `public` is the API's description of what
-    everybody reads who sees the campaign. `removal` describes a command's option that removes the
-    setting.
+    A continuation has the same value if it is `copied`. A dry run depends on it if it is
+    `previewed`. What was typed for a new campaign is kept `for_any_task` if another one is chosen.
+    `public` is the API's description of what everybody reads who sees the campaign. `removal`
+    describes a command's option that removes the setting.
     """
 
     option: Option
@@ -44,6 +45,8 @@ class Setting:
     check: Callable[[Campaign, Any], None] = _allow
     shown: Callable[[Campaign], Any] | None = None
     copied: bool = True
+    previewed: bool = True
+    for_any_task: bool = False
     public: str = ""
     removal: str = ""
 

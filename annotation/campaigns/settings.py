@@ -208,6 +208,7 @@ class CampaignSettings:
             check=_check_deadline,
             shown=_local_deadline,
             copied=False,
+            for_any_task=True,
         ),
     )
     language: str | None = field(
@@ -220,6 +221,7 @@ class CampaignSettings:
             longest=35,
             empty="",
             check=_check_language,
+            for_any_task=True,
         ),
     )
     text_view: str | None = field(
@@ -310,6 +312,7 @@ class CampaignSettings:
             current=consent_of,
             read=_plain_lines,
             store=_store_consent,
+            previewed=False,
         ),
     )
     revoked: str | None = field(
@@ -325,6 +328,7 @@ class CampaignSettings:
             },
             initial="keep",
             group=CONSENT,
+            previewed=False,
         ),
     )
     background: tuple[Question, ...] | None = field(
@@ -350,6 +354,7 @@ class CampaignSettings:
             read=_read_background,
             store=lambda campaign, questions, user: stored_questions(questions),
             shown=lambda campaign: as_toml(questions_of(campaign)),
+            previewed=False,
         ),
     )
     pay: str | None = field(
@@ -363,6 +368,8 @@ class CampaignSettings:
             longest=60,
             empty="",
             read=lambda text: str(read_rate(text) or ""),
+            previewed=False,
+            for_any_task=True,
         ),
     )
     shares: dict[str, float] | None = field(
@@ -389,6 +396,7 @@ class CampaignSettings:
             check=lambda campaign, shares: check_shares(shares),
             shown=lambda campaign: written_shares(current_shares(campaign)),
             copied=False,
+            previewed=False,
         ),
     )
     registered_queries: int | None = field(

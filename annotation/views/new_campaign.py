@@ -194,7 +194,7 @@ def _draft_of(request: HttpRequest, protocol: str, batch: str) -> dict[str, Any]
     if kept.get("batch") != [batch]:
         # The chosen items belong to the draft's batch.
         kept = {name: texts for name, texts in kept.items() if name != "chosen"}
-    common = ("name", "raters_per_item", "deadline", "language", "people", "pay")
+    common = {"name", "raters_per_item", "people", *(s.name for s in SETTINGS if s.for_any_task)}
     return {
         name: texts if name in CampaignForm.SEVERAL else texts[-1]
         for name, texts in kept.items()

@@ -18,6 +18,8 @@ from annotation.api.campaign_serializers import (
 from annotation.api.campaigns import settings_tag
 from annotation.campaign_setup.chosen_items import ChosenItems
 from annotation.campaign_setup.creation import create_campaign
+from annotation.campaign_setup.expected_widths import Assumptions
+from annotation.campaign_setup.preview_job import question
 from annotation.campaigns.changes import change, current_settings, settings_differ
 from annotation.campaigns.declaration import Setting, settings_of
 from annotation.campaigns.design import Design
@@ -109,6 +111,19 @@ def test_a_change_is_read_back_recorded_and_seen_everywhere(study: Study, settin
     assert (copied == setting.current(campaign)) == setting.copied
     back = script.post(f"campaigns/{pk}/terms/", {setting.name: copied_body(setting, campaign)})
     assert back.headers["ETag"] == read.headers["ETag"]
+
+
+@every_setting
+def test_the_question_of_a_preview_has_a_setting_on_which_it_depends(
+    study: Study, setting: Setting
+) -> None:
+    given = setting.read_value(NEW[setting.name])
+    asked = question(
+        "New", "report-coverage", study.campaign.batch, Design(),
+        CampaignSettings(**{setting.name: given}), None, Assumptions(), study.rita,
+        study.campaign.team,
+    )  # fmt: skip
+    assert (asked["settings"][setting.name] is not None) == setting.previewed
 
 
 def copied_body(setting: Setting, campaign: Campaign) -> Any:

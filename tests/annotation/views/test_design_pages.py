@@ -104,7 +104,8 @@ class TestGuidedSteps:
     def test_typed_input_is_kept_when_going_back_until_the_campaign_is_created(
         self, rita: Client
     ) -> None:
-        back = rita.post(NEW, {**FORM, "name": "Kept", "back": "1"})
+        due = "2999-01-02T10:30"
+        back = rita.post(NEW, {**FORM, "name": "Kept", "deadline": due, "back": "1"})
         assert back["Location"] == f"{NEW}?batch=harbour"
         assert "Your draft <b>Kept</b> is kept" in html(rita, back["Location"])
         form = html(rita, NEW, protocol="report-coverage", batch="harbour")
@@ -113,6 +114,7 @@ class TestGuidedSteps:
         assert '<details class="more" open>' in form
         other = html(rita, NEW, protocol="question-typing", batch="harbour")
         assert 'name="name" value="Kept"' in other
+        assert f'value="{due}"' in other
         assert 'name="seed" value="0"' in other
         assert '<details class="more">' in other
         rita.post(NEW, {**FORM, "name": "Kept"})
