@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..document import UNITS_HEAD, Number, RaterName, Table, count
-from ..sections.coefficient import coefficient_of
+from ..sections.stated_agreement import coefficient_of
 from ..types import JSON
 from ..unit_counts import shared_units
 from . import base, svg, vega

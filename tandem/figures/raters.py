@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..document import UNITS, Number, RaterName, Table
-from ..sections.coefficient import coefficient_of
+from ..sections.stated_agreement import coefficient_of
 from ..types import JSON
 from ..unit_counts import of_several, pairs_of_labels
 from . import base, svg, vega

@@ -50,9 +50,9 @@ from ..types import JSON
 from ..unit_counts import pairs_of_labels, shared_units
 from .base import MOST_ROWS, OF_AGREEMENT, PEOPLE, SectionPart, Shown, estimate_cells
 from .citations import cited_statistics
-from .coefficient import MEAN_OF_PAIRS, coefficient_of, people_of
 from .crowd import distribution_tables, is_crowd, large_pairs, pairs_distribution
 from .nouns import joined
+from .stated_agreement import MEAN_OF_PAIRS, coefficient_of, people_of
 
 NO_ORDER = "its categories have no order"
 ERROR, DISTANCE = "mean_absolute_error", "mean absolute difference"

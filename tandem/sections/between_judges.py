@@ -22,7 +22,7 @@ from ..statistics import Coefficient, Floats, Ints, error_correlations
 from ..types import JSON
 from .agreement import pair, pair_names
 from .base import JUDGES, SectionPart
-from .coefficient import coefficient_of
+from .stated_agreement import coefficient_of
 
 MOST_UNITS = 50
 MOST_OF_A_QUERY = 0.1

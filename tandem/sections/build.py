@@ -60,9 +60,9 @@ from . import (
     written,
 )
 from .base import Labels, SectionPart
-from .coefficient import choose_coefficient
 from .comparison import METHODS as METHODS_OF_SPLITS
 from .comparison import Comparable, comparable_part, comparison, own_categories
+from .stated_agreement import choose_coefficient
 from .systems import scores, scores_of_items
 from .variance_components import components
 

@@ -62,7 +62,6 @@ from .base import (
 )
 from .calibration import calibration
 from .citations import cited_statistics
-from .coefficient import coefficient_of
 from .crowd import is_crowd, judge_distribution
 from .cuts import curves, thresholds
 from .floor import (
@@ -78,6 +77,7 @@ from .floor import (
 from .grades import grades
 from .nouns import joined
 from .readings import readings
+from .stated_agreement import coefficient_of
 
 
 def bounds(sample: Sample, column: int) -> JSON:

@@ -16,11 +16,11 @@ from ..statistics import FLEISS
 from ..types import JSON
 from ..unit_counts import units_of_slice
 from .base import SectionPart
-from .coefficient import MEAN_OF_PAIRS, coefficient_of
 from .comparison import Comparable
 from .comparison import comparison as _comparison
 from .nouns import block_in_noun, noun_of
 from .nouns import within as _within
+from .stated_agreement import MEAN_OF_PAIRS, coefficient_of
 
 
 def divisions(strata: JSON) -> list[tuple[str, JSON]]:

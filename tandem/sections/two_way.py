@@ -12,8 +12,8 @@ from ..statistics.pairwise import CROWD
 from ..statistics.two_way import TwoWay, two_way_pairs
 from ..types import JSON
 from .agreement import own_codes
-from .coefficient import MEAN_OF_PAIRS
 from .floor import TWO_WAY
+from .stated_agreement import MEAN_OF_PAIRS
 
 FEWEST_RATERS = 3
 """Fewer cannot be resampled, since two distinct raters out of two are always the same."""

@@ -13,7 +13,6 @@ from ..statistics import Coefficient
 from ..statistics.planning import more_queries as planned_queries
 from ..types import JSON
 from .base import SectionPart
-from .coefficient import coefficient_of, people_of
 from .replacement import replacement
 from .score_sentences import score_sentences
 from .sentence import (
@@ -39,6 +38,7 @@ from .sentence import (
     short,
     words_between,
 )
+from .stated_agreement import coefficient_of, people_of
 from .words import Words, words_of
 
 YES, NO = "yes", "no"

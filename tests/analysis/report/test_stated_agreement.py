@@ -14,8 +14,8 @@ from tandem.labels.facts import Scale
 from tandem.labels.selection import ReportOptions
 from tandem.sections.brief import brief_of
 from tandem.sections.build import frame_report
-from tandem.sections.coefficient import coefficient_of, people_of
 from tandem.sections.contents import document
+from tandem.sections.stated_agreement import coefficient_of, people_of
 from tandem.statistics import cohen_kappa, confusion
 from tandem.types import JSON
 from tests.analysis.cast import JUDGE, RATING, YES_NO, frame_of, table
