@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -59,12 +59,15 @@ def _on_scale(sample: Sample, codes: Ints) -> tuple[Ints, int, Level, Floats | N
 
 @dataclass(frozen=True)
 class _Raters:
-    """The raters to compare, the coefficients, and the codes."""
+    """The raters to compare: their coefficients and codes, and the words and filter of tables."""
 
     whose: str
     method: str
     names: tuple[str, ...]
     coded: Callable[[Sample, Ints], tuple[Ints, int, Level, Floats | None]]
+    captions: tuple[str, str]
+    units: str
+    show: str
 
 
 PEOPLE = _Raters(
@@ -72,12 +75,19 @@ PEOPLE = _Raters(
     "among labels that people gave under one version of the guideline",
     (EQUAL.key, FLEISS.key, ALPHA.key),
     own_codes,
+    ("Agreement under each version", "After each change less before it"),
+    "of two people",
+    "several",
 )
+_WITH = "Judges with people's majority"
 WITH_JUDGE = _Raters(
     "labels from people and from the judge",
     "of a judge with people, among labels given under one version of the guideline",
     (EQUAL.key, ALPHA.key),
     _on_scale,
+    (f"{_WITH} under each version", f"{_WITH}, after each change less before it"),
+    "with people",
+    "labelled",
 )
 
 
@@ -93,98 +103,83 @@ def guidelines(
     labelled this variable are left out. `noun` is the units' noun, singular and plural. Judges are
     compared with people on the part `compared`; None for the whole sample.
     """
-    codes = {n: people_codes_under(sample.frame, n) for n in range(len(versions))}
-    used = [n for n, of in codes.items() if (of >= 0).any()]
-    labels = {n: int((codes[n] >= 0).sum()) for n in used}
+    given = [people_codes_under(sample.frame, n) for n in range(len(versions))]
+    codes = {n: of for n, of in enumerate(given) if (of >= 0).any()}
+    heads = {
+        n: versions[n]._asdict()
+        | {"labels": int((of >= 0).sum()), "people": int((of >= 0).any(axis=0).sum())}
+        for n, of in codes.items()
+    }
     every = int((sample.frame.codes_of("human") >= 0).sum())
     return {
         "least_units": FEWEST,
-        "unknown": every - sum(labels.values()),
-        "versions": [
-            {
-                "version": versions[n].version,
-                "digest": versions[n].digest,
-                "labels": labels[n],
-                "people": int((codes[n] >= 0).any(axis=0).sum()),
-                "units": _paired(codes[n]),
-                **as_json(_under(sample, codes[n], noun, PEOPLE)),
-            }
-            for n in used
-        ],
-        "changes": [
-            {
-                "before": versions[one].version,
-                "after": versions[other].version,
-                **as_json(_change(sample, codes[one], codes[other], noun, PEOPLE)),
-            }
-            for one, other in pairwise(used)
-        ],
-        "judges": _judges(sample if compared is None else compared, versions, used, noun),
+        "unknown": every - sum(each["labels"] for each in heads.values()),
+        **_by_version(sample, codes, heads, noun, PEOPLE),
+        "judges": _judges(sample if compared is None else compared, versions, codes, noun),
     }
 
 
 def _judges(
-    sample: Sample, versions: Sequence[Guideline], used: Sequence[int], noun: Sequence[str]
+    sample: Sample, versions: Sequence[Guideline], used: Iterable[int], noun: Sequence[str]
 ) -> JSON:
     """Return each judge's agreement with people under the versions that both followed."""
     frame = sample.frame
     people = {n: reference_of(people_codes_under(frame, n), frame.scale).codes for n in used}
     found: JSON = {}
     for column in frame.columns("judge"):
-        said = {n: judge_codes_under(frame, column, n) for n in used}
-        under = [n for n in used if (said[n] >= 0).any()]
-        sides = {n: np.stack([people[n], said[n]], axis=1) for n in under}
-        found[frame.raters[column].name] = {
-            "versions": [
-                {
-                    "version": versions[n].version,
-                    "labels": int((said[n] >= 0).sum()),
-                    "units": _paired(sides[n]),
-                    **as_json(_under(sample, sides[n], noun, WITH_JUDGE)),
-                }
-                for n in under
-            ],
-            "changes": [
-                {
-                    "before": versions[one].version,
-                    "after": versions[other].version,
-                    **as_json(_change(sample, sides[one], sides[other], noun, WITH_JUDGE)),
-                }
-                for one, other in pairwise(under)
-            ],
+        said = {n: judge_codes_under(frame, column, n) for n in people}
+        sides = {n: np.stack([people[n], of], 1) for n, of in said.items() if (of >= 0).any()}
+        heads = {
+            n: {"version": versions[n].version, "labels": int((said[n] >= 0).sum())} for n in sides
         }
+        found[frame.raters[column].name] = _by_version(sample, sides, heads, noun, WITH_JUDGE)
     return found
+
+
+def _by_version(
+    sample: Sample,
+    codes: Mapping[int, Ints],
+    heads: Mapping[int, JSON],
+    noun: Sequence[str],
+    raters: _Raters,
+) -> JSON:
+    """Return agreement under each version, with what `heads` says of it, and each change."""
+    return {
+        "versions": [
+            {**heads[n], "units": _paired(of), **as_json(_estimates(sample, [of], noun, raters))}
+            for n, of in codes.items()
+        ],
+        "changes": [
+            {
+                "before": heads[one]["version"],
+                "after": heads[other]["version"],
+                **as_json(_estimates(sample, [codes[one], codes[other]], noun, raters)),
+            }
+            for one, other in pairwise(codes)
+        ],
+    }
 
 
 def _paired(codes: Ints) -> int:
     return int(((codes >= 0).sum(axis=1) >= 2).sum())
 
 
-def _under(
-    sample: Sample, codes: Ints, noun: Sequence[str], raters: _Raters
+def _estimates(
+    sample: Sample, sides: list[Ints], noun: Sequence[str], raters: _Raters
 ) -> dict[str, Estimate]:
-    if why := _too_few([codes], noun, raters.whose):
-        return {name: undefined(why, _paired(codes), raters.method) for name in raters.names}
-    coded, k, level, values = raters.coded(sample, codes)
-    return agreement_estimates(
-        coded, sample.clusters, k, level, values, names=raters.names, **sample.resampling_arguments
+    """Return agreement of one side, or its change from the first side to the second."""
+    single = len(sides) == 1
+    if why := _too_few(sides, noun, raters.whose):
+        n = _paired(sides[0]) if single else 0
+        return {name: undefined(why, n, raters.method) for name in raters.names}
+    both, *scale = raters.coded(sample, np.concatenate(sides, axis=1))
+    estimates: Callable[..., dict[str, Estimate]] = (
+        agreement_estimates if single else agreement_change
     )
-
-
-def _change(
-    sample: Sample, before: Ints, after: Ints, noun: Sequence[str], raters: _Raters
-) -> dict[str, Estimate]:
-    if why := _too_few([before, after], noun, raters.whose):
-        return {name: undefined(why, 0, raters.method) for name in raters.names}
-    both, k, level, values = raters.coded(sample, np.concatenate([before, after], axis=1))
-    first = before.shape[1]
-    return agreement_change(
-        both[:, :first],
-        both[:, first:],
+    return estimates(
+        *np.split(both, [of.shape[1] for of in sides[:-1]], axis=1),
         sample.clusters,
-        k,
-        level,
-        values,
+        *scale,
         names=raters.names,
         **sample.resampling_arguments,
     )
@@ -221,8 +216,9 @@ def guideline_section(report: JSON) -> list[Section]:
         if not (found := variable.get("guidelines")) or len(found["versions"]) < 2:
             continue
         points += [f"{name}: {each}" if several else each for each in _sentences(variable)]
-        made = [Block(name if several else "", tuple(_tables(variable)))]
-        if tables := tuple(_judges_tables(variable)):
+        people = _tables(variable, {"": found}, _coefficient(variable), PEOPLE)
+        made = [Block(name if several else "", people)]
+        if tables := _tables(variable, found.get("judges", {}), ALPHA, WITH_JUDGE):
             made.append(Block(f"{name}: judges" if several else "Judges", tables))
         blocks += [with_counts(each, partial(_of_variable, name)) for each in made]
     if not blocks:
@@ -293,83 +289,58 @@ def _difference(of: JSON) -> str:
     return f"a difference of {number(of)}{f'; {none}{why}' if of['low'] is None else ''}"
 
 
-def _tables(variable: JSON) -> Iterator[Table]:
-    shown = _coefficient(variable)
-    key = shown.key
-    noun = noun_of(variable)[1]
-    rows: list[tuple[Cell, ...]] = [
-        (
-            _title(each["version"]),
-            each["people"],
-            each["labels"],
-            _units_under(each["digest"], each["units"], show="several"),
-            Number.from_estimate(each[key]),
-            Number.from_estimate(each[EQUAL.key]),
-        )
-        for each in variable["guidelines"]["versions"]
-    ]
-    header = ("Guideline", "People", "Labels", f"{noun.capitalize()} of two people")
-    yield Table("Agreement under each version", (*header, shown.name, "Percent"), tuple(rows))
-    changes: list[tuple[Cell, ...]] = [
-        (
-            f"{_title(each['after'])} less {named(each['before'])}",
-            Number.from_estimate(each[key]),
-            Number.from_estimate(each[EQUAL.key]),
-        )
-        for each in variable["guidelines"]["changes"]
-    ]
-    yield Table(
-        "After each change less before it", ("Change", shown.name, "Percent"), tuple(changes)
-    )
+def _tables(
+    variable: JSON, found: Mapping[str, JSON], shown: Coefficient, raters: _Raters
+) -> tuple[Table, ...]:
+    """Return agreement by version and its changes: of people under an empty name, or of judges.
 
-
-def _units_under(digest: str, units: int, **filters: str) -> int:
-    """Return the count of units under a version, unlinked for the protocol's own guideline."""
-    if not digest:
-        return units
-    return UnitCount.of(units, guideline=digest, **filters).counting(OF_ALL_RATERS)
-
-
-def _judges_tables(variable: JSON) -> Iterator[Table]:
-    """Yield tables of judges' agreement with people by version, and of its changes."""
-    judges, noun = variable["guidelines"].get("judges", {}), noun_of(variable)[1]
-    several = {name: of for name, of in judges.items() if of["changes"]}
+    There are no tables if nobody labelled under two versions.
+    """
+    several = {name: of for name, of in found.items() if of["changes"]}
     if not several:
-        return
+        return ()
+    noun = noun_of(variable)[1].capitalize()
     digests = {each["version"]: each["digest"] for each in variable["guidelines"]["versions"]}
-    rows: list[tuple[Cell, ...]] = [
+    judge, people = ("Judge",) * (raters is WITH_JUDGE), ("People",) * (raters is PEOPLE)
+
+    def figures(each: JSON) -> tuple[Cell, ...]:
+        return tuple(Number.from_estimate(each[of.key]) for of in (shown, EQUAL))
+
+    rows = (
         (
-            RaterName(name, "judge"),
+            *(RaterName(name, "judge") for _ in judge),
             _title(each["version"]),
+            *(each["people"] for _ in people),
             each["labels"],
-            _units_under(digests[each["version"]], each["units"], show="labelled", one=name),
-            Number.from_estimate(each[ALPHA.key]),
-            Number.from_estimate(each[EQUAL.key]),
+            _units_under(digests[each["version"]], each["units"], raters.show, name),
+            *figures(each),
         )
         for name, of in several.items()
         for each in of["versions"]
-    ]
-    header = (
-        "Judge",
-        "Guideline",
-        "Labels",
-        f"{noun.capitalize()} with people",
-        ALPHA.name,
-        "Percent",
     )
-    yield Table("Judges with people's majority under each version", header, tuple(rows))
-    changes: list[tuple[Cell, ...]] = [
+    changes = (
         (
-            RaterName(name, "judge"),
+            *(RaterName(name, "judge") for _ in judge),
             f"{_title(each['after'])} less {named(each['before'])}",
-            Number.from_estimate(each[ALPHA.key]),
-            Number.from_estimate(each[EQUAL.key]),
+            *figures(each),
         )
         for name, of in several.items()
         for each in of["changes"]
-    ]
-    caption = "Judges with people's majority, after each change less before it"
-    yield Table(caption, ("Judge", "Change", ALPHA.name, "Percent"), tuple(changes))
+    )
+    header = (*judge, "Guideline", *people, "Labels", f"{noun} {raters.units}")
+    figured = (shown.name, "Percent")
+    return (
+        Table(raters.captions[0], (*header, *figured), tuple(rows)),
+        Table(raters.captions[1], (*judge, "Change", *figured), tuple(changes)),
+    )
+
+
+def _units_under(digest: str, units: int, show: str, judge: str) -> int:
+    """Return the count of units under a version, unlinked for the protocol's own guideline."""
+    if not digest:
+        return units
+    one = {"one": judge} if judge else {}
+    return UnitCount.of(units, guideline=digest, show=show, **one).counting(OF_ALL_RATERS)
 
 
 def _title(version: int | None) -> str:
