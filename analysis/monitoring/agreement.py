@@ -16,7 +16,16 @@ import numpy as np
 from annotation.exposure.queries import exposed_labels
 from annotation.models import Campaign, Item, Label, Rater
 from tandem.labels.resampling import MAX_CATEGORIES, TOO_MANY
-from tandem.statistics import Estimate, Floats, Ints, cohen_kappa, counts_of, mean_by_cluster
+from tandem.statistics import (
+    KAPPA,
+    WEIGHTED,
+    Estimate,
+    Floats,
+    Ints,
+    Scale,
+    counts_of,
+    mean_by_cluster,
+)
 from tandem.statistics.estimate import SHARE, defined, undefined
 
 NEWEST = 50_000
@@ -29,7 +38,6 @@ _COLUMNS = (
     "response__assignment__item__query_id",
 )
 PERCENT = "share of the others' labels of a unit that are equal, mean over units"
-KAPPA, WEIGHTED = "Cohen's kappa over all pairs", "Cohen's kappa, quadratic weights, over all pairs"
 NOBODY, ALONE = "no other person has labelled these units", "the person gave no label of a category"
 ONE_CATEGORY = "all labels are the same category"
 NO_OTHERS = "no unit has labels from two other people"
@@ -185,12 +193,13 @@ def _one(
 
 
 def _kappa(table: Floats, units: int, values: Floats | None, why: str) -> Estimate:
-    method = KAPPA if values is None else WEIGHTED
+    kappa = KAPPA if values is None else WEIGHTED
+    method = f"{kappa.method}{',' if ',' in kappa.method else ''} over all pairs"
     if not units:
         return undefined(why, 0, method)
     if len(table) > MAX_CATEGORIES:
         return undefined(TOO_MANY, units, method)
-    value = cohen_kappa(table, None if values is None else "quadratic", values)
+    value = kappa.compute(table, Scale(len(table), values=values))
     if not np.isfinite(value):
         return undefined(ONE_CATEGORY, units, method)
     return defined(float(value), None, units, method)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.release.datasheet import blank
+from tandem.statistics import ALPHA
 from tandem.types import JSON
 
 CONFORMS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
@@ -202,5 +203,5 @@ def _judge(rater: JSON) -> str:
 def _alphas(campaigns: Sequence[JSON]) -> Iterator[str]:
     for campaign in campaigns:
         for name, of in campaign["agreement"].items():
-            if (value := of["krippendorff_alpha"]["value"]) is not None:
-                yield f"{campaign['name']}, {name}: Krippendorff's alpha {value:.3f}"
+            if (value := of[ALPHA.key]["value"]) is not None:
+                yield f"{campaign['name']}, {name}: {ALPHA.name} {value:.3f}"

@@ -12,6 +12,7 @@ from typing import Any
 
 from annotation.campaigns.design import Design
 from datasets.derivation import EXTENDED
+from tandem.statistics import ALPHA
 from tandem.types import JSON
 
 DEFAULTS = asdict(Design())
@@ -186,11 +187,11 @@ def _questions(campaigns: Sequence[JSON]) -> Iterator[str]:
 
 def _agreement(campaigns: Sequence[JSON]) -> Iterator[str]:
     yield "## Agreement\n"
-    yield "| campaign | variable | units | people | Krippendorff's alpha | 95 % interval |"
+    yield f"| campaign | variable | units | people | {ALPHA.name} | 95 % interval |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for campaign in campaigns:
         for name, of in campaign["agreement"].items():
-            alpha = of["krippendorff_alpha"]
+            alpha = of[ALPHA.key]
             value, interval = _figure(alpha["value"]), _interval(alpha)
             reason = f" ({alpha['reason']})" if alpha.get("reason") else ""
             yield (

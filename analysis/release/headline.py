@@ -18,19 +18,25 @@ from tandem.labels.frame import Frame, VariableFrame
 from tandem.labels.reference import reference
 from tandem.labels.resampling import Scores, systems_of
 from tandem.sections.systems import scores_of_items
-from tandem.statistics import SHARE, Level, mean_by_cluster
-from tandem.statistics.agreement import (
-    cohen_kappa,
+from tandem.statistics import (
+    ALPHA,
+    AMONG,
+    EQUAL,
+    FLEISS,
+    KAPPA,
+    SHARE,
+    Coefficient,
+    Level,
+    Scale,
     confusion,
     counts_of,
-    fleiss_kappa,
-    krippendorff_alpha,
-    percent_agreement,
+    mean_by_cluster,
 )
 from tandem.types import JSON
 
 DIGITS = 9
 """The number of decimals to which two computations have to agree."""
+WITH_JUDGE = EQUAL, KAPPA
 Numbers = dict[str, Any]
 
 
@@ -67,6 +73,10 @@ def headline_from_report(report: JSON) -> dict[str, Numbers]:
     }
 
 
+def _among(level: Level) -> tuple[Coefficient, ...]:
+    return (AMONG["percent"], FLEISS, *(() if level == "interval" else (ALPHA,)))
+
+
 def _levels(report: JSON) -> dict[str, Level]:
     return {
         name: of["measurement"]
@@ -87,18 +97,14 @@ def _computed(of: VariableFrame, has_roles: bool) -> Iterator[tuple[str, Any]]:
     k, level = len(of.scale.categories), of.scale.level
     if not k:
         return
-    counts = counts_of(of.codes_of("human"), k)
-    yield "percent", _number(percent_agreement(counts))
-    yield "fleiss_kappa", _number(fleiss_kappa(counts))
-    if level != "interval":
-        yield "krippendorff_alpha", _number(krippendorff_alpha(counts, level))
+    counts, scale = counts_of(of.codes_of("human"), k), Scale(k, level)
+    for each in _among(level):
+        yield each.key, _number(each.compute(counts, None, scale))
     # Judges are compared on evaluation queries only, which labels do not identify.
     for column in () if has_roles or level == "interval" else of.columns("judge"):
         table = confusion(reference(of).codes, of.codes[:, column], k)
-        name = of.raters[column].name
-        share = np.trace(table) / table.sum() if table.sum() else np.nan
-        yield f"{name}: percent", _number(share)
-        yield f"{name}: cohen_kappa", _number(cohen_kappa(table))
+        for each in WITH_JUDGE:
+            yield f"{of.raters[column].name}: {each.key}", _number(each.compute(table, scale))
 
 
 def _scored(table: Scores) -> Iterator[tuple[str, float | None]]:
@@ -122,13 +128,12 @@ def _reported(of: JSON, has_roles: bool) -> Iterator[tuple[str, Any]]:
     for rater, counts in of["distribution"]["counts"].items():
         for category, number in counts.items():
             yield _count(rater, category), number
-    names = ("percent", "fleiss_kappa", "krippendorff_alpha")
-    plain = of["measurement"] != "interval"
-    for name in names if plain else names[:2]:
-        yield name, _value(of["agreement"].get(name))
-    for judge, block in of["judges"].items() if plain and not has_roles else ():
-        for name in ("percent", "cohen_kappa"):
-            yield f"{judge}: {name}", _value(block["agreement"].get(name))
+    level = of["measurement"]
+    for each in _among(level):
+        yield each.key, _value(of["agreement"].get(each.key))
+    for judge, block in of["judges"].items() if level != "interval" and not has_roles else ():
+        for each in WITH_JUDGE:
+            yield f"{judge}: {each.key}", _value(block["agreement"].get(each.key))
 
 
 def _count(rater: str, category: str) -> str:

@@ -7,19 +7,20 @@ like: the judge's kappa with each person, and people's kappa with each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from .agreement import counts_of, paired_counts
-from .arrays import Floats, Ints, Value, unique_integers
-from .coefficients import EQUAL, KAPPA, OF_TWO, WEIGHTED
+from .arrays import Floats, Ints, unique_integers
+from .coefficients import EQUAL, KAPPA, OF_TWO
 from .estimate import Estimate, defined, undefined
 from .informative import informative_among, informative_of_each
 from .pairwise import (
     LEAST_SHARED,
+    MEANS,
     METHODS,
     PairMean,
     kept_pairs,
@@ -101,7 +102,7 @@ def ceiling_estimates(
     informative = informative_among(tally, paired_counts(counts_of(rows, k)))
     bootstrap = Bootstrap(tally, draws, seed, interval, informative)
     return {
-        name: bootstrap.estimate(partial(_FUNCTIONS[name], mean), n, method, NO_PAIR, queries)
+        name: bootstrap.estimate(partial(MEANS[name], mean), n, method, NO_PAIR, queries)
         for name, method in methods.items()
     }
 
@@ -199,17 +200,10 @@ def with_people_estimates(
     queries = len(unique_integers(beside.clusters)[0])
 
     def mean(name: str, method: str) -> Estimate:
-        function = partial(_FUNCTIONS[name], beside.judge)
+        function = partial(MEANS[name], beside.judge)
         return bootstrap.estimate(function, beside.n, method, ALIKE, queries)
 
     return {name: mean(name, method) for name, method in methods(beside.left_out).items()}
-
-
-_FUNCTIONS: Mapping[str, Callable[[PairMean, Floats], Value]] = {
-    KAPPA.key: PairMean.kappa,
-    EQUAL.key: PairMean.percent,
-    WEIGHTED.key: PairMean.weighted_kappa,
-}
 
 
 @dataclass(frozen=True)
@@ -328,7 +322,7 @@ def compared_judges(
 
     def mean(name: str, of: PairMean) -> Estimate:
         method = method_of(name, WITH, beside.left_out, "person", "people")
-        function = partial(_FUNCTIONS[name], of)
+        function = partial(MEANS[name], of)
         return bootstrap.estimate(function, beside.n, method, ALIKE, queries)
 
     return {
@@ -390,7 +384,7 @@ def _differences(
 
     def difference_of(name: str) -> tuple[Estimate, Estimate]:
         def difference(weights: Floats) -> Floats:
-            one, other = (np.asarray(_FUNCTIONS[name](each, weights)) for each in means)
+            one, other = (np.asarray(MEANS[name](each, weights)) for each in means)
             return np.stack([one - other] * 2, axis=-1)
 
         wide, narrow = bootstrap.estimates(

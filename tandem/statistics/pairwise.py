@@ -9,7 +9,7 @@ weights (the infinitesimal jackknife, Efron 1982, chapter 6).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TypeVar
@@ -19,7 +19,7 @@ from scipy import sparse
 
 from .agreement import cohen_kappa, correct_for_chance, counts_of, paired_counts, positions
 from .arrays import Bools, Floats, Ints, Value, ratio, t_below, unbatch, unique_integers
-from .coefficients import EQUAL, KAPPA, WEIGHTED
+from .coefficients import EQUAL, KAPPA, OF_TWO, WEIGHTED
 from .estimate import Estimate, undefined
 from .informative import informative_among
 from .paired import holm
@@ -36,8 +36,6 @@ CROWD = 30
 AT_ONCE = 2_000_000
 FEWEST_SHARED = 30
 OF_PAIRS = "mean over pairs of people weighted by shared units"
-#: Weighted kappa is computed only if asked for, since categories without an order have none.
-METHODS = {each.key: f"{each.method}, {OF_PAIRS}" for each in (EQUAL, KAPPA, WEIGHTED)}
 LINEAR = ", resamples linearised"
 NO_PAIR = f"no two people share {FEWEST_SHARED} units with labels that vary"
 
@@ -154,6 +152,16 @@ class PairMean:
         cells, rows = map(np.concatenate, zip(*places, strict=True))
         shape = (len(self.pairs) * size, len(self.rows))
         return sparse.csr_array((np.ones(len(cells)), (cells, rows)), shape=shape)
+
+
+#: The coefficients of which a mean over pairs is computed.
+MEANS: Mapping[str, Callable[..., Value]] = {
+    KAPPA.key: PairMean.kappa,
+    EQUAL.key: PairMean.percent,
+    WEIGHTED.key: PairMean.weighted_kappa,
+}
+#: Weighted kappa is computed only if asked for, since categories without an order have none.
+METHODS = {name: f"{OF_TWO[name].method}, {OF_PAIRS}" for name in MEANS}
 
 
 def _kappas(tables: Floats) -> tuple[Floats, Floats]:

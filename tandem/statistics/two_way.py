@@ -17,9 +17,9 @@ from scipy import sparse
 
 from .agreement import correct_for_chance, positions
 from .arrays import Floats, Ints, Level, ratio
-from .coefficients import EQUAL, KAPPA, OF_TWO, WEIGHTED
+from .coefficients import OF_TWO
 from .estimate import Scale
-from .pairwise import PairMean, kept_pairs, shared_units
+from .pairwise import MEANS, PairMean, kept_pairs, shared_units
 from .tally import Resamples, Tally, kinds_of
 
 #: The number of cells computed at once, which take 16 MB.
@@ -83,9 +83,8 @@ def two_way_pairs(
     with_each = np.array([(0, n + 1) for n in range(len(who))], dtype=np.int64)
     beside = PairMean(rows, with_each, k, values)
     among = PairMean(rows, np.searchsorted(who, pairs).astype(np.int64) + 1, k, values)
-    functions = {EQUAL.key: PairMean.percent, KAPPA.key: PairMean.kappa}
-    if values is not None:
-        functions[WEIGHTED.key] = PairMean.weighted_kappa
+    ordered = values is not None
+    functions = {n: of for n, of in MEANS.items() if ordered or OF_TWO[n].needs != "order"}
     tally = Tally.of(kinds, len(rows), clusters)
     blocks = []
     for weights, people_drawn in sample_kinds_and_raters(tally, len(who), draws, seed):
