@@ -277,23 +277,31 @@ def _section(
     """Render a section. `folds` says whether the page is folded, and this section open."""
     folded, is_open = folds
     name = escape(section.address)
-    about = f'<p class="about">{escape(section.about)}</p>' if section.about else ""
-    text = _paragraphs(section, folded)
-    if section.points:
-        text += _points(section, folded)
+    text = _paragraphs(section, folded) + _points(section, folded)
     blocks = [_block(block, folded) for block in section.blocks]
     # The first block has the answer, followed by figures and then folded parts.
     first = 1 if section.blocks and not section.blocks[0].title else 0
     figures = _figures(section, report, links, folded)
     body = "".join([*blocks[:first], figures, *blocks[first:]])
     # The target is inside the fold, so that a link to it opens the fold, and takes the focus.
-    return (
-        f'\n<section aria-labelledby="head-{name}">\n'
-        f'<details class="fold"{" open" if is_open or not folded else ""}>'
-        f'<summary><h2 id="head-{name}">{escape(section.title)}</h2></summary>\n'
-        f'<div id="section-{name}" tabindex="-1">\n{about}\n{text}{body}{inside}\n</div>\n'
-        "</details>\n</section>\n"
+    head = f'<h2 id="head-{name}">{escape(section.title)}</h2>'
+    body = (
+        f'<div id="section-{name}" tabindex="-1">\n'
+        f"{_about(section)}\n{text}{body}{inside}\n</div>\n"
     )
+    fold = _fold(head, body, is_open or not folded)
+    return f'\n<section aria-labelledby="head-{name}">\n{fold}</section>\n'
+
+
+def _fold(head: str, body: str, is_open: bool) -> str:
+    return (
+        f'<details class="fold"{" open" if is_open else ""}>'
+        f"<summary>{head}</summary>\n{body}</details>\n"
+    )
+
+
+def _about(section: Section) -> str:
+    return f'<p class="about">{escape(section.about)}</p>' if section.about else ""
 
 
 def _paragraphs(section: Section, folded: bool) -> str:
@@ -301,38 +309,34 @@ def _paragraphs(section: Section, folded: bool) -> str:
     texts = [f'<p class="text">{escape(each)}</p>\n' for each in section.paragraphs]
     if not section.heads:
         return "".join(texts)
-    fold = f'<details class="fold"{"" if folded else " open"}><summary>'
     rest = zip(section.heads[1:], texts[1:], strict=True)
     return texts[0] + "".join(
-        f"{fold}<h3>{escape(head)}</h3></summary>\n{text}</details>\n" for head, text in rest
+        _fold(f"<h3>{escape(head)}</h3>", text, not folded) for head, text in rest
     )
 
 
 def _points(section: Section, folded: bool) -> str:
-    """Render a section's list, with the references folded below it."""
+    """Render a section's list; below paragraphs it has the references, in a fold."""
+    listed = _list(section)
+    apart = listed and section.paragraphs
+    return _fold("<h3>References</h3>", listed, not folded) if apart else listed
+
+
+def _list(section: Section) -> str:
     points = "".join(f"<li>{words_html(point)}</li>" for point in section.points)
-    listed = f'<ul class="points">{points}</ul>\n'
-    if not section.paragraphs:
-        return listed
-    head = f'<details class="fold"{"" if folded else " open"}><summary>'
-    return f"{head}<h3>References</h3></summary>\n{listed}</details>\n"
+    return f'<ul class="points">{points}</ul>\n' if points else ""
 
 
 def folds_html(shown: Document) -> str:
     """Render sections without figures as folds within another section, several as one fold."""
-    return "".join(map(_fold, shown.sections))
+    return "".join(map(_inner_section, shown.sections))
 
 
-def _fold(section: Section) -> str:
-    about = f'<p class="about">{escape(section.about)}</p>' if section.about else ""
-    text = "".join(f'<p class="text">{escape(each)}</p>\n' for each in section.paragraphs)
-    points = "".join(f"<li>{words_html(point)}</li>" for point in section.points)
-    text += f'<ul class="points">{points}</ul>\n' if points else ""
+def _inner_section(section: Section) -> str:
+    text = _paragraphs(replace(section, heads=()), True) + _list(section)
     blocks = "".join(_block(block, True, level=5) for block in section.blocks)
-    return (
-        f'<details class="fold"><summary><h4>{escape(section.title)}</h4></summary>\n'
-        f"<div>{about}\n{text}{blocks}</div></details>\n"
-    )
+    body = f"<div>{_about(section)}\n{text}{blocks}</div>"
+    return _fold(f"<h4>{escape(section.title)}</h4>", body, False)
 
 
 def _block(block: Block, folded: bool, level: int = 3) -> str:
@@ -349,9 +353,7 @@ def _block(block: Block, folded: bool, level: int = 3) -> str:
     else:
         about = f' <span class="sub">{escape(block.about)}</span>' if block.about else ""
     words = f"{sign_html(block.kind)}<bdi>{escape(block.title)}</bdi>{about}"
-    title = f"<h{level}>{words}</h{level}>"
-    is_open = "" if folded else " open"
-    return f'\n<details class="fold"{is_open}><summary>{title}</summary>\n{tables}</details>\n'
+    return "\n" + _fold(f"<h{level}>{words}</h{level}>", tables, not folded)
 
 
 def _figures(section: Section, report: JSON, links: Links, folded: bool) -> str:
@@ -367,15 +369,8 @@ def _figures(section: Section, report: JSON, links: Links, folded: bool) -> str:
             made = _figure(figure, subject, escape(anchor), links)
             title = _title(figure, subject, several)
             is_open = not folded or (figure.place == OPEN and n == 1)
-            found.append(_figure_fold(title, made, is_open))
+            found.append(_fold(f"<h3>{escape(title)}</h3>", made, is_open))
     return "".join(found)
-
-
-def _figure_fold(title: str, made: str, is_open: bool, level: int = 3) -> str:
-    return (
-        f'<details class="fold"{" open" if is_open else ""}>'
-        f"<summary><h{level}>{escape(title)}</h{level}></summary>\n{made}</details>\n"
-    )
 
 
 def figures_html(report: JSON, names: Iterable[str], links: Links = NO_LINKS) -> str:
@@ -387,7 +382,7 @@ def figures_html(report: JSON, names: Iterable[str], links: Links = NO_LINKS) ->
             anchor = f"figure-measures-{name}-{n}"
             made = _figure(figure, subject, anchor, links)
             title = f"{figure.title.removesuffix('?')}: {subject.name}"
-            found.append(_figure_fold(title, made, not found, 4))
+            found.append(_fold(f"<h4>{escape(title)}</h4>", made, not found))
     return "".join(found)
 
 
