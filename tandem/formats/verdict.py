@@ -8,7 +8,7 @@ from html import escape
 from itertools import groupby
 
 from ..figures.base import judge_css
-from ..sections.sentence import HINTS
+from ..sections.sentence import HINTS, QUESTIONS
 from ..sections.verdict import WHOLE
 from ..types import JSON
 
@@ -22,12 +22,6 @@ a number, as in more:6, it is the page on which so many more queries are labelle
 MORE = "more:"
 Anchors = Callable[[Sequence[str]], str]
 """Returns the name of a place's section in the report, empty if there is none."""
-QUESTIONS = {
-    "agreement": "Do the judges agree with people?",
-    "replacement": "Could a judge replace a person?",
-    "errors": "What do the judges get wrong?",
-    "rankings": "Do the judges rank answers as people do?",
-}
 MOST_COLUMNS = 4
 """With more judges, their columns scroll sideways in a frame."""
 
@@ -135,7 +129,7 @@ def _of_score(of: JSON) -> list[Row]:
 
 def _question(said: Sequence[VerdictSentence], what: str) -> str:
     only: str = said[0].sentence["question"]
-    return only if len(said) == 1 else QUESTIONS.get(what, only)
+    return only if len(said) == 1 else QUESTIONS.get(what, (only, only))[1]
 
 
 def _block(

@@ -13,7 +13,7 @@ from ..scores.base import percent
 from ..statistics.alternative_floors import MOST_TIMES
 from ..types import JSON
 from .alt_test import FLOORS, OUTCOMES
-from .sentence import TEST, Part, Path, Sentence, Tone, more_queries, number
+from .sentence import TEST, Part, Path, Sentence, Tone, more_queries, number, question_of
 from .stated_agreement import coefficient_of
 
 #: Above this chance that a judge ten points worse is shown, too, the answer names its condition.
@@ -24,7 +24,7 @@ LEAST_CHANCE = 0.005
 
 def replacement(block: JSON, judge: str, path: Path) -> Sentence:
     """State what the alternative annotator test shows of a judge of a variable's block."""
-    of, question = block["judges"][judge], f"Could {judge} replace a person?"
+    of, question = block["judges"][judge], question_of("replacement", judge)
     test, key = of["alt_test"], (*path, "alt_test")
     answer = test["answer"]
     if answer["outcome"] is None:

@@ -24,6 +24,7 @@ from .sentence import (
     more_queries,
     number,
     p_value,
+    question_of,
     short,
 )
 from .system_order import reverse_difference
@@ -100,7 +101,7 @@ def _means(of: JSON) -> dict[str, float]:
 
 def _ranking(of: JSON, name: str, judge: str) -> Sentence:
     """State whether the judge orders systems as people do, within queries and overall."""
-    question = f"Does {judge} rank answers as people do?"
+    question = question_of("rankings", judge)
     block, path = of["order"]["judges"][judge], ("scores", name, "order", "judges", judge)
     share = block["within_queries"]
     if share["value"] is None:

@@ -86,6 +86,22 @@ class Sentence:
         }
 
 
+QUESTIONS: Mapping[str, tuple[str, str]] = {
+    "agreement": ("Does {judge} agree with people?", "Do the judges agree with people?"),
+    "replacement": ("Could {judge} replace a person?", "Could a judge replace a person?"),
+    "errors": ("What does {judge} get wrong?", "What do the judges get wrong?"),
+    "rankings": (
+        "Does {judge} rank answers as people do?",
+        "Do the judges rank answers as people do?",
+    ),
+}
+"""What is asked of a judge, and above the answers of several."""
+
+
+def question_of(what: str, judge: str) -> str:
+    return QUESTIONS[what][0].format(judge=judge)
+
+
 def _of_bands(
     bands: Sequence[tuple[float, str, Tone]], below: str, sign: str
 ) -> list[tuple[str, str]]:

@@ -34,6 +34,7 @@ from .sentence import (
     more_queries,
     number,
     p_value,
+    question_of,
     share,
     short,
     words_between,
@@ -244,7 +245,7 @@ def _judge(block: JSON, name: str, judge: str) -> Iterator[tuple[str, Sentence]]
 
 def _agreement(of: JSON, shown: Coefficient, judge: str, path: Path) -> Sentence:
     """Compare the judge's mean kappa with people to people's mean kappa with each other."""
-    question = f"Does {judge} agree with people?"
+    question = question_of("agreement", judge)
     name, sign = shown.key, shown.sign
     gap, own, people = of["gap"][name], of["with_people"][name], of["human_ceiling"][name]
     majority = of["agreement"][name]
@@ -307,7 +308,7 @@ def _compared(gap: JSON, p: float | None = None) -> tuple[str, Tone]:
 
 
 def _errors(block: JSON, of: JSON, judge: str, path: Path) -> Sentence:
-    question = f"What does {judge} get wrong?"
+    question = question_of("errors", judge)
     key, confusion = (*path, "confusion"), of.get("confusion")
     if not confusion or not confusion.get("matrix"):
         why = "there is no table of its labels and people’s"
