@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 from ..document import Block, Cell, Number, Section, Table
 from ..labels.frame import Frame
-from ..labels.resampling import Sample
+from ..labels.resampling import MEAN, Sample, Scores
 from ..labels.selection import ReportOptions
 from ..statistics import Estimate
 from ..types import JSON
 from ..unit_counts import compared_units
 from .words import codes_of
 
-PEOPLE, JUDGES, JUDGE = "people", "judges", "judge"
+PEOPLE, JUDGES, JUDGE, SYSTEMS = "people", "judges", "judge", "systems"
 """Sections of the document to which several modules add blocks: on people, on judges side by side,
-and on each judge."""
+on each judge, and on scores of systems."""
 OF_AGREEMENT, OF_JUDGES = "Agreement among people", "Judges"
 OF_SCORES, FURTHER = "Scores and systems", "Further statistics"
 """Paragraphs of the methods to which modules add sentences."""
@@ -48,7 +48,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class Shown:
-    """A variable of a report, by its `name`, and a judge of it where the section is about one."""
+    """A variable or a score of a report, by its `name`, and the judge that the section is about."""
 
     report: JSON
     name: str
@@ -58,6 +58,23 @@ class Shown:
     def variable(self) -> JSON:
         found: JSON = self.report["variables"][self.name]
         return found
+
+    @property
+    def score(self) -> JSON:
+        found: JSON = self.report["scores"][self.name]
+        return found
+
+    @property
+    def systems(self) -> list[str]:
+        """The systems by people's mean score, highest first, and those without a mean last."""
+        means = self.score["systems"]
+
+        def value(system: str) -> float | None:
+            found = means[system].get(MEAN) or self.score.get("majority", {}).get(system)
+            return found["value"] if found else None
+
+        values = {system: value(system) for system in means}
+        return sorted(values, key=lambda each: (values[each] is None, -(values[each] or 0)))
 
     @property
     def block(self) -> JSON:
@@ -83,10 +100,11 @@ class Shown:
 class SectionPart:
     """A part of the report, with the functions that it has.
 
-    `compute` returns keys of a variable, after the report is first shown if it `is_slow`, and
-    `of_judge` keys of a judge, by its column. To the document's section `place` are added, for each
-    variable, `blocks`, or a block with `title`, `tables` and words `about` them, and `after` all
-    variables further blocks; equal titles share a block. `section` returns whole sections instead.
+    `compute` returns keys of a variable, after the report is first shown if it `is_slow`,
+    `of_judge` keys of a judge, by its column, and `of_score` keys of a score from its block so far.
+    To the document's section `place` are added, for each variable or score, `blocks`, or a block
+    with `title`, `tables` and words `about` them, and `after` all variables further blocks; equal
+    titles of a variable share a block. `section` returns whole sections instead.
     `methods` are sentences in the paragraph `head`. A link to the variable's `key` leads to the
     section.
     """
@@ -96,6 +114,7 @@ class SectionPart:
     compute: Callable[[Labels], JSON] | None = None
     is_slow: bool = False
     of_judge: Callable[[Labels, int], JSON] | None = None
+    of_score: Callable[[Scores, ReportOptions, JSON], JSON] | None = None
     blocks: Callable[[Shown], Iterable[Block]] | None = None
     title: str = ""
     tables: Callable[[Shown], Iterable[Table]] | None = None
@@ -106,7 +125,7 @@ class SectionPart:
     methods: Callable[[JSON], Iterable[str]] | None = None
 
     def shown(self, shown: Shown) -> Iterator[Block]:
-        """Yield the blocks of a variable, or of a judge of it."""
+        """Yield the blocks of a variable, of a judge of it, or of a score."""
         yield from self.blocks(shown) if self.blocks else ()
         if tables := tuple(self.tables(shown) if self.tables else ()):
             yield Block(self.title, tables, self.about(shown))

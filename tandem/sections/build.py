@@ -40,6 +40,7 @@ from . import (
     crowd,
     cuts,
     distribution,
+    estimates,
     evidence,
     exposure,
     families,
@@ -54,7 +55,9 @@ from . import (
     readings,
     slices,
     soft_labels,
+    system_order,
     systems,
+    variance_components,
     verdict,
     warnings,
     written,
@@ -64,7 +67,6 @@ from .comparison import METHODS as METHODS_OF_SPLITS
 from .comparison import Comparable, comparable_part, comparison, own_categories
 from .stated_agreement import choose_coefficient
 from .systems import scores, scores_of_items
-from .variance_components import components
 
 PARTS: tuple[SectionPart, ...] = (
     verdict.PART,
@@ -103,7 +105,14 @@ PARTS: tuple[SectionPart, ...] = (
     exposure.VALIDATED,
     # The rest.
     written.PART,
+    # Scores of systems.
     systems.PART,
+    missing.SCORES,
+    systems.PAIRS,
+    system_order.PART,
+    systems.CORRELATIONS,
+    estimates.PART,
+    variance_components.PART,
     evidence.PART,
     slices.PART,
     evidence.METHODS,
@@ -192,7 +201,8 @@ def _later(
     return {
         "strata": {n: slices.strata(of, frame, options, comparable) for n, of in samples.items()},
         "components": {
-            name: components(of, options, comparable) for name, of in scores_of_items(frame).items()
+            name: variance_components.components(of, options, comparable)
+            for name, of in scores_of_items(frame).items()
         },
     }
 
@@ -256,11 +266,10 @@ def _scores(
 ) -> JSON:
     found = scores(frame, options.resamples, options.seed, sampled, comparable)
     for name, of in scores_of_items(frame).items():
-        found[name]["planning"] = planning.systems_planning(
-            of, found[name]["systems"], options.width
-        )
-        found[name]["components"] = None
-        found[name]["missing_scores"] = missing.missing_scores(of)
+        # Their places among the keys; components are computed later.
+        found[name] |= {"planning": None, "components": None}
+        for part in PARTS:
+            found[name].update(part.of_score(of, options, found[name]) if part.of_score else {})
     return found
 
 

@@ -9,11 +9,10 @@ from functools import partial
 from ..document import Block, Document, Section, UnitCount, computed_by, count, with_counts
 from ..types import JSON
 from . import build
-from .base import JUDGE, JUDGES, PEOPLE, Shown
+from .base import JUDGE, JUDGES, PEOPLE, SYSTEMS, Shown
 from .exposure import NOT_EXPOSED, describe_exposed
 from .methods import methods_section
-from .nouns import common_noun, document_in_noun, named_blocks
-from .systems import SYSTEMS
+from .nouns import common_noun, document_in_noun, named_blocks, within
 from .words import replace_codes
 
 
@@ -33,7 +32,12 @@ def document(report: JSON) -> Document:
 
 
 def _sections(report: JSON) -> Iterator[Section]:
-    together = {PEOPLE: people_section, JUDGES: side_by_side_section, JUDGE: judge_sections}
+    together = {
+        PEOPLE: people_section,
+        JUDGES: side_by_side_section,
+        JUDGE: judge_sections,
+        SYSTEMS: systems_section,
+    }
     for part in build.PARTS:
         if part.section:
             yield from part.section(report)
@@ -130,6 +134,25 @@ def judge_sections(report: JSON) -> Iterator[Section]:
         yield Section(f"Judge {judge}", blocks, name=name, place="judges", subjects=drawn)
 
 
+def systems_section(report: JSON) -> Iterator[Section]:
+    """Yield the scores of systems, nothing for a protocol without scores."""
+    several = len(report["scores"]) > 1
+    blocks: list[Block] = []
+    for name in report["scores"]:
+        for n, block in enumerate(score_blocks(report, name)):
+            title = f"{name}: {within(block.title)}" if several else block.title
+            blocks.append(replace(block, title="" if n == 0 and not several else title))
+    if blocks:
+        subjects = tuple(report["scores"])
+        yield Section("Systems", tuple(blocks), name=SYSTEMS, place="systems", subjects=subjects)
+
+
+def score_blocks(report: JSON, name: str) -> list[Block]:
+    """Return the blocks on one score, the systems' means first."""
+    parts = (part for part in build.PARTS if part.place == SYSTEMS)
+    return [block for part in parts for block in part.shown(Shown(report, name))]
+
+
 def _blocks(
     report: JSON, place: str, variables: Iterable[str], judge: str = ""
 ) -> tuple[Block, ...]:
@@ -142,13 +165,13 @@ def _blocks(
                 first = made.get(each.title)
                 merged = replace(first, tables=first.tables + each.tables) if first else each
                 made[each.title] = merged
-        within = partial(_within, {"judge": judge} if judge else {})
-        counted = [with_counts(each, within) for each in made.values()]
+        filtered = partial(_filtered, {"judge": judge} if judge else {})
+        counted = [with_counts(each, filtered) for each in made.values()]
         blocks += named_blocks(counted, name, report)
     return (*blocks, *(b for part in parts if part.after for b in part.after(report, judge)))
 
 
-def _within(filters: Mapping[str, str], counted: UnitCount) -> UnitCount:
+def _filtered(filters: Mapping[str, str], counted: UnitCount) -> UnitCount:
     return counted.within(**filters)
 
 

@@ -25,6 +25,7 @@ from ..statistics import (
     undefined,
 )
 from ..types import JSON
+from .base import SYSTEMS, SectionPart
 
 POWERED = "prediction-powered mean (PPI++)"
 COLLECTION = "difference estimator over a fixed collection"
@@ -199,3 +200,10 @@ def _row(system: str, of: JSON) -> tuple[Cell, ...]:
         Number.from_estimate(of["fixed_collection"]) if "fixed_collection" in of else DASH,
         worth,
     )
+
+
+PART = SectionPart(
+    SYSTEMS,
+    title="People and judges together",
+    tables=lambda shown: estimates_tables(shown.score["estimate"]),
+)

@@ -11,7 +11,7 @@ from ..labels.frame import VariableFrame
 from ..labels.resampling import Scores, systems_of
 from ..statistics import Bools, Floats, Ints
 from ..types import JSON
-from .base import JUDGE, OF_JUDGES, PEOPLE, SectionPart, blocks_of_judges
+from .base import JUDGE, OF_JUDGES, PEOPLE, SYSTEMS, SectionPart, blocks_of_judges
 from .crowd import is_crowd
 
 
@@ -181,4 +181,9 @@ def missing_methods(report: JSON) -> list[str]:
 
 PEOPLES = SectionPart(PEOPLE, blocks=lambda shown: missing_blocks(shown.variable))
 JUDGES = SectionPart(JUDGE, blocks=lambda shown: missing_blocks(shown.variable, shown.judge))
+SCORES = SectionPart(
+    SYSTEMS,
+    of_score=lambda of, options, block: {"missing_scores": missing_scores(of)},
+    blocks=lambda shown: missing_scores_blocks(shown.score),
+)
 METHODS = SectionPart(head=OF_JUDGES, methods=missing_methods)

@@ -351,6 +351,9 @@ PART = SectionPart(
     PLANNING,
     "planning",
     lambda of: {"planning": planning(of.sample, of.block, of.options.width)},
+    of_score=lambda of, options, block: {
+        "planning": systems_planning(of, block["systems"], options.width)
+    },
     section=planning_section,
     methods=planning_methods,
 )

@@ -35,7 +35,7 @@ from ..statistics import (
 from ..statistics.paired import DECIMALS, OF_ROWS, RankCorrelation
 from ..statistics.system_order import GAP_METHOD, METHOD
 from ..types import JSON
-from .base import first_rows
+from .base import SYSTEMS, SectionPart, first_rows
 from .citations import CITED
 from .crowd import is_crowd
 from .estimates import NOT_SAMPLED
@@ -445,3 +445,10 @@ def order_methods(order: JSON) -> list[str]:
             f"{CITED['urbano2017']}, and pairs that people tie do not count."
         )
     return parts
+
+
+PART = SectionPart(
+    SYSTEMS,
+    title="Order of systems",
+    tables=lambda shown: order_tables(shown.score.get("order", {}), shown.systems),
+)

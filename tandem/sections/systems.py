@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 
-from ..document import DASH, Block, Cell, Number, RaterName, Section, Table
+from ..document import DASH, Cell, Number, RaterName, Table
 from ..labels.frame import Frame, VariableFrame
 from ..labels.people_sample import PeopleSample
 from ..labels.reference import reference
@@ -26,19 +26,14 @@ from ..statistics import (
     wilcoxon_signed_rank,
 )
 from ..types import JSON
-from .base import OF_SCORES, SectionPart
+from .base import OF_SCORES, SYSTEMS, SectionPart, Shown
 from .citations import CITED, cited_statistics, methods_of
 from .crowd import FEW_ITEMS, FEWEST, is_crowd, quantiles_of, ranking_table
 from .estimates import estimates, mean_share
-from .estimates import estimates_tables as _estimates
-from .missing import missing_scores_blocks
 from .nouns import joined
-from .nouns import within as _within
 from .system_order import best_first as _best_first
 from .system_order import order_methods, p_values, system_order
-from .system_order import order_tables as _order_tables
 from .system_order import p_value_of as _p_value
-from .variance_components import components_tables
 
 Measure = Callable[[VariableFrame, int], Floats]
 """Maps the labels of a variable and the number of items to scores (I, R)."""
@@ -265,46 +260,15 @@ def _correlations(table: Scores, compare: Callable[[Floats, Floats], JSON]) -> J
 POOLED = "Raters in pairs: scores over all answers, query difficulty included"
 
 
-def score_blocks(report: JSON, name: str) -> list[Block]:
-    """Return the blocks on one score, the systems' means first."""
-    block = report["scores"][name]
-    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
-    order = _best_systems(block)
-    systems = {system: block["systems"][system] for system in order}
-    found = [Block("Systems", (_systems_table(systems, block.get("majority", {}), kinds),))]
-    ranked = []
-    if "pairs_distribution" in block:
-        ranked.append(ranking_table(block["pairs_distribution"]))
-    if block.get("pairs") or block["correlation"]:
-        ranked.append(_rankings(block))
-    others = {
-        "Pairs of systems": _comparison_tables(block.get("comparisons", []), order),
-        "Order of systems": _order_tables(block.get("order", {}), order),
-        "Correlation over all answers": ranked,
-        "People and judges together": _estimates(block["estimate"]),
-        "Sources of noise": components_tables(block),
-    }
-    found += missing_scores_blocks(block)
-    return found + [Block(title, tuple(tables)) for title, tables in others.items() if tables]
-
-
-def _best_systems(block: JSON) -> list[str]:
-    """Return the systems by people's mean, highest first, and those without a mean last."""
-
-    def value(system: str) -> float | None:
-        found = block["systems"][system].get(MEAN) or block.get("majority", {}).get(system)
-        return found["value"] if found else None
-
-    values = {system: value(system) for system in block["systems"]}
-    return sorted(values, key=lambda each: (values[each] is None, -(values[each] or 0)))
-
-
 def _rater_name(rater: str, kinds: dict[str, str]) -> RaterName:
     return RaterName("mean of people") if rater == MEAN else RaterName(rater, kinds.get(rater, ""))
 
 
-def _systems_table(systems: JSON, people: JSON, kinds: dict[str, str]) -> Table:
+def _systems_table(shown: Shown) -> Table:
     """Return means by system, people together and their mean first; snapshots may lack both."""
+    people = shown.score.get("majority", {})
+    kinds = {rater["name"]: rater["kind"] for rater in shown.report["raters"]}
+    systems = {system: shown.score["systems"][system] for system in shown.systems}
     named = dict.fromkeys(rater for values in systems.values() for rater in values)
     raters = [*(each for each in (MEAN,) if each in named), *(r for r in named if r != MEAN)]
     rows: tuple[tuple[Cell, ...], ...] = tuple(
@@ -328,6 +292,13 @@ def _cell(values: JSON, rater: str) -> Number:
     )
 
 
+def _ranked(shown: Shown) -> Iterator[Table]:
+    if "pairs_distribution" in shown.score:
+        yield ranking_table(shown.score["pairs_distribution"])
+    if shown.score.get("pairs") or shown.score["correlation"]:
+        yield _rankings(shown.score)
+
+
 def _rankings(block: JSON) -> Table:
     rows = [_ranking(f"{p['a']} – {p['b']}", p) for p in block.get("pairs", [])]
     rows += [
@@ -345,7 +316,7 @@ def _ranking(label: str | RaterName, of: JSON) -> tuple[Cell, ...]:
     return (label, Number.from_estimate(of["spearman"]), Number.from_estimate(of["kendall"]))
 
 
-def _comparison_tables(pairs: list[JSON], order: list[str]) -> list[Table]:
+def _comparison_tables(shown: Shown) -> list[Table]:
     """Return the comparison of systems on the same queries; none with a single system."""
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
@@ -354,7 +325,7 @@ def _comparison_tables(pairs: list[JSON], order: list[str]) -> list[Table]:
             f"{pair['higher']} : {pair['lower']} of {pair['queries']}",
             *(_p_value(pair[test]) for test in ("paired_t", "wilcoxon")),
         )
-        for pair in _best_first(pairs, order)
+        for pair in _best_first(shown.score.get("comparisons", []), shown.systems)
     )
     header = ("Systems", "Difference", "Higher : lower", "p, t test", "p, Wilcoxon")
     caption = "Pairs of systems on the same queries, by the mean of people; p after Holm"
@@ -407,21 +378,12 @@ def _sources_of_noise(score: JSON) -> list[JSON]:
     return [source for block in blocks for source in block["sources"]]
 
 
-SYSTEMS = "systems"
-
-
-def systems_section(report: JSON) -> list[Section]:
-    """Return the scores of systems, empty for a protocol without scores."""
-    several = len(report["scores"]) > 1
-    blocks: list[Block] = []
-    for name in report["scores"]:
-        for n, block in enumerate(score_blocks(report, name)):
-            title = f"{name}: {_within(block.title)}" if several else block.title
-            blocks.append(replace(block, title="" if n == 0 and not several else title))
-    if not blocks:
-        return []
-    subjects = tuple(report["scores"])
-    return [Section("Systems", tuple(blocks), name=SYSTEMS, place="systems", subjects=subjects)]
-
-
-PART = SectionPart(section=systems_section, head=OF_SCORES, methods=score_methods)
+PART = SectionPart(
+    SYSTEMS,
+    title="Systems",
+    tables=lambda shown: [_systems_table(shown)],
+    head=OF_SCORES,
+    methods=score_methods,
+)
+PAIRS = SectionPart(SYSTEMS, title="Pairs of systems", tables=_comparison_tables)
+CORRELATIONS = SectionPart(SYSTEMS, title="Correlation over all answers", tables=_ranked)

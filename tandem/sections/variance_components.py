@@ -11,6 +11,7 @@ from ..labels.resampling import Scores
 from ..labels.selection import ReportOptions
 from ..statistics import Components, Decision, Floats, decisions, variance_components
 from ..types import JSON
+from .base import SYSTEMS, SectionPart
 
 
 def components(
@@ -150,3 +151,8 @@ def _decision(of: JSON) -> tuple[Cell, ...]:
 
 def _plan(of: JSON) -> Number:
     return Number(of["needed"], reason=of.get("reason", ""), digits=0)
+
+
+PART = SectionPart(
+    SYSTEMS, title="Sources of noise", tables=lambda shown: components_tables(shown.score)
+)

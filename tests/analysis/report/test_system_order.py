@@ -22,8 +22,8 @@ from tandem.labels.file.frames import file_frame
 from tandem.labels.people_sample import PeopleSample
 from tandem.labels.selection import ReportOptions
 from tandem.sections.build import frame_report
+from tandem.sections.contents import score_blocks
 from tandem.sections.score_sentences import order_in_words
-from tandem.sections.systems import score_blocks
 from tandem.statistics import holm
 from tandem.types import JSON
 from tests.analysis import order_cast

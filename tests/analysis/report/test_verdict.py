@@ -14,8 +14,7 @@ from tandem.labels.splits import STRATUM
 from tandem.sections.brief import brief_of
 from tandem.sections.build import frame_report
 from tandem.sections.comparison import agreement_of_variables
-from tandem.sections.contents import document
-from tandem.sections.systems import score_blocks
+from tandem.sections.contents import document, score_blocks
 from tandem.sections.verdict import _compared
 from tandem.statistics import interval_p_value
 from tandem.types import JSON
