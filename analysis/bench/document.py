@@ -147,7 +147,7 @@ COLUMNS: Mapping[str, Column] = {
     "Variable": lambda judge, variable, of: variable,
     UNITS_HEAD: lambda judge, variable, of: of["units"],
     "Kappa": _kappa("agreement"),
-    "Equal labels": _number("agreement", "percent"),
+    "Equal labels": _number("agreement", EQUAL.key),
     "Difference": _kappa("gap"),
     "Over baseline": _number("floor", "judge_minus_floor"),
     "Missing": _missing,

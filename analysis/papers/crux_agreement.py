@@ -14,7 +14,7 @@ from analysis.papers.crux_thresholds import threshold_grids
 from analysis.papers.material import Material, persons
 from tandem.scores.base import values_of
 from tandem.scores.coverage import REPORT_COVERAGE
-from tandem.statistics import Floats, correlation_estimates
+from tandem.statistics import FLEISS, Floats, correlation_estimates
 from tandem.types import JSON
 
 NOBODY = ""
@@ -151,7 +151,7 @@ def _kappa_grid(data: DataSet) -> Grid:
     assert data.reports is not None
     agreement = data.material.agreement(data.reports).get("answerable")
     reason = f"{data.material.named(data.reports)} gives no yes or no"
-    names = ("fleiss_kappa", "percent")
+    names = (FLEISS.key, "percent")
     cells = tuple(agreement["agreement"][name] if agreement else missing(reason) for name in names)
     columns = (Column("Value"),)
     rows = [(label, (cell,)) for label, cell in zip(("Fleiss' κ", "agreement"), cells, strict=True)]

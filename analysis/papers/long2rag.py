@@ -35,7 +35,7 @@ from analysis.papers.systems import (
 )
 from analysis.papers.token_bins import length_bins
 from tandem.scores.tokenizer import tokenizer
-from tandem.statistics import mean_by_cluster
+from tandem.statistics import EQUAL, KAPPA, mean_by_cluster
 from tandem.types import JSON
 
 KPR = "KPR"
@@ -229,11 +229,11 @@ def _accuracy(material: Material, campaign: CampaignFacts) -> Grid:
         reason = f"campaign {campaign.name} does not ask for entailed"
         return empty(caption, columns, reason, "Evaluator")
     rows: list[tuple[str, tuple[Cell, ...]]] = [
-        (judge, (of["agreement"]["percent"], of["agreement"]["cohen_kappa"]))
+        (judge, (of["agreement"][EQUAL.key], of["agreement"][KAPPA.key]))
         for judge, of in entailed["judges"].items()
     ]
     rows += [
-        (f"{pair['a']} and {pair['b']}", (pair["percent"], pair["cohen_kappa"]))
+        (f"{pair['a']} and {pair['b']}", (pair[EQUAL.key], pair[KAPPA.key]))
         for pair in entailed["agreement"].get("pairs") or ()
     ]
     if not rows:
@@ -315,10 +315,10 @@ def _verified(material: Material, campaign: CampaignFacts) -> Grid:
         agreement, categories = of["agreement"], len(of["categories"])
         cells = (int(agreement["units"]), agreement["percent"], agreement["randolph_kappa"])
         rows.append((f"{name}, all people", cells))
-        known = [p for p in agreement.get("pairs") or () if p["percent"]["value"] is not None]
+        known = [p for p in agreement.get("pairs") or () if p[EQUAL.key]["value"] is not None]
         if len(known) > 1:
-            best = max(known, key=lambda pair: pair["percent"]["value"])
-            own = (int(best["units"]), best["percent"], free_marginal(best["percent"], categories))
+            best = max(known, key=lambda pair: pair[EQUAL.key]["value"])
+            own = (int(best["units"]), best[EQUAL.key], free_marginal(best[EQUAL.key], categories))
             rows.append((f"{name}, {best['a']} and {best['b']}", own))
     caption = f"{campaign.name}: agreement of verification"
     return Grid(caption, columns, tuple(rows), stub="Variable")

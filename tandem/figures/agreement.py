@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..document import UNITS_HEAD, Number, RaterName, Table, count
 from ..sections.stated_agreement import coefficient_of
+from ..statistics import EQUAL
 from ..types import JSON
 from ..unit_counts import shared_units
 from . import base, svg, vega
@@ -69,9 +70,9 @@ def data(subject: Subject) -> Table:
         (
             RaterName(a, subject.kinds.get(a, "")),
             RaterName(b, subject.kinds.get(b, "")),
-            shared_units(of["percent"]["n"], a, b),
+            shared_units(of[EQUAL.key]["n"], a, b),
             Number.from_estimate(of[shown.key]),
-            Number.from_estimate(of["percent"]),
+            Number.from_estimate(of[EQUAL.key]),
         )
         for (a, b), of in _pairs(subject).items()
     )
@@ -106,7 +107,7 @@ def _cell(
     if of is None:
         return None
     shown = of[coefficient_of(subject.block).key]
-    kappa, percent = Number.from_estimate(shown), Number.from_estimate(of["percent"])
+    kappa, percent = Number.from_estimate(shown), Number.from_estimate(of[EQUAL.key])
     who = " – ".join(pair)
     if kappa.value is None:
         why = f"{who}: kappa not defined, {kappa.reason}; percent {percent}"
@@ -114,7 +115,7 @@ def _cell(
     # Two digits are enough in a cell.
     known = kappa.low is not None and kappa.high is not None
     ends = f"{kappa.low:.2f}–{kappa.high:.2f}" if known else ""
-    units = count(of["percent"]["n"], *subject.noun)
+    units = count(of[EQUAL.key]["n"], *subject.noun)
     title = f"{who}: kappa {kappa}, percent {percent}, {units}"
     return Cell(f"{kappa.value:.2f}", ends, kappa.value, title)
 

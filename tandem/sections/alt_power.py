@@ -10,6 +10,7 @@ import numpy as np
 from ..document import UNITS, Cell, Number, Table
 from ..labels.resampling import Sample
 from ..statistics import (
+    EQUAL,
     AltTest,
     Floats,
     Ints,
@@ -49,7 +50,7 @@ def sensitivity_and_power(sample: Sample, column: int, compared: JSON, epsilon: 
     test = compared["judges"][name]["alt_test"]
     items = effective_items(people, judge, sample.clusters, level=level)
     correlation = loss_correlation(people, judge, sample.clusters, level=level)
-    agreement = compared["agreement"]["percent"]["value"]
+    agreement = compared["agreement"][EQUAL.key]["value"]
     return {
         "sensitivity": {rule: _summary(each) for rule, each in others.items()},
         "power": _power(sample, agreement, test, items, correlation),

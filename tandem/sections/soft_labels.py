@@ -152,9 +152,9 @@ def _soft_label_judges(judges: JSON) -> Table:
     rows = tuple(
         (
             RaterName(name, "judge"),
-            UnitCount.of(of["percent"]["n"], show="labelled", one=name),
-            Number.from_estimate(of["cohen_kappa"]),
-            Number.from_estimate(of["percent"]),
+            UnitCount.of(of[EQUAL.key]["n"], show="labelled", one=name),
+            Number.from_estimate(of[KAPPA.key]),
+            Number.from_estimate(of[EQUAL.key]),
             Number.from_estimate(of["expected_accuracy"]),
         )
         for name, of in judges.items()
