@@ -75,7 +75,6 @@ REPLACED = (
     "labels.imported",
     "preparation.reviewed",
 )
-OF_REPLAY = "computed again from the seed of its campaign (the check of draws)"
 COUNTED = "counted again from the rows that it is about"
 PERSONAL = "identifies a person, and is deleted with the account"
 

@@ -111,16 +111,12 @@ def may_use_key(user: User, variable: str) -> bool:
     return managed_by(user, key).exists()
 
 
-def has_key(judge: Judge) -> bool:
-    """Whether the judge's team may use its key. This changes when a key is no longer shared.
-
-    A judge that is not stored has no team; the form asks `may_use_key` about its account.
-    """
-    return not withheld_key(judge)
-
-
 def withheld_key(judge: Judge) -> str:
-    """Return the variable of a judge's secret that its team may not use, empty if there is none."""
+    """Return the variable of a judge's secret that its team may not use, empty if there is none.
+
+    This changes when a key is no longer shared. A judge that is not stored has no team; the form
+    asks `may_use_key` about its account.
+    """
     if judge.team_id is None or not there_are_several():
         return ""
     for variable in variables_of_judge(judge):

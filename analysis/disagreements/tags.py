@@ -12,7 +12,6 @@ from analysis.models import UnitTag
 from annotation.models import Campaign, Unit, User
 from audit.recording import record
 
-NO_TAG = ""
 MAX_NOTE = 1000
 MAX_SECTION = 200
 

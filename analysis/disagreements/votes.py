@@ -112,10 +112,6 @@ class VoteTable:
         return len(self.units)
 
     @property
-    def people_names(self) -> tuple[str, ...]:
-        return self.names[: self.people]
-
-    @property
     def judges(self) -> tuple[str, ...]:
         return self.names[self.people :]
 

@@ -37,10 +37,6 @@ class Flow:
         into = self.came_in.number if self.came_in else 0
         return 100 * self.came_out.number // into if into else 100
 
-    @property
-    def fell_out(self) -> int:
-        return sum(each.number for each in self.left_out)
-
 
 @dataclass(frozen=True)
 class Answers:

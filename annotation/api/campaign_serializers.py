@@ -217,21 +217,6 @@ A_CAMPAIGN: dict[str, Any] = {
     "work": {"done": 3, "begun": 1, "left": 9, "waiting": 0},
     "study": None,
 }
-A_STUDY = {
-    "batch": "pilot",
-    "protocol_version": "1",
-    "raters_per_item": 2,
-    "overlap": 1.0,
-    "human_share": 1.0,
-    "options": {"seed": 0, "passages": "all"},
-    "continues": None,
-    "created_at": "2026-11-20T09:30:00Z",
-    "items": 20,
-    "places": 40,
-    "people_done": 3,
-    "people": 1,
-    "judges": 0,
-}
 NEW = {
     "name": "pilot-coverage",
     "protocol": "report-coverage",

@@ -34,7 +34,6 @@ from datasets.teams import (
 from datasets.text import as_sentence
 
 NO_ACCOUNT = "No account has this name; invite the person first."
-RIGHTS = (("read", "May read it"), ("manage", "May manage it"), ("none", "No longer shared"))
 ROLES = (
     (TeamMember.Role.MEMBER, "Member: reads, or labels"),
     (TeamMember.Role.MANAGER, "Manager: changes, exports and invites"),

@@ -13,7 +13,7 @@ import hashlib
 import json
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -424,8 +424,3 @@ def _note_worker(name: str, places: int) -> None:
 
 def forget_worker(name: str) -> None:
     Worker.objects.filter(name=name).delete()
-
-
-def visible_jobs(jobs: Iterable[Job], user: Any) -> list[Job]:
-    """Return those jobs whose results the person may still see."""
-    return [job for job in jobs if kind_named(job.kind).may_see(user, job.options)]

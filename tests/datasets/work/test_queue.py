@@ -497,15 +497,6 @@ def test_a_question_added_concurrently_by_others_is_looked_up_again(
         asked("alpha", ada)
 
 
-def test_only_jobs_that_the_account_may_see_are_listed(
-    asked: Asking, labels: Labels, ada: User, ben: User
-) -> None:
-    job = asked("kappa", ada)
-    labels.hidden_from.add("ben")
-    assert queue.visible_jobs([job], ada) == [job]
-    assert queue.visible_jobs([job], ben) == []
-
-
 def test_deleting_the_only_asker_cancels_waiting_jobs_and_keeps_results(
     asked: Asking, ada: User, ben: User
 ) -> None:
