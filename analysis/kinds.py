@@ -15,7 +15,7 @@ from analysis.papers.tables_job import TABLES_KIND
 from analysis.robustness.sheet_job import ROBUSTNESS_KIND
 from datasets.work import register
 
-KINDS = (
+register(
     REPORTS,
     FIGURE_FILES,
     CHECKS_KIND,
@@ -31,5 +31,3 @@ KINDS = (
     FILE_KIND,
     EFFECT_KIND,
 )
-for kind in KINDS:
-    register(kind)

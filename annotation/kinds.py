@@ -6,7 +6,8 @@ from annotation import item_renderings
 from annotation.access import may_read
 from annotation.audit_file import TRAIL_KIND
 from annotation.campaign_setup import preview_job as previews
-from annotation.campaign_setup import sample_file, suitable_protocols
+from annotation.campaign_setup import sample_file
+from annotation.campaign_setup import suitable_protocols as fits
 from annotation.campaigns.text_views import KIND as RENDERINGS
 from annotation.derivation import derivation_job as derivations
 from annotation.exports import export_job as exports
@@ -39,9 +40,13 @@ def _may_see_derivation(user: User, options: Options) -> bool:
     return user.pk == options["user"] and may_derive and readable
 
 
-def _may_see_import(user: User, options: Options) -> bool:
+def _may_see_sample(user: User, options: Options) -> bool:
     managed = may_manage(user, options["campaign"])
-    return user.pk == options["user"] and managed and may_read(user, options["campaign"])
+    return managed and may_read(user, options["campaign"])
+
+
+def _may_see_import(user: User, options: Options) -> bool:
+    return user.pk == options["user"] and _may_see_sample(user, options)
 
 
 def _campaign(key: int) -> str:
@@ -52,57 +57,12 @@ def _batch(key: int) -> str:
     return Batch.objects.filter(pk=key).values_list("name", flat=True).first() or ""
 
 
-register_name("campaign", _campaign)
-register_name("batch", _batch)
-register_name("what", str)
-register(Kind(imports.IMPORT, "Imported labels", imports.state, imports.carry_out, _may_see_import))
-register(Kind(previews.PREVIEW, "Preview", previews.state, previews.carry_out, _may_see_preview))
-
-
 def _may_see_fits(user: User, options: Options) -> bool:
     return visible_batches(user).filter(pk=options["batch"]).exists()
 
 
-register(
-    Kind(
-        suitable_protocols.FITS,
-        "Tasks",
-        suitable_protocols.state,
-        suitable_protocols.carry_out,
-        _may_see_fits,
-        listed=False,
-    )
-)
-
-
 def _may_see_batch(user: User, options: Options) -> bool:
     return visible_batches(user).filter(lineage=options["lineage"]).exists()
-
-
-register(
-    Kind(behind.BEHIND, "Lineage", behind.state, behind.carry_out, _may_see_batch, listed=False)
-)
-register(
-    Kind(
-        derivations.DERIVATION,
-        "Derived batch",
-        derivations.state,
-        derivations.carry_out,
-        _may_see_derivation,
-    )
-)
-register(Kind(exports.EXPORT, "Export", exports.state, exports.carry_out, _may_see_export))
-
-
-def _may_see_sample(user: User, options: Options) -> bool:
-    managed = may_manage(user, options["campaign"])
-    return managed and may_read(user, options["campaign"])
-
-
-register(
-    Kind(sample_file.SAMPLE, "Sample", sample_file.state, sample_file.carry_out, _may_see_sample)
-)
-register(TRAIL_KIND)
 
 
 def _may_see_nothing(user: User, options: Options) -> bool:
@@ -110,7 +70,24 @@ def _may_see_nothing(user: User, options: Options) -> bool:
     return True
 
 
+register_name("campaign", _campaign)
+register_name("batch", _batch)
+register_name("what", str)
 register(
+    Kind(imports.IMPORT, "Imported labels", imports.state, imports.carry_out, _may_see_import),
+    Kind(previews.PREVIEW, "Preview", previews.state, previews.carry_out, _may_see_preview),
+    Kind(fits.FITS, "Tasks", fits.state, fits.carry_out, _may_see_fits, listed=False),
+    Kind(behind.BEHIND, "Lineage", behind.state, behind.carry_out, _may_see_batch, listed=False),
+    Kind(
+        derivations.DERIVATION,
+        "Derived batch",
+        derivations.state,
+        derivations.carry_out,
+        _may_see_derivation,
+    ),
+    Kind(exports.EXPORT, "Export", exports.state, exports.carry_out, _may_see_export),
+    Kind(sample_file.SAMPLE, "Sample", sample_file.state, sample_file.carry_out, _may_see_sample),
+    TRAIL_KIND,
     Kind(
         RENDERINGS,
         "Rendered texts",
@@ -118,5 +95,5 @@ register(
         item_renderings.carry_out,
         _may_see_nothing,
         listed=False,
-    )
+    ),
 )

@@ -278,7 +278,7 @@ def _trials(user: Any, keys: Sequence[str]) -> Iterator[Work]:
 register_notices("run", _runs)
 register_notices("trials", _trials)
 register_source(runs)
-for kind in (
+register(
     TRY_KIND,
     Kind(builds.BUILD, "Built batch", builds.state, builds.carry_out, _sees_build),
     Kind(ESTIMATE, "Estimate", _state_of_estimate, _estimate, _sees_estimate, listed=False),
@@ -286,5 +286,4 @@ for kind in (
     Kind(PLAN, "Plan of the trials", _state_of_plan, _plan_trials, _sees_plan),
     Kind(MANIFEST, "Manifest", _state, _manifest, _sees_manifest),
     Kind(COMPARISON, "Comparison of judges", _state, _comparison, _sees_campaign, listed=False),
-):
-    register(kind)
+)

@@ -76,9 +76,8 @@ _kinds: dict[str, Kind] = {}
 _names: dict[str, Callable[[Any], str]] = {}
 
 
-def register(kind: Kind) -> Kind:
-    _kinds[kind.name] = kind
-    return kind
+def register(*kinds: Kind) -> None:
+    _kinds.update((kind.name, kind) for kind in kinds)
 
 
 def register_name(option: str, name_of: Callable[[Any], str]) -> None:
