@@ -13,8 +13,8 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext, gettext_noop
+from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import get_account
@@ -137,12 +137,17 @@ def address_after(user: User, case: Case, part: QueuePart) -> str:
     return address_of(case.campaign, next_dispute(case.campaign, user, case.unit, part), part)
 
 
+def _addressed(request: HttpRequest, pk: int) -> tuple[User, Campaign, QueuePart]:
+    """Return the adjudicator, the campaign, and the part of its queue that the address names."""
+    user = get_account(request)
+    campaign = campaign_for(user, pk)
+    return user, campaign, read_part(request, campaign)
+
+
 @require_POST
 @role_required(*WORKERS)
 def take_decision(request: HttpRequest, pk: int, unit: int) -> JsonResponse:
-    user = get_account(request)
-    campaign = campaign_for(user, pk)
-    part = read_part(request, campaign)
+    user, campaign, part = _addressed(request, pk)
     case = case_for(user, campaign, unit)
     basis = request.POST.get("basis") or None
     if parts := find_changes(case.basis, basis):
@@ -246,9 +251,7 @@ class Line:
 @require_safe
 @role_required(*WORKERS)
 def disputes(request: HttpRequest, pk: int) -> HttpResponse:
-    user = get_account(request)
-    campaign = campaign_for(user, pk)
-    part = read_part(request, campaign)
+    user, campaign, part = _addressed(request, pk)
     found = queue(campaign, user, part)
     page = Paginator(found, PAGE_LINES).get_page(request.GET.get("page"))
     context = {
@@ -271,9 +274,7 @@ def disputes(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*WORKERS)
 def open_first(request: HttpRequest, pk: int) -> HttpResponse:
     """Redirect to the first dispute of a part of the queue."""
-    user = get_account(request)
-    campaign = campaign_for(user, pk)
-    part = read_part(request, campaign)
+    user, campaign, part = _addressed(request, pk)
     found = queued_units(campaign, user, part)
     return redirect(address_of(campaign, found[0] if found else None, part))
 
@@ -379,10 +380,9 @@ class QueuePosition:
 
 @require_safe
 @role_required(*WORKERS)
+@cache_control(no_store=True, private=True)
 def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
-    user = get_account(request)
-    campaign = campaign_for(user, pk)
-    part = read_part(request, campaign)
+    user, campaign, part = _addressed(request, pk)
     case = case_for(user, campaign, unit)
     leave_if_long(request, case.assignment)
     current = case.current
@@ -405,9 +405,7 @@ def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
         "query_string": query_string(part),
         "queue_address": address_of(campaign, None, part),
     }
-    response = render(request, PAGE.template, context)
-    patch_cache_control(response, no_store=True, private=True)
-    return response
+    return render(request, PAGE.template, context)
 
 
 def cards(case: Case, row: Row) -> Iterator[Card]:

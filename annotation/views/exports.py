@@ -14,7 +14,7 @@ from annotation.exports.export_job import EXPORT, question
 from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.access import READERS, role_required
-from datasets.api.throttling import seconds_to_wait
+from datasets.api.throttling import seconds_to_wait, try_again_after
 from datasets.models import Job
 from datasets.text import as_sentence
 from datasets.work import pages as jobs
@@ -43,9 +43,7 @@ def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResp
         return _page(request, campaign, BLIND, 403)
     wait = None if "job" in request.GET else seconds_to_wait("export", user.pk, pk)
     if wait is not None:
-        refused = _page(request, campaign, TOO_MANY, 429)
-        refused["Retry-After"] = str(wait)
-        return refused
+        return try_again_after(wait, _page(request, campaign, TOO_MANY, 429))
     if form not in next(each.forms for each in export_options(campaign) if each.what == what):
         raise Http404("This export has no such format.")
     asked = jobs.follow(request, EXPORT, question(campaign, what, form))

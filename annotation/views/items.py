@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryD
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_cache_control
 from django.utils.translation import get_language, gettext_noop
+from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import ever_my_assignment, get_account, my_assignment, with_neighbours
@@ -141,13 +142,12 @@ def work_progress(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*WORKERS)
+@cache_control(no_store=True, private=True)
 def nugget(request: HttpRequest, uid: uuid.UUID, place: int) -> HttpResponse:
     """Show or store the highlights of question number `place` of one's own answered report."""
     found = _find_editable(request, uid, place)
     stores = request.method == "POST"
-    response = _store(request.POST, found, place) if stores else _show(request, found)
-    patch_cache_control(response, no_store=True, private=True)
-    return response
+    return _store(request.POST, found, place) if stores else _show(request, found)
 
 
 def _find_editable(request: HttpRequest, uid: uuid.UUID, place: int) -> Editable:

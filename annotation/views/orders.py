@@ -22,7 +22,7 @@ class FormError(Exception):
 
 
 def carry_out(
-    acts: Mapping[str, Callable[[Subject, HttpRequest], HttpResponse | None]],
+    acts: Mapping[str, Callable[[Subject, HttpRequest], object]],
     subject: Subject,
     request: HttpRequest,
     page: Callable[..., HttpResponse],
@@ -30,7 +30,7 @@ def carry_out(
 ) -> HttpResponse | None:
     """Carry out the request's order; return the page to show, or None.
 
-    An unknown order does nothing.
+    An unknown order does nothing. An act may return the page; anything else it returns is ignored.
     If the form is invalid, or the act raises `refused`, return the `page` that says why.
     """
     order = request.POST.get("order", "")
@@ -38,11 +38,12 @@ def carry_out(
     if act is None:
         return None
     try:
-        return act(subject, request)
+        done = act(subject, request)
     except FormError as error:
         return page(request, subject, {order: error.form}, status=422)
     except refused as error:
         return page(request, subject, wrong=as_sentence(error), status=409)
+    return done if isinstance(done, HttpResponse) else None
 
 
 def clean(form: forms.Form) -> dict[str, Any]:

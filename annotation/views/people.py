@@ -33,10 +33,11 @@ from annotation.people.invitations import (
 from annotation.people.languages import sentence, translated
 from annotation.people.log_in_links import log_in_key
 from annotation.people.membership import PeopleError
+from annotation.views.orders import carry_out
 from annotation.views.people_forms import InviteForm, JoinForm
 from audit.recording import folded
 from datasets.access import ADMIN, READERS, client_address, role_required
-from datasets.api.throttling import seconds_to_wait
+from datasets.api.throttling import seconds_to_wait, try_again_after
 from datasets.text import as_sentence
 from tandem.messages import Message
 
@@ -82,26 +83,15 @@ def change_account(request: HttpRequest, pk: int) -> HttpResponse:
     The order `link` shows a link that logs the account in, once.
     """
     user, order = _account(request, pk), request.POST.get("order", "")
-    if order == "link":
-        return _log_in_link(request, user)
-    act = ACCOUNT_ORDERS.get(order)
-    if act is None:
-        return redirect("person", pk)
-    try:
-        if user == request.user and order in ("role", "off", "forget"):
-            raise PeopleError(OWN_ACCOUNT)
-        act(user, request)
-    except PeopleError as error:
-        return _account_page(request, user, as_sentence(error), 409)
+    if user == request.user and order in ("role", "off", "forget"):
+        return _account_page(request, user, as_sentence(OWN_ACCOUNT), 409)
+    if answer := carry_out(ACCOUNT_ORDERS, user, request, _account_page, PeopleError):
+        return answer
     return redirect("people") if order == "forget" else redirect("person", pk)
 
 
-def _log_in_link(request: HttpRequest, user: User) -> HttpResponse:
-    try:
-        key = log_in_key(user)
-    except PeopleError as error:
-        return _account_page(request, user, as_sentence(error), 409)
-    address = request.build_absolute_uri(f"{reverse('log-in-link')}?key={key}")
+def _log_in_link(user: User, request: HttpRequest) -> HttpResponse:
+    address = request.build_absolute_uri(f"{reverse('log-in-link')}?key={log_in_key(user)}")
     return render(request, "people/log_in_link.html", {"account": user, "address": address})
 
 
@@ -113,6 +103,7 @@ def _forget(user: User, request: HttpRequest) -> None:
 
 
 ACCOUNT_ORDERS: dict[str, Act] = {
+    "link": _log_in_link,
     "role": lambda user, request: accounts.change_role(user, request.POST.get("role", "")),
     "off": lambda user, request: accounts.switch_off(user),
     "on": lambda user, request: accounts.switch_on(user),
@@ -249,9 +240,8 @@ def accept_invitation(request: HttpRequest) -> HttpResponse:
     # Without a limit, a link would let its holder probe which account names exist.
     wait = seconds_to_wait("join", client_address(request))
     if wait is not None:
-        refused = _join_page(request, invitation, form, translated(TOO_OFTEN), 429)
-        refused["Retry-After"] = str(wait)
-        return refused
+        page = _join_page(request, invitation, form, translated(TOO_OFTEN), 429)
+        return try_again_after(wait, page)
     try:
         if isinstance(request.user, User):
             join(invitation, request.user)

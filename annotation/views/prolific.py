@@ -19,7 +19,7 @@ from annotation.views.intake import next_address
 from annotation.views.people import BACKEND, TOO_OFTEN
 from audit.recording import folded
 from datasets.access import client_address
-from datasets.api.throttling import seconds_to_wait
+from datasets.api.throttling import seconds_to_wait, try_again_after
 from tandem.messages import Message
 
 LOGGED_IN = Message("you are logged in with an account; log out, then open the link again")
@@ -38,14 +38,11 @@ def enter_from_prolific(request: HttpRequest, pk: int) -> HttpResponse:
         # Without a signature, a limit must prevent invented participants.
         wait = seconds_to_wait("arrive", client_address(request))
         if wait is not None:
-            refused = _prolific_page(request, study, translated(TOO_OFTEN), 429)
-            refused["Retry-After"] = str(wait)
-            return refused
+            page = _prolific_page(request, study, translated(TOO_OFTEN), 429)
+            return try_again_after(wait, page)
         participant = enter(study, arrival, prolific.participants_in(request))
     except KeysAwayError as error:
-        away = _prolific_page(request, study, sentence(error), 503)
-        away["Retry-After"] = str(PAUSE)
-        return away
+        return try_again_after(PAUSE, _prolific_page(request, study, sentence(error), 503))
     except PeopleError as error:
         return _prolific_page(request, study, sentence(error), 422)
     with folded():

@@ -24,7 +24,7 @@ from annotation.people.log_in_links import account_of
 from annotation.people.second_factor import record_authentication
 from annotation.views.second_factor import done_at, own_account
 from datasets.access import client_address
-from datasets.api.throttling import seconds_to_wait
+from datasets.api.throttling import seconds_to_wait, try_again_after
 
 INVITATION = "invitation"
 require_confirmation = reauthentication_required(app="allauth.socialaccount")(lambda request: None)
@@ -101,9 +101,7 @@ def log_in_by_link(request: HttpRequest) -> HttpResponseBase:
     wait = seconds_to_wait("join", client_address(request))
     if wait is not None:
         context = {"reason": gettext("Too many links were tried from your network address.")}
-        refused = render(request, "accounts/refused.html", context, status=429)
-        refused["Retry-After"] = str(wait)
-        return refused
+        return try_again_after(wait, render(request, "accounts/refused.html", context, status=429))
     user = account_of(request.GET.get("key", ""))
     if user is None:
         context = {"reason": gettext("This link was used, or is older than ten minutes.")}

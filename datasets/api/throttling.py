@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from django.core.cache import cache
+from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
 from rest_framework.throttling import BaseThrottle
@@ -76,6 +77,12 @@ def seconds_to_wait(scope: str, who: object, *of: object) -> int | None:
     most, window = limit
     key = ":".join(map(str, (f"limit:{scope}:{who}:{_now() // window}", *of)))
     return None if _count(key, window) <= most else window - _now() % window
+
+
+def try_again_after(seconds: int, refused: HttpResponse) -> HttpResponse:
+    """Return the page of a refusal with the header that says when to try again."""
+    refused["Retry-After"] = str(seconds)
+    return refused
 
 
 def _limit(scope: str) -> tuple[int, int] | None:

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from datasets import readers
 from datasets.access import READERS, role_required, takes_files, wants_data
+from datasets.api.throttling import try_again_after
 from datasets.models import Batch, Upload
 from datasets.teams import check_managed, team_choice, visible_batch
 from datasets.uploads import decisions
@@ -88,9 +89,7 @@ def _guarded(request: HttpRequest) -> HttpResponse:
         created = receive(request.user, files, name, format, team, _batch_to_extend(request))
     except TooOftenError as error:
         status = 429 if request.method == "POST" else 200
-        response = _refusal(request, str(error), status)
-        response["Retry-After"] = str(error.seconds)
-        return response
+        return try_again_after(error.seconds, _refusal(request, str(error), status))
     except InputError as error:
         return _refusal(request, str(error), 422)
     address = reverse("upload", args=[created.key])
