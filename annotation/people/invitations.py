@@ -107,11 +107,7 @@ def accept(invitation: Invitation, name: str, password: str) -> User:
     _check_account(user, password)
     user.set_password(password)
     try:
-        with transaction.atomic():
-            user.save()
-            _use_up(invitation, user)
-            _make_member(invitation, user)
-            _record_use(invitation, user, new=True)
+        _redeem(invitation, user, new=True)
     except IntegrityError as error:
         raise AccountError({"name": [Message("This name is taken; choose another.")]}) from error
     return user
@@ -121,11 +117,7 @@ def accept_identity(invitation: Invitation, name: str) -> User:
     """Create the account of an invitation for a person without a password. Raises PeopleError."""
     user = User(username=name, role=invitation.role)
     user.set_unusable_password()
-    with transaction.atomic():
-        user.save()
-        _use_up(invitation, user)
-        _make_member(invitation, user)
-        _record_use(invitation, user, new=True)
+    _redeem(invitation, user, new=True)
     return user
 
 
@@ -133,10 +125,7 @@ def join(invitation: Invitation, user: User) -> None:
     """Give an existing account the invitation's role in its campaign, and mark it as used."""
     if invitation.campaign is None and invitation.team is None:
         raise PeopleError(Message("this link is for a new account; log out to create one"))
-    with transaction.atomic():
-        _use_up(invitation, user)
-        _make_member(invitation, user)
-        _record_use(invitation, user, new=False)
+    _redeem(invitation, user, new=False)
 
 
 def landing(invitation: Invitation, user: User) -> str:
@@ -163,6 +152,16 @@ def _make_member(invitation: Invitation, user: User) -> None:
 
 def _record_use(invitation: Invitation, user: User, new: bool) -> None:
     record("invitation.used", invitation.campaign_id, invitation, by=user.pk, new_account=new)
+
+
+def _redeem(invitation: Invitation, user: User, new: bool) -> None:
+    """Give an account what the invitation promises, and save the account if it is new."""
+    with transaction.atomic():
+        if new:
+            user.save()
+        _use_up(invitation, user)
+        _make_member(invitation, user)
+        _record_use(invitation, user, new)
 
 
 def _use_up(invitation: Invitation, user: User) -> None:
