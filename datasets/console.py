@@ -19,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from datasets.db.versions import NewerDatabaseError, refusing_newer_database
 from datasets.models import Team
 from datasets.teams import TeamError, team_named
+from datasets.text import as_sentence
 from tandem.files.rows import InputError
 from tandem.similar import did_you_mean
 from tandem.verbs import verb_of
@@ -98,6 +99,16 @@ def unknown_name_error(what: str, name: str, known: Iterable[str], remedy: str) 
     return CommandError(f"There is no {what} {name!r}; {hint}")
 
 
+@contextmanager
+def refusing(*errors: type[Exception], about: str = "") -> Iterator[None]:
+    """Report errors of the domain as CommandError, after what they are about, or as a sentence."""
+    try:
+        yield
+    except errors as error:
+        message = f"{about}: {error}." if about else as_sentence(error)
+        raise CommandError(message) from error
+
+
 def exit_on_signals() -> None:
     """Have a signal that ends the process raise SystemExit, so that it removes unfinished files."""
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -110,10 +121,8 @@ def add_team_option(parser: ArgumentParser, what: str = "the team that it belong
 
 def team_option(options: Mapping[str, Any]) -> Team:
     """Return the team that a command names, or the only one. Raises CommandError."""
-    try:
+    with refusing(TeamError):
         return team_named(options.get("team"))
-    except TeamError as error:
-        raise CommandError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
 
 
 def one_line(error: Exception) -> str:

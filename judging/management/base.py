@@ -7,6 +7,7 @@ from django.core.management.base import CommandError
 from annotation.management.base import account_called, batch_called
 from annotation.models import Campaign, Rater, rater_of
 from annotation.preparation.base import Step
+from datasets.console import refusing
 from datasets.models import Batch
 from judging.preparation.review import AuthorError, find_author
 from judging.preparation.status import campaign_name
@@ -22,10 +23,8 @@ def work_called(step: Step, batch: Batch, judge: str) -> tuple[Campaign, Rater]:
         raise CommandError(
             f"{step.name} of {batch} has not started; run {verb_of('prepare_batch')} first."
         )
-    try:
+    with refusing(AuthorError):
         return campaign, find_author(campaign, judge)
-    except AuthorError as error:
-        raise CommandError(f"{str(error)[0].upper()}{str(error)[1:]}.") from error
 
 
 def reviewer_called(name: str) -> Rater:

@@ -15,7 +15,7 @@ from analysis.bench.numbers import BenchError, bench
 from analysis.campaigns.evaluators import judges_named
 from annotation.management.base import campaign_called, print_lines, write_whole
 from annotation.models import Campaign
-from datasets.console import FAULTS_FOUND
+from datasets.console import FAULTS_FOUND, refusing
 from datasets.console import Command as BaseCommand
 from judging.backends.base import SetupError
 from judging.estimate import estimate
@@ -89,10 +89,8 @@ class Command(BaseCommand):
     def say_estimates(self, campaign: Campaign, names: list[str]) -> None:
         for name in names:
             judge = judge_called(name)
-            try:
+            with refusing(SetupError, PromptError, about=f"Judge {judge}"):
                 found = estimate(judge, campaign)
-            except (SetupError, PromptError) as error:
-                raise CommandError(f"Judge {judge}: {error}.") from error
             basis = f" Basis: {found.basis}." if found.basis and found.missing else ""
             self.say(f"{judge}: {found.sentence}{basis}")
 

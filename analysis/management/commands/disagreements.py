@@ -22,6 +22,7 @@ from analysis.disagreements.votes import votes_of
 from annotation.management.base import campaign_called
 from annotation.presentation import schema
 from datasets.console import Command as BaseCommand
+from datasets.console import refusing
 from tandem.document import count
 
 
@@ -57,13 +58,11 @@ class Command(BaseCommand):
         if options["do"] is None:
             return
         action = ACTIONS[options["do"]]
-        try:
+        with refusing(ActionError):
             target = target_named(campaign, options["into"], None) if action.needs_target else None
             self._act(
                 action, SelectedUnits(campaign, variable, listed.units, target), options["dry_run"]
             )
-        except ActionError as error:
-            raise CommandError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
 
     def _act(self, action: Action, chosen: SelectedUnits, dry_run: bool) -> None:
         """Carry out an action, or say what it could do. Raises ActionError."""

@@ -14,6 +14,7 @@ from analysis.evaluation.selection import MeasuresOptions
 from annotation.management.base import campaign_called, write_file
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
+from datasets.console import refusing
 from tandem.figures import FIGURES
 from tandem.figures.files import FILES, FigureError, Look, figure_file
 from tandem.labels.selection import ReportOptions
@@ -52,10 +53,8 @@ class Command(BaseCommand):
         if suffix not in FILES:
             raise CommandError(f"--output {path} ends in none of {', '.join(FILES)}.")
         report = _report(campaign_called(options["campaign"]), options["figure"])
-        try:
+        with refusing(FigureError):
             made = figure_file(report, options["figure"], suffix, options["of"], look)
-        except FigureError as error:
-            raise CommandError(f"{str(error)[0].upper()}{str(error)[1:]}.") from error
         write_file(path, lambda file: file.write(made.content))
 
 

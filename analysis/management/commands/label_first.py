@@ -6,14 +6,13 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from analysis.campaigns.cache import computed_report
 from analysis.results.label_first import chosen_items_of, list_of, sentences
 from annotation.campaign_setup.chosen_items import create_chosen
 from annotation.campaigns.design import DesignError
 from annotation.management.base import campaign_called
 from datasets.console import Command as BaseCommand
+from datasets.console import refusing
 from tandem.labels.selection import ReportOptions
 
 
@@ -46,14 +45,11 @@ class Command(BaseCommand):
     def run(self, **options: Any) -> None:
         campaign = campaign_called(options["campaign"])
         report = computed_report(campaign, ReportOptions()).report
-        try:
+        with refusing(DesignError):
             listed = list_of(report, options["variable"], options["units"])
             chosen = chosen_items_of(campaign, listed)
             if options["into"]:
                 created = create_chosen(chosen, options["into"], options["raters_per_item"])
-        except DesignError as error:
-            message = str(error)
-            raise CommandError(f"{message[:1].upper()}{message[1:]}.") from error
         if options["into"]:
             sizes = (
                 f"{created.items} items, {created.units} units, {created.places} annotator slots"

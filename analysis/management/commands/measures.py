@@ -15,6 +15,7 @@ from analysis.evaluation.trec import trec_archive
 from annotation.management.base import campaign_called, print_lines, write_file, write_whole
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
+from datasets.console import refusing
 from tandem.labels.selection import ReportOptions
 from tandem.options import add_arguments as add_declared
 from tandem.options import check_bounds
@@ -59,12 +60,10 @@ class Command(BaseCommand):
         passages = passages_of(options["passages"])
         points = campaign_called(options["points"]) if options["points"] else None
         slices = [campaign_called(name) for name in dict.fromkeys(options["slices"])]
-        try:
+        with refusing(ValueError, about="The measures cannot be computed"):
             report = measures_report(
                 campaign, chosen, options["preset"], choices, passages, slices, points
             )
-        except ValueError as error:
-            raise CommandError(f"The measures cannot be computed: {error}.") from error
         check_sliced(report, [each.name for each in slices])
         if options["trec"]:
             archive = trec_archive(campaign, chosen, choices)
@@ -100,12 +99,10 @@ def check_sliced(report: JSON, names: list[str]) -> None:
 
 def options_of(preset: str, given: list[str]) -> Options:
     """Return a preset's options, changed by those given as K=V."""
-    try:
+    with refusing(ValueError, about="--option"):
         chosen = PRESETS[preset].changed(read_pairs(given))
         tokenizer(chosen.tokenizer)
         refusal_list(chosen.refusals)
         if chosen.alpha_ndcg == IR_MEASURES:
             ir_measures.library()
-    except ValueError as error:
-        raise CommandError(f"--option: {error}.") from error
     return chosen

@@ -17,7 +17,7 @@ from analysis.papers.published import read_published
 from analysis.papers.rendering import FORMATS
 from annotation.management.base import print_lines, write_whole
 from datasets.console import Command as BaseCommand
-from datasets.console import unknown_name_error
+from datasets.console import refusing, unknown_name_error
 from tandem.labels.evaluators import EvaluatorError
 from tandem.labels.selection import ReportOptions
 from tandem.options import add_arguments as add_declared
@@ -51,10 +51,8 @@ class Command(BaseCommand):
             raise CommandError("--resamples is not above 0; give a number.")
         study = study_called(options["study"])
         paper = PAPERS[options["paper"]]
-        try:
+        with refusing(ValueError, about="--option"):
             chosen = table_options(paper, study, read_pairs(options["option"]))
-        except ValueError as error:
-            raise CommandError(f"--option: {error}.") from error
         published = read_published(options["published"]) if options["published"] else None
         choices = ReportOptions(seed=options["seed"], resamples=options["resamples"])
         try:

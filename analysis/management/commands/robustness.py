@@ -15,6 +15,7 @@ from analysis.robustness.sheet import Resampling, sheet
 from annotation.management.base import campaign_called, print_lines, write_whole
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
+from datasets.console import refusing
 from judging.backends.base import SetupError
 from judging.jury import voting_judges
 from judging.management.commands.run_judge import judge_called
@@ -90,10 +91,8 @@ class Command(BaseCommand):
             )
         judge = judge_called(options["judge"])
         if not options["sheet_only"]:
-            try:
+            with refusing(TrialError, PromptError, SetupError, about=f"Judge {judge}"):
                 self.try_judge(campaign, judge, options)
-            except (TrialError, PromptError, SetupError) as error:
-                raise CommandError(f"Judge {judge}: {error}.") from error
         if not options["queue"] and not options["estimate"]:
             found = sheet(campaign, judge, Resampling(options["seed"], options["resamples"]))
             for said in found["masses"]:

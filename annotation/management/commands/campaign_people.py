@@ -23,6 +23,7 @@ from annotation.people.leases import (
 from annotation.people.membership import PeopleError
 from annotation.people.shares import share_statuses
 from datasets.console import Command as BaseCommand
+from datasets.console import refusing
 
 
 class Command(BaseCommand):
@@ -63,10 +64,8 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         campaign = campaign_called(options["campaign"])
-        try:
+        with refusing(PeopleError):
             said = list(_changes(campaign, options))
-        except PeopleError as error:
-            raise CommandError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
         for line in said or _facts(campaign):
             self.say(line)
 

@@ -19,10 +19,9 @@ from annotation.people.membership import PeopleError
 from annotation.people.teams import set_role
 from audit.recording import record
 from datasets.console import Command as BaseCommand
-from datasets.console import add_team_option, team_option
+from datasets.console import add_team_option, refusing, team_option
 from datasets.models import Team, TeamMember
 from datasets.teams import TeamError, there_are_several
-from datasets.text import as_sentence
 
 
 class Command(BaseCommand):
@@ -57,16 +56,13 @@ class Command(BaseCommand):
             _set_password(user)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
-        try:
-            with transaction.atomic():
-                user.save()
-                record("account.made", of=("account", user.pk), role=user.role)
-                if team is not None and (options["team_role"] or there_are_several()):
-                    _join(user, team, options["team_role"])
-                if options["email"]:
-                    set_email(user, options["email"])
-        except (PeopleError, TeamError) as error:
-            raise CommandError(as_sentence(error)) from error
+        with refusing(PeopleError, TeamError), transaction.atomic():
+            user.save()
+            record("account.made", of=("account", user.pk), role=user.role)
+            if team is not None and (options["team_role"] or there_are_several()):
+                _join(user, team, options["team_role"])
+            if options["email"]:
+                set_email(user, options["email"])
         within = f", in team {team.name!r}" if team and there_are_several() else ""
         self.say(f"Created account {user.username!r} with the role {user.role}{within}.")
 

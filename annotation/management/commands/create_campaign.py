@@ -6,8 +6,6 @@ from argparse import ArgumentParser
 from dataclasses import fields
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaign_setup.dry_run import sentences, simulate
 from annotation.campaign_setup.expected_widths import AssumptionError, Assumptions
@@ -22,7 +20,7 @@ from annotation.models import Campaign
 from annotation.people.membership import POOL_HELP
 from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand
-from datasets.console import add_team_option, team_option
+from datasets.console import add_team_option, refusing, team_option
 from datasets.models import Batch, Team
 from tandem.options import add_arguments as add_declared
 from tandem.options import options_of, read_numbers
@@ -93,7 +91,7 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         batch = batch_called(options["batch"])
-        try:
+        with refusing(DesignError, about=f"Campaign {options['name']!r}"):
             design = design_of(
                 options["raters_per_item"],
                 options["overlap"],
@@ -117,8 +115,6 @@ class Command(BaseCommand):
                     team=team,
                     pool=options["pool"],
                 )
-        except DesignError as error:
-            raise CommandError(f"Campaign {options['name']!r}: {error}.") from error
         sizes = f"{made.items} items, {made.units} units, {made.places} annotator slots"
         if made.unchanged:
             self.say(f"Nothing to do: campaign {options['name']!r} exists already ({sizes}).")

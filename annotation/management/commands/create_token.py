@@ -20,6 +20,7 @@ from datasets.api_tokens import (
     tokens_of,
 )
 from datasets.console import Command as BaseCommand
+from datasets.console import refusing
 from datasets.models import Grant
 from tandem.verbs import verb_of
 
@@ -83,7 +84,5 @@ def _line(grant: Grant) -> str:
 
 
 def _new_token(user: User, options: dict[str, Any]) -> str:
-    try:
+    with refusing(TokenError):
         return make_token(user, options["scope"], options["days"], options["note"])[1]
-    except TokenError as error:
-        raise CommandError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from annotation.derivation.base import read_options
 from annotation.derivation.decisions import ADJUDICATED, TIES
 from annotation.derivation.rules import RULES
 from annotation.derivation.service import DerivationRequest, derive, rule_called
 from annotation.management.base import account_called, batch_called
 from datasets.console import Command as BaseCommand
+from datasets.console import refusing
 from datasets.derivation import DerivationError, Derived
 from datasets.lineage import count_lines
 
@@ -73,7 +72,7 @@ class Command(BaseCommand):
     def run(self, **options: Any) -> None:
         batch = batch_called(options["batch"])
         by = account_called(options["by"]) if options["by"] else None
-        try:
+        with refusing(DerivationError, about=f"Batch {options['name']!r}"):
             rule = rule_called(options["rule"])
             order = DerivationRequest(
                 options["name"],
@@ -88,8 +87,6 @@ class Command(BaseCommand):
             total = batch.counts.get("queries")
             with self.progress("queries", total) as tick:
                 derived = derive(order, options["output"], options["dry_run"], tick)
-        except DerivationError as error:
-            raise CommandError(f"Batch {options['name']!r}: {error}.") from error
         for line in describe_derivation(derived, rule.name):
             self.say(line)
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
 from django.urls import reverse
 
 from annotation.management.base import any_account_called
 from annotation.people.log_in_links import log_in_key
 from annotation.people.membership import PeopleError
 from datasets.console import Command as BaseCommand
-from datasets.text import as_sentence
+from datasets.console import refusing
 
 
 class Command(BaseCommand):
@@ -32,8 +31,6 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         user = any_account_called(options["name"], "see the list of people")
-        try:
+        with refusing(PeopleError):
             key = log_in_key(user)
-        except PeopleError as error:
-            raise CommandError(as_sentence(error)) from error
         self.say(f"{options['site'].rstrip('/')}{reverse('log-in-link')}?key={key}")

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
-
-from django.core.management.base import CommandError
 
 from annotation.management.base import any_account_called
 from annotation.models import Rater, User
 from annotation.people import accounts, identities, login_limits, second_factor
 from annotation.people.membership import PeopleError
 from datasets.console import Command as BaseCommand
+from datasets.console import refusing
 from datasets.models import TeamMember
 from datasets.teams import there_are_several
+
+
+CHANGES: dict[str, tuple[Callable[[User], object], str, str]] = {
+    "off": (accounts.switch_off, "is switched off", "is switched off already"),
+    "on": (accounts.switch_on, "is switched on", "is switched on already"),
+    "unlink": (
+        identities.unlink,
+        "has no linked OIDC log-in now",
+        "has no linked OIDC log-in",
+    ),
+    "remove_factors": (
+        second_factor.remove_all,
+        "has no second factor now",
+        "has no second factor",
+    ),
+}
+"""What a flag does, and what is said of the account if that changed something, and if not."""
 
 
 class Command(BaseCommand):
@@ -64,23 +80,18 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         user = any_account_called(options["name"], "see the list of people")
-        try:
+        with refusing(PeopleError):
             for line in self._apply_change(user, options):
                 self.say(line)
-        except PeopleError as error:
-            raise CommandError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
 
     def _apply_change(self, user: User, options: dict[str, Any]) -> Iterator[str]:
         name = user.username
         if options["role"]:
             changed = accounts.change_role(user, options["role"])
             yield f"{name} is {user.role} {'now' if changed else 'already'}."
-        elif options["off"]:
-            changed = accounts.switch_off(user)
-            yield f"{name} is switched off{'' if changed else ' already'}."
-        elif options["on"]:
-            changed = accounts.switch_on(user)
-            yield f"{name} is switched on{'' if changed else ' already'}."
+        elif flag := next((flag for flag in CHANGES if options[flag]), None):
+            change, done, before = CHANGES[flag]
+            yield f"{name} {done if change(user) else before}."
         elif options["end_sessions"]:
             accounts.end_sessions(user)
             yield f"Ended all sessions and tokens of {name}."
@@ -88,12 +99,6 @@ class Command(BaseCommand):
             identities.set_email(user, options["email"])
             address = identities.email_of(user)
             yield f"{name} has {f'the address {address}' if address else 'no address'}."
-        elif options["unlink"]:
-            found = identities.unlink(user)
-            yield f"{name} has no linked OIDC log-in{' now' if found else ''}."
-        elif options["remove_factors"]:
-            found = second_factor.remove_all(user)
-            yield f"{name} has no second factor{' now' if found else ''}."
         elif options["unlock"]:
             found = login_limits.unlock(user)
             yield f"Log-in is open for {name}." if found else f"Log-in was open for {name}."

@@ -13,6 +13,7 @@ from annotation.campaigns.settings import OPTIONS, CampaignSettings
 from annotation.management.base import add_removals, campaign_called, read_settings
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
+from datasets.console import refusing
 from tandem.options import add_arguments as add_declared
 
 
@@ -37,14 +38,12 @@ class Command(BaseCommand):
     def run(self, **options: Any) -> None:
         campaign = campaign_called(options["name"])
         is_open = True if options["open"] else False if options["close"] else None
-        try:
+        with refusing(DesignError, about=f"Campaign {campaign.name!r}"):
             settings = read_settings(options)
             is_archived = True if options["archive"] else False if options["restore"] else None
             if settings.is_empty and is_open is None and is_archived is None:
                 raise CommandError("Nothing to change; give an option, see --help.")
             change(campaign, settings, is_open, is_archived=is_archived)
-        except DesignError as error:
-            raise CommandError(f"Campaign {campaign.name!r}: {error}.") from error
         self.say(f"Campaign {campaign.name!r} {describe_status(campaign, settings)}.")
 
 

@@ -14,6 +14,7 @@ from annotation.models import User
 from annotation.people import teams
 from annotation.people.teams import thing_named
 from datasets.console import Command as BaseCommand
+from datasets.console import refusing
 from datasets.models import Share, Team, TeamMember
 from datasets.teams import NotManagedError, TeamError, kinds, team_named, visible_teams
 from tandem.similar import did_you_mean
@@ -70,10 +71,8 @@ class Command(BaseCommand):
         if by and action in ADMINS and by.role != User.Role.ADMIN:
             raise CommandError(f"Only an admin may {action}; {by.username} is not an admin.")
         act: Callable[..., None] = getattr(self, f"_{action}")
-        try:
+        with refusing(TeamError, NotManagedError):
             act(*words, by=by, options=options)
-        except (TeamError, NotManagedError) as error:
-            raise CommandError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
 
     def _list(self, by: User | None, options: dict[str, Any]) -> None:
         rows = visible_teams(by) if by else Team.objects.all()

@@ -6,10 +6,8 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from datasets.console import Command as BaseCommand
-from datasets.console import add_team_option, team_option, unknown_name_error
+from datasets.console import add_team_option, refusing, team_option, unknown_name_error
 from datasets.derivation import DerivationError
 from datasets.extension import extend_batch
 from datasets.lineage import count_lines
@@ -56,13 +54,11 @@ class Command(BaseCommand):
             raise unknown_name_error(
                 "batch", options["extends"], known, f"load it with {verb_of('load_batch')}"
             )
-        try:
-            with self.progress("queries", source.counts.get("queries")) as tick:
-                made = extend_batch(
-                    options["paths"], options["name"], source, options["format"], tick
-                )
-        except DerivationError as error:
-            raise CommandError(f"Batch {options['name']!r}: {error}.") from error
+        with (
+            refusing(DerivationError, about=f"Batch {options['name']!r}"),
+            self.progress("queries", source.counts.get("queries")) as tick,
+        ):
+            made = extend_batch(options["paths"], options["name"], source, options["format"], tick)
         if made.unchanged:
             self.say(f"Nothing to do: batch {options['name']!r} exists already.")
         else:

@@ -7,10 +7,11 @@ import signal
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from datasets import site_lock
 from datasets.console import Command as Base
+from datasets.console import refusing
 from datasets.work.wake import is_first
 from datasets.work.worker import Loop
 
@@ -48,10 +49,8 @@ class Command(Base):
         os.environ.pop("PGOPTIONS", None)
         if options["alone"] and not is_first():
             return
-        try:
+        with refusing(site_lock.SiteInUseError, about="Not started"):
             lock = site_lock.join(settings.DATA_DIR, settings.DATABASES["default"])
-        except site_lock.SiteInUseError as error:
-            raise CommandError(f"Not started: {error}.") from error
         worker = Loop(max(0, options["places"]), options["idle"])
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: worker.stop())

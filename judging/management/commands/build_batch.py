@@ -6,11 +6,10 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from annotation.preparation.base import Step
 from annotation.registry import STEPS
 from datasets.console import Command as BaseCommand
+from datasets.console import refusing
 from datasets.derivation import DerivationError
 from judging.management.base import batch_called, work_called
 from judging.preparation.build import (
@@ -47,20 +46,16 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         step, batch = STEPS[options["step"]], batch_called(options["batch"])
-        try:
+        with refusing(UnreviewedError, ValueError, about=f"Step {step.name}"):
             numbers = read_thresholds(step, read_numbers(options["set"], wrong_threshold))
             results, work = {}, None
             if step.protocol:
                 work = work_called(step, batch, options["judge"])
                 results = accepted_results(step, *work, options["partial"])
-        except (UnreviewedError, ValueError) as error:
-            raise CommandError(f"Step {step.name}: {error}.") from error
-        try:
+        with refusing(NothingLeftError, DerivationError):
             built, unchanged = build(
                 step, batch, results, numbers, options["name"], options["output"], work
             )
-        except (NothingLeftError, DerivationError) as error:
-            raise CommandError(f"{str(error)[0].upper()}{str(error)[1:]}.") from error
         self.tell(step, options["name"], built, unchanged)
 
     def tell(self, step: Step, name: str, built: BuildCounts, unchanged: bool) -> None:

@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
 from datasets.console import Command as BaseCommand
-from datasets.console import add_team_option, team_option
+from datasets.console import add_team_option, refusing, team_option
 from judging import library
 from judging.answer_files import SCRIPTED
 from judging.answers.unassigned import record_alone
@@ -93,10 +93,8 @@ class Command(BaseCommand):
             return
         if not options["name"] or not options["backend"]:
             raise CommandError("Give the judge a NAME and a --backend.")
-        try:
+        with refusing(JudgeError, ParamError, about=f"Judge {options['name']!r}"):
             judge, made = define(self.definition(options), team_option(options))
-        except (JudgeError, ParamError) as error:
-            raise CommandError(f"Judge {options['name']!r}: {error}.") from error
         if int(judge.params.get("samples", 1)) > 1 and is_deterministic(judge.params):
             self.say("At temperature 0 all samples are the same; give --param temperature=0.7.")
         if judge.backend == SCRIPTED:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from annotation.management.base import campaign_called
 from annotation.models import Rater
 from datasets.console import Command as BaseCommand
+from datasets.console import refusing
 from judging.jury import RULES, Jury, JuryError, convene, create_jury, jury_of_samples
 from tandem.similar import did_you_mean
 from tandem.verbs import verb_of
@@ -30,12 +29,10 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         campaign = campaign_called(options["campaign"])
-        try:
+        with refusing(JuryError, about=f"Jury {options['name']!r}"):
             jury = self.jury(options)
             with self.progress("counted", campaign.items.count()) as tick:
                 session = convene(campaign, options["name"], jury, tick)
-        except JuryError as error:
-            raise CommandError(f"Jury {options['name']!r}: {error}.") from error
         self.say(
             f"Jury {options['name']} over {campaign}: {session.labels:,} labels, "
             f"{session.ties:,} ties, {session.too_few:,} without enough votes; "

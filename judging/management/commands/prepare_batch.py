@@ -5,10 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from annotation.campaigns.design import DesignError
 from annotation.registry import STEPS
+from datasets.console import refusing
 from judging.management.base import account_called, batch_called
 from judging.management.commands.run_judge import Command as RunJudge
 from judging.preparation.status import campaign_for
@@ -32,8 +31,6 @@ class Command(RunJudge):
     def run(self, **options: Any) -> None:
         step, batch = STEPS[options.pop("step")], batch_called(options.pop("batch"))
         by = options.pop("by")
-        try:
+        with refusing(DesignError, about=f"Step {step.name}"):
             campaign = campaign_for(batch, step, account_called(by) if by else None)
-        except DesignError as error:
-            raise CommandError(f"Step {step.name}: {error}.") from error
         super().run(campaign=campaign.name, **options)

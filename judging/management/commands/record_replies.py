@@ -13,6 +13,7 @@ from django.core.management.base import CommandError
 
 from annotation.management.base import write_whole
 from datasets.console import Command as BaseCommand
+from datasets.console import refusing
 from judging.backends.base import JSON, BackendError, SetupError
 from judging.backends.recording import record
 from judging.backends.wire import WireBackend
@@ -34,10 +35,8 @@ class Command(BaseCommand):
         judge, path = judge_called(options["judge"]), options["output"]
         if path.exists():
             raise CommandError(f"{path} already exists; choose a new file.")
-        try:
+        with refusing(SetupError, about=f"Judge {judge}"):
             backend = build_backend(judge)
-        except SetupError as error:
-            raise CommandError(f"Judge {judge}: {error}.") from error
         if not isinstance(backend, WireBackend):
             raise CommandError(
                 f"Judge {judge} asks no server that runs already, so there is nothing to record; "

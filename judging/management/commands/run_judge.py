@@ -19,7 +19,7 @@ from django.db import transaction
 
 from annotation.management.base import campaign_called
 from annotation.models import Campaign
-from datasets.console import FAULTS_FOUND, unknown_name_error
+from datasets.console import FAULTS_FOUND, refusing, unknown_name_error
 from datasets.console import Command as BaseCommand
 from judging import lanes
 from judging.backends.base import Findings, SetupError
@@ -115,7 +115,7 @@ class Command(BaseCommand):
         if options["stop"] or options["cancel"]:
             self.end(campaign, judge, "cancel" if options["cancel"] else "stop")
             return
-        try:
+        with refusing(*REFUSALS, about=f"Judge {judge}"):
             if options["estimate"]:
                 self.say_estimate(campaign, judge, terms)
                 return
@@ -129,8 +129,6 @@ class Command(BaseCommand):
                 self.queue(campaign, judge, terms)
             else:
                 self.foreground(campaign, judge, terms)
-        except REFUSALS as error:
-            raise CommandError(f"Judge {judge}: {error}.") from error
 
     def end(self, campaign: Campaign, judge: Judge, how: str) -> None:
         run = lifecycle.active_runs(campaign, judge).first()
