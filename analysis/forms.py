@@ -9,6 +9,7 @@ from django import forms
 from django.http import QueryDict
 
 from datasets.option_fields import Several, form_fields
+from tandem.grouping import grouped
 from tandem.labels.selection import (
     KINDS,
     AvailableValues,
@@ -100,7 +101,5 @@ class ReportForm(OptionsForm):
 
     def strata_boxes(self) -> dict[str, list[forms.boundfield.BoundWidget]]:
         """Return the boxes of strata, by stratum."""
-        found: dict[str, list[forms.boundfield.BoundWidget]] = {}
-        for box in self["stratum"]:
-            found.setdefault(read_stratum(str(box.data["value"]))[0], []).append(box)
-        return found
+        boxes = self["stratum"]
+        return grouped((read_stratum(str(box.data["value"]))[0], box) for box in boxes)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import fields
 from itertools import islice
@@ -21,6 +20,7 @@ from django.db.models.functions import Cast
 from datasets import models
 from datasets.db.prepared import Parameter, Prepared
 from tandem.files import rows
+from tandem.grouping import grouped
 
 Keys = Collection[int]
 Parts = dict[int, list[Any]]
@@ -102,18 +102,11 @@ def _part_reader(
     return read
 
 
-def _group_by_query(made: Iterable[tuple[int, Any]]) -> Parts:
-    found: Parts = defaultdict(list)
-    for query, row in made:
-        found[query].append(row)
-    return found
-
-
 _questions_of = _part_reader(models.Question, "key", "text", "weight", "meta")
 
 
 def _questions(queries: Keys, within: slice | None = None) -> Parts:
-    return _group_by_query(
+    return grouped(
         (query, rows.Question(key, text, weight, meta))
         for query, key, text, weight, meta in _questions_of(queries, within)
     )
@@ -135,9 +128,7 @@ _passages_of = _part_reader(
 
 
 def _passages(queries: Keys, within: slice | None = None) -> Parts:
-    return _group_by_query(
-        (query, _passage(*each)) for query, *each in _passages_of(queries, within)
-    )
+    return grouped((query, _passage(*each)) for query, *each in _passages_of(queries, within))
 
 
 # As text, since Django would convert each of many values that are mostly absent.
@@ -157,7 +148,7 @@ def _json(text: str | None) -> Any:
 
 
 def _key_points(queries: Keys, within: slice | None = None) -> Parts:
-    return _group_by_query(
+    return grouped(
         (query, rows.KeyPoint(key, text, passage, _texts(_json(spans)), score, _json(meta)))
         for query, key, text, passage, spans, score, meta in _key_points_of(queries, within)
     )
@@ -180,7 +171,7 @@ _reports_of = _part_reader(
 
 
 def _reports(queries: Keys, within: slice | None = None) -> Parts:
-    return _group_by_query((query, _report(*each)) for query, *each in _reports_of(queries, within))
+    return grouped((query, _report(*each)) for query, *each in _reports_of(queries, within))
 
 
 _rankings_of = _part_reader(models.Ranking, "system", Cast("passages", TextField()))
@@ -190,7 +181,7 @@ def _rankings(queries: Keys, within: slice | None = None) -> Parts:
     found = list(_rankings_of(queries, within))
     # Rankings are the most numerous parts. Parsing them together as one JSON text halves the time.
     passages = json.loads(f"[{','.join(text for *_, text in found)}]")
-    return _group_by_query(
+    return grouped(
         (query, rows.Ranking(system, tuple(ranked)))
         for (query, system, _), ranked in zip(found, passages, strict=True)
     )

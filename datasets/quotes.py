@@ -18,6 +18,7 @@ from difflib import SequenceMatcher
 from functools import cache, lru_cache
 
 from datasets.occurrences import Occurrence, choose, choose_next, occurrences
+from tandem.grouping import grouped
 from tandem.labels.word_boundaries import UNSPACED
 
 _LIKE = {
@@ -141,9 +142,7 @@ class Tokens:
 def tokens(folded: str) -> Tokens:
     """Return the words of a folded text, without punctuation."""
     found = [(match[0], match.span()) for match in _TOKEN.finditer(folded)]
-    at: dict[str, list[int]] = {}
-    for number, (word, _) in enumerate(found):
-        at.setdefault(word, []).append(number)
+    at = grouped((word, number) for number, (word, _) in enumerate(found))
     return Tokens(tuple(word for word, _ in found), tuple(span for _, span in found), at)
 
 

@@ -29,6 +29,7 @@ from annotation.presentation import (
 from datasets.text import cut
 from judging.costs import cost_of_stored_call, count_tokens
 from judging.models import Judge, JudgeCall
+from tandem.grouping import grouped
 from tandem.labels.grades import grade_of
 from tandem.protocols.base import ItemSpec, Text, UnitSpec, Variable, name_units
 from tandem.protocols.schema import Schema
@@ -217,10 +218,9 @@ class _Answers:
             self.asked[row.item_id].append(row)
         keys = [row.pk for rows in self.asked.values() for row in rows]
         self.spent = _call_totals(keys)
-        self.labels: Mapping[int, list[Label]] = defaultdict(list)
         labels = Label.objects.filter(response__assignment__in=keys, response__current=True)
-        for label in labels.prefetch_related("spans").order_by("pk"):
-            self.labels[label.unit_id].append(label)
+        in_order = labels.prefetch_related("spans").order_by("pk")
+        self.labels = grouped((label.unit_id, label) for label in in_order)
         self.people = _people(campaign, items)
         self.payloads = self._payloads(keys)
 

@@ -15,6 +15,7 @@ from annotation.models import Campaign
 from judging.backends.scripted import COMPLETION, Line, pack, unpack
 from judging.models import Judge
 from tandem.files.rows import InputError
+from tandem.grouping import grouped
 from tandem.labels.file.reader import StandIn, read_labels
 from tandem.labels.file.rows import LabelRow
 from tandem.verbs import verb_of
@@ -65,9 +66,7 @@ def read_answers(path: Path, write: Write | None = None) -> dict[str, str]:
 
 def _completions(path: Path, rows: Iterable[LabelRow], write: Write) -> Iterator[Line]:
     """Yield the completion of each unit that has one, and the missing labels of the others."""
-    units: dict[tuple[str, str, str | None, int], list[LabelRow]] = {}
-    for row in rows:
-        units.setdefault((row.item, row.unit, row.kind, row.replicate), []).append(row)
+    units = grouped(((row.item, row.unit, row.kind, row.replicate), row) for row in rows)
     alone = {key[:3] for key in units if key[3]}
     for (item, unit, kind, replicate), of in units.items():
         if lost := [row for row in of if row.value is None]:

@@ -9,6 +9,7 @@ from annotation.models import Campaign, Item, Rater, Span
 from annotation.presentation import items_of, schema, texts_by_field
 from datasets.material import as_rows
 from datasets.models import Query
+from tandem.grouping import grouped
 from tandem.labels.facts import Evidence, EvidenceSpan, LabelKey
 
 CHUNK = 100
@@ -31,9 +32,8 @@ def campaign_evidence(campaign: Campaign) -> Evidence:
         label__response__assignment__item__campaign=campaign,
         label__response__assignment__replicate=0,
     ).exclude(label__response__assignment__rater__kind=Rater.Kind.TRIAL)
-    spans: dict[LabelKey, list[EvidenceSpan]] = {}
-    for row in stored.order_by("pk").values_list(*_COLUMNS).iterator(chunk_size=5000):
-        spans.setdefault(LabelKey(*row[:5]), []).append(EvidenceSpan(*row[5:]))
+    rows = stored.order_by("pk").values_list(*_COLUMNS).iterator(chunk_size=5000)
+    spans = grouped((LabelKey(*row[:5]), EvidenceSpan(*row[5:])) for row in rows)
     rule = schema(campaign).protocol.evidence
     owed = {rule.variable: rule.owed_if} if rule and rule.owed_if else {}
     if not spans:

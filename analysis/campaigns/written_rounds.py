@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from datasets.readers.clapnq import NO_ANSWER
 from datasets.text import lines_of
+from tandem.grouping import grouped
 from tandem.sections.written import Rounds, WrittenAnswers
 
 Units = Mapping[str, Mapping[str, Any]]
@@ -64,10 +65,7 @@ def with_rounds(
 
 
 def _texts(facts: Iterable[WrittenFact]) -> dict[str, list[str]]:
-    texts: dict[str, list[str]] = {}
-    for fact in facts:
-        texts.setdefault(fact.query, []).append(fact.text)
-    return texts
+    return grouped((fact.query, fact.text) for fact in facts)
 
 
 def _paired(second: Sequence[WrittenFact], first: FirstAnswers) -> dict[str, tuple[str, str]]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from annotation.exposure.queries import exposed_labels
 from annotation.models import Campaign, Item, Label, Rater
+from tandem.grouping import grouped
 from tandem.labels.resampling import MAX_CATEGORIES, TOO_MANY
 from tandem.statistics import (
     KAPPA,
@@ -107,9 +108,7 @@ def newest_labels(campaign: Campaign, most: int = NEWEST) -> Newest:
         for row in labels.order_by("-pk").values_list(*_COLUMNS)[: most + 1 + len(marked)]
         if row[0] not in marked
     ][: most + 1]
-    of: dict[str, list[_Row]] = {}
-    for row in reversed(rows[:most]):
-        of.setdefault(row.variable, []).append(row)
+    of = grouped((row.variable, row) for row in reversed(rows[:most]))
     table = {variable: _variable_labels(variable, each) for variable, each in of.items()}
     return Newest(min(len(rows), most), len(rows) > most, table, len(marked))
 

@@ -10,6 +10,7 @@ from analysis.evaluation.display import DISPLAY_OPTIONS
 from analysis.evaluation.selection import MEASURES_OPTIONS, NAMES
 from analysis.forms import KIND_NAMES, OPTIONS
 from datasets.work import pages as jobs
+from tandem.grouping import grouped
 
 MEASURES = "measures"
 OWN, ALL = "own", "all"
@@ -82,9 +83,7 @@ def filters_of(report: QueryDict) -> list[Filter]:
         if values := report.getlist(name):
             words = ", ".join(KIND_NAMES.get(value, value) for value in values)
             found.append(Filter(f"{called}: {words}", _without(report, name, values)))
-    divisions: dict[str, list[str]] = {}
-    for value in report.getlist(STRATUM):
-        divisions.setdefault(value.partition(":")[0], []).append(value)
+    divisions = grouped((value.partition(":")[0], value) for value in report.getlist(STRATUM))
     for division, values in divisions.items():
         words = ", ".join(value.partition(":")[2] for value in values)
         found.append(Filter(f"{division}: {words}", _without(report, STRATUM, values)))

@@ -8,7 +8,7 @@ counts. An escape counts as a value like any other.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -28,6 +28,7 @@ from annotation.models import (
     User,
 )
 from annotation.people.membership import Role
+from tandem.grouping import grouped
 
 UnitKey = tuple[int, int, int, int]
 """An item's position and primary key, a unit's position in it and primary key."""
@@ -109,9 +110,7 @@ def counted_labels(campaign: Campaign) -> QuerySet[Label]:
 
 def disputes(labels: QuerySet[Label]) -> list[Dispute]:
     """Return the units in dispute among labels that count, unsorted, in one query."""
-    units: dict[UnitKey, list[Disagreement]] = defaultdict(list)
-    for unit, disagreement in disagreements(labels):
-        units[unit].append(disagreement)
+    units = grouped(disagreements(labels))
     return [
         Dispute(item, item_position, unit, position, tuple(sorted(found, key=_variable)))
         for (item_position, item, position, unit), found in units.items()
@@ -120,9 +119,7 @@ def disputes(labels: QuerySet[Label]) -> list[Dispute]:
 
 def disagreements(labels: QuerySet[Label]) -> Iterator[tuple[UnitKey, Disagreement]]:
     """Yield each disagreement with its unit. Equal ones are the same object, since few differ."""
-    tallies: dict[tuple[UnitKey, str], list[_Tally]] = defaultdict(list)
-    for tally in _tally(labels):
-        tallies[tally.unit, tally.variable].append(tally)
+    tallies = grouped(((tally.unit, tally.variable), tally) for tally in _tally(labels))
     # Few different disagreements occur, each on many units.
     alike: dict[tuple[object, ...], Disagreement | None] = {}
     same: dict[Disagreement, Disagreement] = {}

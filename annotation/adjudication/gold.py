@@ -11,6 +11,7 @@ from annotation.imports.gold import store_gold_answers
 from annotation.models import Assignment, Campaign, GoldAnswer, Item, Label, Rater, Unit, User
 from annotation.people.membership import manageable
 from tandem.files.rows import Place
+from tandem.grouping import grouped
 from tandem.labels.file.rows import LabelRow
 
 FEWEST_PEOPLE = 2
@@ -35,14 +36,12 @@ def decided_values(
     campaign: Campaign, units: Collection[int], variable: str
 ) -> Mapping[int, DecidedValue]:
     """Return the values on which people agree without exception, or that were adjudicated."""
-    votes: dict[int, list[str]] = {}
     people = counted_labels(campaign).filter(
         unit__in=list(units),
         variable=variable,
         response__assignment__rater__kind=Rater.Kind.HUMAN,
     )
-    for unit, value in people.values_list("unit", "value"):
-        votes.setdefault(unit, []).append(value)
+    votes = grouped(people.values_list("unit", "value"))
     found = {
         unit: DecidedValue(given[0], f"{len(given)} people agreed")
         for unit, given in votes.items()

@@ -26,6 +26,7 @@ from annotation.models import Assignment, Item, Label, Rater, Response, Span
 from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.label_validation import source_campaign, validated_judge
 from annotation.presentation import present, schema
+from tandem.grouping import grouped
 from tandem.messages import Message
 from tandem.protocols.base import ItemSpec, name_units
 from tandem.protocols.schema import EVIDENCE_KEY, Schema
@@ -169,9 +170,8 @@ def nuggets_for(assignment: Assignment) -> dict[str, Nuggets]:
     )
     related = ("unit", "response__assignment__item__campaign")
     rows = labels.select_related(*related).prefetch_related("spans")
-    by_question: dict[str, list[Label]] = {}
-    for label in rows.order_by("response__assignment__item__position"):
-        by_question.setdefault(label.unit.key, []).append(label)
+    in_order = rows.order_by("response__assignment__item__position")
+    by_question = grouped((label.unit.key, label) for label in in_order)
     numbers = _numbers(assignment.item) if by_question else {}
     return {question: _nuggets(found, numbers) for question, found in by_question.items()}
 

@@ -24,6 +24,7 @@ from annotation.presentation import design as design_of
 from annotation.presentation import has_audiences, schema
 from annotation.protocols.base import Protocol
 from annotation.registry import get_protocol
+from tandem.grouping import grouped
 from tandem.protocols.base import UnitSpec, kinds_of, name_units
 
 CHUNK = 200
@@ -101,9 +102,8 @@ def _units(campaign: Campaign, design: Design) -> Iterator[str]:
     protocol = get_protocol(campaign)
     for chunk in chunks(asked_items(campaign, protocol, design), CHUNK):
         items = [pks[each.spec.key] for each in chunk if each.spec.key in pks]
-        stored: dict[int, list[UnitSampling]] = {}
-        for row in UnitSampling.objects.filter(item__in=items).order_by("item", "position"):
-            stored.setdefault(row.item_id, []).append(row)
+        sampled = UnitSampling.objects.filter(item__in=items).order_by("item", "position")
+        stored = grouped((row.item_id, row) for row in sampled)
         for each in chunk:
             key = each.spec.key
             if key not in pks:

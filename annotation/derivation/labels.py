@@ -16,6 +16,7 @@ from annotation.models import Assignment, Campaign, Exclusion, Item, Label, Rate
 from annotation.prerequisites import units_asked_so_far
 from annotation.presentation import design
 from datasets.derivation import UnitDigests
+from tandem.grouping import grouped
 
 Votes = dict[str, int]
 """How often each value was given."""
@@ -109,10 +110,7 @@ class LabelReader:
         units = self._units(items, queries)
         self._ask(items, units)
         self._add_labels(queries, units)
-        found: dict[int, list[LabelledUnit]] = defaultdict(list)
-        for item, unit in units.values():
-            found[items[item].query].append(unit)
-        return found
+        return grouped((items[item].query, unit) for item, unit in units.values())
 
     def _items(self, queries: Collection[int]) -> dict[int, _ItemFacts]:
         rows = Item.objects.filter(

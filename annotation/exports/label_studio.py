@@ -9,13 +9,13 @@ ignores and `import_labels` reads.
 from __future__ import annotations
 
 import uuid
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from annotation.exports.rows import ShownItem, labelled_items
 from annotation.models import Campaign
 from annotation.presentation import texts_by_field
+from tandem.grouping import grouped
 from tandem.labels.file.rows import LabelRow, SpanRow
 from tandem.protocols.base import ItemSpec, UnitSpec
 
@@ -30,9 +30,7 @@ def label_studio(campaign: Campaign) -> Iterator[Line]:
     """Yield one task per unit, in order. A unit without labels is a task without answers."""
     number = 0
     for item, spec, units, rows in labelled_items(campaign):
-        of_unit: dict[tuple[str, str], list[LabelRow]] = defaultdict(list)
-        for row in rows:
-            of_unit[row.unit, row.kind or ""].append(row)
+        of_unit = grouped(((row.unit, row.kind or ""), row) for row in rows)
         for unit in units:
             number += 1
             yield _task(number, campaign, item, spec, unit, of_unit[unit.key, unit.kind])
@@ -47,9 +45,7 @@ def _task(
     rows: Sequence[LabelRow],
 ) -> Line:
     texts = dict(texts_by_field(spec))
-    raters: dict[tuple[str, int], list[LabelRow]] = defaultdict(list)
-    for row in rows:
-        raters[row.rater, row.replicate].append(row)
+    raters = grouped(((row.rater, row.replicate), row) for row in rows)
     answers = [(own[0].rater_kind, _answer(own, texts)) for own in raters.values()]
     return {
         "id": number,

@@ -33,6 +33,7 @@ from annotation.registry import get_protocol
 from datasets import material
 from datasets.material import as_line as batch_line
 from datasets.models import Query
+from tandem.grouping import grouped
 from tandem.labels.file.rows import GRADE, LabelRow, SpanRow, as_line
 from tandem.protocols.base import ItemSpec, UnitSpec
 from tandem.protocols.schema import Schema
@@ -228,10 +229,8 @@ def _missing(assignment: _ClosedAssignment, asked: Schema, units: Sequence[UnitF
 def units_by_item(items: set[int]) -> dict[int, list[UnitFacts]]:
     """Return the units of items in their stored order, by the items' primary keys."""
     rows = Unit.objects.filter(item__in=items).order_by("position")
-    found: dict[int, list[UnitFacts]] = defaultdict(list)
-    for item, *unit in rows.values_list("item_id", "pk", "name", "key", "kind"):
-        found[item].append(UnitFacts._make(unit))
-    return found
+    facts = rows.values_list("item_id", "pk", "name", "key", "kind")
+    return grouped((item, UnitFacts._make(unit)) for item, *unit in facts)
 
 
 def _carried_from(campaign: Campaign, assignments: Sequence[int]) -> dict[int, str]:

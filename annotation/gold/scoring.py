@@ -19,6 +19,7 @@ from annotation.models import Admission, Assignment, Campaign, GoldAnswer, Item,
 from annotation.people.leases import EXPIRED
 from annotation.presentation import design
 from audit.recording import record
+from tandem.grouping import grouped
 from tandem.messages import Message
 
 CLOSE = 1e-9
@@ -108,12 +109,9 @@ class _GoldAnswer(NamedTuple):
 
 def _gold_answers(items: QuerySet[Item]) -> dict[int, list[_GoldAnswer]]:
     """Return the gold answers by item."""
-    found: dict[int, list[_GoldAnswer]] = {}
     rows = GoldAnswer.objects.filter(unit__item__in=items)
     columns = ("unit__item", "unit", "unit__name", "variable", "value")
-    for item, unit, name, variable, value in rows.values_list(*columns):
-        found.setdefault(item, []).append(_GoldAnswer(unit, name, variable, value))
-    return found
+    return grouped((item, _GoldAnswer(*gold)) for item, *gold in rows.values_list(*columns))
 
 
 def compare_with_gold(assignment: Assignment) -> Iterator[GoldComparison]:

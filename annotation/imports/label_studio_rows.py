@@ -11,6 +11,7 @@ from annotation.imports.label_studio import EVIDENCE, Choice, Highlight, StudioA
 from datasets.readers.label_studio import MEDIA
 from tandem.files.jsonl import excerpt
 from tandem.files.rows import InputError, ReadNotes
+from tandem.grouping import grouped
 from tandem.labels.file.rows import REASONS, LabelRow, SpanRow
 from tandem.protocols.base import Variable
 
@@ -150,10 +151,7 @@ class _Rows:
             yield replace(self.row, variable=name, missing=reason)
 
     def _spans(self) -> dict[str, list[SpanRow]]:
-        found: dict[str, list[SpanRow]] = defaultdict(list)
-        for highlight in self.answer.highlights:
-            found[self._meant(highlight)].append(highlight.span)
-        return found
+        return grouped((self._meant(each), each.span) for each in self.answer.highlights)
 
     def _meant(self, highlight: Highlight) -> str:
         """Return the variable of a highlight: by its label, its control, or the evidence rule."""

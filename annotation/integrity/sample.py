@@ -12,6 +12,7 @@ from annotation.models import Campaign, Item, QuerySampling, Unit, UnitSampling
 from annotation.presentation import design
 from annotation.registry import DECLARED, get_protocol
 from audit.violations import Check, Place, Violation
+from tandem.grouping import grouped
 from tandem.protocols.base import UnitSpec
 
 CHECK = Check(
@@ -61,10 +62,8 @@ def _has_final_sample(rows: Sequence[UnitSampling]) -> bool:
 
 
 def _sampled_units(items: Sequence[int]) -> dict[int, list[UnitSampling]]:
-    found: dict[int, list[UnitSampling]] = defaultdict(list)
-    for row in UnitSampling.objects.filter(item__in=items).order_by("item", "position"):
-        found[row.item_id].append(row)
-    return found
+    rows = UnitSampling.objects.filter(item__in=items).order_by("item", "position")
+    return grouped((row.item_id, row) for row in rows)
 
 
 def _asked_units(items: Sequence[int]) -> dict[int, set[tuple[str, str]]]:

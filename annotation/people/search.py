@@ -15,6 +15,7 @@ from django.db.models import Q, QuerySet
 from annotation.models import Campaign, User
 from datasets.models import TeamMember
 from datasets.teams import teams_of, there_are_several
+from tandem.grouping import grouped
 
 MOST, MOST_COMPARED = 8, 500
 LONGEST = 100
@@ -108,10 +109,7 @@ def _teams(by: User, accounts: Sequence[User]) -> Mapping[int, list[str]]:
     rows = TeamMember.objects.filter(user__in=accounts).order_by("team__name")
     if by.role != User.Role.ADMIN:
         rows = rows.filter(team__in=teams_of(by))
-    found: dict[int, list[str]] = {}
-    for user, name in rows.values_list("user", "team__name"):
-        found.setdefault(user, []).append(name)
-    return found
+    return grouped(rows.values_list("user", "team__name"))
 
 
 def _rank(words: Sequence[str], user: User, teams: Sequence[str]) -> tuple[int, ...] | None:

@@ -39,6 +39,7 @@ from annotation.models import User
 from annotation.people.accounts import end_sessions
 from audit.recording import folded, record
 from datasets.access import wants_data
+from tandem.grouping import grouped
 
 Type = Authenticator.Type
 MAIN = (Type.TOTP, Type.WEBAUTHN)
@@ -170,11 +171,8 @@ def remove_all(user: User) -> bool:
 
 def kinds_of(users: Iterable[User]) -> dict[int, list[str]]:
     """Return the kinds of factors of accounts, by account."""
-    kinds: dict[int, list[str]] = {}
     rows = Authenticator.objects.filter(user__in=list(users), type__in=MAIN).order_by("pk")
-    for user, kind in rows.values_list("user", "type"):
-        kinds.setdefault(user, []).append(kind)
-    return kinds
+    return grouped(rows.values_list("user", "type"))
 
 
 @receiver(authenticator_removed)

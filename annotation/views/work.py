@@ -41,6 +41,7 @@ from annotation.progress.person import Progress, minutes_left, progress_of, seco
 from annotation.registry import get_protocol
 from annotation.views.intake import gone_address, next_address
 from datasets.access import WORKERS, role_required
+from tandem.grouping import grouped
 from tandem.protocols.base import ItemSpec, Variable
 
 Study = dict[str, Any]
@@ -156,10 +157,7 @@ def _submitted_items(user: User, campaigns: list[int]) -> dict[int, list[Assignm
         )
         .order_by("-pk")[:RECENT]
     )
-    found: dict[int, list[Assignment]] = {}
-    for row in rows:
-        found.setdefault(row.item.campaign_id, []).append(row)
-    return found
+    return grouped((row.item.campaign_id, row) for row in rows)
 
 
 def in_order(studies: Iterable[Study]) -> list[Study]:
@@ -185,11 +183,9 @@ def _is_finished(study: Study) -> bool:
 
 def _declined_items(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
     """Return the last `RECENT` items that a person could not judge, by campaign."""
-    rows = my_declined_assignments(user).filter(item__campaign__in=campaigns)
-    found: dict[int, list[Assignment]] = {}
-    for row in rows.select_related("item__query").order_by("-pk")[:RECENT]:
-        found.setdefault(row.item.campaign_id, []).append(row)
-    return found
+    declined = my_declined_assignments(user).filter(item__campaign__in=campaigns)
+    rows = declined.select_related("item__query").order_by("-pk")[:RECENT]
+    return grouped((row.item.campaign_id, row) for row in rows)
 
 
 @require_POST

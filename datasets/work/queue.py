@@ -26,6 +26,7 @@ from audit.recording import current_actor
 from datasets.models import Job, JobAsker, Worker
 from datasets.work import results
 from datasets.work.kinds import Kind, Options, heavy_kinds, kind_named
+from tandem.grouping import grouped
 
 State = Job.State
 ACTIVE = (State.WAITING, State.RUNNING)
@@ -204,9 +205,7 @@ def turns(
     `asked` are pairs of a job and a person, oldest first, and `served` the time of each person's
     last turn. People with fewer `running` jobs than two come first, since the others have to wait.
     """
-    queues: dict[int, list[int]] = {}
-    for job, person in asked:
-        queues.setdefault(person, []).append(job)
+    queues = grouped((person, job) for job, person in asked)
     # People who were never served come first, in the order of asking.
     people = sorted(queues, key=lambda person: (person in served, served.get(person)))
     people.sort(key=lambda person: running[person] >= AT_ONCE)

@@ -11,6 +11,7 @@ from annotation.presentation import FORGOTTEN, present, schema, stored_units
 from datasets.text import cut
 from judging.answers.reasons import reason_in
 from judging.models import JudgeCall
+from tandem.grouping import grouped
 from tandem.labels.grades import grade_of
 from tandem.protocols.base import ItemSpec, UnitSpec, name_units
 
@@ -93,9 +94,7 @@ def asked_by(call: JudgeCall, labels: Sequence[Label], unit: int | None = None) 
     except FORGOTTEN:
         spec = None
     specs = name_units(spec.units) if spec else {}
-    of_unit: dict[int, list[Label]] = {}
-    for label in labels:
-        of_unit.setdefault(label.unit_id, []).append(label)
+    of_unit = grouped((label.unit_id, label) for label in labels)
     names = [name for name in row.asked if name in stored]
     chosen = unit if unit in {stored[name] for name in names} else None
     chosen = chosen or (stored[names[0]] if names else None)

@@ -18,6 +18,7 @@ from datasets.db.prepared import InList, Parameter, PreparedInsert, PreparedUpda
 from judging.backends.base import Answer
 from judging.costs import PriceBook, count_tokens, price_book_of
 from judging.models import JudgeCall, JudgeRun
+from tandem.grouping import grouped
 
 MAX_REASONING = 64 * 1024
 CHUNK = 100
@@ -74,10 +75,8 @@ def store_calls(run: JudgeRun, attempts: Sequence[Attempt]) -> Tally:
 
 def _by_count(attempts: Iterable[Attempt]) -> dict[int, list[int]]:
     """Group the assignments by their number of attempts."""
-    counted: dict[int, list[int]] = {}
-    for assignment, times in Counter(assignment for assignment, *_ in attempts).items():
-        counted.setdefault(times, []).append(assignment)
-    return counted
+    counts = Counter(assignment for assignment, *_ in attempts)
+    return grouped((times, assignment) for assignment, times in counts.items())
 
 
 def _call_values(

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from datasets.quotes import fold
 from judging.backends.base import AskedUnit
+from tandem.grouping import grouped
 
 MAX_MARK, MAX_MARKS = 60, 50
 _STOPS = " \t\r\n\u00a0\u200b.!?‽؟۔।॥。．！？…,;:\"'“”‘’«»)*_"
@@ -58,9 +59,7 @@ def match_units(
     for index, sentence in enumerate(sentences):
         if sentence and (key := sentence_key(sentence)):
             found.setdefault(key, []).append(index)
-    alike: dict[str, list[AskedUnit]] = {}
-    for unit in units:
-        alike.setdefault(sentence_key(unit.text), []).append(unit)
+    alike = grouped((sentence_key(unit.text), unit) for unit in units)
     matched: dict[str, tuple[int, ...]] = {}
     for key, equal in alike.items():
         indices = found.get(key, [])

@@ -26,6 +26,7 @@ from judging.models import Judge
 from judging.params import Value, param_text
 from judging.prompts.isolation import OneRequest, one_request
 from judging.run_forms import TryForm
+from tandem.grouping import grouped
 
 TRY_FORM = "try-form"
 """The form beside that of the judge, which asks about one item."""
@@ -144,7 +145,5 @@ def download(request: HttpRequest, pk: int) -> HttpResponse:
 
 def library_by_protocol() -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the names and titles of the library's files, grouped by the title of the protocol."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for name, file in library.files().items():
-        found.setdefault(file.protocol.title, []).append((name, file.title))
-    return sorted(found.items())
+    files = library.files().items()
+    return sorted(grouped((of.protocol.title, (name, of.title)) for name, of in files).items())

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from tandem.files.jsonl import excerpt
+from tandem.grouping import grouped
 
 _MISSING = (
     "nan na n/a #n/a #na #null! #value! #ref! #div/0! #name? #num! <na> nat none null nil missing "
@@ -95,9 +95,7 @@ def similar(texts: Iterable[str]) -> list[list[str]]:
     Beside what `folded` disregards, this is the last digits and the spelling of numbers. Groups and
     their texts are in the order of `texts`.
     """
-    groups: dict[str, list[str]] = defaultdict(list)
-    for text in dict.fromkeys(texts):
-        groups[base_form(text)].append(text)
+    groups = grouped((base_form(text), text) for text in dict.fromkeys(texts))
     return [group for group in groups.values() if len(group) > 1]
 
 

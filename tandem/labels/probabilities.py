@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tandem.grouping import grouped
+
 from ..statistics import Floats
 from .facts import LabelKey
 from .frame import Frame, VariableFrame
@@ -34,9 +36,7 @@ def with_probabilities(frame: Frame, given: CodeProbabilities) -> Frame:
     """Add the probabilities of judges' labels to the variables of a frame."""
     if not given:
         return frame
-    by_variable: dict[str, list[tuple[LabelKey, Mapping[str, float]]]] = {}
-    for place, shares in given.items():
-        by_variable.setdefault(place.variable, []).append((place, shares))
+    by_variable = grouped((place.variable, (place, shares)) for place, shares in given.items())
     made = {
         name: replace(of, probabilities=_columns(of, by_variable[name]))
         if name in by_variable

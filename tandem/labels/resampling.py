@@ -9,6 +9,8 @@ from typing import TypedDict
 
 import numpy as np
 
+from tandem.grouping import grouped
+
 from ..statistics import (
     UNBOUNDED,
     Bools,
@@ -162,7 +164,5 @@ def mean_of(values: Floats) -> Floats:
 
 def systems_of(frame: Frame) -> dict[str, Ints]:
     """Return the numbers of the items of each system, in order of first appearance."""
-    found: dict[str, list[int]] = {}
-    for n, item in enumerate(frame.items):
-        found.setdefault(item.system or "", []).append(n)
+    found = grouped((item.system or "", n) for n, item in enumerate(frame.items))
     return {system: np.array(items, dtype=np.int64) for system, items in found.items()}

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tandem.grouping import grouped
+
 from ..options import options_of
 from ..statistics.interval_tests import MARGIN
 from ..statistics.resampling import RESAMPLES_OF_FEW
@@ -223,7 +225,7 @@ class ReportOptions:
             "variables": list(self.variables),
             "raters": list(self.raters),
             "judges": list(self.judges),
-            "strata": _by_name(self.strata),
+            "strata": grouped(self.strata),
             "reference": self.reference,
             "pairs": self.pairs,
             "bootstrap": self.bootstrap,
@@ -259,7 +261,7 @@ class ReportOptions:
 
     def select(self, facts: Iterable[LabelFact], strata: Strata) -> Iterator[LabelFact]:
         """Yield the labels that the options select."""
-        chosen = _by_name(self.strata)
+        chosen = grouped(self.strata)
         if not (chosen or self.variables or self.raters or self.judges):
             yield from facts
             return
@@ -344,13 +346,6 @@ def read_stratum(text: str) -> tuple[str, str]:
     """Split NAME:VALUE into a pair; the value may contain colons."""
     name, _, value = text.partition(":")
     return name, value
-
-
-def _by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, value in pairs:
-        found.setdefault(name, []).append(value)
-    return found
 
 
 def _describe_unknown(what: str, chosen: Iterable[str], existing: list[str]) -> str:

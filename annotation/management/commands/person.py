@@ -15,7 +15,6 @@ from datasets.console import refusing
 from datasets.models import TeamMember
 from datasets.teams import there_are_several
 
-
 CHANGES: dict[str, tuple[Callable[[User], object], str, str]] = {
     "off": (accounts.switch_off, "is switched off", "is switched off already"),
     "on": (accounts.switch_on, "is switched on", "is switched on already"),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 
@@ -15,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tandem.grouping import grouped
 from tandem.labels.file.columns import Codes, LabelColumns, Metas
 from tandem.labels.file.rows import LabelRow
 
@@ -243,10 +243,7 @@ def selected_positions(labels: Labels, options: ReportOptions, strata: Strata) -
         kinds = labels.kinds()
         taken = options.selected_raters(kinds)
         kept &= _among(labels, "rater", lambda text: text in taken)
-    chosen: dict[str, list[str]] = defaultdict(list)
-    for name, value in options.strata:
-        chosen[name].append(value)
-    for name, values in chosen.items():
+    for name, values in grouped(options.strata).items():
         if name in OWN_STRATA:
             kept &= _among(labels, name, values.__contains__)
         else:
