@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from django import forms
+from django.db.models import QuerySet
 from rest_framework import serializers
 
 from datasets.api.base import LARGEST, Number, Strict
@@ -25,6 +26,20 @@ class Several(forms.MultipleChoiceField):
 
     def valid_value(self, value: str) -> bool:
         return True
+
+
+def set_choices(form: forms.Form, name: str, choices: list[tuple[Any, Any]]) -> None:
+    """Set the choices of a field, which depend on the request."""
+    field = form.fields[name]
+    assert isinstance(field, forms.ChoiceField)
+    field.choices = choices
+
+
+def set_rows(form: forms.Form, name: str, rows: QuerySet[Any]) -> None:
+    """Set the rows among which a field chooses, which depend on the account."""
+    field = form.fields[name]
+    assert isinstance(field, forms.ModelChoiceField)
+    field.queryset = rows
 
 
 def form_fields(options: Iterable[Option], names_errors: bool = True) -> dict[str, forms.Field]:

@@ -9,6 +9,7 @@ from django import forms
 
 from annotation.models import Campaign, User
 from annotation.people.membership import readable
+from datasets.option_fields import set_rows
 from datasets.text import as_sentence
 from judging.forms import MOST_TRIED
 from judging.judges import MAX_PROMPT_LENGTH
@@ -32,10 +33,8 @@ class CampaignForm(forms.Form):
 
     def __init__(self, *args: Any, user: User, protocol: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        field = self.fields["campaign"]
-        assert isinstance(field, forms.ModelChoiceField)
         found = readable(user)
-        field.queryset = found.filter(protocol=protocol) if protocol else found
+        set_rows(self, "campaign", found.filter(protocol=protocol) if protocol else found)
 
 
 class TryForm(CampaignForm):

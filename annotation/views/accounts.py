@@ -25,6 +25,7 @@ from annotation.people.languages import sentence, set_language
 from datasets.access import EVERYBODY, role_required
 from datasets.api.permissions import LEAST, MOST, SCOPES
 from datasets.api_tokens import DAYS, LONGEST_NOTE, TokenError, make_token, revoke, tokens_of
+from datasets.option_fields import set_choices
 
 MAX_DAYS = 365
 HOMES = {
@@ -104,9 +105,7 @@ class TokenForm(forms.Form):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        field = self.fields["scopes"]
-        assert isinstance(field, forms.MultipleChoiceField)
-        field.choices = [(name, gettext(SCOPES[name])) for name in MOST[user.role]]
+        set_choices(self, "scopes", [(name, gettext(SCOPES[name])) for name in MOST[user.role]])
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -30,7 +30,7 @@ from annotation.people.membership import readable
 from datasets.access import READERS, role_required
 from datasets.derivation import DerivationError
 from datasets.models import Batch, Lineage
-from datasets.option_fields import form_fields
+from datasets.option_fields import form_fields, set_choices
 from datasets.teams import check_managed, visible_batch
 from datasets.text import as_sentence
 from datasets.work import pages as jobs
@@ -65,12 +65,8 @@ class DeriveForm(forms.Form):
     def __init__(self, *args: Any, rule: Rule, campaigns: list[Campaign], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.rule = rule
-        named = self.fields["campaigns"]
-        assert isinstance(named, forms.MultipleChoiceField)
-        named.choices = [(each.name, each.name) for each in campaigns]
-        decides = self.fields["decided_by"]
-        assert isinstance(decides, forms.ChoiceField)
-        decides.choices = _deciders(campaigns)
+        set_choices(self, "campaigns", [(each.name, each.name) for each in campaigns])
+        set_choices(self, "decided_by", _deciders(campaigns))
         if not rule.protocols:
             del self.fields["campaigns"], self.fields["decided_by"], self.fields["ties"]
         for option in rule.declared_options:

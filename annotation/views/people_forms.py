@@ -13,6 +13,7 @@ from annotation.models import MAX_REASON, Campaign, Membership, User
 from annotation.people.leases import MAX_LEASE
 from annotation.people.membership import readable
 from datasets.models import Team
+from datasets.option_fields import set_rows
 from datasets.teams import managed_teams, there_are_several
 
 ACCOUNT_ROLES = (
@@ -59,15 +60,11 @@ class InviteForm(forms.Form):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        teams = self.fields["team"]
-        assert isinstance(teams, forms.ModelChoiceField)
-        teams.queryset = managed_teams(user)
+        set_rows(self, "team", managed_teams(user))
         if not there_are_several():
             # Everybody joins the only team anyway.
             del self.fields["team"]
-        field = self.fields["campaign"]
-        assert isinstance(field, forms.ModelChoiceField)
-        field.queryset = readable(user)
+        set_rows(self, "campaign", readable(user))
 
 
 class CampaignInviteForm(forms.Form):

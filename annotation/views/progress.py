@@ -20,6 +20,7 @@ from annotation.presentation import schema
 from annotation.progress import find_person, forecast_end, get_status
 from annotation.progress.flags import LABEL_KINDS, LabelFilter, filter_labels, label_rows
 from datasets.access import READERS, role_required
+from datasets.option_fields import set_choices
 from datasets.text import number_in
 
 STOP_POLLING = 286  # htmx's own status
@@ -124,9 +125,7 @@ class LabelsForm(forms.Form):
         super().__init__(data, auto_id="labels-%s")
         values = sorted({value for each in codes.values() for value in each})
         for name, options in (("variable", list(codes)), ("value", values)):
-            field = self.fields[name]
-            assert isinstance(field, forms.ChoiceField)
-            field.choices = [("", "All"), *((each, each) for each in options)]
+            set_choices(self, name, [("", "All"), *((each, each) for each in options)])
         self.fields["first"].widget = self.fields["last"].widget = forms.HiddenInput()
 
 

@@ -23,6 +23,7 @@ from annotation.views.people import MAX_INVITATIONS, TOO_MANY_INVITATIONS, show_
 from datasets.access import READERS, role_required
 from datasets.api.throttling import seconds_to_wait
 from datasets.models import Share, Team, TeamMember
+from datasets.option_fields import set_choices
 from datasets.teams import (
     NotManagedError,
     TeamError,
@@ -71,9 +72,7 @@ class ThingForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        field = self.fields["kind"]
-        assert isinstance(field, forms.ChoiceField)
-        field.choices = [(kind, kind.capitalize()) for kind in kinds()]
+        set_choices(self, "kind", [(kind, kind.capitalize()) for kind in kinds()])
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

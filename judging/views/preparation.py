@@ -20,6 +20,7 @@ from annotation.people.membership import readable
 from annotation.preparation.base import Step
 from datasets.access import READERS, role_required
 from datasets.models import Batch
+from datasets.option_fields import set_rows
 from datasets.teams import check_managed, visible_batch
 from datasets.text import as_sentence, number_in
 from datasets.work import pages as jobs
@@ -242,9 +243,9 @@ class BuildForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.step, self.is_new = step, is_new
         if step.protocol:
-            field = self.fields["author"]
-            assert isinstance(field, forms.ModelChoiceField)
-            field.queryset = Rater.objects.filter(pk__in=[each.rater.pk for each in authors])
+            set_rows(
+                self, "author", Rater.objects.filter(pk__in=[each.rater.pk for each in authors])
+            )
         else:
             del self.fields["author"], self.fields["partial"]
         for each in step.thresholds:
