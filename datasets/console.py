@@ -8,16 +8,17 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, ProgrammingError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.models import Model, QuerySet
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from datasets.db.versions import NewerDatabaseError, refusing_newer_database
-from datasets.models import Team
+from datasets.models import Batch, Team
 from datasets.teams import TeamError, team_named
 from datasets.text import as_sentence
 from tandem.files.rows import InputError
@@ -25,6 +26,7 @@ from tandem.similar import did_you_mean
 from tandem.verbs import verb_of
 
 Tick = Callable[[int], None]
+Row = TypeVar("Row", bound=Model)
 FAULTS_FOUND = 3
 """The exit status of `tandem` if something differs or work is left; manage.py exits with 1."""
 
@@ -97,6 +99,18 @@ def unknown_name_error(what: str, name: str, known: Iterable[str], remedy: str) 
     """Return an error for an unknown name, with a similar name or advice."""
     hint = did_you_mean(name, known, f"{remedy}.")
     return CommandError(f"There is no {what} {name!r}; {hint}")
+
+
+def row_called(rows: QuerySet[Row], name: str, what: str, remedy: str, field: str = "name") -> Row:
+    """Return the row of this name, or raise an error that says `what` it is not, with advice."""
+    row = rows.filter(**{field: name}).first()
+    if row is None:
+        raise unknown_name_error(what, name, rows.values_list(field, flat=True), remedy)
+    return row
+
+
+def batch_called(name: str) -> Batch:
+    return row_called(Batch.objects.all(), name, "batch", f"load it with {verb_of('load_batch')}")
 
 
 @contextmanager

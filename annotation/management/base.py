@@ -18,19 +18,13 @@ from annotation.campaigns.settings import SETTINGS, CampaignSettings
 from annotation.models import Campaign, Rater, User
 from datasets.access import READERS
 from datasets.atomic_files import new_file, new_folder
-from datasets.console import unknown_name_error
-from datasets.models import Batch
+from datasets.console import row_called, unknown_name_error
 from tandem.verbs import verb_of
 
 
 def campaign_called(name: str) -> Campaign:
-    campaign = Campaign.objects.select_related("batch").filter(name=name).first()
-    if campaign is None:
-        known = Campaign.objects.values_list("name", flat=True)
-        raise unknown_name_error(
-            "campaign", name, known, f"create it with {verb_of('create_campaign')}"
-        )
-    return campaign
+    remedy = f"create it with {verb_of('create_campaign')}"
+    return row_called(Campaign.objects.select_related("batch"), name, "campaign", remedy)
 
 
 def describe_sample(campaign: Campaign) -> str:
@@ -45,14 +39,6 @@ def describe_sample(campaign: Campaign) -> str:
     )
 
 
-def batch_called(name: str) -> Batch:
-    batch = Batch.objects.filter(name=name).first()
-    if batch is None:
-        known = Batch.objects.values_list("name", flat=True)
-        raise unknown_name_error("batch", name, known, f"load it with {verb_of('load_batch')}")
-    return batch
-
-
 def any_account_called(name: str, remedy: str, **of: Any) -> User:
     """Return an account, restricted by `of`. `remedy` is the advice if no name is similar."""
     user = User.objects.filter(username=name, **of).first()
@@ -64,11 +50,7 @@ def any_account_called(name: str, remedy: str, **of: Any) -> User:
 
 def rater_called(name: str, what: str, remedy: str, **of: Any) -> Rater:
     """Return a rater, restricted by `of`. `what` is the word for it."""
-    raters = Rater.objects.filter(**of)
-    rater = raters.filter(name=name).first()
-    if rater is None:
-        raise unknown_name_error(what, name, raters.values_list("name", flat=True), remedy)
-    return rater
+    return row_called(Rater.objects.filter(**of), name, what, remedy)
 
 
 def account_called(name: str) -> User:

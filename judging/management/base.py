@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.core.management.base import CommandError
 
-from annotation.management.base import account_called, batch_called
+from annotation.management.base import account_called
 from annotation.models import Campaign, Rater, rater_of
 from annotation.preparation.base import Step
-from datasets.console import refusing
+from datasets.console import batch_called, refusing
 from datasets.models import Batch
 from judging.preparation.review import AuthorError, find_author
 from judging.preparation.status import campaign_name

@@ -17,7 +17,7 @@ from analysis.papers.published import read_published
 from analysis.papers.rendering import FORMATS
 from annotation.management.base import print_lines, write_whole
 from datasets.console import Command as BaseCommand
-from datasets.console import refusing, unknown_name_error
+from datasets.console import refusing, row_called
 from tandem.labels.evaluators import EvaluatorError
 from tandem.labels.selection import ReportOptions
 from tandem.options import add_arguments as add_declared
@@ -70,8 +70,4 @@ class Command(BaseCommand):
 
 
 def study_called(name: str) -> Study:
-    found = Study.objects.filter(name=name).first()
-    if found is None:
-        known = Study.objects.values_list("name", flat=True)
-        raise unknown_name_error("study", name, known, "first apply its file with study apply")
-    return found
+    return row_called(Study.objects.all(), name, "study", "first apply its file with study apply")

@@ -6,8 +6,8 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from annotation.management.base import batch_called
 from datasets.console import Command as BaseCommand
+from datasets.console import batch_called
 from datasets.lineage import as_tree, tree_lines
 from datasets.teams import describe_owner
 

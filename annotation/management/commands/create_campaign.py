@@ -11,16 +11,12 @@ from annotation.campaign_setup.dry_run import sentences, simulate
 from annotation.campaign_setup.expected_widths import AssumptionError, Assumptions
 from annotation.campaigns.design import Design, DesignError, design_of
 from annotation.campaigns.settings import OPTIONS, CampaignSettings
-from annotation.management.base import (
-    batch_called,
-    describe_sample,
-    read_settings,
-)
+from annotation.management.base import describe_sample, read_settings
 from annotation.models import Campaign
 from annotation.people.membership import POOL_HELP
 from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand
-from datasets.console import add_team_option, refusing, team_option
+from datasets.console import add_team_option, batch_called, refusing, team_option
 from datasets.models import Batch, Team
 from tandem.options import add_arguments as add_declared
 from tandem.options import options_of, read_numbers

@@ -11,9 +11,9 @@ from annotation.derivation.base import read_options
 from annotation.derivation.decisions import ADJUDICATED, TIES
 from annotation.derivation.rules import RULES
 from annotation.derivation.service import DerivationRequest, derive, rule_called
-from annotation.management.base import account_called, batch_called
+from annotation.management.base import account_called
 from datasets.console import Command as BaseCommand
-from datasets.console import refusing
+from datasets.console import batch_called, refusing
 from datasets.derivation import DerivationError, Derived
 from datasets.lineage import count_lines
 

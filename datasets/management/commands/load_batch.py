@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from datasets.console import Command as BaseCommand
-from datasets.console import add_team_option, refusing, team_option, unknown_name_error
+from datasets.console import add_team_option, batch_called, refusing, team_option
 from datasets.derivation import DerivationError
 from datasets.extension import extend_batch
 from datasets.lineage import count_lines
 from datasets.loading import LoadReport, load_batch
-from datasets.models import Batch
 from datasets.readers import READERS
-from tandem.verbs import verb_of
 
 SHOWN = 20
 
@@ -48,12 +46,7 @@ class Command(BaseCommand):
         self.tell(report)
 
     def extend(self, **options: Any) -> None:
-        source = Batch.objects.filter(name=options["extends"]).first()
-        if source is None:
-            known = Batch.objects.values_list("name", flat=True)
-            raise unknown_name_error(
-                "batch", options["extends"], known, f"load it with {verb_of('load_batch')}"
-            )
+        source = batch_called(options["extends"])
         with (
             refusing(DerivationError, about=f"Batch {options['name']!r}"),
             self.progress("queries", source.counts.get("queries")) as tick,

@@ -19,7 +19,7 @@ from django.db import transaction
 
 from annotation.management.base import campaign_called
 from annotation.models import Campaign
-from datasets.console import FAULTS_FOUND, refusing, unknown_name_error
+from datasets.console import FAULTS_FOUND, refusing, row_called
 from datasets.console import Command as BaseCommand
 from judging import lanes
 from judging.backends.base import Findings, SetupError
@@ -316,11 +316,10 @@ def us_dollars(text: str) -> Decimal:
 
 
 def judge_called(name: str) -> Judge:
-    judge = Judge.objects.select_related("rater").filter(rater__name=name).first()
-    if judge is None:
-        known = Judge.objects.values_list("rater__name", flat=True)
-        raise unknown_name_error("judge", name, known, f"create it with {verb_of('create_judge')}")
-    return judge
+    remedy = f"create it with {verb_of('create_judge')}"
+    return row_called(
+        Judge.objects.select_related("rater"), name, "judge", remedy, field="rater__name"
+    )
 
 
 @contextmanager
