@@ -255,6 +255,18 @@ class Findings:
     refusal: str = ""
 
 
+class Serverless:
+    """The part of a backend that asks no server: there is nothing to open and to close."""
+
+    endpoint: str = ""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        return None
+
+
 class Backend(Protocol):
     """An object that answers requests inside its `async with` block.
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from judging.backends.base import (
     JSON,
@@ -24,6 +24,7 @@ from judging.backends.base import (
     Facts,
     Findings,
     Request,
+    Serverless,
     Setup,
 )
 
@@ -98,19 +99,11 @@ class Match:
     quote: str
 
 
-class Lexical:
+class Lexical(Serverless):
     """Answers from the request's facts only. Equal requests get equal answers."""
-
-    endpoint = ""
 
     def __init__(self, setup: Setup) -> None:
         self.split = setup.split_sentences
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        return None
 
     def identity(self, request: Request) -> JSON:
         facts = request.facts

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, Self, get_args
+from typing import Any, get_args
 
 from judging.backends.base import (
     JSON,
@@ -25,6 +25,7 @@ from judging.backends.base import (
     FinalError,
     Findings,
     Request,
+    Serverless,
     Setup,
     SetupError,
 )
@@ -35,7 +36,7 @@ Reply = str | Answer | BaseException
 Script = Callable[[Request], Reply] | Mapping[str, Reply] | Iterable[Reply]
 
 
-class Scripted:
+class Scripted(Serverless):
     """Answers from a function of the request, by unit name, or from a list in order.
 
     A reply that is an exception is raised. `asked` holds the requests in order. `most` is the
@@ -47,13 +48,6 @@ class Scripted:
         self.seconds = seconds
         self.asked: list[Request] = []
         self.under_way = self.most = 0
-        self.endpoint = ""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        return None
 
     def identity(self, request: Request) -> JSON:
         messages = [[m.role, m.content] for m in request.messages]
@@ -166,7 +160,7 @@ def unpack(packed: str) -> Answers:
     return Answers(lines, hashlib.sha256(text).hexdigest(), whole)
 
 
-class Replay:
+class Replay(Serverless):
     """A fake judge, which replays the labels of a file by item and unit.
 
     The labels are part of the judge's parameters, so the judge does not change with the file. If a
@@ -175,20 +169,12 @@ class Replay:
     completions that its parser reads, one for each unit.
     """
 
-    endpoint = ""
-
     def __init__(self, setup: Setup) -> None:
         self.params = {name: v for name, v in setup.params.items() if name != "answers"}
         packed = setup.params.get("answers")
         if not isinstance(packed, str) or not packed:
             raise SetupError("a scripted judge replays a file; give it with --answers FILE")
         self.answers = unpack(packed)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        return None
 
     def identity(self, request: Request) -> JSON:
         facts = request.facts
