@@ -197,7 +197,7 @@ class Table:
             for cell in row
             if isinstance(cell, Number) and cell.value is None and cell.reason
         )
-        return {reason: _mark(n) for n, reason in enumerate(found)}
+        return {reason: letter_of(n) for n, reason in enumerate(found)}
 
 
 @dataclass(frozen=True)
@@ -327,7 +327,8 @@ def _slots(noun: tuple[str, ...]) -> dict[int, str]:
     return {ord(slot): word for slot, word in zip(slots, (*noun, *heads), strict=True)}
 
 
-def _mark(number: int) -> str:
+def letter_of(number: int) -> str:
+    """Return the letter of a number from 0: a to z, then aa, as of a note or a column."""
     letters = ""
     while number >= 0:
         letters = chr(ord("a") + number % 26) + letters

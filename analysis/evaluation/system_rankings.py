@@ -17,6 +17,7 @@ from analysis.evaluation.inputs import (
     QuerySample,
     Rows,
 )
+from tandem.document import letter_of
 from tandem.labels.reference import HUMAN
 from tandem.labels.selection import ReportOptions
 from tandem.scores.agreement import (
@@ -61,7 +62,7 @@ def system_rankings(measures: JSON, raters: Sequence[JSON]) -> JSON:
     other.
     """
     systems = list(dict.fromkeys(s for of in measures.values() for s in of["systems"]))
-    letters = {system: _letter(n) for n, system in enumerate(systems)}
+    letters = {system: letter_of(n).upper() for n, system in enumerate(systems)}
     kinds = {rater["name"]: rater["kind"] for rater in raters}
     boards = [_board(by, kind, measures, systems) for by, kind in _evaluators(measures, kinds)]
     return {"level": LEVEL, "letters": letters, "boards": boards}
@@ -135,14 +136,6 @@ def _higher(pairs: Sequence[JSON], system: str) -> list[str]:
         if above == system:
             found.append(below)
     return found
-
-
-def _letter(number: int) -> str:
-    letters = ""
-    while number >= 0:
-        letters = chr(ord("A") + number % 26) + letters
-        number = number // 26 - 1
-    return letters
 
 
 def orders_as_json(found: Sequence[Ordering]) -> list[JSON]:

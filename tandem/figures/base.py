@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Protocol
 
-from ..document import PLAIN, Number, Table, in_noun
+from ..document import PLAIN, Number, Table, in_noun, letter_of
 from ..types import JSON
 from . import svg
 from .svg import Drawing
@@ -273,25 +273,17 @@ class Notes:
     def letter(self, reason: str) -> str:
         if reason not in self.reasons:
             self.reasons.append(reason)
-        return _letter(self.reasons.index(reason))
+        return letter_of(self.reasons.index(reason))
 
     def draw(self, left: float, top: float, width: float) -> Key:
         """Draw the reasons with their letters, as a key."""
         parts, y = [], top
         for reason in self.reasons:
-            words = f"({_letter(self.reasons.index(reason))}) not defined: {reason}"
+            words = f"({letter_of(self.reasons.index(reason))}) not defined: {reason}"
             for each in svg.wrap(words, width, 11):
                 y += LINE
                 parts.append(svg.text("note", left, y, each))
         return Key("".join(parts), y + 4 if parts else top)
-
-
-def _letter(index: int) -> str:
-    letters = ""
-    while index >= 0:
-        letters = chr(ord("a") + index % 26) + letters
-        index = index // 26 - 1
-    return letters
 
 
 def gutter(names: Iterable[str], most: float, least: float = 0) -> float:
