@@ -21,7 +21,7 @@ from django.db.models import (
     UUIDField,
 )
 from django.db.models.functions import Coalesce
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 
@@ -31,7 +31,7 @@ from annotation.models import CARRIED, REVOKED, Assignment, Campaign, Item, Rate
 from annotation.people.leases import EXPIRED
 from annotation.people.membership import find_readable, may_manage, readable, workable
 from annotation.progress.counts import with_counts
-from datasets.access import READERS
+from datasets.access import READERS, found_or_404
 from datasets.db.prepared import Parameter, PreparedModels
 from datasets.teams import NotManagedError
 
@@ -49,9 +49,7 @@ def get_account(request: HttpRequest | Request) -> User:
 
 def readable_campaign(request: HttpRequest | Request, pk: int) -> Campaign:
     """Return a campaign that the account may read. Raises Http404 for any other."""
-    if (campaign := find_readable(get_account(request), pk)) is None:
-        raise Http404
-    return campaign
+    return found_or_404(find_readable(get_account(request), pk))
 
 
 def managed_campaign(request: HttpRequest | Request, pk: int, lock: bool = False) -> Campaign:
@@ -261,18 +259,12 @@ _one_with_neighbours = PreparedModels(
 
 def my_assignment(user: User, uid: uuid.UUID) -> Assignment:
     """Return a person's own assignment, with its item and campaign. Raises Http404 for others."""
-    found = _one.first(user=user.pk, uid=uid)
-    if found is None:
-        raise Http404
-    return found[0]
+    return found_or_404(_one.first(user=user.pk, uid=uid))[0]
 
 
 def ever_my_assignment(user: User, uid: uuid.UUID) -> Assignment:
     """Like `my_assignment`, but also for a released one, so that late work is not lost."""
-    found = _one_ever.first(user=user.pk, uid=uid)
-    if found is None:
-        raise Http404
-    return found[0]
+    return found_or_404(_one_ever.first(user=user.pk, uid=uid))[0]
 
 
 @dataclass(frozen=True)
@@ -286,8 +278,6 @@ class Neighbours:
 
 def with_neighbours(user: User, uid: uuid.UUID) -> tuple[Assignment, Neighbours]:
     """Like `my_assignment`, with its neighbours."""
-    found = _one_with_neighbours.first(user=user.pk, uid=uid)
-    if found is None:
-        raise Http404
+    found = found_or_404(_one_with_neighbours.first(user=user.pk, uid=uid))
     assignment, (previous, following, before) = found
     return assignment, Neighbours(previous, following, before + 1)

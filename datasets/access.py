@@ -13,7 +13,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse
 
 ANNOTATOR, RESEARCHER, ADMIN = "annotator", "researcher", "admin"
 EVERYBODY = (ANNOTATOR, RESEARCHER, ADMIN)
@@ -23,6 +23,7 @@ READERS = (RESEARCHER, ADMIN)
 
 P = ParamSpec("P")
 ViewT = TypeVar("ViewT", bound=Callable[..., object])
+Found = TypeVar("Found")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
@@ -47,6 +48,13 @@ def takes_files(view: ViewT) -> ViewT:
     """Mark a view that accepts files, up to TANDEM_MAX_UPLOAD_MB. Others take smaller bodies."""
     view.takes_files = True  # type: ignore[attr-defined]
     return view
+
+
+def found_or_404(found: Found | None) -> Found:
+    """Return what a look-up found. Raises Http404 if that is nothing."""
+    if found is None:
+        raise Http404
+    return found
 
 
 def wants_data(request: HttpRequest) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
@@ -101,10 +101,7 @@ def compare(request: HttpRequest, key: str) -> HttpResponse:
 
 def _frozen(request: HttpRequest, key: str) -> FrozenReport:
     theirs = FrozenReport.objects.filter(campaign__in=readable(get_account(request)))
-    found = theirs.select_related("campaign__batch").filter(key=key).first()
-    if found is None:
-        raise Http404
-    return found
+    return get_object_or_404(theirs.select_related("campaign__batch"), key=key)
 
 
 def _live(request: HttpRequest, found: FrozenReport) -> PageResult | HttpResponse | None:

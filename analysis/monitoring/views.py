@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -19,7 +19,7 @@ from annotation.access import get_account, is_blind, readable_campaign
 from annotation.models import Campaign
 from annotation.progress.flags import TITLES, Flag
 from annotation.progress.status import find_person
-from datasets.access import READERS, role_required
+from datasets.access import READERS, found_or_404, role_required
 from datasets.work import pages as jobs
 from datasets.work.pages import PageResult
 
@@ -51,8 +51,7 @@ def campaign_quality(request: HttpRequest, pk: int) -> HttpResponse:
 @role_required(*READERS)
 def rater_quality(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
     found = readable_campaign(request, pk)
-    if find_person(found, rater) is None:
-        raise Http404
+    found_or_404(find_person(found, rater))
     if is_blind(get_account(request), found):
         return render(request, "progress/_quality.html", {"campaign": found, "blind": True})
     shown = _shown(request, found)

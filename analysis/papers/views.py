@@ -5,7 +5,7 @@ Pages show the last tables at once; a job computes new ones.
 
 from __future__ import annotations
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -19,7 +19,7 @@ from analysis.papers.tables_job import TABLES, question
 from annotation.access import get_account
 from annotation.models import Campaign
 from audit.recording import record_export
-from datasets.access import READERS, role_required
+from datasets.access import READERS, found_or_404, role_required
 from datasets.work import pages as jobs
 from datasets.work import results
 from judging.access import blind_page
@@ -63,9 +63,7 @@ def download(request: HttpRequest, pk: int, paper: str, suffix: str) -> HttpResp
     """Return the tables as a file, in the format of that suffix."""
     study, campaigns = readable_study(get_account(request), pk)
     chosen = paper_called(paper)
-    form = next((each for each in FORMATS.values() if each.suffix == suffix), None)
-    if form is None:
-        raise Http404
+    form = found_or_404(next((each for each in FORMATS.values() if each.suffix == suffix), None))
     if blind := _blind(request, campaigns):
         return blind
     page = jobs.address_of(request, reverse("study-paper", args=[pk, paper]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.db.models import Exists, OuterRef, QuerySet
-from django.http import Http404
 from django.shortcuts import get_object_or_404
 
 from analysis.models import Study, StudyPart
@@ -45,9 +44,7 @@ def readable_root(user: User, pk: int) -> Batch:
     Raises Http404 for a batch that it may not read.
     """
     visible = visible_batches(user)
-    batch = visible.filter(pk=pk).first()
-    if batch is None:
-        raise Http404
+    batch = get_object_or_404(visible, pk=pk)
     while source := visible.filter(derived__batch=batch).first():
         batch = source
     return batch

@@ -46,7 +46,7 @@ from annotation.long_items import leave_if_long
 from annotation.models import Campaign, User
 from annotation.models import Response as Answer
 from annotation.presentation import schema
-from datasets.access import WORKERS
+from datasets.access import WORKERS, found_or_404
 from datasets.api.base import Number, PageParameters, Strict, conflict_serializer
 from datasets.api.concurrency import key_of
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
@@ -225,10 +225,7 @@ def disputes_decide(request: Request, pk: int, unit: int) -> Any:
 def _case(request: Request, pk: int, unit: int) -> tuple[User, Case]:
     user = get_account(request)
     campaign = get_object_or_404(adjudicable(user), pk=pk)
-    case = find_case(user, campaign, unit)
-    if case is None:
-        raise Http404
-    return user, case
+    return user, found_or_404(find_case(user, campaign, unit))
 
 
 def describe_case(case: Case, user: User) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db import transaction
-from django.http import Http404
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 
@@ -37,7 +36,7 @@ from annotation.blinding import Blinding, aliases_for, blinding_of, problems_for
 from annotation.models import Assignment, Campaign
 from annotation.models import Response as Answer
 from annotation.presentation import present
-from datasets.access import WORKERS
+from datasets.access import WORKERS, found_or_404
 from datasets.api.base import conflict_serializer, header
 from datasets.api.concurrency import key_of
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
@@ -110,9 +109,7 @@ SUBMIT: dict[str, Any] = {
     name="response",
 )
 def responses_read_own(request: Request, uid: uuid.UUID) -> Any:
-    answer = my_assignment(request, uid).responses.filter(current=True).first()
-    if answer is None:
-        raise Http404
+    answer = found_or_404(my_assignment(request, uid).responses.filter(current=True).first())
     return Reply(answer_of(answer), headers=_etag(answer))
 
 

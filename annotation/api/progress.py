@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from django.http import Http404
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -21,6 +20,7 @@ from annotation.progress.status import (
     forecast_end,
     get_status,
 )
+from datasets.access import found_or_404
 from datasets.api.base import Computed
 from datasets.api.routes import Reply, Routes
 from datasets.api.typed import serializer_of
@@ -119,10 +119,8 @@ def progress_read(request: Request, pk: int) -> Any:
 )
 def progress_of_person_read(request: Request, pk: int, rater: int) -> Any:
     campaign = readable_campaign(request, pk)
-    found = find_person(campaign, rater)
-    if found is None:
-        raise Http404
-    return Reply(found[0], context=_context(request, campaign))
+    person, _ = found_or_404(find_person(campaign, rater))
+    return Reply(person, context=_context(request, campaign))
 
 
 def _described(campaign: Campaign, found: CampaignStatus) -> dict[str, Any]:

@@ -60,7 +60,7 @@ from annotation.views.answers import (
 )
 from annotation.views.items import guideline_parts
 from annotation.views.protocol_pages.base import Page
-from datasets.access import WORKERS, role_required
+from datasets.access import WORKERS, found_or_404, role_required
 from tandem.messages import Message
 from tandem.protocols.schema import EVIDENCE_KEY, Schema
 from tandem.protocols.validation import Problem, RefusedError
@@ -95,10 +95,7 @@ def campaign_for(user: User, pk: int) -> Campaign:
 
 def case_for(user: User, campaign: Campaign, unit: int) -> Case:
     """Return a unit in dispute. Raises Http404 for others, so that no address reveals agreement."""
-    case = find_case(user, campaign, unit)
-    if case is None:
-        raise Http404
-    return case
+    return found_or_404(find_case(user, campaign, unit))
 
 
 def read_part(request: HttpRequest, campaign: Campaign) -> QueuePart:

@@ -29,7 +29,7 @@ from annotation.people.consent import (
 from annotation.people.languages import sentence, translated
 from annotation.people.membership import PeopleError
 from annotation.registry import get_protocol
-from datasets.access import WORKERS, role_required
+from datasets.access import WORKERS, found_or_404, role_required
 from tandem.messages import Message
 
 AGREE_FIRST = Message("Check the box to agree, or leave the campaign.")
@@ -113,9 +113,7 @@ def _take_consent(request: HttpRequest, campaign: Campaign, rater: Rater) -> Htt
                 return redirect(next_address(campaign, rater))
             except PeopleError as error:
                 wrong = sentence(error)
-    text = current_text(campaign)
-    if text is None:
-        raise Http404
+    text = found_or_404(current_text(campaign))
     context = {
         **_about(campaign, rater),
         "text": as_html(text.text),

@@ -38,7 +38,7 @@ from annotation.registry import get_protocol
 from annotation.views.answers import refusal
 from annotation.views.intake import gone_address
 from annotation.views.protocol_pages import page_for
-from datasets.access import WORKERS, role_required
+from datasets.access import WORKERS, found_or_404, role_required
 from tandem.messages import Message
 from tandem.protocols.validation import Problem, RefusedError
 
@@ -154,10 +154,7 @@ def _find_editable(request: HttpRequest, uid: uuid.UUID, place: int) -> Editable
     assignment = my_assignment(get_account(request), uid)
     if request.method != "POST":
         leave_if_long(request, assignment)
-    found = editable(assignment, place)
-    if found is None:
-        raise Http404
-    return found
+    return found_or_404(editable(assignment, place))
 
 
 def _show(request: HttpRequest, found: Editable) -> HttpResponse:

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib.auth import login
 from django.core.paginator import Paginator
 from django.db.models import Count, Q
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -36,7 +36,7 @@ from annotation.people.membership import PeopleError
 from annotation.views.orders import carry_out
 from annotation.views.people_forms import InviteForm, JoinForm
 from audit.recording import folded
-from datasets.access import ADMIN, READERS, client_address, role_required
+from datasets.access import ADMIN, READERS, client_address, found_or_404, role_required
 from datasets.api.throttling import seconds_to_wait, try_again_after
 from datasets.text import as_sentence
 from tandem.messages import Message
@@ -228,9 +228,7 @@ def accept_invitation(request: HttpRequest) -> HttpResponse:
 
     A GET does not use the invitation up, since programs open links, too.
     """
-    invitation = invitation_of(request.GET.get("key", ""))
-    if invitation is None:
-        raise Http404
+    invitation = found_or_404(invitation_of(request.GET.get("key", "")))
     if invitation.state != "open":
         return render(request, "people/join_over.html", {"invitation": invitation}, status=410)
     makes_account = request.method == "POST" and not request.user.is_authenticated

@@ -8,7 +8,7 @@ from typing import Any
 
 from django import forms
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
@@ -19,7 +19,7 @@ from annotation.people.accounts import current_exclusions
 from annotation.presentation import schema
 from annotation.progress import find_person, forecast_end, get_status
 from annotation.progress.flags import LABEL_KINDS, LabelFilter, filter_labels, label_rows
-from datasets.access import READERS, role_required
+from datasets.access import READERS, found_or_404, role_required
 from datasets.option_fields import set_choices
 from datasets.text import number_in
 
@@ -55,10 +55,7 @@ def person(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
     found = readable_campaign(request, pk)
     if is_expired(request):
         return HttpResponse(status=STOP_POLLING)
-    status = find_person(found, rater)
-    if status is None:
-        raise Http404
-    person, days = status
+    person, days = found_or_404(find_person(found, rater))
     context = {
         **_shared_context(request, found),
         "person": person,

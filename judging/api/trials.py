@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.http import Http404
 from django.urls import reverse
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -13,6 +12,7 @@ from rest_framework.request import Request
 from annotation.access import check_managed_campaign, get_account
 from annotation.api.access import campaign_named
 from annotation.models import Campaign, User
+from datasets.access import found_or_404
 from datasets.api.base import Computed, Positive, Strict, results_serializer
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.permissions import JUDGE, READ
@@ -124,9 +124,7 @@ def judges_trials(request: Request, pk: int) -> Any:
     judge, user = visible_judge(request, pk), get_account(request)
     campaign = _campaign(user, given(request))
     if key := given(request).get("job"):
-        job = find_plan(user, key, judge, campaign)
-        if job is None:
-            raise Http404
+        job = found_or_404(find_plan(user, key, judge, campaign))
         finished_job(request, PLAN, job.options, key, _address(judge, campaign))
     return _listed(campaign, judge)
 
