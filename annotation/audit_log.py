@@ -18,7 +18,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Count, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
@@ -27,6 +27,7 @@ from annotation.people.membership import find_readable
 from audit.models import SITE, Event, Seal
 from audit.recording import EVENTS, record
 from datasets.access import READERS
+from datasets.db.locks import wait_for_turn
 
 BY_RATER = tuple(name for name, kind in EVENTS.items() if kind.by_rater)
 
@@ -101,7 +102,7 @@ def count_answers() -> int:
     # Counted before the transaction, since on SQLite nobody can save during one.
     found = {campaign: _count_by_channel(campaign) for campaign in sorted(newest)}
     with transaction.atomic():
-        _wait_for_others()
+        wait_for_turn(LOCK)
         if _last_count() != before:
             return 0
         for campaign, counted in found.items():
@@ -112,13 +113,6 @@ def count_answers() -> int:
 
 def _last_count() -> Event | None:
     return Event.objects.filter(event=COUNTED).order_by("-pk").first()
-
-
-def _wait_for_others() -> None:
-    """On SQLite, the transaction itself waits for others."""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
 
 
 def _count_by_channel(campaign: int) -> dict[str, Any]:

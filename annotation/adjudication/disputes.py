@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import NamedTuple
 
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
@@ -112,7 +113,9 @@ def disputes(labels: QuerySet[Label]) -> list[Dispute]:
     """Return the units in dispute among labels that count, unsorted, in one query."""
     units = grouped(disagreements(labels))
     return [
-        Dispute(item, item_position, unit, position, tuple(sorted(found, key=_variable)))
+        Dispute(
+            item, item_position, unit, position, tuple(sorted(found, key=attrgetter("variable")))
+        )
         for (item_position, item, position, unit), found in units.items()
     ]
 
@@ -130,10 +133,6 @@ def disagreements(labels: QuerySet[Label]) -> Iterator[tuple[UnitKey, Disagreeme
             alike[way] = made and same.setdefault(made, made)
         if (differ := alike[way]) and (differ.among_people or differ.judges):
             yield unit, differ
-
-
-def _variable(disagreement: Disagreement) -> str:
-    return disagreement.variable
 
 
 def _tally(labels: QuerySet[Label]) -> Iterable[_Tally]:

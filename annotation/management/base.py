@@ -84,17 +84,13 @@ def write_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
             with target.open("wb") as file:
                 write(file)
         else:
-            _replace(target, write)
+            with new_file(target) as file:
+                write(file)
     except BrokenPipeError:
         pass
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise CommandError(f"{path}: cannot be written ({why}); choose another file.") from error
-
-
-def _replace(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    with new_file(path) as file:
-        write(file)
 
 
 def write_folder(path: Path, files: Iterable[tuple[str, Iterable[bytes]]]) -> None:

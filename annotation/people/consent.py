@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -135,13 +134,9 @@ def consent_lines(campaign: Campaign) -> Iterator[dict[str, Any]]:
             "rater": rater,
             "version": version,
             "given_at": given.isoformat(),
-            "revoked_at": _moment(revoked),
+            "revoked_at": revoked.isoformat() if revoked else None,
             "text": text,
         }
-
-
-def _moment(at: datetime | None) -> str | None:
-    return at.isoformat() if at else None
 
 
 def counts_of_consents(campaign: Campaign) -> dict[str, int]:

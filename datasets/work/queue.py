@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F, Max, Q, QuerySet
 from django.db.models.functions import Now
 
 from audit.recording import current_actor
+from datasets.db.locks import wait_for_turn
 from datasets.models import Job, JobAsker, Worker
 from datasets.work import results
 from datasets.work.kinds import Kind, Options, heavy_kinds, kind_named
@@ -189,7 +190,7 @@ def jobs_of(user: Any) -> QuerySet[Job]:
 def cancel(job: Job, user: Any) -> None:
     """Withdraw a person's request. If nobody else asks for the job, it ends, even while it runs."""
     with transaction.atomic():
-        _lock()
+        wait_for_turn(LOCK)
         JobAsker.objects.filter(job=job, user=user).update(withdrawn=True)
         if not JobAsker.objects.filter(job=job, withdrawn=False).exists():
             ended = {"state": State.CANCELLED, "turn": None, "lease_until": None}
@@ -281,7 +282,7 @@ def take(heavy: bool = False) -> Job | None:
     for _ in range(3):
         chosen = _next(heavy)
         with transaction.atomic():
-            _lock()
+            wait_for_turn(LOCK)
             if lost := _take_orphaned(heavy):
                 return lost
             if chosen is None:
@@ -336,13 +337,6 @@ def _lease(job: int, values: dict[str, Any]) -> Job:
     of.update(**values, **fresh, state=State.RUNNING, turn=uuid.uuid4())
     of.update(lease_until=Now() + LEASE, attempts=F("attempts") + 1)
     return of.get()
-
-
-def _lock() -> None:
-    """On PostgreSQL, let one worker at a time choose; SQLite has one writer anyway."""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
 
 
 def _own(job: Job) -> QuerySet[Job]:

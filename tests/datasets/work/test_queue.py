@@ -693,12 +693,15 @@ def test_workers_choose_jobs_one_at_a_time_and_lock_the_chosen_job(
         def execute(self, statement: str, values: list[int]) -> None:
             locks.append((statement, values))
 
-    monkeypatch.setattr(queue, "connection", SimpleNamespace(vendor="postgresql", cursor=Cursor))
-    queue._lock()
+    postgresql = SimpleNamespace(vendor="postgresql", cursor=Cursor)
+    monkeypatch.setattr("datasets.db.locks.connection", postgresql)
+    queue.wait_for_turn(queue.LOCK)
     same = 0x7A6E_0A0E  # as in other versions, whose workers may still be at work
     assert locks == [("SELECT pg_advisory_xact_lock(%s)", [same])]
     outside = len(connection.savepoint_ids)
-    monkeypatch.setattr(queue, "_lock", lambda: locked.append(len(connection.savepoint_ids)))
+    monkeypatch.setattr(
+        queue, "wait_for_turn", lambda lock: locked.append(len(connection.savepoint_ids))
+    )
     job = asked("kappa", ada)
     assert queue.take() == job
     queue.cancel(job, ada)
