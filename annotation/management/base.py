@@ -117,6 +117,14 @@ def _filling(pieces: Iterable[bytes]) -> Callable[[BinaryIO], object]:
     return lambda file: file.writelines(pieces)
 
 
+def write_or_print(out: OutputWrapper, path: Path | None, lines: Iterable[str]) -> None:
+    """Write lines to a file, or print them if none is named."""
+    if path:
+        write_whole(path, lines)
+    else:
+        print_lines(out, lines)
+
+
 def print_bytes(out: OutputWrapper, pieces: Iterable[bytes]) -> None:
     """Print text given as pieces of bytes, none of which ends within a character."""
     print_lines(out, (piece.decode("utf-8") for piece in pieces))

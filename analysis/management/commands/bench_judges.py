@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from analysis.bench.document import as_markdown
 from analysis.bench.numbers import BenchError, bench
 from analysis.campaigns.evaluators import judges_named
-from annotation.management.base import campaign_called, print_lines, write_whole
+from annotation.management.base import campaign_called, write_or_print
 from annotation.models import Campaign
 from datasets.console import FAULTS_FOUND, refusing
 from datasets.console import Command as BaseCommand
@@ -116,7 +116,4 @@ class Command(BaseCommand):
 
     def give(self, found: Any, form: str, output: Path | None) -> None:
         text = as_markdown(found) if form == "md" else json.dumps(found, indent=2) + "\n"
-        if output:
-            write_whole(output, [text])
-        else:
-            print_lines(self.stdout, [text])
+        write_or_print(self.stdout, output, [text])

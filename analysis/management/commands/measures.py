@@ -12,7 +12,7 @@ from analysis.evaluation.build import measures_report
 from analysis.evaluation.rendering import FORMATS, with_slices
 from analysis.evaluation.selection import MEASURES_OPTIONS, read_pairs
 from analysis.evaluation.trec import trec_archive
-from annotation.management.base import campaign_called, print_lines, write_file, write_whole
+from annotation.management.base import campaign_called, write_file, write_or_print
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
 from datasets.console import refusing
@@ -71,10 +71,7 @@ class Command(BaseCommand):
         name = options["format"]
         form = with_slices(name) if options["show_slices"] else FORMATS[name]
         text = form.render(report)
-        if options["output"]:
-            write_whole(options["output"], [text])
-        else:
-            print_lines(self.stdout, [text])
+        write_or_print(self.stdout, options["output"], [text])
 
 
 def passages_of(given: str) -> tuple[str, Campaign] | None:

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from analysis.campaigns.evaluators import judges_named
 from analysis.campaigns.frames import available_options, campaign_strata
 from analysis.campaigns.reports import campaign_report
-from annotation.management.base import campaign_called, print_lines, write_whole
+from annotation.management.base import campaign_called, write_or_print
 from datasets.console import Command as BaseCommand
 from tandem.arguments import (
     FOR_LABELS,
@@ -65,10 +65,7 @@ class Command(BaseCommand):
             except UnknownOptionError as error:
                 raise CommandError(str(error)) from error
         text = FORMATS[options["format"]].render(report)
-        if options["output"]:
-            write_whole(options["output"], [text])
-        else:
-            print_lines(self.stdout, [text])
+        write_or_print(self.stdout, options["output"], [text])
 
 
 def _check(offered: AvailableValues, choices: ReportOptions) -> None:

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 
 from analysis.robustness.document import as_markdown
 from analysis.robustness.sheet import Resampling, sheet
-from annotation.management.base import campaign_called, print_lines, write_whole
+from annotation.management.base import campaign_called, write_or_print
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
 from datasets.console import refusing
@@ -128,10 +128,7 @@ class Command(BaseCommand):
 
     def give(self, found: Any, form: str, output: Path | None) -> None:
         text = as_markdown(found) if form == "md" else json.dumps(found, indent=2) + "\n"
-        if output:
-            write_whole(output, [text])
-        else:
-            print_lines(self.stdout, [text])
+        write_or_print(self.stdout, output, [text])
 
 
 def _kinds(given: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from annotation.campaigns.sampling import (
     sampled_queries,
     summary,
 )
-from annotation.management.base import campaign_called, print_lines, write_whole
+from annotation.management.base import campaign_called, write_or_print
 from annotation.models import Campaign
 from datasets.console import FAULTS_FOUND
 from datasets.console import Command as BaseCommand
@@ -62,10 +62,7 @@ class Command(BaseCommand):
         if options["queries"]:
             keys = sampled_queries(campaign).iterator(chunk_size=CHUNK)
             lines = (f"{key}\n" for key in keys)
-        if options["output"]:
-            write_whole(options["output"], lines)
-        else:
-            print_lines(self.stdout, lines)
+        write_or_print(self.stdout, options["output"], lines)
 
     def check_draw(self, campaign: Campaign) -> None:
         found = list(islice(differences(campaign), MOST + 1))

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.management.base import campaign_called, print_lines, write_whole
+from annotation.management.base import campaign_called, write_or_print, write_whole
 from datasets.console import Command as BaseCommand
 from judging.jury import voting_judges
 from judging.management.commands.run_judge import judge_called
@@ -48,10 +48,7 @@ class Command(BaseCommand):
         if not manifests:
             raise CommandError(f"Judge {judge} has not run over {campaign}; run it first.")
         text = json.dumps(manifests, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
-        if options["output"]:
-            write_whole(options["output"], [text])
-        else:
-            print_lines(self.stdout, [text])
+        write_or_print(self.stdout, options["output"], [text])
 
     def _write_file(self, judge: Judge, path: Path) -> None:
         if not judge.file:
