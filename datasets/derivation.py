@@ -30,6 +30,7 @@ from datasets.models import Batch, LabelsRead, LeftOut, Lineage
 from datasets.readers.batch_rules import BatchRules
 from tandem.files import rows
 from tandem.files.rows import InputError, Located, Place, ReadNotes
+from tandem.options import FieldError
 
 DERIVED = "derived"
 RULE, STEP, EXTENDED = "rule", "step", "extended"
@@ -41,15 +42,8 @@ SHOWN = 20
 """How many of the dropped parts a command lists."""
 
 
-class DerivationError(ValueError):
-    """Why a batch cannot be derived, and what to do, without a full stop.
-
-    `field` is the option at fault, if there is one in particular.
-    """
-
-    def __init__(self, message: str, field: str = "") -> None:
-        super().__init__(message)
-        self.field = field
+class DerivationError(FieldError):
+    """Why a batch cannot be derived, and what to do, without a full stop."""
 
 
 class NotDecidedError(DerivationError):

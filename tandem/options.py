@@ -52,6 +52,14 @@ WORDS = {"yes": True, "no": False, "true": True, "false": False}
 NUMBERS: Mapping[Kind, type] = {"whole": int, "number": float}
 
 
+class FieldError(ValueError):
+    """An invalid value. `field` is the option, setting or argument at fault, if there is one."""
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+
 @dataclass(frozen=True)
 class Option:
     """An option as it is declared. `field` is its name in the dataclass."""

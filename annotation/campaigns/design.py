@@ -7,18 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tandem.options import Option, options_of, split_pairs
+from tandem.options import FieldError, Option, options_of, split_pairs
 
 
-class DesignError(ValueError):
-    """An invalid design or setting. The message says what is wrong and what to do.
-
-    `field` is the option, setting or argument at fault, if there is one in particular.
-    """
-
-    def __init__(self, message: str, field: str = "") -> None:
-        super().__init__(message)
-        self.field = field
+class DesignError(FieldError):
+    """An invalid design or setting. The message says what is wrong and what to do."""
 
 
 Audience = Literal["everyone", "people", "judges"]

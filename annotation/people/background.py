@@ -22,6 +22,7 @@ from annotation.models import Background, Campaign, Rater
 from audit.recording import record
 from datasets import toml
 from tandem.messages import Message
+from tandem.options import FieldError
 
 Kind = Literal["choice", "several", "text", "number"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -36,15 +37,11 @@ TOO_LONG = Message("has more than %(most)s characters; shorten it", most=LONGEST
 Answer = str | list[str] | None
 
 
-class BackgroundError(ValueError):
+class BackgroundError(FieldError):
     """Questions that cannot be asked, or an answer that cannot be stored.
 
     `field` is the name of the question, if there is one.
     """
-
-    def __init__(self, message: str, field: str = "") -> None:
-        super().__init__(message)
-        self.field = field
 
 
 @dataclass(frozen=True)
