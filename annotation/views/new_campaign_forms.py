@@ -21,7 +21,7 @@ from annotation.prerequisites import RULES
 from annotation.protocols import PROTOCOLS
 from annotation.views.settings_forms import SettingsForm
 from datasets.models import Batch
-from datasets.option_fields import form_fields
+from datasets.option_fields import form_fields, set_choices, set_rows
 from datasets.teams import managed_teams, visible_batches
 from tandem.options import Option, options_of, values_of
 from tandem.protocols.schema import Schema
@@ -38,12 +38,8 @@ class TaskForm(forms.Form):
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        batches = self.fields["batch"]
-        assert isinstance(batches, forms.ModelChoiceField)
-        batches.queryset = visible_batches(user)
-        field = self.fields["protocol"]
-        assert isinstance(field, forms.ChoiceField)
-        field.choices = [(name, protocol.title) for name, protocol in PROTOCOLS.items()]
+        set_rows(self, "batch", visible_batches(user))
+        set_choices(self, "protocol", [(name, each.title) for name, each in PROTOCOLS.items()])
 
 
 class CampaignForm(SettingsForm):
@@ -121,15 +117,13 @@ class CampaignForm(SettingsForm):
             )
 
     def _offer_variables(self) -> None:
-        field = self.fields["variables"]
-        assert isinstance(field, forms.MultipleChoiceField)
         own = {v.name: v for v in reversed(self.protocol.variables)}
         names = list(dict.fromkeys(v.name for v in self.protocol.variables))
-        field.choices = [(name, f"{own[name].question} ({name})") for name in names]
-        field.initial = [name for name in names if not own[name].optional]
-        if of_judges := self.fields.get("judge_variables"):
-            assert isinstance(of_judges, forms.MultipleChoiceField)
-            of_judges.choices = field.choices
+        choices = [(name, f"{own[name].question} ({name})") for name in names]
+        set_choices(self, "variables", choices)
+        self.fields["variables"].initial = [name for name in names if not own[name].optional]
+        if "judge_variables" in self.fields:
+            set_choices(self, "judge_variables", choices)
 
     def _design_options(self) -> Iterator[Option]:
         """Yield the options that this protocol uses, worded for its units."""
