@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -139,6 +140,37 @@ def test_the_write_ahead_log_is_checkpointed_beside_the_writers(
             break
     assert Path(path).read_bytes() != empty
     reader.close()
+
+
+def test_no_process_is_forked_while_the_thread_is_inside_sqlite(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its child would wait for ever for a lock of SQLite's that no thread of its own holds."""
+    inside, may_leave, forked = threading.Event(), threading.Event(), threading.Event()
+
+    def connect(*_: object, **__: object) -> sqlite3.Connection:
+        inside.set()
+        assert may_leave.wait(ENOUGH)
+        raise sqlite3.OperationalError("no log")
+
+    def fork() -> None:
+        child = os.fork()
+        if child == 0:  # pragma: no cover - in the child
+            os._exit(0)
+        forked.set()
+        os.waitpid(child, 0)
+
+    monkeypatch.setattr(durability.sqlite3, "connect", connect)
+    checkpoint = threading.Thread(target=durability.log_of(path)._checkpoint)
+    checkpoint.start()
+    assert inside.wait(ENOUGH)
+    splitting = threading.Thread(target=fork)
+    splitting.start()
+    assert not forked.wait(0.2)
+    may_leave.set()
+    assert forked.wait(ENOUGH)
+    for thread in (checkpoint, splitting):
+        thread.join(ENOUGH)
 
 
 @pytest.mark.parametrize("end", ["commit", "rollback", "close"])

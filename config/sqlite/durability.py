@@ -39,7 +39,6 @@ class Log:
         self._changed = threading.Condition()
         self._is_syncing = False
         self._begun = self._done = self._commits = 0
-        self._checkpointing = threading.Lock()
 
     def sync(self) -> None:
         """Return when everything committed before the call is on the disk. Raises OSError."""
@@ -79,7 +78,7 @@ class Log:
 
     def _checkpoint(self) -> None:
         """Copy the part of the log whose older pages no reader needs, without blocking anybody."""
-        if not self._checkpointing.acquire(blocking=False):
+        if not _checkpointing.acquire(blocking=False):
             return
         try:
             with closing(sqlite3.connect(self._database, timeout=0)) as connection:
@@ -88,7 +87,7 @@ class Log:
             # If the log gets longer, a writer copies it.
             return
         finally:
-            self._checkpointing.release()
+            _checkpointing.release()
 
 
 class Turn:
@@ -118,6 +117,9 @@ class Turn:
 _logs: dict[str, Log] = {}
 _turns: dict[str, Turn] = {}
 _creating = threading.Lock()
+_checkpointing = threading.Lock()
+"""Held during a checkpoint, and by a fork: its child would inherit SQLite's own locks as they are,
+and wait for ever for the one that the checkpoint's thread held."""
 
 
 def log_of(database: str) -> Log:
@@ -139,10 +141,14 @@ def pause_for_writer() -> None:
 
 def _forget() -> None:
     """Start again in a forked child, which does not have its parent's threads."""
-    global _creating
-    _creating = threading.Lock()
+    global _creating, _checkpointing
+    _creating, _checkpointing = threading.Lock(), threading.Lock()
     _logs.clear()
     _turns.clear()
 
 
-os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(
+    before=lambda: _checkpointing.acquire(),
+    after_in_parent=lambda: _checkpointing.release(),
+    after_in_child=_forget,
+)

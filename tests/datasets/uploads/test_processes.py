@@ -128,12 +128,12 @@ def await_start(upload: Upload) -> None:
 def test_after_a_kill_of_the_worker_the_upload_is_silent_and_can_be_read_again(
     rita: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "inspect", hang)
-    upload, pid = sent(rita), forked_worker()
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, "inspect", hang)
+        upload, pid = sent(rita), forked_worker()
     await_start(upload)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    monkeypatch.undo()
     assert (now(upload).state, upload.turn is None) == ("reading", False)
     noted = quarantine.progress(upload.key)
     assert noted is not None
@@ -151,15 +151,15 @@ def test_after_a_kill_of_the_worker_the_upload_is_silent_and_can_be_read_again(
 def test_a_worker_that_stops_leaves_its_upload_to_the_next(
     rita: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("datasets.work.worker.GRACE_SECONDS", 0.1)
-    monkeypatch.setattr(worker, "inspect", hang)
-    upload, pid = sent(rita), forked_worker()
+    with monkeypatch.context() as patch:
+        patch.setattr("datasets.work.worker.GRACE_SECONDS", 0.1)
+        patch.setattr(worker, "inspect", hang)
+        upload, pid = sent(rita), forked_worker()
     await_start(upload)
     os.kill(pid, signal.SIGTERM)
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert (now(upload).state, upload.turn) == ("reading", None)
-    monkeypatch.undo()
     assert worked_apart(upload).state == "ready"
 
 
