@@ -414,9 +414,10 @@ PAPER = Paper(
         PaperTable(
             "table-5",
             "Table 5",
-            "One query (`query`): its sub-questions, of which those that no oracle passage answers "
-            "are dropped; its rated passages by the number of sub-questions that they answer, with "
-            "the new ones, and whether they are required; and its reports.",
+            "One query, named by the option query: its sub-questions, of which those that no "
+            "oracle passage answers are dropped; its rated passages by the number of "
+            "sub-questions that they answer, with the new ones, and whether they are required; "
+            "and its reports.",
             table_5,
             data_released=False,
         ),

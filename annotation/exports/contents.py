@@ -21,6 +21,7 @@ from annotation.exposure.queries import has_exposed
 from annotation.imports import responses as response_rows
 from annotation.models import Campaign
 from annotation.people import background, consent, pay
+from datasets.readers.native import QUERY
 from tandem.labels.file import rows as label_rows
 
 Line = dict[str, Any]
@@ -41,19 +42,6 @@ _SPANS = (
     "start",
     "end",
     "text",
-)
-_BATCH = (
-    "id",
-    "text",
-    "history",
-    "asked_at",
-    "questions",
-    "passages",
-    "key_points",
-    "reports",
-    "rankings",
-    "references",
-    "meta",
 )
 _ANNOTATION = ("@context", "id", "type", "motivation", "created", "creator", "body", "target")
 _TASK = ("id", "data", "meta", "annotations", "predictions")
@@ -183,7 +171,7 @@ EXPORTS: dict[str, Export] = {
         personal=True,
     ),
     "batch": Export(
-        "one query, in the native format", rows.batch, _BATCH, tells_answers=False, answers=False
+        "one query, in the native format", rows.batch, QUERY, tells_answers=False, answers=False
     ),
 }
 

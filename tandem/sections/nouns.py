@@ -22,7 +22,7 @@ from ..document import (
     in_noun,
     with_counts,
 )
-from ..statistics.pairwise import FEWEST_SHARED
+from ..statistics.pairwise import LEAST_SHARED
 from ..types import JSON
 
 PHRASES = (
@@ -36,7 +36,7 @@ PHRASES = (
     "shared units",
     "averaged over units",
     "equally many units",
-    f"{FEWEST_SHARED} units",
+    f"{LEAST_SHARED} units",
 )
 """Phrases with *unit* in methods and reasons. A test checks that the list is complete."""
 

@@ -125,17 +125,7 @@ from .paired import (
     system_rank_correlation,
     wilcoxon_signed_rank,
 )
-from .pairwise import (
-    PairCounts,
-    WithOthers,
-    confirm_far_off,
-    crowd_ceiling_estimates,
-    each_with_others,
-    far_off,
-    pair_counts,
-    percent_with_others,
-    tabulate_against,
-)
+from .pairwise import PairCounts, crowd_ceiling_estimates, pair_counts
 from .planning import Plan, more_queries, more_raters
 from .ppi import (
     PEOPLE_ALONE,
@@ -177,6 +167,14 @@ from .spans import (
 )
 from .system_order import OrderedPairs, order_agreement, order_chance, order_gap, ordered_pairs
 from .tally import Resamples, Tally, cluster_weights, kinds_of
+from .with_others import (
+    WithOthers,
+    confirm_far_off,
+    each_with_others,
+    far_off,
+    percent_with_others,
+    tabulate_against,
+)
 
 __all__ = [
     "ALPHA",

@@ -45,7 +45,7 @@ def range_of(path: tuple[str, ...]) -> tuple[float, float]:
     for name in reversed(path):
         if name == "mean_absolute_error":
             return 0.0, SCALE
-        if name == "difference" or any(word in name for word in COEFFICIENTS):
+        if name in ("difference", "direction") or any(word in name for word in COEFFICIENTS):
             return -1.0, 1.0
         if any(word in name for word in SHARES):
             return 0.0, 1.0
