@@ -40,9 +40,11 @@ def estimates(of: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
 
 def range_of(path: tuple[str, ...]) -> tuple[float, float]:
     """The range of a statistic, by its name or that of the block around it."""
-    if {"gap", "judge_minus_floor"} & set(path):
+    if {"gap", "judge_minus_floor", "equivalence"} & set(path):
         return -2.0, 2.0
     for name in reversed(path):
+        if name == "way":  # A share of the distance between two others.
+            return -inf, inf
         if name == "mean_absolute_error":
             return 0.0, SCALE
         if name in ("difference", "direction") or any(word in name for word in COEFFICIENTS):
