@@ -6,6 +6,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Literal
 
 from tandem.messages import Message, Word
@@ -21,12 +22,31 @@ YES_NO = ("yes", "no")
 
 
 @dataclass(frozen=True)
+class Scale:
+    """An interval scale: the numbers from `first` to `last` in steps of `step`."""
+
+    first: Decimal
+    last: Decimal
+    step: Decimal = Decimal(1)
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Every number of the scale as plain decimal text, from the lowest."""
+        count = int((self.last - self.first) / self.step)
+        return tuple(f"{(self.first + n * self.step).normalize():f}" for n in range(count + 1))
+
+
+@dataclass(frozen=True)
 class Variable:
     """One measured quantity of one kind of unit.
 
     `codes` are in order of rank. `escapes` are legitimate answers that are not a category. `words`
     are shown to people instead of codes that do not read well. `meanings` explain a code in a
     sentence where it is chosen. Only campaigns that name an `optional` variable ask it.
+
+    A variable with a `scale` has the numbers of the scale as its codes, and the level interval. One
+    that takes `several` codes has sets of codes as its values (`tandem.protocols.code_sets`); an
+    escape stands alone.
     """
 
     name: str
@@ -39,6 +59,8 @@ class Variable:
     words: Mapping[str, str] = field(default_factory=dict)
     meanings: Mapping[str, str] = field(default_factory=dict)
     optional: bool = False
+    scale: Scale | None = None
+    several: bool = False
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -122,13 +144,15 @@ class UnitSpec:
     """One unit: a kind, a stable key, and the text that is shown for it.
 
     For a unit that joins a report and a passage, `of` has the fields of both texts. They cannot be
-    read from the key, since the ids may contain a slash.
+    read from the key, since the ids may contain a slash. `fields` are attributes of the unit that are
+    shown with it, such as the importance of a nugget.
     """
 
     kind: str
     key: str
     text: str
     of: tuple[str, ...] = ()
+    fields: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -163,13 +187,61 @@ class ItemSpec:
     earlier: tuple[material.Turn, ...] = ()
 
 
+Each = Literal["query", "report", "passage", "report-passage", "key-point", "pair"]
+Shown = Literal[
+    "report", "reports", "passage", "passages", "cited", "references", "key-points", "questions"
+]
+
+
+@dataclass(frozen=True)
+class ItemForm:
+    """What stands on one page, where a protocol is declared in a file.
+
+    There is an item for `each` part of the material, and it shows the texts `shows`: besides parts,
+    `meta.NAME` is an entry of the query's own `meta`. The query and its earlier turns are always
+    shown. `fields` are attributes of units that are shown with them.
+    """
+
+    each: Each
+    shows: tuple[str, ...] = ()
+    shuffled: bool = False
+    sampled: bool = False
+    fields: tuple[str, ...] = ()
+
+
+Over = Literal["units", "first-per-sentence", "best-per-sentence", "mean-per-sentence"]
+
+
+@dataclass(frozen=True)
+class DeclaredMeasure:
+    """A measure per report, as a protocol's file declares it.
+
+    `scores` gives the points of each code of one variable. `where` keeps the units whose attributes
+    have one of the values, and `weight` weighs units by an attribute. `over` says how the units of
+    a sentence count together, and `denominator` what the sum is divided by: with `sentences`, a
+    sentence without units counts 0. An `escape` is missing, or zero. Without any unit the measure
+    is null with a reason, or zero if `empty` says so.
+    """
+
+    name: str
+    variable: str
+    scores: Mapping[str, float]
+    where: Conditions = field(default_factory=dict)
+    weight: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    over: Over = "units"
+    denominator: Literal["units", "sentences"] = "units"
+    escape: Literal["missing", "zero"] = "missing"
+    empty: Literal["null", "zero"] = "null"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
     """What one annotation task asks, and so what its labels may be.
 
     `contradictions` are answers about one unit that cannot all be given: of each, the variables and
     their codes. `readings` are declarations of the same name that ask about other points, by the
-    value of the option `points`. `earlier` are the declarations of earlier versions.
+    value of the option `points`. `earlier` are the declarations of earlier versions. `items` and
+    `measures` are there where a file declares the protocol.
     """
 
     name: str
@@ -180,6 +252,8 @@ class Declaration:
     written: WrittenText | None = None
     listed: PointList | None = None
     contradictions: tuple[Conditions, ...] = ()
+    items: ItemForm | None = None
+    measures: tuple[DeclaredMeasure, ...] = ()
     reading: str = ""
     readings: Mapping[str, Declaration] = dataclasses.field(default_factory=dict)
     earlier: Mapping[str, Declaration] = dataclasses.field(default_factory=dict)

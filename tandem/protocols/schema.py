@@ -27,14 +27,18 @@ from tandem.protocols.base import (
 EVIDENCE_KEY = "evidence"
 UNIT = ("unit", "units")
 UNIT_NOUNS = {
+    "item": ("item", "items"),
     "key-point": ("key point", "key points"),
+    "nugget": ("nugget", "nuggets"),
     "pair": ("pair", "pairs"),
     "passage": ("passage", "passages"),
     "passage-sentence": ("sentence", "sentences"),
     "query": ("query", "queries"),
     "question": ("question", "questions"),
     "report": ("report", "reports"),
+    "report-nugget": ("nugget", "nuggets"),
     "sentence": ("sentence", "sentences"),
+    "sentence-citation": ("citation", "citations"),
 }
 """What a unit of a kind is called, in the singular and the plural."""
 
