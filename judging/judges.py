@@ -30,13 +30,14 @@ from judging.backends.decisions import OWN_PARAMS
 from judging.backends.vllm_server import PARAM_FLAGS
 from judging.judge_backends import build_backend
 from judging.judge_file.completions import completion_for
-from judging.judge_file.document import JudgeFile, Lines, read_file
+from judging.judge_file.document import JudgeFile, read_file
 from judging.judge_file.template import FileError
 from judging.library import is_earlier_version
 from judging.models import Judge, Key
 from judging.params import ParamError, Value, add_omitted, check_params
 from judging.prompts.template import PromptError, read_prompt, sha256_of
 from judging.servers import GUARDED, variables_of, variables_of_judge, withheld_key
+from tandem.files.toml import Lines
 from tandem.labels.file.rows import LabelRow
 from tandem.names import has_controls, why_no_name
 

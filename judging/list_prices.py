@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from datasets.toml import TomlError, read_toml
+from tandem.files.toml import TomlError, read_toml
 
 FILE = Path(__file__).with_suffix(".toml")
 LONGEST_MODEL, HIGHEST, PLACES = 200, Decimal(999_999), 6

@@ -18,9 +18,9 @@ from typing import Any, NoReturn
 from analysis.evaluation.inputs import PEOPLE, TEXTS
 from analysis.papers.base import PERCENT, Paper, PrintedTable
 from analysis.papers.stored import StoredMaterial
-from datasets.toml import TomlError, read_toml
 from tandem.document import count
 from tandem.files.rows import InputError, Place
+from tandem.files.toml import TomlError, read_toml
 from tandem.similar import did_you_mean
 from tandem.types import JSON
 

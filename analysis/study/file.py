@@ -33,10 +33,9 @@ from annotation.derivation.rules import RULES
 from annotation.derivation.service import rule_called
 from annotation.management.base import read_settings
 from datasets.derivation import DerivationError
-from datasets.toml import TomlError, read_toml
-from judging.judge_file.document import Lines
 from tandem.files.jsonl import excerpt
 from tandem.files.rows import InputError, Place
+from tandem.files.toml import Lines, TomlError, read_toml
 from tandem.similar import did_you_mean
 
 FILE_NAME = "study.toml"

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from annotation.models import Background, Campaign, Rater
 from audit.recording import record
-from datasets import toml
+from tandem.files import toml
 from tandem.messages import Message
 from tandem.options import FieldError
 

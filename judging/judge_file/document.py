@@ -6,8 +6,6 @@ Everything is checked before a request is sent. An error names the line and says
 from __future__ import annotations
 
 import hashlib
-import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -15,7 +13,6 @@ from typing import Any, get_args
 
 from annotation.protocols.base import Protocol
 from annotation.registry import DECLARED
-from datasets.toml import TomlError, read_toml
 from judging.backends.base import JSON, Message
 from judging.judge_file import answer, written
 from judging.judge_file.answer import BY_POSITION
@@ -24,6 +21,7 @@ from judging.judge_file.template import FileError, MessageTemplate
 from judging.parsers.base import STEPS, Fault, Parser
 from judging.parsers.codes import PLAIN
 from judging.parsers.written import WrittenParser
+from tandem.files.toml import Lines, TomlError, read_toml
 
 MAX_LENGTH = 1_000_000
 MAX_MESSAGES = 50
@@ -128,46 +126,6 @@ def read_file(text: str) -> JudgeFile:
     lines = Lines(text)
     _check_keys(document, lines)
     return _Reader(text, document, lines).read()
-
-
-class Lines:
-    """Finds the line, from 1, of a table or a key in a file."""
-
-    def __init__(self, text: str) -> None:
-        self._places: list[tuple[int, str, int, str]] = []
-        table, counts, quote = "", Counter[str](), ""
-        for row, line in enumerate(text.splitlines(), start=1):
-            if not quote and (header := _HEADER.match(line)):
-                table = re.sub(r"[\s\"']", "", header[1])
-                counts[table] += 1
-                self._places.append((row, table, counts[table] - 1, ""))
-            elif not quote and (key := _KEY.match(line)):
-                self._places.append((row, table, counts[table] - 1, key[1].strip("\"' ")))
-            quote = _open_quote(line, quote)
-
-    def of(self, table: str, key: str = "", number: int = 0) -> int | None:
-        """Return the line of a key, or of its table, or of the table around it.
-
-        `number` counts tables of the same name.
-        """
-        targets = {(table, key), (f"{table}.{key}", "")} if key else {(table, ""), ("", table)}
-        for row, inside, count, name in self._places:
-            if count in (number, -1) and (inside, name) in targets:
-                return row
-        if key:
-            return self.of(table, "", number)
-        return self.of(table.rpartition(".")[0]) if "." in table else None
-
-
-_HEADER = re.compile(r"^\s*\[\[?([^\[\]]+)\]?\]\s*(?:#.*)?$")
-_KEY = re.compile(r"^\s*([\w.-]+|\"[^\"]*\"|'[^']*')\s*=")
-
-
-def _open_quote(line: str, quote: str) -> str:
-    """Return the quotation mark of a multi-line text that is still open after a line, if any."""
-    for mark in re.findall(r'"""|\'\'\'', line):
-        quote = "" if quote == mark else quote or mark
-    return quote
 
 
 def _check_keys(document: Mapping[str, Any], lines: Lines) -> None:

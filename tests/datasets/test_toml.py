@@ -9,7 +9,7 @@ import pytest
 
 from analysis.study.file import parse_study
 from annotation.people import background
-from datasets.toml import TomlError, read_toml
+from tandem.files.toml import TomlError, read_toml
 from judging.judge_file.document import read_file
 from judging.judge_file.template import FileError
 from judging.list_prices import PriceFileError, read_prices

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -90,3 +91,43 @@ def _deep_line(text: str) -> int | None:
             if depth > MAX_DEPTH:
                 return number
     return None
+
+
+class Lines:
+    """Finds the line, from 1, of a table or a key in a file."""
+
+    def __init__(self, text: str) -> None:
+        self._places: list[tuple[int, str, int, str]] = []
+        table, counts, quote = "", Counter[str](), ""
+        for row, line in enumerate(text.splitlines(), start=1):
+            if not quote and (header := _HEADER.match(line)):
+                table = re.sub(r"[\s\"']", "", header[1])
+                counts[table] += 1
+                self._places.append((row, table, counts[table] - 1, ""))
+            elif not quote and (key := _KEY.match(line)):
+                self._places.append((row, table, counts[table] - 1, key[1].strip("\"' ")))
+            quote = _open_quote(line, quote)
+
+    def of(self, table: str, key: str = "", number: int = 0) -> int | None:
+        """Return the line of a key, or of its table, or of the table around it.
+
+        `number` counts tables of the same name.
+        """
+        targets = {(table, key), (f"{table}.{key}", "")} if key else {(table, ""), ("", table)}
+        for row, inside, count, name in self._places:
+            if count in (number, -1) and (inside, name) in targets:
+                return row
+        if key:
+            return self.of(table, "", number)
+        return self.of(table.rpartition(".")[0]) if "." in table else None
+
+
+_HEADER = re.compile(r"^\s*\[\[?([^\[\]]+)\]?\]\s*(?:#.*)?$")
+_KEY = re.compile(r"^\s*([\w.-]+|\"[^\"]*\"|'[^']*')\s*=")
+
+
+def _open_quote(line: str, quote: str) -> str:
+    """Return the quotation mark of a multi-line text that is still open after a line, if any."""
+    for mark in re.findall(r'"""|\'\'\'', line):
+        quote = "" if quote == mark else quote or mark
+    return quote
