@@ -12,7 +12,15 @@ from annotation.presentation import asked_units, ordered_texts, schema
 from tandem.protocols.base import ItemSpec, Payload, UnitSpec, kinds_of
 from tandem.protocols.validation import NOT_AMONG, Problem, RefusedError
 
-BLIND = {"report", "sentence", "report-passage", "pair"}
+BLIND = {
+    "item",
+    "report",
+    "report-nugget",
+    "sentence",
+    "sentence-citation",
+    "report-passage",
+    "pair",
+}
 SWAPPED_CODES = {"first": "second", "second": "first"}
 
 

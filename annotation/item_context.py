@@ -89,7 +89,8 @@ class Row:
     """One unit on the page. `evidence` is the JSON of its quotes, in code points.
 
     `listed` is the rule of a list to write for it, and `matching` that of a list to match it with.
-    `never` is the JSON of answers that cannot all be given, if there are any.
+    `never` is the JSON of answers that cannot all be given, if there are any. `quotable` is that of
+    the texts that may be quoted, where they depend on the unit.
     """
 
     number: int
@@ -104,6 +105,7 @@ class Row:
     matching: PointList | None = None
     free: tuple[FreePart, ...] = ()
     never: str = ""
+    quotable: str = ""
 
     @property
     def alone(self) -> bool:
@@ -195,8 +197,16 @@ def _rows(
             matching=schema.matching(unit.kind),
             free=tuple(_free_parts(schema, unit.kind, known)),
             never=json.dumps(found) if (found := schema.contradictions(unit.kind)) else "",
+            quotable=_quotable(schema.evidence(unit.kind), unit, spec),
         )
         before = unit.kind
+
+
+def _quotable(rule: Evidence | None, unit: UnitSpec, spec: ItemSpec) -> str:
+    if rule is None or not (rule.beside or unit.of):
+        return ""
+    fields = [text.field for text in spec.texts if rule.covers(text.field)]
+    return json.dumps([each for each in fields if each in unit.of] or fields)
 
 
 def word_of(variable: Variable, code: str) -> str:

@@ -13,6 +13,7 @@ campaign shows never changes either.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -29,8 +30,9 @@ from annotation.campaigns.relevance import Uses, keep_passages, without_uses
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Unit
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.guidelines import trim_guideline
+from annotation.protocols.items import SENTENCES
 from annotation.protocols.schema import CampaignSchema, schema_of
-from annotation.registry import DECLARED, get_protocol
+from annotation.registry import get_protocol, task_of
 from datasets.db.prepared import InList, Parameter, Prepared
 from datasets.material import as_row, as_rows
 from datasets.text import sentences
@@ -177,11 +179,13 @@ def schema(campaign: Campaign, audience: Audience = "everyone") -> CampaignSchem
     """Return the response schema of a campaign: what people, judges or both are asked."""
     chosen = design(campaign)
     asked = campaign.protocol, campaign.protocol_version, chosen.points or ""
+    stored = campaign.protocol_file_id
     sides: tuple[Audience, ...] = (audience,)
     if audience == "everyone":
         sides = ("people", "judges")
     names = tuple(dict.fromkeys(map(chosen.variables_for, sides)))
-    return _schema(*asked, names, chosen.categories, campaign.guideline, campaign.trims_guideline)
+    own = campaign.guideline, campaign.trims_guideline
+    return _schema(*asked, stored, names, chosen.categories, *own)
 
 
 def schema_for(campaign: Campaign, kind: str) -> CampaignSchema:
@@ -208,17 +212,13 @@ def units_of_audience(
 def whole_guideline(campaign: Campaign) -> str:
     """Return the guideline including the parts about variables that the campaign does not ask."""
     own = campaign.guideline
-    chosen = design(campaign)
-    task = DECLARED[campaign.protocol].as_of(campaign.protocol_version)
-    return own or task.read_as(chosen.points or "").guideline
+    return own or get_protocol(campaign).guideline
 
 
 def guideline_in(campaign: Campaign, language: str) -> tuple[str, str]:
     """Return the guideline that people read in a language: as it is shown, and the whole of it."""
     asked, whole = schema(campaign, "people"), whole_guideline(campaign)
-    chosen = design(campaign)
-    task = DECLARED[campaign.protocol].as_of(campaign.protocol_version)
-    task = task.read_as(chosen.points or "")
+    task = get_protocol(campaign)
     text = whole if campaign.guideline else task.guideline_in(language)
     if text == whole:
         return asked.protocol.guideline, whole
@@ -232,12 +232,13 @@ def _schema(
     protocol: str,
     version: str,
     points: str,
+    stored: uuid.UUID | None,
     variables: tuple[tuple[str, ...], ...],
     categories: tuple[str, ...],
     guideline: str,
     trims: bool,
 ) -> CampaignSchema:
-    task = DECLARED[protocol].as_of(version).read_as(points)
+    task = task_of(protocol, version, points, stored)
     if guideline:
         task = replace(task, own_guideline=guideline)
     asked = _joined([schema_of(task, names, categories) for names in variables])
@@ -280,7 +281,7 @@ def items_of(
     query = without_uses(query) if passages is None else keep_passages(query, passages, uses)
     if validates_answers(campaign, asked):
         query = replace(query, reports=answers_as_reports(campaign, query.id))
-    if "sentence" in kinds_of(asked.variables):
+    if kinds_of(asked.variables) & set(SENTENCES):
         query = replace(query, reports=tuple(map(_with_sentences, query.reports)))
     return asked.protocol.make_items(query, asked.variables)
 

@@ -1,10 +1,16 @@
-"""All tasks that a campaign may have: the protocols and the preparation steps."""
+"""All tasks that a campaign may have: protocols, preparation steps, and files of teams."""
 
 from __future__ import annotations
 
 import typing
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
+from annotation.models.protocols import ProtocolFile
 from annotation.preparation.base import Step
 from annotation.preparation.steps.answer_points import STEP as ANSWER_POINTS
 from annotation.preparation.steps.decomposition import STEP as DECOMPOSITION
@@ -24,6 +30,8 @@ from annotation.preparation.steps.sentences import STEP as SENTENCES
 from annotation.preparation.steps.sub_questions import STEP as SUB_QUESTIONS
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
+from annotation.protocols.declared import FileProtocol, protocol_of
+from tandem.protocols.protocol_file import read_protocol
 
 
 class Asking(typing.Protocol):
@@ -37,6 +45,9 @@ class Asking(typing.Protocol):
 
     @property
     def options(self) -> Any: ...
+
+    @property
+    def protocol_file_id(self) -> uuid.UUID | None: ...
 
 
 STEPS: dict[str, Step] = {
@@ -71,5 +82,48 @@ DECLARED: dict[str, Protocol] = PROTOCOLS | {
 
 def get_protocol(campaign: Asking) -> Protocol:
     """Return the task of a campaign, in its version and in the reading of its option `points`."""
-    task = DECLARED[campaign.protocol].as_of(campaign.protocol_version)
-    return task.read_as(campaign.options.get("points") or "")
+    return task_of(
+        campaign.protocol,
+        campaign.protocol_version,
+        campaign.options.get("points") or "",
+        campaign.protocol_file_id,
+    )
+
+
+def is_known(campaign: Asking) -> bool:
+    """Whether the site still has the task of a campaign."""
+    return campaign.protocol_file_id is not None or campaign.protocol in DECLARED
+
+
+def task_of(name: str, version: str, points: str = "", stored: uuid.UUID | None = None) -> Protocol:
+    """Return a task by its name and version, or by its stored file, in a reading."""
+    if stored is not None:
+        return stored_protocol(stored)
+    return DECLARED[name].as_of(version).read_as(points)
+
+
+def stored_protocol(stored: uuid.UUID) -> FileProtocol:
+    """Return the protocol of a stored file, which never changes, or a draft of one."""
+    return _drafts.get(stored) or _read(stored)
+
+
+_drafts: dict[uuid.UUID, FileProtocol] = {}
+
+
+@contextmanager
+def drafted(protocol: FileProtocol) -> Iterator[FileProtocol]:
+    """Let campaigns that are not stored use a protocol that is not stored either."""
+    draft = replace(protocol, stored=uuid.uuid4())
+    assert draft.stored is not None
+    _drafts[draft.stored] = draft
+    try:
+        yield draft
+    finally:
+        del _drafts[draft.stored]
+
+
+@lru_cache(maxsize=64)
+def _read(stored: uuid.UUID) -> FileProtocol:
+    row = ProtocolFile.objects.get(pk=stored)
+    file = read_protocol(row.text, f"{row.name}.toml", row.parts.__getitem__)
+    return protocol_of(file, stored)

@@ -29,6 +29,7 @@ from annotation.models import (
     Participant,
     PersonShare,
     ProlificStudy,
+    ProtocolFile,
     QuerySampling,
     Rater,
     Rendering,
@@ -167,6 +168,7 @@ KINDS = (
                 "name",
                 "protocol",
                 "protocol_version",
+                "protocol_file",
                 "batch",
                 "raters_per_item",
                 "overlap",
@@ -195,6 +197,18 @@ KINDS = (
                 "shares", PersonShare, "campaign", by((*SETTINGS, *ACCOUNT_ENDS), "user", "share")
             ),
         ),
+    ),
+    Kind(
+        "protocol file",
+        ProtocolFile,
+        {
+            **fixed("name", "version", "title", "text", "parts", "digest", "created_at"),
+            **by(MOVED, "team"),
+        },
+        where={"protocol": "name", "team": "team__name"},
+        scope={"protocolfile": "pk"},
+        made=("protocol.made",),
+        gone=("protocol.deleted",),
     ),
     Kind(
         "campaign share",

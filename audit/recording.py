@@ -149,6 +149,8 @@ EVENTS: dict[str, Kind] = {
     "draft.tried": Kind("Draft of a change prepared for a try"),
     "examples.chosen": Kind("Units chosen as examples for judges"),
     "judge.made": Kind("Judge defined"),
+    "protocol.made": Kind("Protocol added"),
+    "protocol.deleted": Kind("Protocol deleted"),
     "run.started": Kind("Judge run started"),
     "run.changed": Kind("Judge run changed"),
     "run.stopped": Kind("Judge run asked to stop"),

@@ -19,6 +19,7 @@ NOUNS = {
     "study": "a whole study, as one file describes it",
     "token": "keys of the API",
     "team": "people who share batches, campaigns and judges",
+    "protocol": "tasks of a team's own, each in one file",
     "labels": "labels from other tools",
     "dispute": "units that raters disagree on",
     "audit": "the log of who did what",
@@ -55,6 +56,10 @@ class Verb:
 
 def _verb(name: str, command: str, help: str, subject: str = "") -> Verb:
     return Verb(tuple(name.split()), help, command, subject)
+
+
+def _protocol(action: str, usage: str, help: str) -> Verb:
+    return Verb(("protocol", action), help, "protocol", action=action, usage=usage)
 
 
 def _team(action: str, usage: str, help: str) -> Verb:
@@ -114,6 +119,12 @@ TREE = (
     _verb("people consent", "consents", "who agreed to the consent text; revoke for a person"),
     _verb("people pay", "pay", "items, time and pay of each person, as a table for the paper"),
     _verb("token create", "create_token", "create, list or revoke tokens"),
+    _protocol("check", "FILE [--batch NAME]", "check a protocol’s file, also against a batch"),
+    _protocol("add", "FILE", "add a protocol to a team, or a new version of one"),
+    _protocol("list", "", "the protocols of the site and of teams"),
+    _protocol("show", "NAME", "print the file of a team’s protocol"),
+    _protocol("delete", "NAME@VERSION", "delete a version that no campaign uses"),
+    _protocol("schema", "", "print the JSON Schema of such files, for editors"),
     _team("list", "", "teams with their members, and how much they have"),
     _team("create", "NAME [--owner ACCOUNT]", "create a team"),
     _team("rename", "TEAM NAME", "give a team another name"),

@@ -35,7 +35,7 @@ def campaign_evidence(campaign: Campaign) -> Evidence:
     rows = stored.order_by("pk").values_list(*_COLUMNS).iterator(chunk_size=5000)
     spans = grouped((LabelKey(*row[:5]), EvidenceSpan(*row[5:])) for row in rows)
     rule = schema(campaign).protocol.evidence
-    owed = {rule.variable: rule.owed_if} if rule and rule.owed_if else {}
+    owed = {rule.variable: rule.codes} if rule and rule.codes else {}
     if not spans:
         return Evidence(owed=owed)
     fields = {rule.variable: rule.field} if rule else {}

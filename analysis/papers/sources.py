@@ -9,6 +9,7 @@ neither is taken, and the tables name both.
 
 from __future__ import annotations
 
+import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,6 +58,7 @@ class CampaignFacts:
     continues: tuple[str, ...] = ()
     asks_people: bool = True
     created_at: str = ""
+    protocol_file_id: uuid.UUID | None = None
 
     @property
     def task(self) -> Task:

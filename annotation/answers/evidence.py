@@ -169,7 +169,8 @@ def _placed(evidence: Any, rule: Evidence, texts: Mapping[str, str]) -> Any:
 
 
 def _placed_parts(sent: Any, rule: Evidence, texts: Mapping[str, str]) -> list[Any]:
-    quote = read_quote(sent, rule.variable, rule.field, lenient=True, with_field=rule.several)
+    field = "" if rule.beside else rule.field
+    quote = read_quote(sent, rule.variable, field, lenient=True, with_field=rule.names_texts)
     fields = fields_for(quote.field, texts) if quote else []
     if quote is None or not fields or any(_is_at_start(quote, texts[each]) for each in fields):
         return [sent]
@@ -212,12 +213,14 @@ def _misplaced_points(entry: Entry, texts: Mapping[str, str], strict: bool) -> I
 def _find(
     entry: Entry, quote: Quote, texts: Mapping[str, str], strict: bool
 ) -> tuple[list[LocatedQuote], Problem | None]:
-    field = quote.field or next(iter(texts), "")
-    fields = fields_for(field, texts)
+    field = quote.field or next(iter(entry.unit.of or texts), "")
+    fields = fields_of_unit(quote.field, entry.unit, texts) or fields_for(field, texts)
     if not fields:
         words = LocatedQuote(field, None, None, quote.quote, "none")
         unknown = Message("%(field)s is not a text of this item", field=repr(field))
         return [words], Problem(entry.name, EVIDENCE_KEY, unknown)
+    if quote.within and (place := entry.unit.place) and place[0] in fields:
+        return _find_within(entry, quote, fields, texts, strict)
     if strict:
         exact = [[one] for each in fields if (one := _exact(quote, each, texts[each]))]
         return (_best(exact), None) if exact else ([], _not_found(entry, quote, field))
@@ -225,6 +228,70 @@ def _find(
     if any(f.start is None for f in found):
         return found, _not_found(entry, quote, field)
     return found, None
+
+
+def fields_of_unit(name: str, unit: UnitSpec, texts: Mapping[str, str]) -> list[str]:
+    """Return the texts of a unit that joins some, of this kind or name; of any kind if empty."""
+    own = [each for each in unit.of if each in texts]
+    return [each for each in own if name in ("", each, each.partition(":")[0])]
+
+
+def _find_within(
+    entry: Entry, quote: Quote, fields: Sequence[str], texts: Mapping[str, str], strict: bool
+) -> tuple[list[LocatedQuote], Problem | None]:
+    """Locate a quote that, in one of its texts, may only be in the unit's own sentence."""
+    field, begin, end = entry.unit.place or ("", 0, 0)
+    start = None if quote.start is None else quote.start - begin
+    sentence = {field: texts[field][begin:end]}
+    own = replace(quote, field=field, start=start, within=())
+    found, problem = _find(replace(entry, unit=UnitSpec("", "", "")), own, sentence, strict)
+    others = [each for each in fields if each != field]
+    if problem and others:
+        rest = {each: texts[each] for each in others}
+        return _find(entry, replace(quote, within=()), rest, strict)
+    if problem:
+        lost = Message("%(words)s is not in the sentence", words=repr(_shortened(quote.quote)))
+        problem = Problem(entry.name, EVIDENCE_KEY, lost)
+    return [_shifted(each, begin) for each in found], problem
+
+
+def _shifted(quote: LocatedQuote, by: int) -> LocatedQuote:
+    def moved(at: int | None) -> int | None:
+        return None if at is None else at + by
+
+    return replace(quote, start=moved(quote.start), end=moved(quote.end), given=moved(quote.given))
+
+
+def check_owed(
+    schema: Schema, entries: Iterable[Entry], spans: Spans, channel: Channel
+) -> list[Problem]:
+    """Return a problem for each text that lacks its quote, where evidence is in two texts.
+
+    Raises RefusedError if the answer is from a page or the API, where quotes are in place.
+    """
+    problems = [
+        Problem(entry.name, EVIDENCE_KEY, message)
+        for entry in entries
+        if (rule := schema.evidence(entry.unit.kind)) and rule.beside
+        for message in _lacking(schema, rule, entry, spans)
+    ]
+    if problems and channel in ("page", "api"):
+        raise RefusedError(problems)
+    return problems
+
+
+def _lacking(schema: Schema, rule: Evidence, entry: Entry, spans: Spans) -> Iterator[Message]:
+    kind, value = entry.unit.kind, entry.values.get(rule.variable)
+    quoted = [each.field for each in spans.get((entry.name, rule.variable), ())]
+    for each in rule.rules:
+        alone = replace(each, beside=None)
+        if value is not None and value in each.owed_if and not any(map(alone.covers, quoted)):
+            yield Message(
+                "%(variable)s is %(code)s: quote the %(field)s for it",
+                variable=schema.named(rule.variable, kind),
+                code=schema.coded(rule.variable, value, kind),
+                field=noun_of("sentence" if each.within else each.field),
+            )
 
 
 def fields_for(name: str, texts: Mapping[str, str]) -> list[str]:

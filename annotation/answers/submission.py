@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from django.db import transaction
 
-from annotation.answers.evidence import locate, remarks
+from annotation.answers.evidence import check_owed, locate, remarks
 from annotation.answers.storage import (
     CheckConflict,
     CheckedAnswer,
@@ -152,6 +152,7 @@ def _check_answer(
         entries, warnings = check(asked_schema, asked, payload["units"], channel)
         check_contradictions(asked_schema, entries)
         spans, doubts = locate(entries, spec, channel)
+        doubts = [*doubts, *check_owed(asked_schema, entries, spans, channel)]
         check_action(assignment, entries, channel)
         check_grounds(asked_schema, spec, entries, channel)
         cited = check_citations(asked_schema, spec, entries, channel)

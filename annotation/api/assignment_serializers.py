@@ -11,6 +11,7 @@ from annotation.answers.types import LONGEST_SECONDS
 from annotation.models import Assignment
 from annotation.prerequisites.grounded_answer import first_answer
 from datasets.api.base import Number, PageParameters, Positive, ProblemSerializer, Strict
+from tandem.protocols.base import Evidence
 
 ASSISTANT = "the judge whose labels you see and confirm or correct; null in most campaigns"
 
@@ -111,10 +112,17 @@ class AskedSerializer(serializers.Serializer[Any]):
 class EvidenceSerializer(serializers.Serializer[Any]):
     variable = serializers.CharField()
     field = serializers.CharField(help_text="the text to quote from")
-    owed_if = serializers.CharField(allow_null=True, help_text="the code that needs a quote")
+    owed_if = serializers.SerializerMethodField(help_text="the first code that needs a quote")
+    codes = serializers.ListField(
+        child=serializers.CharField(), help_text="all codes that need a quote"
+    )
     several = serializers.BooleanField(
         help_text="whether there are several texts `FIELD:ID`; a quote may then name its `field`"
     )
+
+    @staticmethod
+    def get_owed_if(rule: Evidence) -> str | None:
+        return next(iter(rule.codes), None)
 
 
 class WrittenSerializer(serializers.Serializer[Any]):

@@ -34,6 +34,7 @@ from annotation.prerequisites import check_prerequisite
 from annotation.prerequisites.label_validation import check_validates, parse_validates
 from annotation.presentation import design as stored
 from annotation.presentation import schema
+from annotation.protocol_files import ProtocolError, find_task
 from annotation.protocols.base import Protocol
 from annotation.protocols.schema import CampaignSchema, schema_of
 from annotation.registry import DECLARED, get_protocol
@@ -91,7 +92,7 @@ def create_campaign(
     """
     settings = settings or CampaignSettings()
     with transaction.atomic():
-        campaign = checked_campaign(name, protocol, batch, design)
+        campaign = checked_campaign(name, protocol, batch, design, team)
         campaign.team, campaign.made_by = team or batch.team, by
         campaign.pool = pool or campaign.pool
         old = continue_campaign(campaign, continues, design, by)
@@ -165,15 +166,25 @@ def create_once(
         return create_campaign(name, protocol, batch, design, **given)
 
 
-def checked_campaign(name: str, protocol: str, batch: models.Batch, design: Design) -> Campaign:
-    """Return the campaign as it would be stored, after checking its name and options."""
+def checked_campaign(
+    name: str,
+    protocol: str | Protocol,
+    batch: models.Batch,
+    design: Design,
+    team: models.Team | None = None,
+) -> Campaign:
+    """Return the campaign as it would be stored, after checking its name and options.
+
+    `protocol` is a task, or its name: of the site's, or of those of the `team`.
+    """
     _check_name(name)
-    task = _protocol_reading(DECLARED[protocol], design)
+    task = _protocol_reading(_task(protocol, batch, team), design)
     _check_options(task, design)
     return Campaign(
         name=name,
-        protocol=protocol,
+        protocol=task.name,
         protocol_version=task.version,
+        protocol_file_id=task.stored,
         batch=batch,
         raters_per_item=design.raters_per_item,
         overlap=design.overlap,
@@ -181,6 +192,17 @@ def checked_campaign(name: str, protocol: str, batch: models.Batch, design: Desi
         options=design.options(),
         seed=design.seed,
     )
+
+
+def _task(protocol: str | Protocol, batch: models.Batch, team: models.Team | None) -> Protocol:
+    if isinstance(protocol, Protocol):
+        return protocol
+    if protocol in DECLARED:
+        return DECLARED[protocol]
+    try:
+        return find_task(protocol, team or batch.team)
+    except ProtocolError as error:
+        raise DesignError(str(error), "protocol") from error
 
 
 def continue_campaign(
@@ -236,7 +258,10 @@ def _check_unchanged(
     by: User | None,
     pool: str | None,
 ) -> CreatedCampaign:
-    before, now = ((each.protocol, each.batch_id, each.continues_id) for each in (existing, new))
+    before, now = (
+        (each.protocol, each.protocol_file_id, each.batch_id, each.continues_id)
+        for each in (existing, new)
+    )
     same = before == now
     if not may_read(existing, by) or existing.team_id != new.team_id:
         # The campaign may belong to another team, so the message only says that the name is taken.

@@ -140,7 +140,7 @@ def simulate(
     people = max(1, design.raters_per_item) if people is None else people
     if not 1 <= people <= MOST_PEOPLE:
         raise DesignError(f"the number of people must be 1 to {MOST_PEOPLE}", "people")
-    campaign = checked_campaign(name, protocol, batch, design)
+    campaign = checked_campaign(name, protocol, batch, design, team)
     if Campaign.objects.filter(name=name).exists():
         raise DesignError(f"a campaign called {name!r} exists already; choose a new name", "name")
     campaign.team = team or batch.team

@@ -15,10 +15,14 @@ from django.conf import settings as site
 from annotation.campaign_setup.creation import checked_campaign
 from annotation.campaign_setup.items import draft_items
 from annotation.campaigns.design import Design, DesignError
+from annotation.protocol_files import protocols_of
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
+from annotation.protocols.declared import FileProtocol
+from annotation.registry import drafted
 from datasets.models import Batch
 from datasets.work import Options, Progress, Result
+from tandem.document import count
 
 FITS = "fits"
 MOST_ITEMS = 20_000
@@ -33,6 +37,7 @@ LACKING: Mapping[str, tuple[str, str, str]] = {
     "questions": ("It has no questions.", "Write questions from its passages", "preparation"),
     "key_points": ("It has no key points.", "Write key points from its passages", "preparation"),
     "passages": ("It has no passages.", "Load a batch with passages", "upload-new"),
+    "nuggets": ("It has no nuggets.", "Load a nugget bank with it", "upload-new"),
     "reports": ("It has no reports.", "Add the reports of a system", "upload-new"),
 }
 """For each part that a task may need: what the batch lacks, the remedy, and its page."""
@@ -62,7 +67,7 @@ def fits_of(batch: Batch, counted: Mapping[str, Sequence[int]] | None) -> list[F
 
     `counted` are the items and units by protocol that a job counted, None before it has.
     """
-    found = [_fit(batch, protocol, counted) for protocol in PROTOCOLS.values()]
+    found = [_fit(batch, protocol, counted) for protocol in _tasks(batch)]
     fitting = [fit for fit in found if not fit.lacks]
     made_for = MADE_FOR.get(batch.format, "")
     first = next((fit for fit in fitting if fit.protocol.name == made_for), None)
@@ -78,7 +83,7 @@ def _fit(batch: Batch, protocol: Protocol, counted: Mapping[str, Sequence[int]] 
             return Fit(protocol, lacks=lacks, remedy=remedy, page=page)
     if counted is None:
         return Fit(protocol)
-    items, units = counted.get(protocol.name, (0, 0))
+    items, units = counted.get(_key(protocol), (0, 0))
     if not units:
         lacks = protocol.lacks or "Nothing in it can be asked about."
         return Fit(protocol, lacks=lacks, remedy="Prepare the batch", page="preparation")
@@ -91,23 +96,66 @@ def question(batch: Batch) -> dict[str, Any]:
 
 
 def state(options: Options) -> Any:
-    return [site.TANDEM_VERSION, Batch.objects.get(pk=options["batch"]).digest]
+    batch = Batch.objects.get(pk=options["batch"])
+    return [site.TANDEM_VERSION, batch.digest, *map(_key, protocols_of(batch.team))]
 
 
 def carry_out(options: Options, progress: Progress) -> Result:
     """Count the items and units of each task that has what it needs."""
     batch, found = Batch.objects.get(pk=options["batch"]), {}
-    for number, protocol in enumerate(PROTOCOLS.values()):
-        progress(number, len(PROTOCOLS))
+    tasks = _tasks(batch)
+    for number, protocol in enumerate(tasks):
+        progress(number, len(tasks))
         if not batch.counts or all(batch.counts.get(need) for need in protocol.needs):
-            found[protocol.name] = _count(batch, protocol)
+            found[_key(protocol)] = count_units(batch, protocol)
     return Result.of(found)
 
 
-def _count(batch: Batch, protocol: Protocol) -> tuple[int, int]:
+def _tasks(batch: Batch) -> list[Protocol]:
+    """Return the protocols of the site, and those of the batch's team in their newest versions."""
+    return [*PROTOCOLS.values(), *protocols_of(batch.team)]
+
+
+def _key(protocol: Protocol) -> str:
+    return protocol.name if protocol.stored is None else str(protocol.stored)
+
+
+def fit_of(batch: Batch, protocol: FileProtocol) -> Fit:
+    """Return how the protocol of a file, stored or not, fits a batch, counted at once."""
+    lacking = _fit(batch, protocol, None)
+    if lacking.lacks:
+        return lacking
+    with drafted(protocol) as draft:
+        return _fit(batch, protocol, {_key(protocol): count_units(batch, draft)})
+
+
+def describe_fit(batch: Batch, protocol: FileProtocol) -> str:
+    """Say how many units of how many items a protocol would ask, or why it does not fit."""
+    fit = fit_of(batch, protocol)
+    if fit.lacks or not fit.items:
+        return f"It does not fit {batch.name!r}: {fit.lacks or 'nothing can be asked.'}"
+    form = protocol.items
+    noun = NOUNS[form.each] if form else ("item",)
+    more = "over " if fit.is_more else ""
+    units, items = count(fit.units or 0, "unit"), count(fit.items, *noun)
+    return f"It fits {batch.name!r}: {more}{units} of {items}."
+
+
+NOUNS = {
+    "query": ("query", "queries"),
+    "report": ("report",),
+    "passage": ("passage",),
+    "report-passage": ("report with a passage", "reports with a passage"),
+    "key-point": ("key point",),
+    "pair": ("pair",),
+}
+
+
+def count_units(batch: Batch, protocol: Protocol) -> tuple[int, int]:
+    """Return the items and units that a task has in a batch, up to `MOST_ITEMS` items."""
     items = units = 0
     try:
-        campaign = checked_campaign("fits", protocol.name, batch, Design())
+        campaign = checked_campaign("fits", protocol, batch, Design())
         for drafted in draft_items(campaign, protocol):
             items, units = items + 1, units + len(drafted.spec.units)
             if items >= MOST_ITEMS:

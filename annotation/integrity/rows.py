@@ -27,7 +27,7 @@ from annotation.models import (
     Unit,
 )
 from annotation.presentation import items_of, schema
-from annotation.registry import DECLARED, get_protocol
+from annotation.registry import get_protocol, is_known
 from audit.sealed.checking import SealedCounts
 from audit.violations import Place, Violation
 from datasets.material import as_rows
@@ -237,12 +237,12 @@ class Study:
     @cached_property
     def schema(self) -> Schema | None:
         """The campaign's schema, or None if this version of Tandem lacks its protocol."""
-        return schema(self.campaign) if self.campaign.protocol in DECLARED else None
+        return schema(self.campaign) if is_known(self.campaign) else None
 
     @cached_property
     def is_of_this_version(self) -> bool:
         """Whether answers were checked by the current version of the protocol."""
-        if self.campaign.protocol not in DECLARED:
+        if not is_known(self.campaign):
             return False
         return get_protocol(self.campaign).version == self.campaign.protocol_version
 

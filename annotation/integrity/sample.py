@@ -10,7 +10,7 @@ from annotation.campaigns.sampling import asks_judges_more
 from annotation.exports.rows import chunks
 from annotation.models import Campaign, Item, QuerySampling, Unit, UnitSampling
 from annotation.presentation import design
-from annotation.registry import DECLARED, get_protocol
+from annotation.registry import get_protocol, is_known
 from audit.violations import Check, Place, Violation
 from tandem.grouping import grouped
 from tandem.protocols.base import UnitSpec
@@ -26,7 +26,7 @@ CHUNK = 500
 
 
 def find_violations(campaign: Campaign) -> Iterator[Violation]:
-    if campaign.protocol not in DECLARED:
+    if not is_known(campaign):
         return
     first = campaign.options.get("prerequisite")
     # Splits come from the prerequisite. Without it, they cannot be replayed.

@@ -52,6 +52,7 @@ from annotation.models.people import (
     pseudonym_of_address,
     rater_of,
 )
+from annotation.models.protocols import ProtocolFile
 from annotation.models.shares import Allotment, PersonShare
 
 __all__ = [
@@ -87,6 +88,7 @@ __all__ = [
     "Participant",
     "PersonShare",
     "ProlificStudy",
+    "ProtocolFile",
     "QuerySampling",
     "Rater",
     "Rendering",

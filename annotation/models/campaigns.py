@@ -11,6 +11,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from annotation.models.people import Rater
+from annotation.models.protocols import ProtocolFile
 from datasets.models import Batch, KeyPoint, Owned, Passage, Query, Report, Share
 
 MAX_KEY = 600
@@ -26,7 +27,8 @@ CARRIED = "carried"
 class Campaign(Owned):
     """One protocol over one batch, with its design and its settings.
 
-    `options` are those of `create_campaign`. The settings may change while the campaign runs;
+    The protocol is one of the site, or that of a team's `protocol_file`. `options` are those of
+    `create_campaign`. The settings may change while the campaign runs;
     `annotation.campaigns.settings` declares each of them.
 
     An archived campaign is closed, and lists show it only on request.
@@ -59,6 +61,9 @@ class Campaign(Owned):
     name = models.CharField(max_length=200, unique=True)
     protocol = models.CharField(max_length=60)
     protocol_version = models.CharField(max_length=20)
+    protocol_file = models.ForeignKey(
+        ProtocolFile, models.PROTECT, null=True, related_name="campaigns"
+    )
     batch = models.ForeignKey(Batch, models.PROTECT, related_name="campaigns")
     raters_per_item = models.PositiveSmallIntegerField(default=1)
     overlap = models.FloatField(default=1.0)

@@ -9,6 +9,7 @@ begins after it.
 from __future__ import annotations
 
 import dataclasses
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from tandem.protocols.base import Declaration, ItemSpec, Variable
 SHARED_PROMPT = "shared"
 MakeItems = Callable[[material.Query, Sequence[Variable]], Iterable[ItemSpec]]
 
-Needs = Literal["questions", "passages", "key_points", "reports"]
+Needs = Literal["questions", "passages", "key_points", "nuggets", "reports"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +35,9 @@ class Protocol(Declaration):
     `readings` are protocols of the same name that ask about other points, by the value of the
     option `points`. `earlier` are the declarations of earlier versions. A campaign keeps the
     declaration under which it was created. `sections` maps headings of the guideline to the
-    variables that the section is about, unless the heading is a variable's question. `summary` says
-    in one sentence what people do, and `lacks` says why a batch with all `needs` may still give no
-    items.
+    variables that the section is about, unless the heading is a variable's question. `lacks` says
+    why a batch with all `needs` may still give no items. `stored` is the primary key of a team's
+    file that declares it.
     """
 
     make_items: MakeItems
@@ -48,8 +49,8 @@ class Protocol(Declaration):
     own_guideline: str = ""
     readings: Mapping[str, Protocol] = dataclasses.field(default_factory=dict)
     earlier: Mapping[str, Protocol] = dataclasses.field(default_factory=dict)
-    summary: str = ""
     lacks: str = ""
+    stored: uuid.UUID | None = None
 
     @classmethod
     def of(cls, declaration: Declaration, **own: Any) -> Self:

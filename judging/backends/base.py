@@ -73,7 +73,7 @@ class AskedUnit:
     variables: tuple[AskedVariable, ...]
     about: int | None = None
     answer: int | None = None
-    evidence: tuple[str, str | None] | None = None
+    evidence: tuple[str, tuple[str, ...]] | None = None
     written: str | None = None
     written_if: Conditions = field(default_factory=dict)
     listed: str | None = None

@@ -227,11 +227,11 @@ def _overlap(query: str, text: str) -> float:
     return len(words & content_words(text)) / len(words) if words else 0.0
 
 
-def _is_quoted(rule: tuple[str, str | None], answer: Mapping[str, Any], match: Match) -> bool:
+def _is_quoted(rule: tuple[str, tuple[str, ...]], answer: Mapping[str, Any], match: Match) -> bool:
     variable, owed_if = rule
     if not match.quote:
         return False
-    return answer[variable] == owed_if if owed_if else match.share >= MATCH_SHARE
+    return answer[variable] in owed_if if owed_if else match.share >= MATCH_SHARE
 
 
 def _applies(conditions: Conditions, answer: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.answers.evidence import locate
+from annotation.answers.evidence import check_owed, locate
 from annotation.preparation.base import Result, Step
 from annotation.presentation import texts_by_field
 from annotation.registry import TASKS
@@ -60,7 +60,8 @@ def find_problems(
     step = TASKS.get(schema.protocol.name)
     if step is None and channel in ("judge", "parser"):
         return []
-    _, lost = locate(entries, spec, channel)
+    spans, lost = locate(entries, spec, channel)
+    lost += check_owed(schema, entries, spans, channel)
     if step is None:
         return []
     listed = schema.protocol.listed

@@ -12,6 +12,7 @@ from typing import Any
 from cachetools import FIFOCache
 from django.db.models import QuerySet
 
+from annotation.blinding import BLIND
 from annotation.models import Assignment, Campaign, Item
 from annotation.presentation import preload, present, schema
 from annotation.protocols.schema import CampaignSchema
@@ -73,7 +74,7 @@ _FIELDS = {
     "passage": "passage",
     "passage-sentence": "passage",
 }
-NAMED_BY_REPORT = ("report", "sentence", "report-passage", "pair", "key-point")
+NAMED_BY_REPORT = (*BLIND, "key-point")
 
 
 @dataclass(frozen=True)
@@ -393,7 +394,7 @@ def answer_fields(schema: CampaignSchema, kind: str) -> dict[str, Any]:
             )
             for v in schema.variables_of(kind)
         ),
-        "evidence": (rule.variable, rule.owed_if) if rule else None,
+        "evidence": (rule.variable, rule.codes) if rule else None,
         "written": written.name if written else None,
         "written_if": _asked_conditions(schema, written.asked_if) if written else {},
         "listed": listed.name if listed else None,
@@ -412,6 +413,8 @@ def text_number(unit: UnitSpec, places: Mapping[str, int], query: str) -> int | 
     """Return the number, from 0, of the text that contains a unit, or of the unit's passage."""
     if unit.of:
         return places.get(unit.of[1])
+    if unit.place:
+        return places.get(unit.place[0])
     field = _FIELDS.get(unit.kind)
     key = unit.key.rsplit("#", 1)[0] if unit.kind.endswith("sentence") else unit.key
     names = f"{field}:{key}", f"{field}:{key.removeprefix(f'{query}/')}"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from judging.backends.base import AskedUnit, Message
-from tandem.protocols.base import Conditions, PointList, Text
+from tandem.protocols.base import Conditions, Evidence, PointList, Text
 from tandem.protocols.material import Turn
 from tandem.protocols.schema import EVIDENCE_KEY, Schema
 
@@ -162,10 +162,9 @@ def describe_answer(schema: Schema, units: Sequence[AskedUnit], unit_by_unit: bo
 def _describe_keys(schema: Schema, kind: str) -> list[str]:
     lines = []
     if rule := schema.evidence(kind):
-        owed = f", required if `{rule.variable}` is {rule.owed_if}" if rule.owed_if else ""
         form = 'a list of {"quote", "start"}: '
-        texts = f"{rule.field}s" if rule.several else rule.field
-        lines.append(f"- `{EVIDENCE_KEY}`: {form}quotes of the {texts} for `{rule.variable}`{owed}")
+        quotes = "; ".join(map(_describe_quotes, rule.rules))
+        lines.append(f"- `{EVIDENCE_KEY}`: {form}{quotes}")
     for variable in schema.variables_of(kind):
         codes = _join_codes(variable.answers)
         condition = _describe_condition(schema, variable.asked_if)
@@ -185,6 +184,15 @@ def _describe_keys(schema: Schema, kind: str) -> list[str]:
             f"that it matches; empty unless `{matching.match}` is {matching.match_code}"
         )
     return lines
+
+
+def _describe_quotes(rule: Evidence) -> str:
+    codes = _join_codes(rule.owed_if) if rule.owed_if else ""
+    owed = f", required if `{rule.variable}` is {codes}" if codes else ""
+    texts = f"{rule.field}s" if rule.several else rule.field
+    if rule.within:
+        texts = "sentence itself"
+    return f"quotes of the {texts} for `{rule.variable}`{owed}"
 
 
 def _describe_contradiction(conditions: Conditions) -> str:

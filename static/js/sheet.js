@@ -117,11 +117,13 @@ export class Unit {
    * @param {Texts} texts
    */
   constructor(element, texts) {
-    const { field = "" } = element.dataset;
+    const { field = "", fields } = element.dataset;
     this.element = element;
     this.texts = texts;
-    this.several = !texts.has(field);
+    this.several = Boolean(fields) || !texts.has(field);
+    /** @type {string[]} */
     this.fields = this.several ? [...texts.keys()].filter((name) => name.startsWith(`${field}:`)) : [field];
+    if (fields) this.fields = JSON.parse(fields);
     this.number = Number(element.dataset.unit);
     this.name = /** @type {PageElement} */ (element.querySelector("input")).value;
     this.groups = [...element.querySelectorAll("[data-variable]")];
@@ -258,7 +260,7 @@ export class Unit {
   // Whether highlights count for the chosen answer; they always do if no rule names a code.
   counts() {
     const { rule = "", owed } = this.element.dataset;
-    return !owed || this.values()[rule] === owed;
+    return !owed || owed.split(" ").includes(this.values()[rule] ?? "");
   }
 
   // Whether the chosen answer ignores highlights.

@@ -181,12 +181,12 @@ class Evidence:
     """Spans by label, from each rater's first judgement; `texts` by item and field.
 
     `fields` are the texts in which evidence for a variable belongs, if a protocol says so. `owed`
-    are the variables of which a code requires evidence, with that code. `misfits` are, by variable
+    are the variables of which codes require evidence, with these codes. `misfits` are, by variable
     and rater, the spans of a file whose length is not that of their words in code points.
     """
 
     spans: Mapping[LabelKey, tuple[EvidenceSpan, ...]] = field(default_factory=dict)
     texts: Mapping[tuple[str, str], str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
-    owed: Mapping[str, str] = field(default_factory=dict)
+    owed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     misfits: Mapping[tuple[str, str], int] = field(default_factory=dict)

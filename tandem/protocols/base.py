@@ -83,25 +83,47 @@ class Variable:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Quotes of the text `field` for `variable`, owed if the variable has the code `owed_if`.
+    """Quotes of the text `field` for `variable`, owed if the variable has a code of `owed_if`.
 
     Where items show `several` texts of the kind, such as `passage:ID`, a quote may name the text
-    that it is from. A quote that names none is looked for in all of them.
+    that it is from. A quote that names none is looked for in all of them. With `within`, only the
+    part of the text that is the unit itself may be quoted: its sentence. `beside` is a rule for
+    quotes of a second text for the same variable.
     """
 
     variable: str
     field: str
-    owed_if: str | None = None
+    owed_if: tuple[str, ...] = ()
     several: bool = False
+    within: bool = False
+    beside: Evidence | None = None
+
+    @property
+    def rules(self) -> tuple[Evidence, ...]:
+        """This rule, and that of the second text."""
+        return (self,) if self.beside is None else (self, self.beside)
+
+    @property
+    def names_texts(self) -> bool:
+        """Whether a quote may name the text that it is from."""
+        return self.several or self.beside is not None
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes that owe a quote of one text or the other."""
+        return tuple(dict.fromkeys(code for rule in self.rules for code in rule.owed_if))
 
     def quote(self, words: str, start: int | None, field: str) -> dict[str, str | int | None]:
         """Return a quote in the form that an answer has for it."""
-        source = {"field": field} if self.several else {}
+        source = {"field": field} if self.names_texts else {}
         return {"quote": words, "start": start, **source}
 
     def covers(self, field: str) -> bool:
         """Whether the text of this name may be quoted."""
-        return field == self.field or (self.several and field.startswith(f"{self.field}:"))
+        return any(
+            field == rule.field or (rule.several and field.startswith(f"{rule.field}:"))
+            for rule in self.rules
+        )
 
 
 @dataclass(frozen=True)
@@ -144,8 +166,9 @@ class UnitSpec:
     """One unit: a kind, a stable key, and the text that is shown for it.
 
     For a unit that joins a report and a passage, `of` has the fields of both texts. They cannot be
-    read from the key, since the ids may contain a slash. `fields` are attributes of the unit that are
-    shown with it, such as the importance of a nugget.
+    read from the key, since the ids may contain a slash. `fields` are attributes of the unit, such
+    as the importance of a nugget. `place` is where a sentence stands: a text's field, the start and
+    the end in code points.
     """
 
     kind: str
@@ -153,6 +176,7 @@ class UnitSpec:
     text: str
     of: tuple[str, ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
+    place: tuple[str, int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -236,7 +260,7 @@ class DeclaredMeasure:
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """What one annotation task asks, and so what its labels may be.
+    """What one annotation task asks, and so what its labels may be. `summary` is one sentence.
 
     `contradictions` are answers about one unit that cannot all be given: of each, the variables and
     their codes. `readings` are declarations of the same name that ask about other points, by the
@@ -247,6 +271,7 @@ class Declaration:
     name: str
     version: str
     title: str
+    summary: str = ""
     variables: tuple[Variable, ...]
     evidence: Evidence | None = None
     written: WrittenText | None = None

@@ -34,5 +34,5 @@ DECLARATION = Declaration(
             },
         ),
     ),
-    evidence=Evidence("entailed", "report", owed_if="yes"),
+    evidence=Evidence("entailed", "report", owed_if=("yes",)),
 )

@@ -54,12 +54,17 @@ def noun_of(field: str) -> Word:
 
 @dataclass(frozen=True)
 class Quote:
-    """A quote as the rater sent it: the words, and the offset at which they are said to start."""
+    """A quote as the rater sent it: the words, and the offset at which they are said to start.
+
+    `field` is empty where the quote may be from two texts and names none. Of the texts `within`,
+    only the unit's own sentence may be quoted.
+    """
 
     variable: str
     field: str
     quote: str
     start: int | None = None
+    within: tuple[str, ...] = ()
 
 
 def is_storable(text: str) -> bool:

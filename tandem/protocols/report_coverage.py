@@ -26,5 +26,5 @@ DECLARATION = Declaration(
             optional=True,
         ),
     ),
-    evidence=Evidence("answerable", "report", owed_if="yes"),
+    evidence=Evidence("answerable", "report", owed_if=("yes",)),
 )

@@ -191,7 +191,7 @@ class Schema:
         """
         parts: JSON = {}
         if rule := self.evidence(kind):
-            quote = QUOTE_WITH_FIELD if with_field and rule.several else QUOTE
+            quote = QUOTE_WITH_FIELD if with_field and rule.names_texts else QUOTE
             parts[EVIDENCE_KEY] = {"type": "array", "items": quote}
         parts |= {v.name: self._nullable(_codes(v), v.asked_if) for v in self.variables_of(kind)}
         if written := self.written(kind):

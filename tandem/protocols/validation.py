@@ -15,7 +15,7 @@ problem becomes a message, and the channel decides what follows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tandem.messages import Message, Word, all_of, one_of
@@ -231,22 +231,25 @@ class _UnitCheck:
             self.wrong(EVIDENCE_KEY, TOO_MANY_QUOTES)
             return ()
         variable, field = (rule.variable, rule.field) if rule else ("", "")
-        with_field = rule is not None and rule.several
+        field = "" if rule and rule.beside else field
+        within = tuple(each.field for each in rule.rules if each.within) if rule else ()
+        with_field = rule is not None and rule.names_texts
         quotes = [read_quote(one, variable, field, self.lenient, with_field) for one in evidence]
         if None in quotes:
             form = "{quote, start, field}" if with_field else "{quote, start}"
             self.wrong(EVIDENCE_KEY, Message("contains something that is not %(form)s", form=form))
-        return tuple(q for q in quotes if q is not None)
+        return tuple(replace(q, within=within) if within else q for q in quotes if q is not None)
 
     def check_owed(self, values: Mapping[str, str], quotes: tuple[Quote, ...]) -> None:
         rule = self.schema.evidence(self.unit.kind)
-        if rule is None or rule.owed_if is None or quotes:
-            return
-        if values.get(rule.variable) != rule.owed_if:
+        value = values.get(rule.variable) if rule else None
+        owing = [each for each in rule.rules if value in each.owed_if] if rule else []
+        # Which text a quote is from shows only when it is located.
+        if rule is None or value is None or len(quotes) >= len(owing):
             return
         kind = self.unit.kind
         variable = self.schema.named(rule.variable, kind)
-        code = self.schema.coded(rule.variable, rule.owed_if, kind)
+        code = self.schema.coded(rule.variable, value, kind)
         if self.lenient:
             bare = Message(
                 "%(variable)s is %(code)s without its quote", variable=variable, code=code
@@ -257,7 +260,7 @@ class _UnitCheck:
                 "%(variable)s is %(code)s: quote the %(field)s for it",
                 variable=variable,
                 code=code,
-                field=noun_of(rule.field),
+                field=all_of(noun_of(each.field) for each in owing),
             )
             self.wrong(EVIDENCE_KEY, owed)
 

@@ -216,13 +216,13 @@ def _fails_by_system(labels: VariableFrame, column: int, units: str) -> Iterator
 
 def _without_evidence(labels: VariableFrame, column: int, evidence: Evidence) -> Iterator[Warning]:
     """Warn about a judge that never quotes the evidence that the protocol asks for."""
-    code, rater = evidence.owed.get(labels.name), labels.raters[column].name
-    if code not in labels.scale.categories:
-        return
-    count = int((labels.codes[:, column] == labels.scale.categories.index(code)).sum())
+    owing, rater = evidence.owed.get(labels.name, ()), labels.raters[column].name
+    places = [n for n, code in enumerate(labels.scale.categories) if code in owing]
+    count = int(np.isin(labels.codes[:, column], places).sum())
     quoted = any((each.rater, each.variable) == (rater, labels.name) for each in evidence.spans)
     if count and not quoted:
         noun = "label" if count == 1 else "labels"
+        code = "` or `".join(labels.scale.categories[n] for n in places)
         text = (
             f"It quotes no evidence for its {count} {noun} `{code}`, which the protocol asks for. "
             "Nothing shows what they rest on, and agreement on evidence leaves it out."

@@ -94,7 +94,7 @@ def _spans(
     rule = protocol.evidence
     if rule is None or rule.variable != variable.name:
         return {}
-    if code != rule.owed_if and number % 2:
+    if code not in rule.owed_if and number % 2:
         return {}
     text = unit["texts"][rule.field]
     places = [(0, 8), (4, len(text) - 1)] if number % 3 else [(3, 9)]

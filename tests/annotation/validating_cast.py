@@ -43,7 +43,7 @@ def plain_answer(assignment: Assignment) -> dict[str, dict[str, Any]]:
         rule, written = asked.evidence(unit.kind), asked.written(unit.kind)
         if rule:
             text = next(text.text for text in spec.texts if text.field == rule.field)
-            owed = rule.owed_if is not None and answer[rule.variable] == rule.owed_if
+            owed = answer[rule.variable] in rule.codes
             answer["evidence"] = [{"quote": text[:4], "start": 0}] if owed else []
         if written and asked.holds(written.asked_if, answer):
             answer[written.name] = {"text": "Anna built it. 🌉", "citations": []}

@@ -27,7 +27,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME")
-        parser.add_argument("--protocol", required=True, choices=sorted(PROTOCOLS))
+        parser.add_argument(
+            "--protocol",
+            required=True,
+            metavar="NAME",
+            help=f"{', '.join(PROTOCOLS)}; or a protocol of the team, as NAME or NAME@VERSION",
+        )
         parser.add_argument("--batch", required=True, help="the name of a loaded batch")
         parser.add_argument(
             "--raters-per-item",

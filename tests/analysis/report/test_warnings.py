@@ -130,9 +130,9 @@ def test_a_judge_without_required_evidence_gives_a_warning() -> None:
         blocks = {"answerable": {"agreement": agreement(sample), "judges": judges(sample, 0.2)}}
         return [w["text"] for w in warnings(frame, blocks) if w["code"] == "judge_without_evidence"]
 
-    (text,) = warnings_for(Evidence(owed={"answerable": "yes"}))
+    (text,) = warnings_for(Evidence(owed={"answerable": ("yes",)}))
     assert "It quotes no evidence for its 3 labels `yes`" in text
-    assert not warnings_for(Evidence({place: (span,)}, owed={"answerable": "yes"}))
+    assert not warnings_for(Evidence({place: (span,)}, owed={"answerable": ("yes",)}))
     assert not warnings_for(Evidence())
 
 

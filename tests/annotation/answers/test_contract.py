@@ -244,7 +244,7 @@ def test_null_is_accepted_where_the_condition_fails(case, door):
 def test_missing_owed_evidence_is_refused(case, door):
     owing = OWING.get(case.protocol)
     rule = case.schema.protocol.evidence
-    assert owing == (rule and rule.owed_if and (rule.variable, rule.owed_if))
+    assert owing == ((rule.variable, *rule.owed_if) if rule and rule.owed_if else None)
     if not owing:
         return
     variable, code = owing

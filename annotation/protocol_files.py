@@ -1,0 +1,112 @@
+"""Protocols that teams declare in files: store a version, and find a task by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db import IntegrityError, transaction
+
+from annotation.models import ProtocolFile, User
+from annotation.protocols.base import Protocol
+from annotation.protocols.declared import FileProtocol
+from annotation.registry import DECLARED, stored_protocol
+from audit.recording import record
+from datasets.models import Team
+from tandem.protocols import protocol_file
+from tandem.similar import did_you_mean
+
+MOST_FILES = 500
+VERSION = "@"
+"""Separates the name of a protocol from a version of it, as in `citation-support@2`."""
+
+
+class ProtocolError(ValueError):
+    """A protocol cannot be stored or found: what is wrong, and the mend."""
+
+
+def store(file: protocol_file.ProtocolFile, team: Team, by: User | None = None) -> ProtocolFile:
+    """Store a version of a protocol for a team, or return the one that is there and equal.
+
+    A version that no campaign uses is replaced. Raises ProtocolError for the name of a protocol of
+    the site, and for a used version whose file has changed.
+    """
+    declared = file.declaration
+    if declared.name in DECLARED:
+        raise ProtocolError(f"{declared.name} is a protocol of the site; give yours another name")
+    with transaction.atomic():
+        known = ProtocolFile.objects.select_for_update().filter(
+            team=team, name=declared.name, version=declared.version
+        )
+        existing = known.first()
+        if existing is not None and existing.digest == file.digest:
+            return existing
+        if existing is not None and existing.campaigns.exists():
+            raise ProtocolError(
+                f"version {declared.version} of {declared.name} is used by a campaign, and the "
+                "file has changed since; give it a new version"
+            )
+        if existing is not None:
+            existing.delete()
+        elif ProtocolFile.objects.filter(team=team).count() >= MOST_FILES:
+            raise ProtocolError(f"the team has {MOST_FILES} protocols; delete one that is unused")
+        stored = _create(file, team, by)
+        facts = {"name": stored.name, "version": stored.version, "digest": stored.digest}
+        record("protocol.made", of=stored, after=facts)
+    return stored
+
+
+def _create(file: protocol_file.ProtocolFile, team: Team, by: User | None) -> ProtocolFile:
+    declared = file.declaration
+    try:
+        with transaction.atomic():
+            return ProtocolFile.objects.create(
+                team=team,
+                made_by=by,
+                name=declared.name,
+                version=declared.version,
+                title=declared.title,
+                text=file.text,
+                parts=dict(file.parts),
+                digest=file.digest,
+            )
+    except IntegrityError as error:
+        raise ProtocolError(
+            f"version {declared.version} of {declared.name} was stored meanwhile; look at it first"
+        ) from error
+
+
+def find_task(name: str, team: Team) -> Protocol:
+    """Return a task by its name: one of the site, or the team's, of the newest version.
+
+    `NAME@VERSION` is a version of the team's. Raises ProtocolError.
+    """
+    if name in DECLARED:
+        return DECLARED[name]
+    bare, _, version = name.partition(VERSION)
+    files = ProtocolFile.objects.filter(team=team, name=bare)
+    if version:
+        files = files.filter(version=version)
+    found = files.order_by("created_at", "pk").last()
+    if found is None:
+        known = [*DECLARED, *ProtocolFile.objects.filter(team=team).values_list("name", flat=True)]
+        advice = did_you_mean(name, known, "see the list of protocols")
+        raise ProtocolError(f"no protocol is called {name!r}; {advice}")
+    return stored_protocol(found.pk)
+
+
+def delete(file: ProtocolFile) -> None:
+    """Delete a version that no campaign uses. Raises ProtocolError."""
+    if file.campaigns.exists():
+        raise ProtocolError(f"a campaign uses {file}; it stays as long as the campaign")
+    record("protocol.deleted", of=file)
+    file.delete()
+
+
+def protocols_of(team: Team) -> list[FileProtocol]:
+    """Return the protocols of a team, each in its newest version, by name."""
+    newest = {row.name: row.pk for row in _in_order(ProtocolFile.objects.filter(team=team))}
+    return [stored_protocol(newest[name]) for name in sorted(newest)]
+
+
+def _in_order(files: Iterable[ProtocolFile]) -> list[ProtocolFile]:
+    return sorted(files, key=lambda row: (row.created_at, row.pk))
