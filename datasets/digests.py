@@ -19,7 +19,7 @@ from django.db import connection, models, transaction
 from audit.recording import record
 from audit.violations import Check, Place, Violation
 from datasets.material import Digest, as_line, as_rows
-from datasets.models import Batch, KeyPoint, Passage, Query, QueryDigest, Question, Report
+from datasets.models import Batch, KeyPoint, Nugget, Passage, Query, QueryDigest, Question, Report
 from tandem.files import rows
 
 TEXTS = Check(
@@ -41,12 +41,14 @@ _PARTS = {
     "questions": "question",
     "passages": "passage",
     "key_points": "key-point",
+    "nuggets": "nugget",
     "reports": "report",
 }
 _TABLES: dict[str, type[models.Model]] = {
     "question": Question,
     "passage": Passage,
     "key-point": KeyPoint,
+    "nugget": Nugget,
     "report": Report,
 }
 

@@ -1,4 +1,6 @@
-"""Extend a batch: a new batch with further reports, rankings or passages for the same queries.
+"""Extend a batch: a new batch with further parts for the same queries.
+
+Reports, rankings, passages and nuggets can be added.
 
 A line of the file names a query of the batch and adds parts to it. Everything else on it must agree
 with the batch. A line of the native format may leave out the query's text.
@@ -21,10 +23,16 @@ from tandem.files.jsonl import excerpt
 from tandem.files.rows import InputError, Located, Passage, Place, Query, ReadNotes
 from tandem.files.tables import object_rows
 
-ADDABLE_PARTS = {"reports": "report", "rankings": "ranking", "passages": "passage"}
+ADDABLE_PARTS = {
+    "reports": "report",
+    "rankings": "ranking",
+    "passages": "passage",
+    "nuggets": "nugget",
+}
 NATIVE = "native"
 ONLY_ADDABLE_PARTS = (
-    "only reports, rankings and passages can be added; leave the rest out, or write it as it is"
+    "only reports, rankings, passages and nuggets can be added; leave the rest out, or write it "
+    "as it is"
 )
 
 
@@ -64,7 +72,9 @@ def extend_batch(
     def finish() -> None:
         if not any(number for what, number in tally.kept.items() if what.startswith("new ")):
             wrong = f"adds nothing to batch {source.name!r}"
-            raise InputError(Place(str(paths[0])), wrong, "add reports, rankings or passages")
+            raise InputError(
+                Place(str(paths[0])), wrong, "add reports, rankings, passages or nuggets"
+            )
 
     digests = UnitDigests()
     return derive_batch(

@@ -53,6 +53,7 @@ _REPORT = (
     "context",
     "citations",
     "sentences",
+    "sentence_citations",
     "deflected",
     "key_points",
 )
@@ -96,6 +97,7 @@ class Writer:
         self._bulk("questions", stored)
         self._bulk("groundings", stored)
         self._bulk("reports", stored)
+        self._bulk("nuggets", stored)
         self._bulk("key_points", [each for each in stored if not self._is_early(each)])
         self._bulk("rankings", stored)
 
@@ -155,9 +157,13 @@ class Writer:
     def _reports(self, key: int, query: rows.Query) -> Iterator[Row]:
         for n, r in enumerate(query.reports):
             facts = r.system, r.family, r.setting
-            values = (*facts, r.context, r.citations, r.sentences, r.deflected)
+            lists = r.context, r.citations, r.sentences, r.sentence_citations
             points = None if r.key_points is None else [part_of_line(k) for k in r.key_points]
-            yield *self._part(key, r, n), *values, points
+            yield *self._part(key, r, n), *facts, *lists, r.deflected, points
+
+    def _nuggets(self, key: int, query: rows.Query) -> Iterator[Row]:
+        for n, row in enumerate(query.nuggets):
+            yield *self._part(key, row, n), row.importance, row.sources
 
     def _key_points(self, key: int, query: rows.Query) -> Iterator[Row]:
         for n, row in enumerate(query.key_points):
@@ -173,6 +179,7 @@ _TABLES: dict[str, tuple[type[db.Model], Sequence[str]]] = {
     "groundings": (models.Grounding, _GROUNDING),
     "reports": (models.Report, _REPORT),
     "key_points": (models.KeyPoint, (*_PART, "passage_id", "spans", "score")),
+    "nuggets": (models.Nugget, (*_PART, "importance", "sources")),
     "rankings": (models.Ranking, ("query_id", "system", "position", "passages")),
 }
 TABLES: tuple[type[db.Model], ...] = (

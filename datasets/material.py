@@ -164,6 +164,7 @@ _reports_of = _part_reader(
     "context",
     "citations",
     "sentences",
+    "sentence_citations",
     "deflected",
     "key_points",
     "meta",
@@ -172,6 +173,16 @@ _reports_of = _part_reader(
 
 def _reports(queries: Keys, within: slice | None = None) -> Parts:
     return grouped((query, _report(*each)) for query, *each in _reports_of(queries, within))
+
+
+_nuggets_of = _part_reader(models.Nugget, "key", "text", "importance", "sources", "meta")
+
+
+def _nuggets(queries: Keys, within: slice | None = None) -> Parts:
+    return grouped(
+        (query, rows.Nugget(key, text, importance, _texts(sources), meta))
+        for query, key, text, importance, sources, meta in _nuggets_of(queries, within)
+    )
 
 
 _rankings_of = _part_reader(models.Ranking, "system", Cast("passages", TextField()))
@@ -195,8 +206,9 @@ def _passage(*columns: Any) -> rows.Passage:
 
 def _report(*columns: Any) -> rows.Report:
     key, text, system, family, setting, *rest = columns
-    context, citations, sentences, deflected, points, meta = rest
-    lists = _texts(context), _texts(citations), _texts(sentences)
+    context, citations, sentences, cited, deflected, points, meta = rest
+    by_sentence = None if cited is None else tuple(map(tuple, cited))
+    lists = _texts(context), _texts(citations), _texts(sentences), by_sentence
     own = None if points is None else tuple(map(_answer_point, points))
     return rows.Report(key, text, system, family, setting, *lists, deflected, own, meta)
 
@@ -219,6 +231,7 @@ _PARTS: dict[str, Callable[..., Parts]] = {
     "questions": _questions,
     "passages": _passages,
     "key_points": _key_points,
+    "nuggets": _nuggets,
     "reports": _reports,
     "rankings": _rankings,
 }
@@ -230,6 +243,7 @@ _ROWS = (
     rows.Question,
     rows.Passage,
     rows.KeyPoint,
+    rows.Nugget,
     rows.AnswerPoint,
     rows.Report,
     rows.Ranking,
@@ -256,7 +270,7 @@ def part_of_line(row: Any) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if type(value) is not tuple:
         return value
-    return [part_of_line(each) if type(each) in _NAMES else each for each in value]
+    return [part_of_line(each) if type(each) in _NAMES else _plain(each) for each in value]
 
 
 class Digest:

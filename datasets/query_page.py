@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,7 +14,7 @@ from django.db.models import Model
 from django.utils.html import escape
 
 from datasets import material
-from datasets.models import Grounding, KeyPoint, Query, Question, Ranking, Report
+from datasets.models import Grounding, KeyPoint, Nugget, Query, Question, Ranking, Report
 from datasets.search import Piece, split_at_words
 
 # The maximum bytes of HTML for all texts of a kind on a page, below 1 MB in total; texts are cut.
@@ -22,6 +23,7 @@ BYTES_BY_PART = {
     "turns": 50_000,
     "questions": 80_000,
     "key_points": 60_000,
+    "nuggets": 60_000,
     "reports": 240_000,
     "passages": 200_000,
     "references": 50_000,
@@ -45,6 +47,7 @@ class Part:
 PARTS = {
     "questions": Part(Question, 100),
     "key_points": Part(KeyPoint, 100),
+    "nuggets": Part(Nugget, 100),
     "reports": Part(Report, 10),
     "passages": Part(Grounding, 20, "passage__key"),
     "rankings": Part(Ranking, 20, "system"),
@@ -103,6 +106,7 @@ def query_context(query: Query, asked: Mapping[str, str], words: Sequence[str]) 
         ],
         "questions": [(each, room["questions"].cut(each.text)) for each in pages["questions"]],
         "key_points": [(each, room["key_points"].cut(each.text)) for each in pages["key_points"]],
+        "nuggets": [(each, room["nuggets"].cut(each.text)) for each in pages["nuggets"]],
         "reports": [_report(each, words, room["reports"]) for each in pages["reports"]],
         "passages": [
             _passage(each, words, room["passages"], pages["passages"]) for each in pages["passages"]
@@ -137,10 +141,11 @@ def _page(query: Query, name: str, asked: Mapping[str, str]) -> Page[Any]:
 
 def _report(report: Any, words: Sequence[str], room: TextBudget) -> dict[str, Any]:
     points = TextBudget(LIST_BYTES)
+    cited = report.citations or dict.fromkeys(chain(*(report.sentence_citations or ())))
     return {
         "report": report,
         "text": room.marked(report.text, words),
-        "citations": TextBudget(LIST_BYTES).cut(", ".join(report.citations or ())),
+        "citations": TextBudget(LIST_BYTES).cut(", ".join(cited)),
         "key_points": [(each, points.cut(each.text)) for each in (report.key_points or ())[:100]],
         "more_points": max(0, len(report.key_points or ()) - 100),
     }

@@ -18,6 +18,7 @@ from datasets.models import (
     LeftOut,
     Lineage,
     Migrated,
+    Nugget,
     Passage,
     Query,
     QueryDigest,
@@ -124,7 +125,7 @@ KINDS = (
     ),
 )
 
-_TEXTS = (Question, Passage, KeyPoint, Report, Grounding, Ranking)
+_TEXTS = (Question, Passage, KeyPoint, Nugget, Report, Grounding, Ranking)
 EXCLUDED: dict[type[models.Model], dict[str, str]] = {
     **{model: {"*": OF_TEXTS} for model in _TEXTS},
     Batch: {

@@ -29,6 +29,7 @@ from datasets.models import (
     Batch,
     Grounding,
     KeyPoint,
+    Nugget,
     Query,
     Question,
     Ranking,
@@ -48,6 +49,7 @@ PARTS: dict[str, type[Model]] = {
     "questions": Question,
     "passages": Grounding,
     "key points": KeyPoint,
+    "nuggets": Nugget,
     "reports": Report,
     "rankings": Ranking,
 }

@@ -124,12 +124,16 @@ SCHEMAS: Mapping[str, pa.Schema] = {
                 _strings("id text passage")
                 | {"spans": _TEXTS, "score": pa.float64(), "meta": _JSON}
             ),
+            "nuggets": _rows(
+                _strings("id text importance") | {"sources": _TEXTS, "meta": _JSON}
+            ),
             "reports": _rows(
-                _strings("id text system setting")
+                _strings("id text system family setting")
                 | {
                     "context": _TEXTS,
                     "citations": _TEXTS,
                     "sentences": _TEXTS,
+                    "sentence_citations": pa.list_(_TEXTS),
                     "deflected": pa.bool_(),
                     "key_points": _rows(_strings("id text") | {"spans": _TEXTS}),
                     "meta": _JSON,
@@ -137,7 +141,8 @@ SCHEMAS: Mapping[str, pa.Schema] = {
             ),
             "rankings": _rows({"system": pa.string(), "passages": _TEXTS}),
             "references": _rows(
-                {"text": pa.string(), "citations": _TEXTS, "deflected": pa.bool_(), "meta": _JSON}
+                {"text": pa.string(), "citations": _TEXTS, "sentences": _TEXTS}
+                | {"deflected": pa.bool_(), "meta": _JSON}
             ),
             "meta": _JSON,
         }

@@ -16,7 +16,7 @@ from datasets.api.base import Exact, PageParameters, Shape
 from datasets.api.permissions import MANAGE, READ
 from datasets.api.routes import Reply, Routes, given
 from datasets.material import as_line
-from datasets.models import Batch, Grounding, KeyPoint, Query, Question, Ranking, Report
+from datasets.models import Batch, Grounding, KeyPoint, Nugget, Query, Question, Ranking, Report
 from datasets.search import LONGEST, MOST_HITS, Hit, find, hits, words_of
 from datasets.teams import several_for, visible_batch, visible_batches
 
@@ -25,6 +25,7 @@ PARTS: dict[str, type[Model]] = {
     "questions": Question,
     "passages": Grounding,
     "key_points": KeyPoint,
+    "nuggets": Nugget,
     "reports": Report,
     "rankings": Ranking,
 }
@@ -100,6 +101,7 @@ class QueryLineSerializer(Shape):
     questions = serializers.ListField(child=serializers.DictField(), required=False)
     passages = serializers.ListField(child=serializers.DictField(), required=False)
     key_points = serializers.ListField(child=serializers.DictField(), required=False)
+    nuggets = serializers.ListField(child=serializers.DictField(), required=False)
     reports = serializers.ListField(child=serializers.DictField(), required=False)
     rankings = serializers.ListField(child=serializers.DictField(), required=False)
     references = serializers.ListField(child=serializers.DictField(), required=False)

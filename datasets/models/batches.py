@@ -181,6 +181,7 @@ class Report(Part):
     """A text under judgement. `context` and `citations` are passage ids, known or not.
 
     `system` is what wrote it, and `family` whose model that is.
+    `sentence_citations` has a list of passage ids for each of `sentences`.
     `key_points` are its own, each `{id, text, spans?}`.
     """
 
@@ -190,6 +191,7 @@ class Report(Part):
     context = models.JSONField(null=True)
     citations = models.JSONField(null=True)
     sentences = models.JSONField(null=True)
+    sentence_citations = models.JSONField(null=True)
     deflected = models.BooleanField(null=True)
     key_points = models.JSONField(null=True)
 
@@ -241,6 +243,16 @@ class KeyPoint(Part):
 
     class Meta(Part.Meta):
         constraints = [models.UniqueConstraint("batch", "key", name="key_point_once_a_batch")]
+
+
+class Nugget(Part):
+    """A fact that a good answer states. `sources` are document or passage ids, known or not."""
+
+    importance = models.CharField(max_length=5, null=True)  # noqa: DJ001 - absent is not empty
+    sources = models.JSONField(null=True)
+
+    class Meta(Part.Meta):
+        constraints = [models.UniqueConstraint("batch", "key", name="nugget_once_a_batch")]
 
 
 class Ranking(models.Model):

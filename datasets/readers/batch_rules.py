@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Container, Iterable
+from itertools import chain
 
 from tandem.files.fields import Tally
 from tandem.files.jsonl import excerpt
@@ -25,7 +26,7 @@ class BatchRules:
     def __init__(self, notes: ReadNotes) -> None:
         self._ids = {
             what: _Identifiers(what, notes)
-            for what in ("query", "question", "passage", "key point", "report")
+            for what in ("query", "question", "passage", "key point", "nugget", "report")
         }
         self._digests: dict[str, bytes] = {}
         self._unresolved: list[tuple[str, str, Place]] = []
@@ -42,6 +43,8 @@ class BatchRules:
             self._ids["report"].add(report.id, place)
             for own in report.key_points or ():
                 self._ids["key point"].add(own.id, place)
+        for nugget in query.nuggets:
+            self._ids["nugget"].add(nugget.id, place)
         for point in query.key_points:
             self._ids["key point"].add(point.id, place)
             self._add_reference(point, place)
@@ -121,7 +124,8 @@ class _Mentions:
 
     def add(self, query: Query, place: Place, known: Container[str]) -> None:
         for report in query.reports:
-            if ids := (*(report.context or ()), *(report.citations or ())):
+            cited = chain(report.citations or (), *(report.sentence_citations or ()))
+            if ids := (*(report.context or ()), *cited):
                 self._add(f"report {excerpt(report.id)}", place, ids, known)
         for ranking in query.rankings:
             what = f"the ranking of {excerpt(ranking.system)} for query {excerpt(query.id)}"

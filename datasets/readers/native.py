@@ -11,12 +11,14 @@ from datasets.text import find_exact
 from tandem.files.fields import Fields, Tally, first_repeated, known_fields
 from tandem.files.jsonl import excerpt
 from tandem.files.rows import (
+    IMPORTANCE,
     ROLES,
     USES,
     AnswerPoint,
     InputError,
     KeyPoint,
     Located,
+    Nugget,
     Passage,
     Place,
     Query,
@@ -42,6 +44,7 @@ QUERY = (
     "questions",
     "passages",
     "key_points",
+    "nuggets",
     "reports",
     "rankings",
     "references",
@@ -62,6 +65,7 @@ PASSAGE = (
     "meta",
 )
 KEY_POINT = ("id", "text", "passage", "spans", "score", "meta")
+NUGGET = ("id", "text", "importance", "sources", "meta")
 ANSWER_POINT = ("id", "text", "spans")
 REPORT = (
     "id",
@@ -72,6 +76,7 @@ REPORT = (
     "context",
     "citations",
     "sentences",
+    "sentence_citations",
     "deflected",
     "key_points",
     "meta",
@@ -111,6 +116,7 @@ def query_of(fields: Fields) -> Query:
         key_points=tuple(
             _key_point(f) for f in fields.objects("key_points", "key point", KEY_POINT)
         ),
+        nuggets=tuple(_nugget(f) for f in fields.objects("nuggets", "nugget", NUGGET)),
         reports=tuple(_report(f) for f in fields.objects("reports", "report", REPORT)),
         rankings=tuple(_ranking(f) for f in fields.objects("rankings", "ranking", RANKING)),
         references=tuple(
@@ -163,8 +169,19 @@ def _key_point(fields: Fields) -> KeyPoint:
     )
 
 
+def _nugget(fields: Fields) -> Nugget:
+    return Nugget(
+        id=fields.id(),
+        text=fields.filled("text"),
+        importance=fields.one_of("importance", IMPORTANCE),
+        sources=fields.ids("sources"),
+        meta=fields.object("meta"),
+    )
+
+
 def _report(fields: Fields) -> Report:
     text = fields.string("text")
+    sentences = _sentences(fields, text)
     return Report(
         id=fields.id(),
         text=text,
@@ -173,11 +190,34 @@ def _report(fields: Fields) -> Report:
         setting=fields.optional_id("setting"),
         context=read_ranking_ids(fields, "context"),
         citations=fields.ids("citations"),
-        sentences=_sentences(fields, text),
+        sentences=sentences,
+        sentence_citations=_sentence_citations(fields, sentences),
         deflected=fields.boolean("deflected"),
         key_points=_answer_points(fields, text),
         meta=fields.object("meta"),
     )
+
+
+def _sentence_citations(
+    fields: Fields, sentences: tuple[str, ...] | None
+) -> tuple[tuple[str, ...], ...] | None:
+    cited = fields.lists_of_ids("sentence_citations")
+    if cited is None:
+        return None
+    name = f'"sentence_citations" of {fields.of}'
+    if sentences is None or len(cited) != len(sentences):
+        count = "no sentences" if sentences is None else f"{len(sentences)} sentences"
+        wrong = f"{name} has {len(cited)} lists for {count}"
+        raise InputError(
+            fields.place,
+            wrong,
+            'give "sentences", too, and one list for each, empty if it has none',
+        )
+    for number, ids in enumerate(cited, 1):
+        if twice := first_repeated(ids):
+            wrong = f"entry {number} of {name} names the passage {excerpt(twice)} twice"
+            raise InputError(fields.place, wrong, "keep the first")
+    return cited
 
 
 def _answer_points(fields: Fields, text: str) -> tuple[AnswerPoint, ...] | None:
@@ -255,10 +295,11 @@ def stray_sentence(text: str, sentences: Sequence[str]) -> tuple[int, str] | Non
 
 def _refuse_repeats(query: Query, place: Place) -> None:
     own = [point for report in query.reports for point in report.key_points or ()]
-    parts: dict[str, Sequence[Question | Passage | KeyPoint | AnswerPoint | Report]] = {
+    parts: dict[str, Sequence[Question | Passage | KeyPoint | Nugget | AnswerPoint | Report]] = {
         "question id": query.questions,
         "passage id": query.passages,
         "key point id": [*query.key_points, *own] if own else query.key_points,
+        "nugget id": query.nuggets,
         "report id": query.reports,
     }
     for what, several in parts.items():

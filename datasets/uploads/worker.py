@@ -35,7 +35,7 @@ from tandem.verbs import verb_of
 
 State = Upload.State
 AT_WORK = (State.READING, State.KEEPING)
-PARTS = ("questions", "key_points", "reports", "rankings")
+PARTS = ("questions", "key_points", "nuggets", "reports", "rankings")
 SHOWN_QUERIES, SHOWN_PARTS, SHOWN_CHARACTERS = 3, 3, 400
 MAX_QUERIES = 500_000
 BEAT_SECONDS = 1.0

@@ -28,6 +28,7 @@ PARTS = (
     batch.Question,
     batch.Passage,
     batch.KeyPoint,
+    batch.Nugget,
     batch.AnswerPoint,
     batch.Report,
     batch.Ranking,
@@ -41,6 +42,7 @@ KINDS_OF_VALUE = {
     "Meta": "object",
     "Mapping[str, Any]": "object",
     "tuple[str, ...]": "list of texts",
+    "tuple[tuple[str, ...], ...]": "list of lists of texts",
     "tuple[SpanRow, ...]": "list of [spans](#a-span)",
 }
 

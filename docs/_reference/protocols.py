@@ -24,6 +24,7 @@ WHERE = {
     "questions": "sub-questions",
     "passages": "passages",
     "key_points": "key points",
+    "nuggets": "nuggets",
     "reports": "reports",
 }
 

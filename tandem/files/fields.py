@@ -84,10 +84,20 @@ class Fields:
     def ids(self, key: str) -> tuple[str, ...] | None:
         """Return a list of identifiers, including repeated ones."""
         values = self.strings(key)
-        for number, value in enumerate(values or (), 1):
-            if len(value) > MAX_ID or not value.strip():
-                self._refuse_id(value, f"entry {number} of {self._name(key)}")
+        if values is not None:
+            self._check_ids(values, self._name(key))
         return values
+
+    def lists_of_ids(self, key: str) -> tuple[tuple[str, ...], ...] | None:
+        """Return a list of lists of identifiers."""
+        values = self._list(key)
+        for number, value in enumerate(values or (), 1):
+            if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+                found = describe_type(value)
+                wrong = f"entry {number} of {self._name(key)} is {found}, not a list of strings"
+                self._refuse(wrong, "write a list of strings")
+            self._check_ids(value, f"entry {number} of {self._name(key)}")
+        return None if values is None else tuple(map(tuple, values))
 
     def strings(self, key: str) -> tuple[str, ...] | None:
         values = self._list(key)
@@ -171,6 +181,11 @@ class Fields:
         if value is not None and not isinstance(value, list):
             self._refuse_type(key, value, "a list")
         return value
+
+    def _check_ids(self, values: Iterable[str], name: str) -> None:
+        for number, value in enumerate(values, 1):
+            if len(value) > MAX_ID or not value.strip():
+                self._refuse_id(value, f"entry {number} of {name}")
 
     def _refuse_id(self, value: str, name: str) -> NoReturn:
         if not value.strip():

@@ -16,6 +16,9 @@ USES = ("answer-the-question", "related-information", "outdated", "unknown")
 """The uses of a passage (Sorodoc and others 2025): the codes of `use`."""
 
 
+IMPORTANCE = ("vital", "okay")
+"""The importance of a nugget (Voorhees 2003)."""
+
 ROLES = ("user", "assistant")
 """Who said a turn of a conversation."""
 
@@ -77,6 +80,21 @@ class KeyPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Nugget:
+    """A fact that a good answer states (TREC), of any report on the query.
+
+    `importance` is one of `IMPORTANCE`. `sources` are the ids of documents or passages that state
+    it, known or not.
+    """
+
+    id: str
+    text: str
+    importance: str | None = None
+    sources: tuple[str, ...] | None = None
+    meta: Meta | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerPoint:
     """A point that a report makes; `spans` quote the report word for word."""
 
@@ -90,6 +108,8 @@ class Report:
     """A text under judgement. `context` (in rank order) and `citations` are passage ids.
 
     `system` is what wrote it, and `family` whose model that is.
+    `sentence_citations` has for each of `sentences` the passage ids that it cites, in the order
+    cited, known or not.
     `key_points` are the statements of this report, not those of the query; None if not extracted.
     """
 
@@ -101,6 +121,7 @@ class Report:
     context: tuple[str, ...] | None = None
     citations: tuple[str, ...] | None = None
     sentences: tuple[str, ...] | None = None
+    sentence_citations: tuple[tuple[str, ...], ...] | None = None
     deflected: bool | None = None
     key_points: tuple[AnswerPoint, ...] | None = None
     meta: Meta | None = None
@@ -139,6 +160,7 @@ class Query:
     questions: tuple[Question, ...] = ()
     passages: tuple[Passage, ...] = ()
     key_points: tuple[KeyPoint, ...] = ()
+    nuggets: tuple[Nugget, ...] = ()
     reports: tuple[Report, ...] = ()
     rankings: tuple[Ranking, ...] = ()
     references: tuple[Reference, ...] = ()

@@ -15,6 +15,7 @@ from datasets.models import (
     Batch,
     Grounding,
     KeyPoint,
+    Nugget,
     Passage,
     Query,
     QueryDigest,
@@ -25,6 +26,24 @@ from datasets.models import (
 from tests.cast import BATCH, load, write_lines
 
 pytestmark = pytest.mark.usefixtures("db")
+
+
+NUGGETS = {
+    "id": "q",
+    "text": "Why?",
+    "nuggets": [
+        {"id": "n", "text": "It is.", "importance": "vital", "sources": ["far"], "meta": {"by": 1}},
+        {"id": "m", "text": "It was."},
+    ],
+    "reports": [
+        {
+            "id": "r",
+            "text": "It is. It was.",
+            "sentences": ["It is.", "It was."],
+            "sentence_citations": [["p", "far"], []],
+        }
+    ],
+}
 
 
 def found() -> list[str]:
@@ -98,6 +117,17 @@ CHANGES: list[tuple[Callable[[], object], str]] = [
 def test_each_other_change_is_named(batch: Path, change: Callable[[], object], says: str) -> None:
     change()
     assert found()[0].startswith(f"batch b: {says}")
+
+
+@pytest.mark.postgresql
+def test_changed_nuggets_and_citations_of_sentences_are_named(tmp_path: Path) -> None:
+    load(tmp_path, [NUGGETS], "b")
+    assert found() == []
+    Report.objects.update(sentence_citations=[["p"], []])
+    assert found()[0].startswith("batch b: query 'q': its texts are unchanged, but another part")
+    Nugget.objects.filter(key="n").update(text="x")
+    says = "the text of nugget 'n' is not the one that was loaded"
+    assert found() == [f"batch b: query 'q': {says}"]
 
 
 def test_a_changed_point_of_an_answer_is_named(batch: Path) -> None:

@@ -49,6 +49,14 @@ def test_reports_rankings_and_passages_are_added_and_the_rest_is_unchanged(tmp_p
     assert "Nothing to do" in extend(tmp_path, {"id": "q3", "reports": [NEW]}, name="again")
 
 
+def test_a_nugget_bank_is_added_to_a_batch(tmp_path: Path) -> None:
+    load(tmp_path)
+    bank = [{"id": "q3:n1", "text": "Bruges is near.", "importance": "vital"}]
+    assert "1 new nuggets" in extend(tmp_path, {"id": "q3", "nuggets": bank})
+    (nugget,) = list(batch_rows(Batch.objects.get(name="new")))[2].nuggets
+    assert (nugget.id, nugget.importance) == ("q3:n1", "vital")
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

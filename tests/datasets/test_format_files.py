@@ -26,6 +26,7 @@ KEYS = {
     "Question": native.QUESTION,
     "Passage": native.PASSAGE,
     "KeyPoint": native.KEY_POINT,
+    "Nugget": native.NUGGET,
     "AnswerPoint": native.ANSWER_POINT,
     "Report": native.REPORT,
     "Ranking": native.RANKING,
@@ -47,10 +48,11 @@ def by_reader(folder: Path, row: Row) -> bool:
 
 def full() -> Row:
     (first, _) = map(json.loads, EXAMPLE.read_text("utf-8").splitlines())
-    for part in ("questions", "passages", "key_points", "reports", "references"):
+    for part in ("questions", "passages", "key_points", "nuggets", "reports", "references"):
         first[part][0] |= {"meta": {"any": ["thing"]}}
-    # A schema cannot express that sentences and spans must be verbatim.
+    # A schema cannot express that sentences and spans must be verbatim, and lists equally long.
     del first["passages"][0]["sentences"], first["reports"][0]["key_points"][0]["spans"]
+    del first["reports"][0]["sentence_citations"], first["reports"][0]["sentences"]
     found: Row = first
     return found
 
@@ -92,7 +94,12 @@ def test_the_example_can_be_loaded_and_is_valid_by_the_schema(tmp_path: Path) ->
 def test_the_example_uses_every_key() -> None:
     names = {"Turn": "history"}
     names |= {"Question": "questions", "Passage": "passages", "KeyPoint": "key_points"}
-    names |= {"Report": "reports", "Ranking": "rankings", "Reference": "references"}
+    names |= {
+        "Nugget": "nuggets",
+        "Report": "reports",
+        "Ranking": "rankings",
+        "Reference": "references",
+    }
     lines = [json.loads(line) for line in EXAMPLE.read_text("utf-8").splitlines()]
     used = {"Query": {key for line in lines for key in line}}
     for part, key in names.items():
@@ -131,6 +138,13 @@ CHANGES: tuple[tuple[str, Any], ...] = (
     ("reports.key_points.id", ...), ("reports.key_points.text", " "),
     ("reports.key_points.spans", [""]), ("reports.key_points.spans", None),
     ("reports.key_points.passage", "p1"),
+    ("nuggets", None), ("nuggets", {}), ("nuggets.id", ...), ("nuggets.text", " "),
+    ("nuggets.importance", "okay"), ("nuggets.importance", "Vital"), ("nuggets.importance", None),
+    ("nuggets.sources", []), ("nuggets.sources", [" "]), ("nuggets.sources", None),
+    ("nuggets.passage", "p1"), ("reports.sentence_citations", None),
+    ("reports.sentence_citations", {}), ("reports.sentence_citations", ["p1"]),
+    ("reports.sentence_citations", [["p1", "p1"]]), ("reports.sentence_citations", [[""]]),
+    ("reports.sentence_citations", [[3]]),
     ("rankings.system", None), ("rankings.passages", ["a", "a"]), ("rankings.passages", None),
     ("rankings.meta", {}), ("references.text", ""), ("references.text", ...),
     ("references.id", "x"),

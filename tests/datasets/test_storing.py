@@ -11,8 +11,17 @@ import pytest
 from audit.models import Event
 from datasets import loading, models
 from datasets.loading import check_content, check_name, load_batch
-from datasets.material import Digest
-from tandem.files.rows import InputError, KeyPoint, Passage, Query, Question, Ranking, Report
+from datasets.material import Digest, as_row
+from tandem.files.rows import (
+    InputError,
+    KeyPoint,
+    Nugget,
+    Passage,
+    Query,
+    Question,
+    Ranking,
+    Report,
+)
 from tests.cast import BATCH, SECOND, write_lines
 
 database = pytest.mark.django_db
@@ -68,7 +77,8 @@ def test_a_passage_is_stored_once_and_linked_to_each_of_its_queries(
         query("2", passages=(Passage("p", "Text", title="two", relevant=True),)),
     )
     assert counts == {
-        "queries": 2, "passages": 2, "questions": 0, "reports": 0, "key_points": 0, "rankings": 0,
+        "queries": 2, "passages": 2, "questions": 0, "reports": 0, "key_points": 0, "nuggets": 0,
+        "rankings": 0,
     }  # fmt: skip
     rows = models.Grounding.objects.order_by("query__position", "position")
     stored_rows = rows.values_list("query__key", "passage__key", "position", "title", "relevant")
@@ -95,6 +105,18 @@ def test_a_key_point_can_name_a_passage_that_is_stored_later(
         ("k1", "1", "q", 0, None, None), ("k2", "1", "p", 1, ["a"], 0.5),
         ("k3", "2", "p", 0, None, None),
     ]  # fmt: skip
+
+
+def test_nuggets_and_citations_of_sentences_are_read_back_as_they_were(
+    stored: Callable[..., Any],
+) -> None:
+    nuggets = (Nugget("n1", "A.", "vital", ("far",), {"by": 1}), Nugget("n2", "B."))
+    cited = (("p", "far"), ())
+    report = Report("r", "A. B.", sentences=("A.", "B."), sentence_citations=cited)
+    line = query("1", nuggets=nuggets, reports=(report,))
+    counts, _ = stored(1, line)
+    assert counts["nuggets"] == 2
+    assert as_row(models.Query.objects.get()) == line
 
 
 def test_rankings_and_questions_keep_their_order(stored: Callable[..., Any]) -> None:
@@ -183,7 +205,8 @@ class TestLoading:
         assert refreshed == []
         load_batch([path], "b")
         assert {table.__name__ for table in refreshed} == {
-            "Query", "Passage", "Question", "Grounding", "Report", "KeyPoint", "Ranking",
+            "Query", "Passage", "Question", "Grounding", "Report", "KeyPoint", "Nugget",
+            "Ranking",
         }  # fmt: skip
         digest = models.Batch.objects.get().digest
         models.Batch.objects.all().delete()

@@ -19,6 +19,7 @@ from annotation.exports import parquet
 from annotation.exports.contents import EXPORTS
 from annotation.exports.parquet import SCHEMAS, parquet_pieces
 from annotation.models import Campaign
+from datasets.native_format import FORMAT_FILES
 from tests.annotation.answering import good_answer, person
 from tests.annotation.label_files import labels_for
 from tests.cast import Line, campaign_of, exported, run, write_lines
@@ -137,6 +138,12 @@ def test_an_empty_list_differs_from_a_missing_one(tmp_path: Path) -> None:
         {"id": "q", "text": "", "reports": [{**report, "context": []}]},
         {"id": "p", "text": "", "reports": [report]},
     ]
+    assert read(written(tmp_path, "batch", rows)) == rows
+
+
+def test_every_part_of_a_batch_has_columns(tmp_path: Path) -> None:
+    lines = FORMAT_FILES["example"].read().splitlines()
+    rows: list[Line] = [json.loads(line) for line in lines]
     assert read(written(tmp_path, "batch", rows)) == rows
 
 

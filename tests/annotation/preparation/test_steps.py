@@ -136,13 +136,21 @@ class TestPassages:
         texts = ("On 3 May the Aurora sank with A door in the bow open.", "It carried 61 people.")
         passages = [point(texts[0], "sank"), point(texts[1], "61")]
         answer = {"holds_passages": "yes", "passages": passages}
-        report = rows.Report("r", "A.", context=("d2", "d1", "far"), citations=("d1",))
+        report = rows.Report(
+            "r",
+            "A.",
+            context=("d2", "d1", "far"),
+            citations=("d1",),
+            sentences=("A.",),
+            sentence_citations=(("d1", "far"),),
+        )
         query = replace(
             topic(),
             reports=(report, replace(report, id="s", context=None, citations=())),
             references=(rows.Reference("A.", citations=("d1",)), rows.Reference("B.")),
             rankings=(rows.Ranking("bm25", ("d2", "far", "d1")),),
             key_points=POINTS,
+            nuggets=(rows.Nugget("n", "It sank.", sources=("d1",)),),
         )
         made = applied("passages", query, result("t1/d1", {"document:t1/d1": answer}, "d1"))
         own = ("t1/d1#1", "t1/d1#2")
@@ -150,6 +158,8 @@ class TestPassages:
             ((*own, "far"), own),
             (None, ()),
         ]
+        assert [r.sentence_citations for r in made.reports] == [((*own, "far"),)] * 2
+        assert made.nuggets == (rows.Nugget("n", "It sank.", sources=own),)
         assert [reference.citations for reference in made.references] == [own, None]
         assert made.rankings == (rows.Ranking("bm25", ("far", *own)),)
         # The passage with a point's quotes is its source; d2 has no passage, so it keeps no point.

@@ -15,6 +15,7 @@ from tandem.files.rows import (
     InputError,
     KeyPoint,
     Located,
+    Nugget,
     Passage,
     Place,
     Query,
@@ -51,6 +52,7 @@ def with_part(name: str, part: str, value: str) -> Query:
     parts = {
         "question": {"questions": (Question(value, "t"),)},
         "report": {"reports": (Report(value, "t"),)},
+        "nugget": {"nuggets": (Nugget(value, "t"),)},
         "key point": {
             "passages": (Passage("p", "t"),),
             "key_points": (KeyPoint(value, "t", "p"),),
@@ -71,7 +73,7 @@ def test_a_query_id_is_unique() -> None:
     assert error.wrong == 'the query id "a" is already used at batch.jsonl, line 1'
 
 
-@pytest.mark.parametrize("part", ["question", "report", "key point"])
+@pytest.mark.parametrize("part", ["question", "report", "key point", "nugget"])
 def test_a_part_id_is_unique_in_the_batch(part: str) -> None:
     error = refused(2, with_part("a", part, "x"), with_part("b", part, "x"))
     assert error.wrong == f'the {part} id "x" is already used at batch.jsonl, line 1'
@@ -147,6 +149,17 @@ def test_unknown_passages_cause_one_warning_per_report_and_a_total() -> None:
     each, total = checked(report(["p1", "p2"], ["p2", "p3"]))
     assert each.startswith('batch.jsonl, line 1: report "r" names 3 passages, "p1" the first')
     assert total == "in all, 3 passage ids are not in the batch"
+
+
+def test_unknown_passages_that_only_a_sentence_cites_cause_a_warning() -> None:
+    cited = Report("r", "A. B.", sentences=("A.", "B."), sentence_citations=(("p1",), ("p2",)))
+    each, total = checked(Query("1", "t", reports=(cited,)))
+    assert 'report "r" names 2 passages, "p1" the first' in each
+    assert "2 passage ids" in total
+
+
+def test_sources_of_nuggets_need_not_be_in_the_batch() -> None:
+    assert checked(Query("1", "t", nuggets=(Nugget("n", "t", sources=("far",)),))) == []
 
 
 def test_unknown_passages_in_rankings_and_references_cause_warnings() -> None:

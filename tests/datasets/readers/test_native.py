@@ -15,6 +15,7 @@ from tandem.files.rows import (
     AnswerPoint,
     InputError,
     KeyPoint,
+    Nugget,
     Passage,
     Query,
     Question,
@@ -56,6 +57,15 @@ FULL: Row = {
             "meta": {},
         }
     ],
+    "nuggets": [
+        {
+            "id": "n1",
+            "text": "It is one.",
+            "importance": "vital",
+            "sources": ["p1", "elsewhere"],
+            "meta": {"n": 1},
+        }
+    ],
     "reports": [
         {
             "id": "r1",
@@ -65,6 +75,7 @@ FULL: Row = {
             "context": ["p2", "p1"],
             "citations": ["p1", "p1"],
             "sentences": ["A report."],
+            "sentence_citations": [["p1", "elsewhere"]],
             "deflected": True,
             "key_points": [{"id": "r1:a", "text": "It is one.", "spans": ["A report"]}],
             "meta": {"k": 5},
@@ -128,6 +139,7 @@ def test_the_reader_reads_every_key(file: Path) -> None:
             Passage("p2", ""),
         ),
         key_points=(KeyPoint("k1", "Two", "p1", ("Two", "One"), 1.0, {}),),
+        nuggets=(Nugget("n1", "It is one.", "vital", ("p1", "elsewhere"), {"n": 1}),),
         reports=(
             Report(
                 id="r1",
@@ -137,6 +149,7 @@ def test_the_reader_reads_every_key(file: Path) -> None:
                 context=("p2", "p1"),
                 citations=("p1", "p1"),
                 sentences=("A report.",),
+                sentence_citations=(("p1", "elsewhere"),),
                 deflected=True,
                 key_points=(AnswerPoint("r1:a", "It is one.", ("A report",)),),
                 meta={"k": 5},
@@ -184,7 +197,7 @@ def test_an_identifier_may_have_255_code_points(file: Path) -> None:
     assert "256 characters" in refused(file, {"id": "😀" * 256, "text": "t"}).wrong
 
 
-PARTS = {"questions", "passages", "key_points", "reports", "rankings", "references"}
+PARTS = {"questions", "passages", "key_points", "nuggets", "reports", "rankings", "references"}
 
 
 @pytest.mark.every_case
@@ -261,6 +274,9 @@ def test_the_reader_refuses_a_missing_required_key(file: Path, part: str, key: s
         ("reports", "deflected", "true"),
         ("reports", "context", {"a": 1}),
         ("reports", "citations", [True]),
+        ("reports", "sentence_citations", {}),
+        ("nuggets", "importance", 1),
+        ("nuggets", "sources", "p1"),
         ("rankings", "passages", "p1"),
         ("references", "meta", 1),
     ],
@@ -328,6 +344,7 @@ def test_the_reader_refuses_a_negative_weight(file: Path) -> None:
 def test_the_reader_refuses_sentences_that_are_not_verbatim(file: Path, part: str) -> None:
     def put(*sentences: str) -> Row:
         row = changed(lambda r: r["reports"][0].pop("key_points"))
+        del row["reports"][0]["sentence_citations"]
         row[part][0].update(text="One. Two.", sentences=sentences)
         return row
 
@@ -340,7 +357,7 @@ def test_the_reader_refuses_sentences_that_are_not_verbatim(file: Path, part: st
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("part", ["questions", "passages", "key_points", "reports", "rankings"])
+@pytest.mark.parametrize("part", sorted(PARTS - {"references"}))
 def test_the_reader_refuses_a_duplicate_part_on_a_line(file: Path, part: str) -> None:
     error = refused(file, changed(lambda r: r[part].append(copy.deepcopy(r[part][0]))))
     assert "appears twice on this line" in error.wrong
@@ -439,3 +456,26 @@ def test_an_error_names_its_file_among_several(tmp_path: Path) -> None:
     good = jsonl(tmp_path / "a.jsonl", {"id": "a", "text": "t"})
     bad = jsonl(tmp_path / "b.jsonl", {"id": "b", "text": "t"}, {"id": "c"})
     assert refusal(lambda: native.read([good, bad], ReadNotes()), bad, 2).remedy
+
+
+def test_the_citations_of_sentences_need_one_list_for_each_sentence(file: Path) -> None:
+    def put(cited: Any, sentences: Any = ("A report.",)) -> Row:
+        return changed(
+            lambda r: r["reports"][0].update(sentences=sentences, sentence_citations=cited)
+        )
+
+    assert refused(file, put([["p1"]], None)).wrong == (
+        '"sentence_citations" of report 1 has 1 lists for no sentences'
+    )
+    assert "has 2 lists for 1 sentences" in refused(file, put([["p1"], []])).wrong
+    assert "is a string, not a list" in refused(file, put(["p1"])).wrong
+    assert "is a list, not a list of strings" in refused(file, put([[1]])).wrong
+    assert "is empty" in refused(file, put([[" "]])).wrong
+    assert 'names the passage "p1" twice' in refused(file, put([["p1", "p1"]])).wrong
+    assert len(read(file, put([[]]))[0]) == 1
+
+
+def test_an_importance_other_than_vital_and_okay_is_refused(file: Path) -> None:
+    error = refused(file, changed(lambda r: r["nuggets"][0].update(importance="Vital")))
+    assert error.wrong == '"importance" of nugget 1 is "Vital"'
+    assert error.remedy == "write one of vital, okay"

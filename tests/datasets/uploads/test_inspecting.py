@@ -34,7 +34,8 @@ def test_all_parts_are_counted_and_the_first_queries_are_shown(
         {},
     )
     assert found.counts == {
-        "queries": 4, "questions": 11, "key_points": 4, "reports": 6, "rankings": 1, "passages": 5,
+        "queries": 4, "questions": 11, "key_points": 4, "nuggets": 0, "reports": 6,
+        "rankings": 1, "passages": 5,
     }  # fmt: skip
     assert done == [1, 2, 3, 4]
     assert [each["id"] for each in found.first] == ["q4", "q/1", "q 2"]

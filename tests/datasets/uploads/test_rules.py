@@ -556,7 +556,8 @@ class TestPreview:
         path = write_lines(tmp_path / "a.jsonl", [FIRST, SECOND, THIRD, again])
         found = inspect([path], "native", done.append)
         assert found.counts == {
-            "queries": 4, "questions": 7, "key_points": 4, "reports": 6, "rankings": 1,
+            "queries": 4, "questions": 7, "key_points": 4, "nuggets": 0, "reports": 6,
+            "rankings": 1,
             "passages": 4,
         }  # fmt: skip
         assert done == [1, 2, 3, 4]

@@ -99,8 +99,16 @@ def _replace_documents(
     return replace(
         query,
         key_points=tuple(points),
+        nuggets=tuple(replace(nugget, sources=ids(nugget.sources)) for nugget in query.nuggets),
         reports=tuple(
-            replace(report, context=ids(report.context), citations=ids(report.citations))
+            replace(
+                report,
+                context=ids(report.context),
+                citations=ids(report.citations),
+                sentence_citations=None
+                if report.sentence_citations is None
+                else tuple(ids(cited) or () for cited in report.sentence_citations),
+            )
             for report in query.reports
         ),
         references=tuple(
