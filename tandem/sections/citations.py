@@ -122,6 +122,11 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Krippendorff, K. (1995). On the reliability of unitizing continuous data. Sociological "
         "Methodology 25, 47–76.",
     ),
+    "krippendorff2016": (
+        "(Krippendorff and others 2016)",
+        "Krippendorff, K., Mathet, Y., Bouvry, S. and Widlöcher, A. (2016). On the reliability of "
+        "unitizing textual continua: further developments. Quality & Quantity 50(6), 2347–2364.",
+    ),
     "krippendorff2019": (
         "(Krippendorff 2019)",
         "Krippendorff, K. (2019). Content Analysis: An Introduction to Its Methodology, 4th "

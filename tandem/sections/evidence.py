@@ -18,10 +18,30 @@ from typing import Any
 
 import numpy as np
 
-from ..document import UNIT, Block, Cell, Number, RaterName, Section, Table, UnitCount, count
+from ..document import (
+    DASH,
+    UNIT,
+    Block,
+    Cell,
+    Number,
+    RaterName,
+    Section,
+    Table,
+    UnitCount,
+    count,
+    join_words,
+)
 from ..labels.facts import Evidence, EvidenceSpan, LabelKey
 from ..labels.frame import VariableFrame
-from ..statistics import Ints, Span, token_alpha, undefined, unitising_alpha
+from ..statistics import (
+    Estimate,
+    Ints,
+    Span,
+    binary_unitising_alpha,
+    token_alpha,
+    undefined,
+    unitising_alpha,
+)
 from ..statistics.spans import Document, Marked, SpanPairs
 from ..types import JSON
 from .base import Labels, SectionPart, as_json
@@ -29,7 +49,6 @@ from .citations import CITED
 from .nouns import of_variable as _of_variable
 
 WORD = re.compile(r"\w+")
-ALPHAS = ("token_alpha", "unitising_alpha")
 PAIRS, WITH_EACH = ", over pairs of raters", ", with each person"
 NO_TEXTS = "the texts are not known: a labels file does not hold them"
 
@@ -172,39 +191,65 @@ def _block(
     queries = np.array([text.query for text in texts], dtype=np.int64)
     pairs = SpanPairs.of([text.marked for text in texts], one)
     both = pairs.estimates(queries, both_marked=True)
+    # The binary alpha of people needs no pairs, since each text may have other raters.
+    whole, over_whole = (texts, "") if one is None else (of_alpha, over)
     return {
         "documents": len(texts),
         "marked": sum(any(text.marked) for text in texts),
         "all": {
             **as_json(pairs.estimates(queries)),
-            **_alphas(of_alpha, draws, over),
+            **as_json(_alphas(of_alpha, draws, over)),
+            **as_json({"binary_unitising_alpha": _binary_alpha(whole, draws, over_whole)}),
         },
         "both_marked": {"documents": both["exact_f1"].n, **as_json(both)},
     }
 
 
-def _alphas(texts: Sequence[_Text], draws: _Draws, over: str) -> JSON:
+def _alphas(texts: Sequence[_Text], draws: _Draws, over: str) -> dict[str, Estimate]:
     """Return chance-corrected agreement, which needs the texts' unmarked length."""
-    known = [text.text for text in texts if text.text is not None]
-    if len(known) < len(texts):
-        tokens, units = "alpha of tokens", "alpha for unitising"
-        nothing = [undefined(NO_TEXTS, len(texts), f"Krippendorff's {w}") for w in (tokens, units)]
-        return as_json(dict(zip(ALPHAS, nothing, strict=True)))
-    documents: list[Document] = [text.marked for text in texts]
-    queries = np.array([text.query for text in texts], dtype=np.int64)
+    of = _known(texts)
+    if of is None:
+        return {
+            "token_alpha": _unknown(texts, "alpha of tokens"),
+            "unitising_alpha": _unknown(texts, "alpha for unitising"),
+        }
+    documents, known, queries = of
     words, lengths = [_tokens(text) for text in known], [len(text) for text in known]
     b, seed = draws.resamples, draws.seed
-    found = (
-        token_alpha(documents, words, queries, draws=b, seed=seed),
-        unitising_alpha(documents, lengths, queries, draws=b, seed=seed),
-    )
-    estimates = [replace(each, method=_over(each.method, over)) for each in found]
-    return as_json(dict(zip(ALPHAS, estimates, strict=True)))
+    return {
+        "token_alpha": _over(token_alpha(documents, words, queries, draws=b, seed=seed), over),
+        "unitising_alpha": _over(
+            unitising_alpha(documents, lengths, queries, draws=b, seed=seed), over
+        ),
+    }
 
 
-def _over(method: str, over: str) -> str:
-    name, sign, rest = method.partition("; ")
-    return f"{name}{over}{sign}{rest}"
+def _binary_alpha(texts: Sequence[_Text], draws: _Draws, over: str) -> Estimate:
+    of = _known(texts)
+    if of is None:
+        return _unknown(texts, "binary alpha for unitising")
+    documents, known, queries = of
+    b, seed = draws.resamples, draws.seed
+    lengths = [len(text) for text in known]
+    return _over(binary_unitising_alpha(documents, lengths, queries, draws=b, seed=seed), over)
+
+
+def _known(texts: Sequence[_Text]) -> tuple[list[Document], list[str], Ints] | None:
+    """Return the documents, their texts and their queries, or None if a text is not known."""
+    known = [text.text for text in texts if text.text is not None]
+    if len(known) < len(texts):
+        return None
+    queries = np.array([text.query for text in texts], dtype=np.int64)
+    return [text.marked for text in texts], known, queries
+
+
+def _unknown(texts: Sequence[_Text], alpha: str) -> Estimate:
+    return undefined(NO_TEXTS, len(texts), f"Krippendorff's {alpha}")
+
+
+def _over(estimate: Estimate, over: str) -> Estimate:
+    name, sign, rest = estimate.method.partition("; ")
+    return replace(estimate, method=f"{name}{over}{sign}{rest}")
 
 
 @lru_cache(maxsize=4096)
@@ -221,12 +266,24 @@ F1S = {
 }
 
 
-CORRECTED = {"token_alpha": "Alpha of words", "unitising_alpha": "Alpha for unitising"}
+CORRECTED = {
+    "token_alpha": "Alpha of words",
+    "unitising_alpha": "Alpha for unitising, 1995",
+    "binary_unitising_alpha": "Binary alpha for unitising, 2016",
+}
+
+
+IN_METHODS = {
+    "token_alpha": "of words",
+    "unitising_alpha": f"for unitising {CITED['krippendorff1995']}",
+    "binary_unitising_alpha": f"for unitising in its binary form {CITED['krippendorff2016']}",
+}
 
 
 ABOUT_SPANS = (
-    f"a document is one text for one {UNIT}; F1 is 1 if both raters marked nothing, and 0 if only "
-    "one did; a judge is treated as one more annotator"
+    f"a document is one text for one {UNIT}; a rater who answered the {UNIT} without evidence from "
+    "the text marked nothing in it; F1 is 1 if both raters marked nothing, and 0 if only one did; "
+    "a judge is treated as one more annotator"
 )
 
 
@@ -257,7 +314,12 @@ def _span_table(
     caption: str, names: dict[str, str], blocks: list[tuple[str | RaterName, JSON, JSON]]
 ) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, _documents(name, sizes), *(Number.from_estimate(of[key]) for key in names))
+        (
+            name,
+            _documents(name, sizes),
+            # Reports frozen by earlier versions have no binary alpha.
+            *(Number.from_estimate(of[key]) if key in of else DASH for key in names),
+        )
         for name, sizes, of in blocks
     )
     return Table(caption, ("Rater, with people", "Documents", *names.values()), rows)
@@ -275,13 +337,15 @@ def evidence_methods(report: JSON) -> list[str]:
     if not of:
         return []
     blocks = [b for v in of.values() for b in (v["agreement"], *v["judges"].values())]
-    chance = any(b["all"]["unitising_alpha"]["value"] is not None for b in blocks)
-    corrected = (
-        f", and by Krippendorff's alpha of words and for unitising {CITED['krippendorff1995']}"
-    )
+    alphas = [
+        words
+        for name, words in IN_METHODS.items()
+        if any(b["all"].get(name, {}).get("value") is not None for b in blocks)
+    ]
+    corrected = f", and by Krippendorff's alpha {join_words(alphas)}" if alphas else ""
     return [
         f"The evidence marked for {', '.join(of)} was compared by F1 of exact and of overlapping "
-        f"spans and of characters, averaged over pairs{corrected if chance else ''}; a judge was "
+        f"spans and of characters, averaged over pairs{corrected}; a judge was "
         "treated as one more annotator."
     ]
 

@@ -163,10 +163,10 @@ from .spans import (
     span_agreement,
     token_alpha,
     token_codes,
-    unitising_alpha,
 )
 from .system_order import OrderedPairs, order_agreement, order_chance, order_gap, ordered_pairs
 from .tally import Resamples, Tally, cluster_weights, kinds_of
+from .unitising import binary_unitising_alpha, unitising_alpha
 from .with_others import (
     WithOthers,
     confirm_far_off,
@@ -249,6 +249,7 @@ __all__ = [
     "average_precision",
     "balanced_accuracy",
     "bca_interval",
+    "binary_unitising_alpha",
     "calibration",
     "category_calibration",
     "ceiling_estimates",

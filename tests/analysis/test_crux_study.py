@@ -90,6 +90,7 @@ class TestEvidence:
         assert every["exact_f1"] <= every["iou_f1"] <= every["overlap_f1"]
         assert 0 < every["token_alpha"] < every["character_f1"]
         assert 0 < every["unitising_alpha"] < 1
+        assert 0 < every["binary_unitising_alpha"] < every["character_f1"]
 
     def test_character_f1_equals_that_of_the_exported_spans(
         self, crux: Any, crux_report: dict[str, Any]

@@ -10,6 +10,7 @@ from tandem.statistics import (
     agreement_estimates,
     alignment_estimates,
     bca_interval,
+    binary_unitising_alpha,
     ceiling_estimates,
     correlation_estimates,
     counts_of,
@@ -160,6 +161,7 @@ STATISTICS = {
         shares(ONE[n]), shares(ROUGH), shares(BESIDE), resamples=200
     ),
     "tokens": lambda n: token_alpha(spans_of(n), WORDS, np.arange(12), draws=200),
+    "unitising": lambda n: binary_unitising_alpha(spans_of(n), [12] * 12, np.arange(12), draws=200),
 }
 
 

@@ -19,6 +19,7 @@ from tandem.statistics import (
     agreement_estimates,
     alignment_estimates,
     alternative,
+    binary_unitising_alpha,
     ceiling_estimates,
     correlation,
     correlation_estimates,
@@ -115,6 +116,7 @@ RESAMPLED = {
     "systems": lambda **o: system_rank_correlation(SCORES, SCORES[:, ::-1] ** 2, **o),
     "tokens": lambda **o: token_alpha(SPANS, WORDS, QUERIES, **o),
     "unitising": lambda **o: unitising_alpha(SPANS, [40] * 24, QUERIES, **o),
+    "binary unitising": lambda **o: binary_unitising_alpha(SPANS, [40] * 24, QUERIES, **o),
 }
 OF_MEASURES = {
     "orderings": lambda **o: orderings({"one": SCORES, "other": SCORES[:, ::-1] ** 2}, **o),

@@ -15,6 +15,7 @@ from tandem.labels.selection import ReportOptions
 from tandem.labels_report import labels_report
 from tandem.sections.citations import REFERENCES
 from tandem.sections.estimates import estimates_tables as _estimates
+from tandem.sections.evidence import span_blocks
 from tandem.sections.methods import methods, methods_section, references
 from tandem.version import COMMIT
 from tests.cast import write_lines
@@ -140,6 +141,36 @@ def test_the_methods_describe_the_statistics_beside_the_headlines(text: str) -> 
 
 def test_no_chance_correction_of_evidence_is_claimed_without_its_texts(text: str) -> None:
     assert "for unitising" not in text
+
+
+def _give(estimate: dict[str, Any], value: float) -> None:
+    estimate["value"] = value
+    del estimate["reason"]
+
+
+def test_the_methods_cite_the_alphas_of_evidence_that_are_known(report: dict[str, Any]) -> None:
+    known = copy.deepcopy(report)
+    every = known["variables"]["answerable"]["spans"]["agreement"]["all"]
+    _give(every["binary_unitising_alpha"], 0.4321)
+    assert (
+        "by Krippendorff's alpha for unitising in its binary form (Krippendorff and others 2016); "
+    ) in " ".join(methods(known))
+    _give(every["token_alpha"], 0.5)
+    assert "alpha of words and for unitising in its binary form" in " ".join(methods(known))
+    for name in ("json", "md", "csv", "latex", "html"):
+        assert "0.432" in FORMATS[name].render(known).replace("{.}", "."), name
+
+
+def test_a_report_of_an_earlier_version_has_a_dash_for_the_binary_alpha(
+    report: dict[str, Any],
+) -> None:
+    earlier = copy.deepcopy(report)
+    spans = earlier["variables"]["answerable"]["spans"]
+    for block in (spans["agreement"], *spans["judges"].values()):
+        del block["all"]["binary_unitising_alpha"]
+    table = span_blocks(earlier["variables"]["answerable"])[0].tables[-1]
+    assert {row[-1] for row in table.rows} == {DASH}
+    assert " ".join(methods(earlier)) == " ".join(methods(report))
 
 
 def test_the_methods_name_the_variables_as_separate_families(text: str) -> None:

@@ -58,6 +58,36 @@ def test_alpha_of_tokens_is_that_worked_by_hand() -> None:
     assert alpha["n"] == 5
 
 
+def test_binary_alpha_for_unitising_is_that_worked_by_hand() -> None:
+    # Unit 0: characters 0-9 and 4-12 of 24; unit 1: Bram marked 0-9 and Ada, who said no, nothing;
+    # unit 2: Bram was not sure, so that nothing is compared. N_1 = 9 + 8 + 9, N = 96,
+    # o = 7 + 9, squares 81 + 64 + 81. Without Bram's escape the n would be 3.
+    given = marks(Ada={0: (0, 9), 2: (0, 3)}, Bram={0: (4, 12), 1: (0, 9)})
+    found = block({"Ada": "yny", "Bram": "yy?"}, given)["agreement"]
+    alpha = found["all"]["binary_unitising_alpha"]
+    assert alpha["value"] == pytest.approx(1 - 16 * (96**2 - 70 - 226) / (96 * 26 * 70))
+    assert alpha["n"] == found["documents"] == 2
+
+
+TEXTS = {
+    "emoji": "Say 👩‍👩‍👧 twice: 👩‍👩‍👧, and then stop.",
+    "combining marks": "Cafe\u0301 or cafe\u0301: e\u0301tude after e\u0301tude, twice over.",
+    "right to left": "שלום עולם, \u202bכתוב מימין\u202c לשמאל ושוב.",
+    "lines": "One\r\ntwo\r\n\r\nthree, and\r\nfour at the end.",
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_binary_alpha_for_unitising_counts_code_points(name: str) -> None:
+    text = TEXTS[name]
+    given = marks(Ada={0: (0, 10)}, Bram={0: (5, 15)})
+    found = block({"Ada": "y", "Bram": "y"}, replace(given, texts={("r0", "report"): text}))
+    total = 2 * len(text)
+    expected = 1 - 10 * (total**2 - (total - 20) - 200) / (total * 20 * (total - 20))
+    alpha = found["agreement"]["all"]["binary_unitising_alpha"]
+    assert alpha["value"] == pytest.approx(expected)
+
+
 def test_people_who_mark_the_same_spans_agree_by_every_measure() -> None:
     alike = dict.fromkeys(range(6), (0, 9))
     found = block({"Ada": "y" * 8, "Bram": "y" * 8}, marks(Ada=alike, Bram=alike))["agreement"]
@@ -75,6 +105,12 @@ def test_a_judge_is_compared_with_people_without_changing_their_agreement() -> N
     assert judge["all"]["exact_f1"]["value"] == pytest.approx((1 + 1 / 2) / 2)
     assert judge["both_marked"]["exact_f1"]["value"] == 1
     assert "with each person" in judge["all"]["unitising_alpha"]["method"]
+    # Of the four pairs of 24 characters, one differs, by 3; N_1 = 4 * 9 + 3 * 3.
+    binary = judge["all"]["binary_unitising_alpha"]
+    assert "with each person" in binary["method"]
+    assert binary["value"] == pytest.approx(
+        1 - 3 * (192**2 - 147 - 4 * 81 - 3 * 9) / (192 * 45 * 147)
+    )
 
 
 def test_a_person_without_an_answer_does_not_count_as_marking_nothing() -> None:
@@ -114,6 +150,7 @@ def test_chance_corrected_agreement_without_texts_is_undefined_with_a_reason() -
     assert every["character_f1"]["value"] == 1
     assert every["token_alpha"]["reason"].startswith("the texts are not known")
     assert every["unitising_alpha"]["value"] is None
+    assert every["binary_unitising_alpha"]["reason"] == every["token_alpha"]["reason"]
 
 
 def test_with_missing_answers_alpha_is_computed_over_pairs() -> None:
@@ -123,6 +160,9 @@ def test_with_missing_answers_alpha_is_computed_over_pairs() -> None:
     )["agreement"]
     assert "over pairs of raters" in found["all"]["unitising_alpha"]["method"]
     assert found["all"]["unitising_alpha"]["value"] == pytest.approx(1)
+    binary = found["all"]["binary_unitising_alpha"]
+    assert "over pairs of raters" not in binary["method"]
+    assert (binary["value"], binary["n"]) == (1, 3)
 
 
 def test_there_is_no_block_if_nobody_marked_anything() -> None:
