@@ -14,6 +14,13 @@ COLUMNS = (
     "high", "n", "method", "reason", "p_value", "adjusted_p_value", "higher_than",
     "effective_labels", "judged", "all_no", "all_yes",
 )  # fmt: skip
+ORDERS = {
+    "order": "kendall",
+    "tau_ap": "tau_ap",
+    "order_within": "kendall_within",
+    "tau_ap_within": "tau_ap_within",
+}
+"""By part, the key of a pair of evaluators."""
 ESTIMATE = ("value", "low", "high", "n", "method", "reason", "judged")
 
 
@@ -93,9 +100,9 @@ def _orders(report: JSON) -> Iterator[JSON]:
     for name, of in report["measures"].items():
         for pair in of["evaluators"]:
             who = {"by": pair["a"], "other": pair["b"]}
-            yield {"part": "order", "measure": name, **who, **_estimate(pair["kendall"])}
-            if "tau_ap" in pair:
-                yield {"part": "tau_ap", "measure": name, **who, **_estimate(pair["tau_ap"])}
+            for part, key in ORDERS.items():
+                if key in pair:
+                    yield {"part": part, "measure": name, **who, **_estimate(pair[key])}
         for pair in of["forms"]:
             who = {"by": pair["a"], "other": f"{pair['b']}: {pair['form']}"}
             for key in ("kendall", "spearman"):

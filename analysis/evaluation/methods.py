@@ -223,6 +223,11 @@ def _describe_tests(report: JSON) -> str:
             f"a judge ties it is the mean over their orders {CITED['urbano2017']}, and pairs that "
             "people tie do not count."
         )
+    if any(pair.get("kendall_within", {}).get("value") is not None for pair in pairs):
+        parts.append(
+            "Within queries, each query has its own correlation, of the systems that both score; "
+            "given is the mean over the queries where it is defined, with an interval by queries."
+        )
     over = {"metrics": "the systems", "sampled": "random contexts"}
     if compared := [words for key, words in over.items() if _ordered(report[key])]:
         parts.append(

@@ -45,6 +45,11 @@ TITLES = {
 SIGNS: dict[str, str] = {PEOPLE: HUMAN, MEAN_OF_PEOPLE: HUMAN, "powered": JUDGE, TEXTS: ""}
 NO_LABELS = "no labels here"
 RANKS = "Do evaluators order the systems alike?"
+WITH_PEOPLE = {
+    "tau_ap": "tau_AP of the systems' means, people's order as the reference",
+    "kendall_within": "Kendall's tau-b within queries with people's order, mean of queries",
+    "tau_ap_within": "tau_AP within queries, people's order as the reference, mean of queries",
+}
 COMPARED = "Measures compared with each other"
 #: With more systems than this, pairs are only in JSON and CSV.
 MOST_PAIRED = 6
@@ -149,7 +154,11 @@ def rank_sections(report: JSON, with_evaluators: bool = True) -> list[Section]:
             (f"{name} – {pair['form']}", *_pair(pair), Number.from_estimate(pair["spearman"]))
             for pair in of["forms"]
         ]
-    weighted = list(_tau_ap_tables(report))
+    weighted = [
+        table
+        for key, caption in WITH_PEOPLE.items()
+        for table in _with_people(report, key, caption)
+    ]
     if not squares and not beside and not weighted:
         return []
     tables = [
@@ -167,25 +176,24 @@ def rank_sections(report: JSON, with_evaluators: bool = True) -> list[Section]:
         header = ("Measure", "Evaluators", "tau", "Spearman")
         tables.append(Table(about, header, tuple(beside)))
     about = (
-        "Needs six systems besides the oracle. Whole queries are resampled; if queries have "
-        "splits, only evaluation queries."
+        "Of means, this needs six systems besides the oracle; within queries, three. Whole queries "
+        "are resampled; if queries have splits, only evaluation queries."
     )
     return [Section(RANKS, (Block("", tuple(tables)),), about)]
 
 
-def _tau_ap_tables(report: JSON) -> Iterator[Table]:
-    """Yield tau_AP of each judge's order with people's, a table for the same evaluators."""
+def _with_people(report: JSON, key: str, caption: str) -> Iterator[Table]:
+    """Yield a correlation of each judge's order with people's, a table for the same evaluators."""
     rows: dict[tuple[str, ...], list[tuple[Cell, ...]]] = {}
     for name, of in report["measures"].items():
         found = {
-            pair["b"] if pair["a"] == PEOPLE else pair["a"]: Number.from_estimate(pair["tau_ap"])
+            pair["b"] if pair["a"] == PEOPLE else pair["a"]: Number.from_estimate(pair[key])
             for pair in of["evaluators"]
-            if "tau_ap" in pair
+            if PEOPLE in (pair["a"], pair["b"]) and key in pair
         }
         if found:
             rows.setdefault(tuple(found), []).append((name, *found.values()))
     for names, of_measures in rows.items():
-        caption = "tau_AP of the systems' means, people's order as the reference"
         yield Table(caption, ("Measure", *names), tuple(of_measures))
 
 

@@ -29,6 +29,7 @@ from tandem.scores.agreement import (
     powered_pairs,
     settings,
     settings_by_mean,
+    with_correlations_within,
 )
 from tandem.scores.base import Measure, MeasureValues, reason_of, rows_of, values_of
 from tandem.statistics import (
@@ -143,6 +144,7 @@ def orders_as_json(found: Sequence[Ordering]) -> list[JSON]:
     return [
         {"a": each.a, "b": each.b, "kendall": each.kendall.as_json()}
         | ({} if each.tau_ap is None else {"tau_ap": each.tau_ap.as_json()})
+        | {f"{name}_within": estimate.as_json() for name, estimate in each.within.items()}
         for each in found
     ]
 
@@ -229,9 +231,9 @@ class Tables:
     def evaluators(self, name: str, report_options: ReportOptions) -> list[JSON]:
         """Return for each pair of raters whether they order the systems alike by a measure.
 
-        This needs six systems besides the oracle, since tau of fewer says next to nothing. A person
-        is not compared with people together, whose order is the reference of tau_AP. If queries
-        have splits, only evaluation queries count.
+        This needs six systems besides the oracle, since tau of fewer says next to nothing; within
+        queries it needs three. A person is not compared with people together, whose order is the
+        reference of tau_AP. If queries have splits, only evaluation queries count.
         """
         return orders_as_json(self._orderings(name, report_options))
 
@@ -243,16 +245,21 @@ class Tables:
         kept = self.sample.among(self.queries[name])
         held = {rater: self._without_oracle(name, rater)[kept] for rater in tables}
         why = {rater: self._why(name, rater) for rater in tables}
+        unknown = {rater: reason for rater, reason in why.items() if reason}
         found = orderings(
             held,
             report_options.resamples,
             report_options.seed,
-            {rater: reason for rater, reason in why.items() if reason},
+            unknown,
             FEWEST_OF_EVALUATORS,
             reference=PEOPLE,
         )
         inside = {PEOPLE, HUMAN}
-        return [each for each in found if {self.kinds[each.a], self.kinds[each.b]} != inside]
+        return [
+            with_correlations_within(each, held, unknown, PEOPLE)
+            for each in found
+            if {self.kinds[each.a], self.kinds[each.b]} != inside
+        ]
 
     def _without_oracle(self, name: str, rater: str) -> Floats:
         """Return a table without the oracle, which ranks first by measures relative to it."""

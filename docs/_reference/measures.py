@@ -69,6 +69,8 @@ KEYS = (
     "measures.MEASURE.evaluators", "measures.MEASURE.evaluators[].a",
     "measures.MEASURE.evaluators[].b", "measures.MEASURE.evaluators[].kendall",
     "measures.MEASURE.evaluators[].tau_ap",
+    "measures.MEASURE.evaluators[].kendall_within",
+    "measures.MEASURE.evaluators[].tau_ap_within",
     "measures.MEASURE.evaluator_matrix", "measures.MEASURE.evaluator_matrix.evaluators",
     "measures.MEASURE.evaluator_matrix.kendall",
     "measures.MEASURE.forms", "measures.MEASURE.forms[].a", "measures.MEASURE.forms[].form",

@@ -7,7 +7,7 @@ probabilities. The queries that happen to be finished are not such a sample.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from types import MappingProxyType
@@ -29,6 +29,7 @@ from ..statistics import (
     PairedTest,
     Tally,
     adjust_tests,
+    correlation_within_queries,
     effective_labels,
     paired_t,
     prediction_powered_mean,
@@ -39,6 +40,7 @@ from ..statistics import (
 )
 from ..statistics.arrays import ratio, t_quantile
 from ..statistics.paired import DECIMALS, OF_ROWS, sums_and_counts
+from ..statistics.system_order import WITHIN, Within
 
 Ranks = NDArray[np.signedinteger[Any]]
 
@@ -64,13 +66,15 @@ TEST = "t test of the prediction-powered mean difference"
 class Ordering:
     """Kendall's tau-b between the orders that `a` and `b` give to the same systems.
 
-    `tau_ap` is that of the one of them that is not the reference; None if neither is.
+    `tau_ap` is that of the one of them that is not the reference; None if neither is. `within` has
+    the same two as means over queries of those within a query, by name, if they are computed.
     """
 
     a: str
     b: str
     kendall: Estimate
     tau_ap: Estimate | None = None
+    within: Mapping[Within, Estimate] = field(default_factory=dict)
 
 
 def orderings(
@@ -104,6 +108,34 @@ def orderings(
         else taus[a, b]
         for a, b in pairs
     ]
+
+
+def with_correlations_within(
+    ordering: Ordering,
+    scores: Mapping[str, Floats],
+    unknown: Mapping[str, str] = MappingProxyType({}),
+    reference: str = "",
+) -> Ordering:
+    """Add the correlations within queries to an ordering of `orderings`, of the same arguments.
+
+    They need three systems, since each query has its own order, and their mean varies with queries.
+    """
+    a, b = ordering.a, ordering.b
+    if reference == b:
+        a, b = b, a
+    names: tuple[Within, ...] = ("kendall", "tau_ap") if reference == a else ("kendall",)
+    reason = unknown.get(a, unknown.get(b))
+    if scores[a].shape[1] < FEWEST:
+        reason = f"fewer than {IN_WORDS[FEWEST]}"
+    return replace(
+        ordering,
+        within={
+            name: correlation_within_queries(scores[a], scores[b], name)
+            if reason is None
+            else undefined(reason, 0, WITHIN[name])
+            for name in names
+        },
+    )
 
 
 def _undefined(a: str, b: str, reason: str, systems: int, reference: str) -> Ordering:

@@ -164,7 +164,14 @@ from .spans import (
     token_alpha,
     token_codes,
 )
-from .system_order import OrderedPairs, order_agreement, order_chance, order_gap, ordered_pairs
+from .system_order import (
+    OrderedPairs,
+    correlation_within_queries,
+    order_agreement,
+    order_chance,
+    order_gap,
+    ordered_pairs,
+)
 from .tally import Resamples, Tally, cluster_weights, kinds_of
 from .unitising import binary_unitising_alpha, unitising_alpha
 from .with_others import (
@@ -264,6 +271,7 @@ __all__ = [
     "confirm_far_off",
     "confusion",
     "correlation_estimates",
+    "correlation_within_queries",
     "counts_of",
     "crowd_ceiling_estimates",
     "dawid_skene",

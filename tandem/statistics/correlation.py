@@ -172,6 +172,19 @@ def tau_ap(reference: Numbers, ranking: Numbers) -> Value:
     tied. NaN if the reference ties all systems, or if a score is NaN. Ranks may be integers, which
     takes a fraction of the time.
     """
+    found = _tau_ap(reference, ranking)
+    known = np.isfinite(reference).all(axis=-1) & np.isfinite(ranking).all(axis=-1)
+    return unbatch(np.where(known, found, np.nan))
+
+
+def tau_ap_of_scored(reference: Floats, ranking: Floats) -> Floats:
+    """Return `tau_ap` of each row's systems that both score, for scores (..., S), NaN = none."""
+    there = np.isfinite(reference) & np.isfinite(ranking)
+    return _tau_ap(*(np.where(there, scores, np.nan) for scores in (reference, ranking)))
+
+
+def _tau_ap(reference: Numbers, ranking: Numbers) -> Floats:
+    """Return tau_AP by rows, (...). Comparisons with NaN are false, so such pairs do not count."""
     shape = np.broadcast_shapes(reference.shape, ranking.shape)
     truth, own = (
         np.broadcast_to(each, shape).reshape(-1, shape[-1]) for each in (reference, ranking)
@@ -179,7 +192,7 @@ def tau_ap(reference: Numbers, ranking: Numbers) -> Value:
     step = max(1, BLOCK // max(1, shape[-1] ** 2))
     blocks = [slice(start, start + step) for start in range(0, max(1, len(truth)), step)]
     found = np.concatenate([_tau_ap_of_rows(truth[rows], own[rows]) for rows in blocks])
-    return unbatch(found.reshape(shape[:-1]))
+    return found.reshape(shape[:-1])
 
 
 def _tau_ap_of_rows(reference: Numbers, ranking: Numbers) -> Floats:
@@ -199,9 +212,8 @@ def _tau_ap_of_rows(reference: Numbers, ranking: Numbers) -> Floats:
     mean = np.divide(agree_beside, beside, out=np.zeros(beside.shape), where=beside > 0)
     shares = (agree * inverse + mean * (places - before * inverse)) / (beside + 1)
     found = ratio(shares.sum(axis=-1), (places / (beside + 1)).sum(axis=-1))
-    known = np.isfinite(reference).all(axis=-1) & np.isfinite(ranking).all(axis=-1)
     # Without the sign of a zero.
-    return np.where(known, found + 0.0, np.nan)
+    return found + 0.0
 
 
 def _higher(scores: Numbers) -> tuple[Bools, Bools]:

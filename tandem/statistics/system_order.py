@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Literal
 
 import numpy as np
 
 from .arrays import Floats, ratio
 from .cluster_means import mean_by_cluster
-from .correlation import BLOCK, DECIMALS
-from .estimate import SHARE, SHARE_DIFFERENCE, Estimate, undefined
+from .correlation import BLOCK, DECIMALS, tau_ap_of_scored
+from .estimate import COEFFICIENT, SHARE, SHARE_DIFFERENCE, Estimate, undefined
 from .paired import PairedTest, paired_t
 
 CHANCE = 0.5
@@ -23,6 +24,12 @@ METHOD = "share of pairs of systems ordered alike within queries, ties one half,
 GAP_METHOD = "share of pairs of systems ordered alike, judge less people"
 NO_PAIRS = "no query has two systems that people's scores order"
 NOT_SCORED = "no query has two systems that people order and that have both scores to compare"
+Within = Literal["kendall", "tau_ap"]
+WITHIN: dict[Within, str] = {
+    "kendall": "Kendall's tau-b within queries, mean of queries",
+    "tau_ap": "tau_AP within queries, with people's order as the reference, mean of queries",
+}
+NOT_ORDERED = "no query has two systems with both scores that both order"
 
 
 @dataclass(frozen=True)
@@ -117,3 +124,39 @@ def order_gap(judge: OrderedPairs, people: OrderedPairs) -> PairedTest:
 def order_chance(pairs: OrderedPairs) -> PairedTest:
     """Test by queries whether a rater's share differs from one half, two-sided, by t."""
     return paired_t(pairs.shares, np.full(len(pairs.shares), CHANCE), np.arange(len(pairs.shares)))
+
+
+def correlation_within_queries(
+    reference: Floats, judge: Floats, function: Within = "kendall"
+) -> Estimate:
+    """Return the mean over queries of the rank correlation of the systems within a query.
+
+    `reference` and `judge` (Q, S) are scores of S systems on Q queries, NaN = none. Within each
+    query it is Kendall's tau-b, or `tau_ap` with the reference's order as true, of the systems that
+    both score; then every query has the same weight. A query does not count if tau is undefined
+    there, because one of the two ties all systems (for tau_AP: because the reference does). n is
+    the number of queries that count, and the interval is by queries. The correlation of the
+    systems' means, in contrast, is `system_rank_correlation`.
+    """
+    correlate = _kendall_of_scored if function == "kendall" else tau_ap_of_scored
+    taus = correlate(reference, judge)
+    if not np.isfinite(taus).any():
+        return undefined(NOT_ORDERED, 0, WITHIN[function])
+    return mean_by_cluster(taus, np.arange(len(taus)), WITHIN[function], COEFFICIENT)
+
+
+def _kendall_of_scored(reference: Floats, judge: Floats) -> Floats:
+    """Return tau-b of each row's systems that both score, for scores (Q, S), NaN = none: (Q,)."""
+    one, other = np.triu_indices(reference.shape[1], 1)
+    step = max(1, BLOCK // max(1, len(one)))
+    found: list[Floats] = []
+    for start in range(0, max(1, len(reference)), step):
+        signs = [
+            np.sign(np.round(block[:, one] - block[:, other], DECIMALS))
+            for block in (scores[start : start + step] for scores in (reference, judge))
+        ]
+        both = np.isfinite(signs[0] * signs[1])
+        a, b = (np.where(both, each, 0.0) for each in signs)
+        untied = np.abs(a).sum(axis=1) * np.abs(b).sum(axis=1)
+        found.append(ratio((a * b).sum(axis=1), np.sqrt(untied)))
+    return np.concatenate(found)

@@ -8,6 +8,7 @@ from scipy import stats
 
 from tandem.statistics import (
     correlation,
+    correlation_within_queries,
     order_agreement,
     order_chance,
     order_gap,
@@ -213,3 +214,52 @@ class TestTauAp:
         assert number(made.value) == pytest.approx(enumerated(*means))
         assert made.method.startswith("tau_AP, with people's order as the reference,")
         assert system_rank_correlation(judge, people, "tau_ap", draws=0).value != made.value
+
+
+class TestCorrelationWithinQueries:
+    def test_it_is_the_mean_of_each_querys_tau_worked_by_hand(self):
+        people = np.array([[1.0, 2, 3], [1, 2, 3], [5, 5, 5], [1, 2, NONE]])
+        judge = np.array([[1.0, 3, 2], [1, 1, 2], [1, 2, 3], [4, 3, 9]])
+        # Query 1: two of three pairs alike, 1/3. Query 2: two alike, one tied by the judge,
+        # 2 / root(3 * 2). Query 3: people order nothing. Query 4: one pair, the other way round.
+        made = correlation_within_queries(people, judge)
+        assert made.value == pytest.approx((1 / 3 + 2 / 6**0.5 - 1) / 3)
+        assert made.n == 3
+
+    def test_tau_ap_within_queries_is_that_of_the_systems_that_both_score(self):
+        people = np.array([[4.0, 3, 2, 1, NONE], [4, NONE, 3, 2, 1]])
+        judge = np.array([[3.0, 2, 4, 1, 9], [4, 7, 3, 1, 2]])
+        # The two rankings worked by hand above.
+        made = correlation_within_queries(people, judge, "tau_ap")
+        assert made.value == pytest.approx((0 + 2 * (8 / 3) / 3 - 1) / 2)
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_it_agrees_with_other_implementations_query_by_query(self, seed):
+        people, judge, _ = scores(queries=12, systems=3 + seed % 4, seed=seed)
+        kendall, tau_aps = [], []
+        for one, other in zip(people, judge, strict=True):
+            both = np.isfinite(one) & np.isfinite(other)
+            if both.sum() > 1:
+                kendall.append(stats.kendalltau(one[both], other[both]).statistic)
+                tau_aps.append(enumerated(one[both], other[both]))
+        made = [correlation_within_queries(people, judge, f).value for f in ("kendall", "tau_ap")]
+        assert made == pytest.approx([np.nanmean(kendall), np.nanmean(tau_aps)])
+
+    def test_difficulty_cancels_within_queries_and_not_between_them(self):
+        rng = np.random.default_rng(0)
+        people = rng.random((40, 5)) + np.arange(40)[:, None]
+        judge = rng.random((40, 5)) + np.arange(40)[:, None]
+        assert stats.kendalltau(people.ravel(), judge.ravel()).statistic > 0.9
+        made = correlation_within_queries(people, judge)
+        assert number(made.low) < 0 < number(made.high)
+
+    def test_without_an_ordered_query_it_is_undefined_with_a_reason(self):
+        for people in (np.ones((12, 4)), np.full((12, 4), NONE), np.ones((0, 4)), np.ones((12, 1))):
+            made = correlation_within_queries(people, np.random.default_rng(0).random(people.shape))
+            assert (made.value, made.reason) == (None, system_order.NOT_ORDERED)
+
+    def test_blocks_give_the_same_figures(self, monkeypatch):
+        people, judge, _ = scores()
+        whole = correlation_within_queries(people, judge)
+        monkeypatch.setattr(system_order, "BLOCK", 30)
+        assert correlation_within_queries(people, judge) == whole

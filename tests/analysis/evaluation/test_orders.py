@@ -97,6 +97,10 @@ def test_evaluators_are_compared_over_six_systems_without_the_oracle(tmp_path: P
     # five above it, wrongly, so p is 1 for one order and 4/5 for the other.
     assert pair["tau_ap"]["value"] == pytest.approx(2 * (1 + 4 / 5) / 2 - 1)
     assert pair["tau_ap"]["n"] == len(SYSTEMS)
+    # People tie all systems on the first query; the others have the order of the means.
+    for name, alike in (("kendall", 14 / (15 * 14) ** 0.5), ("tau_ap", 0.8)):
+        within = pair[f"{name}_within"]
+        assert (within["value"], within["n"]) == (pytest.approx(alike), QUERIES - 1)
     matrix = found["measures"]["Cov"]["evaluator_matrix"]
     names = matrix["evaluators"]
     assert set(names) == {"people", "ada", "judge"}
@@ -115,8 +119,15 @@ def test_evaluators_are_compared_over_six_systems_without_the_oracle(tmp_path: P
     assert f"{pair['tau_ap']['value']:.3f}" in row
     table = csv.DictReader(io.StringIO(run("measures", "--campaign", "c", "--resamples", "2",
                                            "--format", "csv")))  # fmt: skip
-    rows = [row for row in table if (row["part"], row["measure"]) == ("tau_ap", "Cov")]
-    assert [float(row["value"]) for row in rows] == [pair["tau_ap"]["value"]]
+    rows = {row["part"]: row for row in table
+            if (row["measure"], row["by"], row["other"]) == ("Cov", pair["a"], pair["b"])}  # fmt: skip
+    assert {part: float(row["value"]) for part, row in rows.items()} == {
+        "order": pair["kendall"]["value"],
+        "tau_ap": pair["tau_ap"]["value"],
+        "order_within": pair["kendall_within"]["value"],
+        "tau_ap_within": pair["tau_ap_within"]["value"],
+    }
+    assert "**Kendall's tau-b within queries with people's order, mean of queries**" in text
     header = next(row for row in text.splitlines() if "| Evaluator " in row)
     assert [each.strip() for each in header.strip("|").split("|")] == [
         "Measure",
@@ -132,5 +143,8 @@ def test_with_fewer_than_six_systems_tau_is_null_with_a_reason(tmp_path: Path) -
         assert pair["kendall"]["reason"] == "fewer than six systems, the oracle apart"
     (with_people,) = (p for p in found["measures"]["Cov"]["evaluators"] if "tau_ap" in p)
     assert with_people["tau_ap"]["reason"] == "fewer than six systems, the oracle apart"
+    # Five and six tie for the judge among five systems, in each query but the first.
+    within = with_people["kendall_within"]
+    assert (within["value"], within["n"]) == (pytest.approx(9 / (10 * 9) ** 0.5), QUERIES - 1)
     matrix = found["measures"]["Cov"]["evaluator_matrix"]["kendall"]
     assert {tau for n, row in enumerate(matrix) for m, tau in enumerate(row) if n != m} == {None}
