@@ -128,7 +128,7 @@ def rated_parts(
     """
     row, reports, rows = report_rows(queries)
     with_sentences = reports if "support" in frame.variables else ()
-    sentences = np.array([*map(_sentences, with_sentences)], dtype=np.int64)
+    sentences = np.array([*map(number_of_sentences, with_sentences)], dtype=np.int64)
     by_rater = {name: _by_rater(of) for name, of in frame.variables.items()}
     kinds = {r: evaluator.kind for of in by_rater.values() for r, evaluator in of.items()}
     for rater, kind in kinds.items():
@@ -235,7 +235,7 @@ def _own_sentences(
     }
 
 
-def _sentences(report: Report) -> int:
+def number_of_sentences(report: Report) -> int:
     """Count the sentences of a report that raters are asked about."""
     return len(sentences_of(report.text) if report.sentences is None else report.sentences)
 

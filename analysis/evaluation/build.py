@@ -35,7 +35,6 @@ from datasets.models import Batch
 from datasets.work.guard import for_workers
 from tandem.labels.frame import Frame, without_garbage_collection
 from tandem.labels.selection import ReportOptions
-from tandem.scores import of_family
 from tandem.scores.options import Options
 from tandem.statistics import resamples_of
 from tandem.types import JSON, Progress, Steps, ignore_progress
@@ -115,7 +114,7 @@ def batch_measures(
     layout = Layout.from_queries(queries)
     tables = Tables(QuerySample(), layout.oracles)
     parts = list(batch_parts(queries, layout, options))
-    steps = Steps(progress, sum(len(of_family(part.family)) for part in parts) + 1)
+    steps = Steps(progress, sum(len(part.measures) for part in parts) + 1)
     labels = JointLabels(Frame((), (), {}, 0))
     found = measure_parts(parts, labels, options, report_options, (), tables, Persons(), steps)
     for name, of in found.items():

@@ -10,7 +10,7 @@ from tandem.labels.evaluators import kinds_by_name
 from tandem.types import JSON
 
 COLUMNS = (
-    "part", "measure", "cut", "by", "kind", "stratum", "group", "system", "other", "value", "low",
+    "part", "measure", "cut", "by", "kind", "stratum", "group", "system", "other", "report", "value", "low",
     "high", "n", "method", "reason", "p_value", "adjusted_p_value", "higher_than",
     "effective_labels", "judged", "all_no", "all_yes",
 )  # fmt: skip
@@ -25,12 +25,17 @@ ESTIMATE = ("value", "low", "high", "n", "method", "reason", "judged")
 
 
 def as_csv(report: JSON) -> str:
-    """Return rankings, slices, tests of pairs and rank correlations; everything else is in JSON."""
+    """Return rankings, slices, tests of pairs, rank correlations, and declared measures of reports.
+
+    Everything else is in JSON.
+    """
     return "".join(write_rows(COLUMNS, _csv_rows(report)))
 
 
 def _csv_rows(report: JSON) -> Iterator[JSON]:
-    for parts in (_boards(report), _slices(report), _pairs(report), _orders(report)):
+    for parts in (
+        _boards(report), _slices(report), _pairs(report), _orders(report), _reports(report)
+    ):  # fmt: skip
         for row in parts:
             yield {name: row.get(name) for name in COLUMNS}
 
@@ -107,3 +112,12 @@ def _orders(report: JSON) -> Iterator[JSON]:
             who = {"by": pair["a"], "other": f"{pair['b']}: {pair['form']}"}
             for key in ("kendall", "spearman"):
                 yield {"part": "form", "measure": name, **who, **_estimate(pair[key])}
+
+
+def _reports(report: JSON) -> Iterator[JSON]:
+    for name, of in report["measures"].items():
+        for by, values in of.get("reports", {}).items():
+            why = of["reasons"][by]
+            for each, value in values.items():
+                row = {"part": "report", "measure": name, "by": by, "report": each}
+                yield {**row, "value": value, "reason": why.get(each)}

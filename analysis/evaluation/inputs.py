@@ -6,7 +6,7 @@ splits, only evaluation queries combine people and judges.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -20,6 +20,8 @@ from tandem.labels.metadata import MOST_VALUES, OF_META, length_strata, text_of
 from tandem.labels.people_sample import describe_unfinished
 from tandem.labels.reference import HUMAN, joint_labels
 from tandem.labels.splits import EVALUATION
+from tandem.protocols.base import DeclaredMeasure, ItemSpec, Variable
+from tandem.scores import of_family
 from tandem.scores.agreement import Labelled
 from tandem.scores.base import MISSING, NO, YES, Measure, MeasureValues, grounding_quality
 from tandem.scores.options import Options
@@ -36,16 +38,31 @@ YES_OR_NO: Codes = {"yes": YES, "no": NO}
 
 
 @dataclass(frozen=True)
+class DeclaredContent:
+    """The measures that a protocol declares, the `variables` asked, and the `items` of a query.
+
+    `source` names the protocol with its version.
+    """
+
+    source: str
+    measures: tuple[DeclaredMeasure, ...]
+    variables: tuple[Variable, ...]
+    items: Callable[[Query], Iterable[ItemSpec]]
+
+
+@dataclass(frozen=True)
 class AskedContent:
     """The content of a campaign's questions on which its measures depend.
 
     `reading` comes from its protocol and options. `bare` are the queries whose items show no
-    passage, if the campaign shows only relevant ones; None for other campaigns.
+    passage, if the campaign shows only relevant ones; None for other campaigns. `declared` is there
+    if its protocol declares measures.
     """
 
     protocol: str
     reading: str = ""
     bare: frozenset[str] | None = None
+    declared: DeclaredContent | None = None
 
 
 @dataclass(frozen=True)
@@ -135,7 +152,8 @@ class Part:
 
     `kind` is human, judge or reference, `people` for people's joint labels, `mean_of_people` for
     the mean of each person's own values, and `texts` if no rater is asked. `suffix` distinguishes
-    cuts of a ranking, such as `@10`.
+    cuts of a ranking, such as `@10`. `declared` are the measures of a family that a protocol
+    declares, and `reports` the ids of the reports of its rows, before those without a report.
     """
 
     family: str
@@ -144,6 +162,13 @@ class Part:
     data: object
     rows: Rows
     suffix: str = ""
+    declared: tuple[Measure, ...] = ()
+    reports: tuple[str, ...] = ()
+
+    @property
+    def measures(self) -> Sequence[Measure]:
+        """The measures of the family."""
+        return self.declared or of_family(self.family)
 
     def compute(self, measure: Measure, options: Options) -> MeasureValues:
         """Compute a measure of the family."""

@@ -39,6 +39,7 @@ def methods(report: JSON) -> list[str]:
     parts = (
         _describe_data(report),
         _describe_measures(report),
+        _describe_declared(report),
         _describe_options(report),
         describe_ties(report),
         _describe_evaluators(report),
@@ -88,7 +89,7 @@ def _describe_measures(report: JSON) -> str:
     """Name each measure with its works, grouped by source."""
     by_source: dict[tuple[str, ...], list[str]] = {}
     for name, of in report["measures"].items():
-        if not of["cut"]:
+        if not of["cut"] and "reports" not in of:
             keys = tuple(key for word, key in WORKS.items() if word in of["citation"])
             by_source.setdefault(keys, []).append(name)
     sentences = [
@@ -96,6 +97,21 @@ def _describe_measures(report: JSON) -> str:
         for keys, names in by_source.items()
     ]
     return f"The measures are {'; '.join(sentences)}." if sentences else ""
+
+
+def _describe_declared(report: JSON) -> str:
+    """Name the measures that the protocol declares, each with what it is."""
+    declared = {n: of for n, of in report["measures"].items() if "reports" in of}
+    if not declared:
+        return ""
+    source = next(iter(declared.values()))["citation"]
+    verb = "is" if len(declared) == 1 else "are"
+    parts = [f"{name}: {of['summary']}" for name, of in declared.items()]
+    return (
+        f"{', '.join(declared)} {verb} declared by the protocol {source}, of each report and then "
+        "of a system as the mean over its reports. A set of codes has the sum of their points. "
+        f"{' '.join(parts)}"
+    )
 
 
 def _describe_options(report: JSON) -> str:

@@ -1,4 +1,4 @@
-"""The inputs from a campaign by its protocol, one line for each protocol."""
+"""The inputs from a campaign by its protocol: a line for each, and what protocols declare."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from analysis.evaluation.answers import (
     rated_parts,
     written_parts,
 )
+from analysis.evaluation.declared import declared_parts
 from analysis.evaluation.inputs import AskedContent, Part
 from analysis.evaluation.key_points import answer_point_parts, point_parts, verified_parts
 from analysis.evaluation.layout import Layout
@@ -102,6 +103,8 @@ def parts_of(
     """
     if parting := PARTINGS.get(asked.protocol):
         yield from parting(queries, frame, options, asked, passages, layout, points)
+    if asked.declared:
+        yield from declared_parts(queries, frame, asked.declared, options)
     yield from ranking_parts(layout, options)
     yield from written_parts(queries, options, deflected_in(queries, frame, asked.protocol))
 

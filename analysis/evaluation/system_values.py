@@ -26,9 +26,9 @@ from analysis.evaluation.system_rankings import RANKED, Tables, matrix_of
 from tandem.files.rows import Query
 from tandem.labels.frame import Frame
 from tandem.labels.selection import ReportOptions
-from tandem.scores import of_family
 from tandem.scores.answers.refusals import refusal_list
 from tandem.scores.base import Measure, MeasureValues, Pooled, estimate, rows_of
+from tandem.scores.declared import ReportValues
 from tandem.scores.options import Options
 from tandem.scores.tokenizer import tokenizer
 from tandem.statistics import Bools, Estimate
@@ -55,7 +55,7 @@ def measured(
     layout = Layout.from_queries(queries)
     tables, persons = Tables(sample, layout.oracles), Persons()
     parts = list(parts_of(asked, queries, labels.frame, options, None, layout, labels.points))
-    steps = Steps(ignore_progress, sum(len(of_family(part.family)) for part in parts) + 1)
+    steps = Steps(ignore_progress, sum(len(part.measures) for part in parts) + 1)
     found = measure_parts(parts, labels, options, report_options, (), tables, persons, steps)
     return Measured(found, tables)
 
@@ -76,7 +76,7 @@ def named_measures(
     layout = Layout.from_queries(queries)
     found: JSON = {}
     for part in parts_of(asked, queries, frame, options, None, layout):
-        for measure in of_family(part.family):
+        for measure in part.measures:
             if f"{measure.name}{part.suffix}" in names:
                 _add(found, measure, part, JointLabels(frame), options, report_options, strata)
     return found
@@ -92,7 +92,7 @@ def measures_with_tests(
     progress: Progress,
 ) -> JSON:
     """Compute the measures of all parts, with the tests and orderings of their tables."""
-    number, persons = sum(len(of_family(part.family)) for part in parts), Persons()
+    number, persons = sum(len(part.measures) for part in parts), Persons()
     # The tests and orderings that follow take about as long as the measures themselves.
     steps = Steps(progress, 2 * number + 1)
     found = measure_parts(parts, labels, options, report_options, strata, tables, persons, steps)
@@ -117,7 +117,7 @@ def measure_parts(
     """Compute the measures of all parts, and add their values to the tables and persons."""
     found: JSON = {}
     for part in parts:
-        for measure in of_family(part.family):
+        for measure in part.measures:
             steps.done()
             if not labels.counts(measure, part):
                 continue
@@ -177,8 +177,19 @@ def _add(
     if judgements := labels.made_of(measure, part):
         of["judgements"][part.rater] = judgements
     values = part.compute(measure, options)
+    if isinstance(values, ReportValues):
+        _add_reports(of, values, part)
     _add_sliced(of, measure, values, part, report_options, strata)
     return name, values
+
+
+def _add_reports(of: JSON, found: ReportValues, part: Part) -> None:
+    """Add the value of each report, or the reason why it has none, and what its units have."""
+    each = list(zip(part.reports, found.values.tolist(), found.reasons, strict=False))
+    known = {report: None if why else value for report, value, why in each}
+    of.setdefault("reports", {})[part.rater] = known
+    of.setdefault("reasons", {})[part.rater] = {report: why for report, _, why in each if why}
+    of.setdefault("units", {})[part.rater] = dict(found.states or {})
 
 
 def _add_sliced(

@@ -23,7 +23,6 @@ from tandem.files.rows import Query
 from tandem.labels.evaluators import Evaluator
 from tandem.labels.frame import Frame
 from tandem.scores import MEASURES as BY_NAME
-from tandem.scores import of_family
 from tandem.scores.answers.refusals import FILE, refusal_list
 from tandem.scores.base import Measure, MeasureValues, estimate, rows_of
 from tandem.scores.options import WHITESPACE, Options
@@ -56,7 +55,7 @@ def computed(
     found, persons = Values(), Persons()
     layout, labels = Layout.from_queries(queries), evaluators_beside(frame, None, evaluators)
     for part in parts_of(asked, queries, labels.frame, options, None, layout):
-        for measure in of_family(part.family):
+        for measure in part.measures:
             if not labels.counts(measure, part):
                 continue
             values = part.compute(measure, options)

@@ -10,12 +10,10 @@ answer's sentences (Thakur and others 2025).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import inf
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +21,7 @@ from numpy.typing import NDArray
 from ..statistics import Bools, Bounds, Floats, Ints, majority
 from ..statistics.arrays import ratio
 from .base import Cells, JudgedValues, count
-from .options import BOUNDS, CONDENSED, REFUSE, ZERO, Options
+from .options import BOUNDS, CONDENSED, ZERO, Options
 
 FAILED, NOT_ASKED, NOT_APPLICABLE = -1, -2, -3
 """Codes of units without an answer: it was unreadable, nobody was asked, or a condition not met."""
@@ -37,11 +35,11 @@ NO_UNIT = "the report has no unit that counts"
 NO_SENTENCE = "the report has no sentence"
 NO_WEIGHT = "the weights of its units do not sum to a positive number"
 STATES = {
-    "failed": "has no readable label",
-    "escaped": "has an escape",
-    "tied": "has people's tie",
-    "absent": "is about a text that the batch lacks",
-    "not_asked": "was never asked about",
+    "failed": "without a readable label",
+    "escaped": "with an escape",
+    "tied": "with a tie of people",
+    "absent": "about a text that the batch lacks",
+    "not_asked": "never asked about",
 }
 """Why a unit of a report has no points, in words; the last one follows the option `unrated`."""
 
@@ -115,6 +113,16 @@ class UnitLabels:
     escapes: Bools
     codes: Ints
     numbers: bool = False
+
+    @property
+    def asked(self) -> Bools:
+        """The units (U,) about which a rater was asked, even if a condition was then not met."""
+        return np.asarray((self.codes != NOT_ASKED).any(axis=1))
+
+    @property
+    def apply(self) -> Bools:
+        """The units (U,) except those whose condition is not met for anybody who was asked."""
+        return np.asarray(~self.asked | (self.codes >= FAILED).any(axis=1))
 
     def select(self, kept: Bools) -> UnitLabels:
         return replace(self, codes=self.codes[kept])
@@ -220,9 +228,8 @@ class _Judged:
     def of(cls, measure: Declaration, data: Labelled) -> _Judged:
         units, labels = data.units, data.labels
         points = points_of(measure, labels.answers, labels.escapes)
-        kept = _kept(measure, units) & ~(labels.codes == NOT_APPLICABLE).all(axis=1)
         weights = _weights(measure, units)
-        kept &= weights != 0
+        kept = _kept(measure, units) & labels.apply & (weights != 0)
         own, chosen = units.select(kept), labels.select(kept)
         joint, states = _joint(points, chosen, own.absent)
         finite = np.append(points[np.isfinite(points)], 0.0)
@@ -298,12 +305,12 @@ class _Judged:
 
     def reasons(self, values: Floats) -> list[str | None]:
         """Say of each report (N,) without a value why it has none."""
-        units, found = self.units, [None] * len(values)
+        units = self.units
         of_rows = {
             name: count(mask, units.row, units.rows).astype(int) for name, mask in self.states.items()
         }
         numbers = count(np.ones(len(units.row), bool), units.row, units.rows)
-        reasons: list[str | None] = list(found)
+        reasons: list[str | None] = [None] * len(values)
         for n in np.flatnonzero(np.isnan(values)).tolist():
             if units.lacks[n]:
                 reasons[n] = NO_REPORT
@@ -315,7 +322,7 @@ class _Judged:
                 reasons[n] = NO_UNIT
             else:
                 lost = [f"{c[n]} {STATES[name]}" for name, c in of_rows.items() if c[n]]
-                reasons[n] = f"of {numbers[n]:.0f} units, {', '.join(lost)}" if lost else NO_WEIGHT
+                reasons[n] = f"units, of {numbers[n]:.0f}: {', '.join(lost)}" if lost else NO_WEIGHT
         return reasons
 
     def counts(self) -> dict[str, int]:
@@ -375,8 +382,7 @@ def _sampled(units: ReportUnits, labels: UnitLabels) -> Bools:
 
     A report without a unit to ask about counts if another one of its query was asked about.
     """
-    asked = (labels.codes >= FAILED).any(axis=1)
-    own = count(asked, units.row, units.rows) > 0
+    own = count(labels.asked, units.row, units.rows) > 0
     bare = count(~units.absent, units.row, units.rows) == 0
     of_query = np.isin(units.queries, units.queries[own])
     sampled: Bools = ~units.lacks & (own | (bare & of_query))

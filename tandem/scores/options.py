@@ -58,6 +58,12 @@ class Options:
         "in CRUX (section 3.2).",
         (MARKED, LISTED),
     )
+    missing_topics: str = choice(
+        "null",
+        "A measure that a protocol declares has no value where a system lacks a report for a query. "
+        "`zero` counts it as 0 where another system has a value, as TREC does.",
+        ("null", ZERO),
+    )
     eta: float = choice(3.0, "The lowest rating of a text that answers; CRUX uses 3 and studies 5.")
     filtered: bool = choice(
         True, "CRUX counts only the sub-questions that an oracle passage answers."
