@@ -282,7 +282,7 @@ def items_of(
     if validates_answers(campaign, asked):
         query = replace(query, reports=answers_as_reports(campaign, query.id))
     if kinds_of(asked.variables) & set(SENTENCES):
-        query = replace(query, reports=tuple(map(_with_sentences, query.reports)))
+        query = replace(query, reports=tuple(map(with_sentences, query.reports)))
     return asked.protocol.make_items(query, asked.variables)
 
 
@@ -407,7 +407,8 @@ def texts_by_field(spec: ItemSpec) -> Mapping[str, str]:
     return {text.field: text.text for text in spec.texts}
 
 
-def _with_sentences(report: rows.Report) -> rows.Report:
+def with_sentences(report: rows.Report) -> rows.Report:
+    """Return a report with its sentences, which are split here unless the batch has them."""
     if report.sentences is not None:
         return report
     return replace(

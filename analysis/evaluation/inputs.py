@@ -20,7 +20,7 @@ from tandem.labels.metadata import MOST_VALUES, OF_META, length_strata, text_of
 from tandem.labels.people_sample import describe_unfinished
 from tandem.labels.reference import HUMAN, joint_labels
 from tandem.labels.splits import EVALUATION
-from tandem.protocols.base import DeclaredMeasure, ItemSpec, Variable
+from tandem.protocols.base import Declaration, DeclaredMeasure, ItemSpec, Variable
 from tandem.scores import of_family
 from tandem.scores.agreement import Labelled
 from tandem.scores.base import MISSING, NO, YES, Measure, MeasureValues, grounding_quality
@@ -48,6 +48,19 @@ class DeclaredContent:
     measures: tuple[DeclaredMeasure, ...]
     variables: tuple[Variable, ...]
     items: Callable[[Query], Iterable[ItemSpec]]
+
+    @classmethod
+    def of(
+        cls,
+        protocol: Declaration,
+        variables: tuple[Variable, ...],
+        items: Callable[[Query], Iterable[ItemSpec]],
+    ) -> DeclaredContent | None:
+        """Return what a protocol declares; None if it declares no measures."""
+        if not protocol.measures:
+            return None
+        source = f"{protocol.name} {protocol.version}"
+        return cls(source, protocol.measures, variables, items)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from analysis.campaigns.chosen_items import chosen_items
@@ -22,14 +22,11 @@ from analysis.evaluation.passages import PassageRatings
 from analysis.evaluation.slicing import check_same_batch
 from annotation.models import Campaign, QuerySampling
 from annotation.presentation import items_of, schema
-from annotation.protocols.base import Protocol
 from annotation.registry import get_protocol
 from tandem.files.rows import Query
 from tandem.labels.evaluators import with_evaluators
 from tandem.labels.frame import Frame
 from tandem.labels.selection import ReportOptions
-from tandem.protocols.base import ItemSpec
-from tandem.protocols.schema import Schema
 
 RATING = "answer-rating"
 """The protocol whose measures depend on which passages an item shows."""
@@ -41,18 +38,10 @@ def asked_content(campaign: Campaign) -> AskedContent:
         campaign.protocol,
         get_protocol(campaign).reading,
         _queries_without_passages(campaign),
-        declared_content(get_protocol(campaign), schema(campaign), partial(items_of, campaign)),
+        DeclaredContent.of(
+            get_protocol(campaign), schema(campaign).variables, partial(items_of, campaign)
+        ),
     )
-
-
-def declared_content(
-    protocol: Protocol, asked: Schema, items: Callable[[Query], Iterable[ItemSpec]]
-) -> DeclaredContent | None:
-    """Return the measures that a protocol declares; None if it declares none."""
-    if not protocol.measures:
-        return None
-    source = f"{protocol.name} {protocol.version}"
-    return DeclaredContent(source, protocol.measures, asked.variables, items)
 
 
 def _queries_without_passages(campaign: Campaign) -> frozenset[str] | None:

@@ -189,7 +189,7 @@ def _add_reports(of: JSON, found: ReportValues, part: Part) -> None:
     known = {report: None if why else value for report, value, why in each}
     of.setdefault("reports", {})[part.rater] = known
     of.setdefault("reasons", {})[part.rater] = {report: why for report, _, why in each if why}
-    of.setdefault("units", {})[part.rater] = dict(found.states or {})
+    of.setdefault("units", {})[part.rater] = dict(found.states)
 
 
 def _add_sliced(

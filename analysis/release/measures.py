@@ -6,22 +6,25 @@ by each rater, and from texts if no rater is asked. Intervals, slices and tests 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from analysis.evaluation.inputs import JOINT_EVALUATORS, AskedContent, Part
+from analysis.evaluation.inputs import JOINT_EVALUATORS, AskedContent, DeclaredContent, Part
 from analysis.evaluation.joint_labels import evaluators_beside
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.parts_by_protocol import parts_of
 from analysis.evaluation.people_mean import Persons
 from analysis.release.layout import MEASURES
+from annotation.presentation import with_sentences
+from annotation.registry import DECLARED
 from tandem.files.rows import Query
 from tandem.labels.evaluators import Evaluator
 from tandem.labels.frame import Frame
+from tandem.protocols.base import ItemSpec
 from tandem.scores import MEASURES as BY_NAME
 from tandem.scores.answers.refusals import FILE, refusal_list
 from tandem.scores.base import Measure, MeasureValues, estimate, rows_of
@@ -41,7 +44,23 @@ def asked_content(facts: JSON) -> AskedContent | None:
         return None
     bare = facts["queries_without_passages"]
     points = facts["options"].get("points") or ""
-    return AskedContent(facts["protocol"], points, None if bare is None else frozenset(bare))
+    shown = None if bare is None else frozenset(bare)
+    return AskedContent(facts["protocol"], points, shown, _declared(facts, points))
+
+
+def _declared(facts: JSON, points: str) -> DeclaredContent | None:
+    """Return the measures that the campaign's protocol declares, if it is known here."""
+    if facts["protocol"] not in DECLARED:
+        return None
+    task = DECLARED[facts["protocol"]].as_of(facts["protocol_version"]).read_as(points)
+    asked = {(each["name"], each["unit"]) for each in facts["variables"]}
+    variables = tuple(v for v in task.variables if (v.name, v.kind) in asked)
+
+    def items(query: Query) -> Iterable[ItemSpec]:
+        reports = tuple(map(with_sentences, query.reports))
+        return task.make_items(replace(query, reports=reports), variables)
+
+    return DeclaredContent.of(task, variables, items)
 
 
 def computed(

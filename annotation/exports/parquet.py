@@ -124,9 +124,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
                 _strings("id text passage")
                 | {"spans": _TEXTS, "score": pa.float64(), "meta": _JSON}
             ),
-            "nuggets": _rows(
-                _strings("id text importance") | {"sources": _TEXTS, "meta": _JSON}
-            ),
+            "nuggets": _rows(_strings("id text importance") | {"sources": _TEXTS, "meta": _JSON}),
             "reports": _rows(
                 _strings("id text system family setting")
                 | {

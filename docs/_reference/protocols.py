@@ -86,7 +86,11 @@ def _describe(protocol: Protocol) -> Iterator[str]:
     needs = ", ".join(WHERE[part] for part in protocol.needs) or "the query alone"
     yield f"Reads of the batch: {needs}."
     if rule := protocol.evidence:
-        owed = f"required if `{rule.variable}` is {' or '.join(rule.owed_if)}" if rule.owed_if else "optional"
+        owed = (
+            f"required if `{rule.variable}` is {' or '.join(rule.owed_if)}"
+            if rule.owed_if
+            else "optional"
+        )
         texts = f"{rule.field}s" if rule.several else rule.field
         yield f"Evidence: highlights of the {texts} for `{rule.variable}`, {owed}."
         if rule.several:

@@ -11,7 +11,7 @@ answer's sentences (Thakur and others 2025).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Protocol
 
@@ -145,7 +145,7 @@ class ReportValues(JudgedValues):
     """
 
     reasons: tuple[str | None, ...] = ()
-    states: Mapping[str, int] | None = None
+    states: Mapping[str, int] = field(default_factory=dict)
 
 
 def points_of(measure: Declaration, answers: Sequence[Sequence[str]], escapes: Bools) -> Floats:

@@ -55,7 +55,12 @@ def test_a_report_comes_with_its_questions_and_the_rule_for_evidence(tmp_path: P
     assert list(item.pop("answer_schema")["properties"]) == ["a/b#1", " blank ", "🌉"]
     codes = {"yes": "Yes", "no": "No", "invalid": "Makes no sense"}
     asked = variable("answerable", "Can the report answer it?", codes)
-    rule: dict[str, Any] = {"variable": "answerable", "field": "report", "owed_if": "yes", "codes": ["yes"]}
+    rule: dict[str, Any] = {
+        "variable": "answerable",
+        "field": "report",
+        "owed_if": "yes",
+        "codes": ["yes"],
+    }
     rule |= {"several": False}
     assert item == {
         "uid": str(mine.uid),

@@ -11,6 +11,7 @@ from annotation.models import Rater
 from docs._reference.measures import KEYS, SAME_AGAIN, keys_of
 from judging.models import Judge
 from tests.analysis.conftest import run
+from tests.analysis.evaluation import test_declared as declared
 from tests.analysis.evaluation.test_command import label as said
 from tests.analysis.evaluation.test_command import measured, ratings, report
 from tests.cast import write_lines
@@ -18,7 +19,9 @@ from tests.cast import write_lines
 pytestmark = pytest.mark.django_db
 
 
-def test_the_documented_keys_are_those_of_full_reports(tmp_path: Path) -> None:
+def test_the_documented_keys_are_those_of_full_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     labels = [said("k1", "k1", "grounded", "no"), said("k2", "k2", "grounded", "yes", "judge")]
     labels.append({**said("k2", "k2", "key", "agree", "judge"), "rater": "of keys"})
     measured(tmp_path, "key-point-verification", labels)
@@ -46,6 +49,9 @@ def test_the_documented_keys_are_those_of_full_reports(tmp_path: Path) -> None:
     run("import_labels", str(write_lines(tmp_path / "t.jsonl", typed)), "--campaign", "t")
     options = ("--passages", "people@p", "--slices", "t", "--resamples", "2")
     found |= keys_of(json.loads(run("measures", "--campaign", "r", *options)))
+    declared.declare(monkeypatch)
+    declared.study(tmp_path, list(declared.labels(("ada",)))[3:])
+    found |= keys_of(declared.measured())
     assert found - set(KEYS) == set()
     assert set(KEYS) - found == set()
 

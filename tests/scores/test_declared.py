@@ -165,7 +165,6 @@ class TestCitations:
         found = declared_values(citation(), data, replace(DEFAULT, missing="zero", unrated="zero"))
         assert np.isnan(found.values[0])
         assert found.reasons[0] == "units, of 1: 1 about a text that the batch lacks"
-        assert found.states is not None
         assert (found.states["absent"], found.states["counted"]) == (1, 1)
 
     def test_an_answer_without_citations_has_recall_0_and_no_precision(self) -> None:

@@ -8,16 +8,30 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from analysis.campaigns.frames import campaign_frame
+from analysis.evaluation.declared import declared_parts
+from analysis.evaluation.inputs import DeclaredContent
+from analysis.release.facts import campaign_facts
+from analysis.release.measures import asked_content, computed, differences
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
+from annotation.models import Campaign
 from annotation.protocols.base import Protocol
 from annotation.registry import DECLARED
+from datasets.material import batch_rows
 from datasets.models import Batch
+from tandem.labels.facts import Scale
+from tandem.labels.selection import ReportOptions
 from tandem.protocols.base import DeclaredMeasure, ItemSpec, Text, UnitSpec, Variable
+from tandem.scores.base import values_of
+from tandem.scores.declared import ReportValues
+from tandem.scores.options import Options
+from tests.analysis.cast import fact, frame_of
 from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_command import value
 from tests.cast import write_lines
@@ -25,6 +39,7 @@ from tests.cast import write_lines
 pytestmark = pytest.mark.django_db
 
 JSON = dict[str, Any]
+NAME = "nuggets-study"
 SYSTEMS = ("one", "two", "three", "four", "five", "six")
 IMPORTANCE = ("vital", "vital", "okay")
 QUERIES = 12
@@ -57,6 +72,11 @@ def make_items(query: Any, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
 
 @pytest.fixture(autouse=True)
 def _nuggets(monkeypatch: pytest.MonkeyPatch) -> None:
+    declare(monkeypatch)
+
+
+def declare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register the protocol for one test."""
     codes, level = tuple(POINTS), "ordinal"
     asked = Variable(
         "assignment", "report-nugget", "Does it?", codes, level, ("cannot-tell",)  # type: ignore[arg-type]
@@ -114,14 +134,18 @@ def labels(raters: Sequence[str] = ("ada", "bea", "judge")) -> Iterator[JSON]:
 
 
 def study(tmp_path: Path, given: Sequence[JSON], lacking: bool = False) -> None:
-    batch = write_lines(tmp_path / "b.jsonl", [line(n, lacking) for n in range(QUERIES)])
-    run("load_batch", str(batch), "--name", "b")
-    create_campaign("c", "nuggets", Batch.objects.get(name="b"), Design(), pool="open")
-    run("import_labels", str(write_lines(tmp_path / "l.jsonl", given)), "--campaign", "c")
+    batch = write_lines(tmp_path / "nuggets.jsonl", [line(n, lacking) for n in range(QUERIES)])
+    run("load_batch", str(batch), "--name", NAME)
+    create_campaign(NAME, "nuggets", Batch.objects.get(name=NAME), Design(), pool="open")
+    run("import_labels", str(write_lines(tmp_path / "given.jsonl", given)), "--campaign", NAME)
+
+
+def printed(*options: str) -> str:
+    return run("measures", "--campaign", NAME, "--resamples", "2", *options)
 
 
 def measured(*options: str) -> JSON:
-    found: JSON = json.loads(run("measures", "--campaign", "c", "--resamples", "2", *options))
+    found: JSON = json.loads(printed(*options))
     return found
 
 
@@ -162,8 +186,7 @@ def test_each_report_has_its_value_or_the_reason_why_not(tmp_path: Path) -> None
         "counted": 3 * (6 * QUERIES - 2), "failed": 0, "escaped": 3, "tied": 0, "absent": 0,
         "not_asked": 0,
     }  # fmt: skip
-    table = csv.DictReader(io.StringIO(run("measures", "--campaign", "c", "--resamples", "2",
-                                           "--format", "csv")))  # fmt: skip
+    table = csv.DictReader(io.StringIO(printed("--format", "csv")))
     rows = {row["report"]: row for row in table
             if (row["part"], row["measure"], row["by"]) == ("report", "A", "people")}  # fmt: skip
     assert float(rows["t01-six"]["value"]) == pytest.approx(2.5 / 3)
@@ -179,7 +202,7 @@ def test_slices_and_files_have_declared_measures_like_all_others(tmp_path: Path)
     slices = found["measures"]["A"]["slices"]["domain"]
     assert slices["food"]["six"]["people"]["value"] == pytest.approx(2.5 / 3)
     assert slices["law"]["six"]["people"]["value"] == pytest.approx(2.5 / 3 * 5 / 6)
-    text = run("measures", "--campaign", "c", "--resamples", "2", "--format", "md")
+    text = printed("--format", "md")
     assert "A, A-strict, V-strict, W are declared by the protocol nuggets 1" in text
     assert "missing_topics null" in text
     people = next(b for b in found["leaderboard"]["boards"] if b["by"] == "people")
@@ -210,6 +233,52 @@ def test_a_topic_that_a_system_lacks_is_left_out_or_zero(tmp_path: Path) -> None
     assert value(zero, "one") == pytest.approx(1 / 3 * (QUERIES - 1) / QUERIES)
     assert zero["systems"]["one"]["people"]["n"] == QUERIES
     assert value(zero, "two") == value(measured()["measures"]["A"], "two")
+
+
+def test_a_release_gives_the_same_values_from_its_labels_and_batch(tmp_path: Path) -> None:
+    study(tmp_path, list(labels()))
+    campaign = Campaign.objects.get(name=NAME)
+    asked = asked_content(campaign_facts(campaign))
+    assert asked is not None
+    queries = tuple(batch_rows(campaign.batch))
+    now = computed(asked, campaign_frame(campaign, ReportOptions()), queries, Options())
+    assert now["W", "six", "judge"] == pytest.approx(2 / 2.5 * (QUERIES - 1) / QUERIES)
+    assert list(differences(measured(), now)) == []
+
+
+@pytest.mark.parametrize(
+    ("over", "precision", "recall"),
+    [("units", 1 / 2, 1 / 3), ("first-per-sentence", 1, 1 / 2)],
+)
+def test_a_citation_of_an_absent_passage_stands_at_its_place_in_the_sentence(
+    over: Any, precision: float, recall: float
+) -> None:
+    """The first of three sentences cites a passage that the batch lacks, then one without support.
+
+    The second sentence has support, and the third cites nothing.
+    """
+    report = SimpleNamespace(
+        id="r", text="One. Two. Three.", sentences=("One.", "Two.", "Three."), system="s",
+        setting=None, sentence_citations=(("gone", "p"), ("p",), ()),
+    )  # fmt: skip
+    query: Any = SimpleNamespace(id="q", reports=(report,), passages=(SimpleNamespace(id="p"),))
+    units = [UnitSpec("sentence-citation", f"r#{n}/p", "Words.") for n in (1, 2)]
+    asked = Variable("support", "sentence-citation", "Does it?", ("none", "full"))
+    of = tuple(
+        DeclaredMeasure("m", "support", {"full": 1.0}, {}, {}, over, below)
+        for below in ("units", "sentences")
+    )
+    item = ItemSpec("r", tuple(units), (), report="r")
+    content = DeclaredContent("support 1", of, (asked,), lambda query: [item])
+    labels = [
+        fact("r", unit.key, "ada", code, "support", kind="sentence-citation", query="q")
+        for unit, code in zip(units, ("none", "full"), strict=True)
+    ]
+    frame = frame_of(labels, support=Scale(("none", "full"), "ordinal"))
+    people = next(declared_parts([query], frame, content, Options()))
+    found = [people.compute(measure, Options()) for measure in people.measures]
+    assert [values_of(each).tolist() for each in found] == [[precision], [recall]]
+    assert all(isinstance(each, ReportValues) and each.states["absent"] == 1 for each in found)
 
 
 def test_a_declared_measure_with_the_name_of_a_papers_measure_is_renamed(

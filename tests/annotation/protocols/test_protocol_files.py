@@ -155,7 +155,7 @@ def test_a_file_on_disk_brings_its_texts_along(tmp_path: Path) -> None:
         ('each = "report-p', 'each = "reprt-p', "line 7: item.each is 'reprt-passage'; did you"),
         ('level = "ord', 'level = "odr', "line 15: variable.level is 'odrinal'; did you mean ord"),
         ("several = true", "several = 1", "line 23: variable.several is 1; give true or false"),
-        ("codes = [\"dates\", \"names\"]\n", "", "gaps: it has no codes; add codes, or a scale"),
+        ('codes = ["dates", "names"]\n', "", "gaps: it has no codes; add codes, or a scale"),
         ('name = "gaps"', 'name = "Gaps"', "line 19: variable.name is 'Gaps'; give small letters"),
         ('none = "Not', 'nope = "Not', "line 16: support: words names 'nope'; did you mean none?"),
         ("if = { support", "if = { suport", "which is not a variable; did you mean support?"),
