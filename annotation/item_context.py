@@ -13,17 +13,21 @@ from django.utils.translation import gettext, gettext_noop
 
 from annotation.answers.evidence import with_starts
 from tandem.protocols.base import (
+    NONE_OF_THESE,
     Conditions,
     Evidence,
     ItemSpec,
     Payload,
     PointList,
+    Scale,
     Text,
     UnitSpec,
     Variable,
     WrittenText,
 )
+from tandem.protocols.code_sets import split_codes
 from tandem.protocols.schema import EVIDENCE_KEY, Schema
+from tandem.protocols.validation import read_code
 
 TONES = {"yes": "yes", "no": "no"}
 ONE_LINE = 30
@@ -44,7 +48,11 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Choice:
-    """One code that can be chosen. `key` is the digit key for it, or empty."""
+    """One code that can be chosen. `key` is the digit key for it, or empty.
+
+    The code of *none of these*, where several can be chosen, is empty. A choice that is `single`
+    cannot be chosen with another one.
+    """
 
     code: str
     word: str
@@ -52,17 +60,49 @@ class Choice:
     tone: str
     chosen: bool
     meaning: str = ""
+    single: bool = False
+
+
+@dataclass(frozen=True)
+class ShownScale:
+    """An interval scale, with the words of its ends, if they have any, and the number chosen."""
+
+    first: str
+    last: str
+    step: str
+    first_word: str
+    last_word: str
+    number: str
 
 
 @dataclass(frozen=True)
 class AskedVariable:
-    """One variable of one unit. `conditions` is JSON: the variables and codes that show it."""
+    """One variable of one unit. `conditions` is JSON: the variables and codes that show it.
+
+    The choices of a variable with a `scale` are its escapes alone.
+    """
 
     name: str
     question: str
     choices: tuple[Choice, ...]
     conditions: str
     wraps: bool
+    several: bool = False
+    scale: ShownScale | None = None
+
+    @property
+    def is_answered(self) -> bool:
+        chosen = any(choice.chosen for choice in self.choices)
+        return chosen or bool(self.scale and self.scale.number)
+
+    def named(self, value: str) -> tuple[str, str]:
+        """Return the words and the tone of a label's value: those of its choices."""
+        escape = any(choice.single and choice.code == value for choice in self.choices)
+        codes = split_codes(value) if self.several and not escape else None
+        wanted = {value} if codes is None else codes or {""}
+        found = [choice for choice in self.choices if choice.code in wanted]
+        words = ", ".join(choice.word for choice in found) or value
+        return words, found[0].tone if len(found) == 1 else "plain"
 
 
 @dataclass(frozen=True)
@@ -139,7 +179,7 @@ class Sheet:
         The units that are matched to a list are shown only then.
         """
         lists = (row for row in self.rows if row.listed)
-        return all(any(c.chosen for c in v.choices) for row in lists for v in row.variables)
+        return all(v.is_answered for row in lists for v in row.variables)
 
 
 def sheet_of(
@@ -209,9 +249,16 @@ def _quotable(rule: Evidence | None, unit: UnitSpec, spec: ItemSpec) -> str:
     return json.dumps([each for each in fields if each in unit.of] or fields)
 
 
-def word_of(variable: Variable, code: str) -> str:
-    """Return the word for a code on its button, in the reader's language."""
-    return gettext(variable.word(code))
+def word_in_answer(variable: Variable, value: object) -> str:
+    """Return the word for the value of a variable in an answer, as `word_of` does for a label's."""
+    read = read_code(variable, value)
+    return str(value) if read is None else word_of(variable, read)
+
+
+def word_of(variable: Variable, value: str) -> str:
+    """Return the word for a value in the reader's language: a code's as on its button."""
+    words = [gettext(variable.word(code)) for code in variable.codes_of(value)]
+    return ", ".join(words) or gettext(NONE_OF_THESE)
 
 
 def tone_of(variable: Variable, code: str) -> str:
@@ -268,22 +315,52 @@ def heading_of(text: Text) -> str:
 
 
 def _asked_variable(schema: Schema, variable: Variable, value: object) -> AskedVariable:
-    digits = all(code.isdecimal() and len(code) == 1 for code in variable.codes)
-    choices = tuple(
-        Choice(
-            code,
-            word_of(variable, code),
-            key=code if digits and code.isdecimal() else str(place) if place < 10 else "",
-            tone=tone_of(variable, code) or "plain",
-            chosen=code == value,
-            meaning=_translated(variable.meanings.get(code, "")),
-        )
-        for place, code in enumerate(variable.answers, start=1)
-    )
+    choices = tuple(_choices(variable, value))
     wraps = sum(len(choice.word + choice.meaning) for choice in choices) > ONE_LINE
     return AskedVariable(
-        variable.name, gettext(variable.question), choices, _json(schema, variable.asked_if), wraps
+        variable.name,
+        gettext(variable.question),
+        choices,
+        _json(schema, variable.asked_if),
+        wraps,
+        variable.several,
+        _shown_scale(variable, variable.scale, value) if variable.scale else None,
     )
+
+
+def _choices(variable: Variable, value: object) -> Iterator[Choice]:
+    """Yield the choices of a variable. Digits on a scale are typed, so its escapes have no key."""
+    numbered = not (variable.scale or variable.several)
+    digits = numbered and all(code.isdecimal() and len(code) == 1 for code in variable.codes)
+    for place, code in enumerate(variable.escapes if variable.scale else variable.answers, start=1):
+        escape = code in variable.escapes
+        if escape and variable.several and code == variable.escapes[0]:
+            yield _none_of_these(value)
+        key = code if digits and code.isdecimal() else str(place) if place < 10 else ""
+        yield Choice(
+            code,
+            word_of(variable, code),
+            key="" if variable.scale else key,
+            tone=tone_of(variable, code) or "plain",
+            chosen=code == value or (isinstance(value, list) and code in value),
+            meaning=_translated(variable.meanings.get(code, "")),
+            single=variable.several and escape,
+        )
+    if variable.several and not variable.escapes:
+        yield _none_of_these(value)
+
+
+def _none_of_these(value: object) -> Choice:
+    """Return the choice that makes an empty set an answer: an untouched question is none."""
+    return Choice("", gettext(NONE_OF_THESE), "0", "no", chosen=value == [], single=True)
+
+
+def _shown_scale(variable: Variable, scale: Scale, value: object) -> ShownScale:
+    first, last, step = scale.steps
+    words = (gettext(variable.words[end]) if end in variable.words else "" for end in (first, last))
+    chosen = read_code(variable, value)
+    number = chosen if chosen in variable.codes else None
+    return ShownScale(first, last, step, *words, number or "")
 
 
 def _json(schema: Schema, conditions: Conditions) -> str:

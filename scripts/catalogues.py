@@ -101,6 +101,7 @@ def _of_protocols() -> Iterator[Text]:
     from annotation.views.protocol_pages import page_for
     from datasets.access import ANNOTATOR
     from datasets.api.permissions import MOST, SCOPES
+    from tandem.protocols.base import NONE_OF_THESE
     from tandem.protocols.points import noun_of
     from tandem.protocols.schema import UNIT, UNIT_NOUNS
 
@@ -122,7 +123,7 @@ def _of_protocols() -> Iterator[Text]:
             )
             kinds = {variable.kind for variable in protocol.variables}
             yield from (f"{_plain(kind)}s" for kind in kinds if kind not in KINDS)
-    yield from (*HEADINGS, "source", "date", "age", "use")
+    yield from (*HEADINGS, NONE_OF_THESE, "source", "date", "age", "use")
     yield from (noun for nouns in (UNIT, *UNIT_NOUNS.values()) for noun in nouns)
     yield from (SCOPES[scope] for scope in MOST[ANNOTATOR])
 

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.answers.conflicts import SavedState, check_page_save, saved_state
-from annotation.models import Assignment, Draft, Response, Span
+from annotation.models import Assignment, Draft, Label, Response, Span
 from annotation.people.leases import extend
 from datasets.db.prepared import Parameter, PreparedModels, columns_of
 from tandem.messages import Message
@@ -27,6 +27,7 @@ from tandem.protocols.points import (
 from tandem.protocols.schema import EVIDENCE_KEY
 from tandem.protocols.validation import MAX_TEXT, NOT_AMONG, Problem, RefusedError
 
+MAX_VALUE = Label._meta.get_field("value").max_length or 0
 MAX_FIELD = Span._meta.get_field("field").max_length or 0
 
 
@@ -80,6 +81,11 @@ def _draft_problems(name: str, answer: dict[str, Any]) -> Iterator[Problem]:
                 yield Problem(name, key, Message("is not a list of {quote, start}"))
             elif len(value) > MAX_QUOTES:
                 yield Problem(name, key, TOO_MANY_QUOTES)
+        elif isinstance(value, list) and value and all(isinstance(code, str) for code in value):
+            if not all(map(is_storable, value)):
+                yield Problem(name, key, NOT_STORABLE)
+            elif sum(map(len, value)) > MAX_VALUE:
+                yield Problem(name, key, describe_too_long(MAX_VALUE))
         elif isinstance(value, list):
             if odd := draft_list_problem(value):
                 yield Problem(name, key, odd)

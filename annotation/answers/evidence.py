@@ -285,11 +285,11 @@ def _lacking(schema: Schema, rule: Evidence, entry: Entry, spans: Spans) -> Iter
     quoted = [each.field for each in spans.get((entry.name, rule.variable), ())]
     for each in rule.rules:
         alone = replace(each, beside=None)
-        if value is not None and value in each.owed_if and not any(map(alone.covers, quoted)):
+        if (code := each.owing(value)) and not any(map(alone.covers, quoted)):
             yield Message(
                 "%(variable)s is %(code)s: quote the %(field)s for it",
                 variable=schema.named(rule.variable, kind),
-                code=schema.coded(rule.variable, value, kind),
+                code=schema.coded(rule.variable, code, kind),
                 field=noun_of("sentence" if each.within else each.field),
             )
 

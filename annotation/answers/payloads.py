@@ -5,9 +5,9 @@ A payload is `{"units": {name: answer}, "comment": text or null}`. `submit` acce
 The page's form numbers the units in the order of the page, from 0. Unit N sends `unit-N` (its
 name), `unit-N-VARIABLE` (a code; absent if nothing is chosen), `unit-N-evidence` (JSON, a list of
 `{quote, start}` in code points), `unit-N-answer` (a text) and `unit-N-citations` (one field for
-each passage). A list of points and the numbers of points are JSON under their own keys
-(`unit-N-points`, `unit-N-matches`). `comment` belongs to the whole page. Any other field `unit-…`
-is refused.
+each passage). A set of codes, a list of points and the numbers of points are JSON under their own
+keys (`unit-N-VARIABLE`, `unit-N-points`, `unit-N-matches`). `comment` belongs to the whole page.
+Any other field `unit-…` is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from tandem.messages import Message
-from tandem.protocols.base import Payload, UnitSpec
+from tandem.protocols.base import Payload, UnitSpec, Variable
 from tandem.protocols.points import NOT_STORABLE, describe_too_long, is_storable
 from tandem.protocols.schema import EVIDENCE_KEY, Schema
 from tandem.protocols.validation import MAX_COMMENT, Problem, RefusedError
@@ -114,7 +114,7 @@ def _fields(schema: Schema, kind: str) -> set[str]:
 
 def _unit(schema: Schema, name: str, unit: UnitSpec, form: FormData, prefix: str) -> dict[str, Any]:
     answer: dict[str, Any] = {
-        v.name: form.get(prefix + v.name) or None for v in schema.variables_of(unit.kind)
+        v.name: _code(name, v, form.get(prefix + v.name)) for v in schema.variables_of(unit.kind)
     }
     if schema.evidence(unit.kind):
         answer[EVIDENCE_KEY] = _json(name, EVIDENCE_KEY, form.get(prefix + EVIDENCE_KEY))
@@ -128,6 +128,12 @@ def _unit(schema: Schema, name: str, unit: UnitSpec, form: FormData, prefix: str
         numbers = form.get(prefix + matching.matches)
         answer[matching.matches] = _list(name, matching.matches, numbers)
     return answer
+
+
+def _code(name: str, variable: Variable, text: str | None) -> str | list[Any] | None:
+    """Return the code that is chosen, or the codes of a set. None is no answer."""
+    is_set = variable.several and bool(text) and text not in variable.escapes
+    return _list(name, variable.name, text) if is_set else text or None
 
 
 def _list(name: str, key: str, text: str | None) -> list[Any]:

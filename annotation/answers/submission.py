@@ -43,6 +43,7 @@ from tandem.protocols.validation import (
     check,
     check_citations,
     check_contradictions,
+    with_codes_in_order,
 )
 
 __all__ = [
@@ -122,6 +123,9 @@ def prepare(
     refused, checked = _check_answer(assignment, payload, channel, spec, asked_schema, asked)
     if refused and not keep_refusal:
         raise refused
+    if refused is None:
+        ordered = with_codes_in_order(asked_schema, checked[0], payload["units"])
+        payload = {**payload, "units": ordered}
     # A file does not record what its rater was shown.
     if channel != "import" and basis is None:
         beside = shown_beside(assignment)

@@ -99,10 +99,18 @@ class CodeSerializer(serializers.Serializer[Any]):
     word = serializers.CharField(help_text="the label on the page")
 
 
+class ScaleSerializer(serializers.Serializer[Any]):
+    first = serializers.CharField()
+    last = serializers.CharField()
+    step = serializers.CharField()
+
+
 class AskedSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     question = serializers.CharField()
-    codes = CodeSerializer(many=True)
+    codes = CodeSerializer(many=True, help_text="on a scale, the escapes alone")
+    several = serializers.BooleanField(help_text="whether a list of any of the codes is the answer")
+    scale = ScaleSerializer(allow_null=True, help_text="the numbers that are the codes, if any")
     asked_if = serializers.DictField(
         child=serializers.ListField(child=serializers.CharField()),
         help_text="variables of this unit, with the codes for which this one is asked",

@@ -180,7 +180,10 @@ def describe_variable(variable: AskedVariable) -> dict[str, Any]:
     return {
         "name": variable.name,
         "question": variable.question,
-        "codes": [{"code": c.code, "word": c.word} for c in variable.choices],
+        "codes": [{"code": c.code, "word": c.word} for c in variable.choices if c.code],
+        "several": variable.several,
+        "scale": variable.scale
+        and {name: getattr(variable.scale, name) for name in ("first", "last", "step")},
         "asked_if": _conditions(variable.conditions),
     }
 

@@ -201,10 +201,13 @@ def verdict(context: Context, row: Row) -> dict[str, Any]:
         return {"verdict": None}
     context["verdicts_placed"].add(row.name)
     answers = [
-        {"question": asked.question, "word": choice.word, "score": found.scores.get(asked.name)}
+        {
+            "question": asked.question,
+            "word": asked.named(value if isinstance(value, str) else json.dumps(value))[0],
+            "score": found.scores.get(asked.name),
+        }
         for asked in row.variables
-        for choice in asked.choices
-        if choice.code == found.answer.get(asked.name)
+        if (value := found.answer.get(asked.name)) is not None
     ]
     return {
         "verdict": found,

@@ -45,7 +45,7 @@ from annotation.answers.drafts import check_draft
 from annotation.answers.payloads import from_form, unit_names
 from annotation.answers.submission import Circumstances, Outcome
 from annotation.campaigns.text_views import TextViews
-from annotation.item_context import AskedVariable, Row, sheet_of, word_of
+from annotation.item_context import AskedVariable, Row, sheet_of, word_in_answer, word_of
 from annotation.long_items import leave_if_long
 from annotation.models import Campaign, User
 from annotation.presentation import schema
@@ -411,7 +411,11 @@ def cards(case: Case, row: Row) -> Iterator[Card]:
         letter = each.name.rpartition(" ")[2]
         placed = tuple(quote for quote in each.quotes if quote.field and quote.start is not None)
         lost = tuple(quote for quote in each.quotes if quote not in placed)
-        answer: dict[str, object] = dict(each.values)
+        answer: dict[str, object] = {
+            variable.name: in_answer(variable, each.values[variable.name])
+            for variable in case.schema.variables_of(case.asked.kind)
+            if variable.name in each.values
+        }
         if row.rule:
             own = [quote for quote in placed if row.rule.covers(quote.field)]
             answer[EVIDENCE_KEY] = [row.rule.quote(q.text, q.start, q.field) for q in own]
@@ -430,20 +434,18 @@ def cards(case: Case, row: Row) -> Iterator[Card]:
 def _labels(asked: Sequence[AskedVariable], answer: RaterAnswer) -> Iterator[GivenLabel]:
     for each in asked:
         if each.name in answer.values:
-            code = answer.values[each.name]
-            found = next((choice for choice in each.choices if choice.code == code), None)
-            word, tone = (found.word, found.tone) if found else (code, "plain")
-            yield GivenLabel(each.name, each.question, word, tone)
+            yield GivenLabel(each.name, each.question, *each.named(answer.values[each.name]))
 
 
 def _history(case: Case, user: User) -> Iterator[dict[str, object]]:
     """Yield the decisions on the unit, newest first."""
     for each in case.history:
         units = (case.blinding.for_page(each.payload) or {}).get("units", {})
-        values: dict[str, str] = next(iter(units.values()), {})
+        values: dict[str, object] = next(iter(units.values()), {})
         asked = case.schema.variables_of(case.asked.kind)
+        answered = (one for one in asked if values.get(one.name) is not None)
         yield {
-            "values": [word_of(one, values[one.name]) for one in asked if values.get(one.name)],
+            "values": [word_in_answer(one, values[one.name]) for one in answered],
             "reason": each.comment,
             "at": each.created_at,
             "by": DECIDED_BY[is_by(each, user)],

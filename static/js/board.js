@@ -2,6 +2,7 @@
 // texts.
 import { selectedRange } from "./highlighter.js";
 import { piece, writeOn } from "./pieces.js";
+import { scaleOf } from "./scale.js";
 import { Spans } from "./spans.js";
 import { t, tn } from "./words.js";
 
@@ -61,7 +62,8 @@ export class Board {
   focus() {
     const group = this.aim();
     const radios = group ? this.current.radios(group) : [];
-    const field = radios.find((radio) => radio.checked) ?? radios[0] ?? this.current.prose;
+    const slider = group && scaleOf(group)?.slider;
+    const field = radios.find((radio) => radio.checked) ?? slider ?? radios[0] ?? this.current.prose;
     (
       field ??
       this.current.element.querySelector("a[href], button, input:not([type=hidden]), textarea") ??
@@ -92,9 +94,12 @@ export class Board {
 
   choose(digit) {
     const group = this.aim();
+    const scale = group && scaleOf(group);
+    if (scale) return this.type(group, digit);
     const radio = group && this.current.radios(group).find((one) => one.parentElement.dataset.key === digit);
     if (!radio) return false;
     const unit = this.current;
+    if ("several" in group.dataset) return this.toggle(group, radio);
     const open = Boolean(unit.problem());
     unit.choose(group, radio.value);
     this.edited(this.current);
@@ -110,6 +115,45 @@ export class Board {
     const after = this.movesOn && whole && this.nextOpen();
     if (after) this.go(after, !reading);
     return true;
+  }
+
+  // Begins a number of the current scale with a key.
+  type(group, key) {
+    this.aimed = group;
+    for (const radio of this.current.radios(group)) radio.checked = false;
+    scaleOf(group).type(key);
+    this.edited(this.current);
+    return true;
+  }
+
+  // Turns one of several codes on or off. Only the person knows when the set is complete, so the focus stays.
+  toggle(group, box) {
+    const unit = this.current;
+    unit.toggle(group, box);
+    this.aimed = group;
+    this.edited(unit);
+    const words = unit.word(group, box.value || []);
+    const n = unit.number + 1;
+    this.say(box.checked ? t("{words}, question {n}", { words, n }) : t("not {words}, question {n}", { words, n }));
+    if (!document.activeElement?.closest("[data-marks]")) box.focus();
+    return true;
+  }
+
+  // Goes on from a question whose answer is complete only when the person says so. Returns false if nothing
+  // is open any more.
+  goOn() {
+    const asked = this.current.asked();
+    const next = asked.slice(asked.indexOf(this.aim()) + 1).find((one) => !this.current.value(one));
+    if (next) {
+      this.aimed = next;
+      this.refresh();
+      this.focus();
+      return true;
+    }
+    if (this.current.proseAsked() && !this.current.prose.value.trim()) return this.write(this.current);
+    const open = this.nextOpen();
+    if (open) this.go(open, true);
+    return Boolean(open);
   }
 
   // After a choice that owes a text, what is typed next is that text and no command.
@@ -219,8 +263,10 @@ export class Board {
     const parts = asked
       .filter((group) => unit.value(group))
       .map((group) => {
-        const tone = unit.radio(group, unit.value(group)).closest(".choice").classList[1];
-        return piece(`pill ${tone}`, unit.word(group, unit.value(group)));
+        const value = unit.value(group);
+        const chosen = unit.radios(group).filter((radio) => radio.checked);
+        const tone = chosen.length === 1 ? chosen[0].closest(".choice").classList[1] : "plain";
+        return piece(`pill ${tone}`, unit.word(group, value));
       });
     const count = unit.highlights.length;
     if (unit.owes()) parts.push(piece("missing", t("highlight missing")));

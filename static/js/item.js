@@ -8,6 +8,7 @@ import { setUpKeys } from "./keys.js";
 import { trimmed } from "./offsets.js";
 import { writeOn } from "./pieces.js";
 import { Saver } from "./saving.js";
+import { scaleOf } from "./scale.js";
 import { Release, setUpPointer, Words } from "./selecting.js";
 import { Sheet } from "./sheet.js";
 import { setUpSnap } from "./snap.js";
@@ -214,11 +215,43 @@ form.addEventListener("pointerdown", () => (passing = false));
 form.addEventListener("change", ({ target }) => {
   const unit = unitAt(target);
   if (!unit || target.closest("textarea")) return;
-  board.aimed = target.closest("[data-variable]");
+  const group = target.closest("[data-variable]");
+  board.aimed = group;
+  const several = group && "several" in group.dataset;
+  if (several) unit.toggle(group, target, target.checked);
+  else if (target.type === "radio" && group) scaleOf(group)?.set(null);
   board.edited(unit);
-  if (unit.groups.includes(board.aimed) && !passing) board.write(unit);
+  const complete = target.type === "radio" && !several;
+  if (unit.groups.includes(group) && complete && !passing) board.write(unit);
 });
+// A slider that was nowhere takes the place where it is clicked, even if that is where it begins.
+form.addEventListener("click", ({ target }) => {
+  if (target.closest("[data-unset] input[type=range]") && !saver.closed) fromScale(target);
+});
+form.addEventListener("keydown", (event) => {
+  const { key, target } = event;
+  const group = target.closest("[data-variable]");
+  const scale = group && scaleOf(group);
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || saver.closed) return;
+  if (key === "Enter" && (scale || (group && "several" in group.dataset))) {
+    if (board.goOn()) event.preventDefault();
+  } else if (scale && target === scale.slider && /^[-.,]$/.test(key)) {
+    board.type(group, key);
+    event.preventDefault();
+  }
+});
+function fromScale(field) {
+  const unit = unitAt(field);
+  const group = field.closest("[data-variable]");
+  for (const radio of unit.radios(group)) radio.checked = false;
+  scaleOf(group).take(field);
+  board.aimed = group;
+  board.problem(unit, "");
+  board.refresh();
+  saver.changed();
+}
 form.addEventListener("input", ({ target }) => {
+  if (target.closest("[data-scale]")) fromScale(target);
   if (!target.closest("textarea")) return;
   if (unitAt(target)) board.problem(unitAt(target), "");
   refused.textContent = "";

@@ -55,7 +55,7 @@ function action(event, does, single) {
   if (document.querySelector("dialog[open]")) return null;
   if (key === "Enter" && command) return does.submit;
   if (key === "Escape" && !command && !event.altKey) return does.escape;
-  if (target.closest("textarea, input:not([type=radio]):not([type=checkbox]), select")) return null;
+  if (target.closest("textarea, input:not([type=radio], [type=checkbox], [type=range]), select")) return null;
   if (command && !event.altKey && key.toLowerCase() === "z") return event.shiftKey ? does.redo : does.undo;
   if (command || event.altKey) return null;
   const text = target.closest("[data-marks]");
@@ -64,7 +64,7 @@ function action(event, does, single) {
   const listed = line && does.inQuote(event, line);
   if (listed) return listed;
   if (key === "ArrowDown" || key === "ArrowUp") {
-    if (target.closest("#texts, .drawer")) return null;
+    if (target.closest("#texts, .drawer, input[type=range]")) return null;
     return () => does.step(key === "ArrowDown" ? 1 : -1);
   }
   return single ? letter(event, does) : null;

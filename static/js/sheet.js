@@ -1,5 +1,6 @@
 // Converts the form of an item to the payload that the server stores, and back.
 import { fromWire, toWire } from "./offsets.js";
+import { scaleOf } from "./scale.js";
 import { t } from "./words.js";
 
 const LONGEST_HISTORY = 200; // steps to undo
@@ -7,6 +8,7 @@ const LONGEST_HISTORY = 200; // steps to undo
 /**
  * @typedef {Map<string, {container: HTMLElement, text: string}>} Texts  the texts of the page by field
  * @typedef {Record<string, (string | null)[]>} Conditions  codes by variable
+ * @typedef {string | string[] | null} Value  a code, a number of a scale as text, several codes, or no answer
  * @typedef {Record<string, Answer>} Choices  answers and highlights by unit, without what was typed
  */
 
@@ -180,22 +182,48 @@ export class Unit {
     return this.several ? { ...quote, field: range.field } : quote;
   }
 
-  /** @param {PageElement} group */
+  /**
+   * Return the fields of a group's choices: radio buttons, or boxes if it takes several codes.
+   * @param {PageElement} group
+   */
   radios(group) {
-    return [...group.querySelectorAll("input[type=radio]")];
-  }
-
-  /** @param {PageElement} group */
-  value(group) {
-    return this.radios(group).find((radio) => radio.checked)?.value ?? null;
+    return [...group.querySelectorAll(`input[type=${"several" in group.dataset ? "checkbox" : "radio"}]`)];
   }
 
   /**
    * @param {PageElement} group
-   * @param {unknown} code
+   * @returns {Value}
    */
-  choose(group, code) {
-    for (const radio of this.radios(group)) radio.checked = radio.value === code;
+  value(group) {
+    const chosen = this.radios(group).filter((radio) => radio.checked);
+    if (!("several" in group.dataset)) return chosen[0]?.value ?? scaleOf(group)?.code() ?? null;
+    if (!chosen.length) return null;
+    // "None of these" has no code: an empty list is an answer only because it was chosen.
+    const [one] = chosen;
+    return "single" in one.dataset && one.value ? one.value : chosen.map((box) => box.value).filter(Boolean);
+  }
+
+  /**
+   * @param {PageElement} group
+   * @param {unknown} value
+   */
+  choose(group, value) {
+    const empty = Array.isArray(value) && !value.length;
+    const codes = empty ? [""] : [value].flat();
+    for (const radio of this.radios(group)) radio.checked = codes.includes(radio.value);
+    scaleOf(group)?.set(value === null || codes.some((code) => this.radio(group, code)) ? null : String(value));
+  }
+
+  /**
+   * Turn a box of a group on or off. A box that stands alone turns the others off.
+   * @param {PageElement} group
+   * @param {PageElement} box
+   */
+  toggle(group, box, on = !box.checked) {
+    for (const other of on ? this.radios(group) : []) {
+      if ("single" in box.dataset || "single" in other.dataset) other.checked = false;
+    }
+    box.checked = on;
   }
 
   get label() {
@@ -211,16 +239,20 @@ export class Unit {
   }
 
   /**
+   * Return the words of a value: those of several codes are joined by commas.
    * @param {PageElement} group
-   * @param {unknown} code
+   * @param {unknown} value
    */
-  word(group, code) {
-    return this.radio(group, code)?.parentElement.querySelector("span")?.textContent;
+  word(group, value) {
+    const codes = Array.isArray(value) && !value.length ? [""] : [value].flat();
+    const words = codes.map((code) => this.radio(group, code)?.parentElement.querySelector("span")?.textContent);
+    const number = scaleOf(group) && typeof value === "string" ? value : undefined;
+    return words.filter(Boolean).join(", ") || number;
   }
 
   // Returns the groups whose conditions hold, in order; a variable that is not asked satisfies none.
   asked() {
-    /** @type {Record<string, string | null>} */
+    /** @type {Record<string, Value>} */
     const values = {};
     return this.groups.filter((group) => {
       if (!holds(group, values)) return false;
@@ -229,7 +261,7 @@ export class Unit {
     });
   }
 
-  /** @returns {Record<string, string | null>} */
+  /** @returns {Record<string, Value>} */
   values() {
     return Object.fromEntries(this.asked().map((group) => [variableOf(group), this.value(group)]));
   }
@@ -260,7 +292,8 @@ export class Unit {
   // Whether highlights count for the chosen answer; they always do if no rule names a code.
   counts() {
     const { rule = "", owed } = this.element.dataset;
-    return !owed || owed.split(" ").includes(this.values()[rule] ?? "");
+    const chosen = [this.values()[rule]].flat();
+    return !owed || owed.split(" ").some((code) => chosen.includes(code));
   }
 
   // Whether the chosen answer ignores highlights.
@@ -349,7 +382,8 @@ export class Unit {
    * @returns {string | null}
    */
   problem() {
-    if (this.asked().some((group) => !this.value(group))) return t("Choose an answer.");
+    const open = this.asked().find((group) => !this.value(group));
+    if (open) return scaleOf(open)?.problem() ?? t("Choose an answer.");
     if (this.contradicts()) return t("These answers contradict each other: change one of them.");
     if (this.owes()) return t("Yes needs a highlight: select the words that give the answer.");
     return this.proseAsked() && !this.prose?.value.trim() ? t("Write the answer.") : null;
@@ -363,19 +397,20 @@ const variableOf = (group) => group.dataset.variable ?? "";
  * Return whether the conditions of an element hold, or may still hold if variables without a value are
  * left `open`.
  * @param {HTMLElement} element
- * @param {Record<string, string | null>} values
+ * @param {Record<string, Value>} values
  */
 function holds(element, values, open = false) {
   return meets(JSON.parse(element.dataset.if ?? "{}"), values, open);
 }
 
 /**
+ * A value of several codes meets a condition that names one of them.
  * @param {Conditions} conditions
- * @param {Record<string, string | null>} values
+ * @param {Record<string, Value>} values
  */
 function meets(conditions, values, open = false) {
   const fits = (/** @type {[string, (string | null)[]]} */ [name, codes]) =>
-    codes.includes(values[name]) || (open && values[name] === null);
+    [values[name]].flat().some((code) => codes.includes(code)) || (open && values[name] === null);
   return Object.entries(conditions).every(fits);
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any, Literal
 
 from tandem.messages import Message, Word
 from tandem.protocols import material
+from tandem.protocols.code_sets import join_codes, split_codes
 
 Payload = dict[str, Any]
 
@@ -19,6 +21,8 @@ Conditions = Mapping[str, tuple[str, ...]]
 """Variables of the same unit, and the codes of each that meet the condition."""
 
 YES_NO = ("yes", "no")
+NONE_OF_THESE = "None of these"
+_NUMBER = re.compile(r"[+-]?[0-9]{1,20}(?:\.[0-9]{1,20})?")
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,16 @@ class Scale:
     def codes(self) -> tuple[str, ...]:
         """Every number of the scale as plain decimal text, from the lowest."""
         count = int((self.last - self.first) / self.step)
-        return tuple(f"{(self.first + n * self.step).normalize():f}" for n in range(count + 1))
+        return tuple(_plain(self.first + n * self.step) for n in range(count + 1))
+
+    @property
+    def steps(self) -> tuple[str, str, str]:
+        """The first number, the last and the step as plain decimal text."""
+        return _plain(self.first), self.codes[-1], _plain(self.step)
+
+
+def _plain(number: Decimal) -> str:
+    return f"{number.normalize() + 0:f}"
 
 
 @dataclass(frozen=True)
@@ -67,9 +80,35 @@ class Variable:
         """Everything that may be chosen: the codes, then the escapes."""
         return self.codes + self.escapes
 
-    def word(self, code: str) -> str:
-        """Return the word for a code that people read on its button and in reports, in English."""
-        return self.words.get(code, code.replace("-", " ").capitalize())
+    def codes_of(self, value: str) -> tuple[str, ...]:
+        """Return the codes in a label's value: those of a set in declared order, or the value."""
+        codes = split_codes(value) if self.several and value not in self.escapes else None
+        return (value,) if codes is None else tuple(code for code in self.codes if code in codes)
+
+    def takes(self, value: str) -> bool:
+        """Whether a label may have the value: an answer, or a set of codes in declared order."""
+        if value in self.escapes or not self.several:
+            return value in self.answers
+        codes = split_codes(value)
+        return codes is not None and value == join_codes(self, codes & frozenset(self.codes))
+
+    def word(self, value: str) -> str:
+        """Return the word for a value that people read on its button and in reports, in English.
+
+        A set of codes has their words, joined by commas.
+        """
+        codes = self.codes_of(value)
+        return ", ".join(map(self._word, codes)) or NONE_OF_THESE
+
+    def _word(self, code: str) -> str:
+        word = code if self.scale else code.replace("-", " ").capitalize()
+        return self.words.get(code, word)
+
+    def number(self, text: str) -> str:
+        """Return the code of the scale that a number is, in whatever form; else the text itself."""
+        if self.scale is None or not _NUMBER.fullmatch(text):
+            return text
+        return _plain(Decimal(text))
 
     @property
     def named(self) -> Word:
@@ -112,6 +151,11 @@ class Evidence:
     def codes(self) -> tuple[str, ...]:
         """The codes that owe a quote of one text or the other."""
         return tuple(dict.fromkeys(code for rule in self.rules for code in rule.owed_if))
+
+    def owing(self, value: str | None) -> str:
+        """Return the code in a value that owes a quote of the rule's text, or an empty text."""
+        found = {value, *(split_codes(value) or ())} if value else set()
+        return next((code for code in self.owed_if if code in found), "")
 
     def quote(self, words: str, start: int | None, field: str) -> dict[str, str | int | None]:
         """Return a quote in the form that an answer has for it."""

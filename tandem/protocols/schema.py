@@ -13,6 +13,7 @@ from functools import cached_property, wraps
 from typing import Any, Self, TypeVar
 
 from tandem.messages import Word
+from tandem.protocols import code_sets
 from tandem.protocols.base import (
     Conditions,
     Declaration,
@@ -237,7 +238,8 @@ class Schema:
 
     def holds(self, conditions: Conditions, values: Mapping[str, Any]) -> bool:
         """Whether the unit's values meet the conditions. A variable not asked counts as met."""
-        return all(values.get(n) in codes for n, codes in self._asked(conditions).items())
+        asked = self._asked(conditions)
+        return all(code_sets.names_code(values.get(n), codes) for n, codes in asked.items())
 
     def _asked(self, conditions: Conditions) -> Conditions:
         return {name: codes for name, codes in conditions.items() if name in self._names}
@@ -248,7 +250,9 @@ class Schema:
 
     def _nullable(self, schema: JSON, conditions: Conditions) -> JSON:
         """Return the schema, nullable if a condition on a variable of this campaign may fail."""
-        return {"anyOf": [schema, {"type": "null"}]} if self._asked(conditions) else schema
+        if not self._asked(conditions):
+            return schema
+        return {"anyOf": [*schema.get("anyOf", [schema]), {"type": "null"}]}
 
 
 def closed_object(properties: JSON) -> JSON:
@@ -284,7 +288,13 @@ NUMBERS: JSON = {"type": "array", "items": {"type": "integer", "minimum": 1}}
 
 
 def _codes(variable: Variable) -> JSON:
-    return {"type": "string", "enum": list(variable.answers)}
+    if not variable.several:
+        return {"type": "string", "enum": list(variable.answers)}
+    codes = {"type": "string", "enum": list(variable.codes)}
+    several: JSON = {"type": "array", "items": codes, "uniqueItems": True}
+    if not variable.escapes:
+        return several
+    return {"anyOf": [several, {"type": "string", "enum": list(variable.escapes)}]}
 
 
 def _select_variables(all_of: Iterable[Variable], names: Sequence[str]) -> list[Variable]:

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from tandem.messages import Message, Word, all_of, one_of
 from tandem.protocols.base import ItemSpec, UnitSpec, Variable, WrittenText
+from tandem.protocols.code_sets import in_answer, join_codes, names_code
 from tandem.protocols.points import (
     MAX_QUOTES,
     NOT_ASKED,
@@ -62,7 +63,7 @@ class Prose:
 
 @dataclass(frozen=True)
 class Entry:
-    """The checked answer to one unit, with a code for each variable that has one."""
+    """The checked answer to one unit, with the label's value for each variable that has one."""
 
     name: str
     unit: UnitSpec
@@ -120,6 +121,42 @@ def check(
     if problems:
         raise RefusedError(problems)
     return entries, [w for c in checks for w in c.warnings]
+
+
+def with_codes_in_order(
+    schema: Schema, entries: Iterable[Entry], answers: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return checked answers with sets of codes in declared order, and numbers of scales as codes.
+
+    So equal answers are equal, however they were sent.
+    """
+    ordered = dict(answers)
+    for entry in entries:
+        own = {
+            variable.name: in_answer(variable, entry.values[variable.name])
+            for variable in schema.variables_of(entry.unit.kind)
+            if (variable.several or variable.scale) and variable.name in entry.values
+        }
+        if own:
+            ordered[entry.name] = {**answers[entry.name], **own}
+    return ordered
+
+
+def read_code(variable: Variable, value: object) -> str | None:
+    """Return the value of a label from an answer, or None if the variable does not take it.
+
+    Several codes are a list without duplicates. A number on a scale may be a number or its text.
+    """
+    if variable.several and isinstance(value, list):
+        codes = [code for each in value if (code := coerce(each)) in variable.codes]
+        whole = len(codes) == len(value) == len(set(codes))
+        return join_codes(variable, codes) if whole else None
+    decimal = variable.scale is not None and isinstance(value, float)
+    code = coerce(value) if not decimal else repr(value)
+    if code is None or (variable.several and code not in variable.escapes):
+        return None
+    code = variable.number(code)
+    return code if code in variable.answers else None
 
 
 def coerce(value: object) -> str | None:
@@ -182,11 +219,10 @@ class _UnitCheck:
         asked = self.asked(variable, so_far)
         if value is None:
             if asked and not self.lenient:
-                none = Message("has no answer; give one of %(codes)s", codes=_codes(variable))
-                self.wrong(variable.name, none)
+                self.wrong(variable.name, _describe_absent_code(variable))
             return None
-        code = coerce(value)
-        if code is None or code not in variable.answers:
+        code = read_code(variable, value)
+        if code is None:
             self.wrong(variable.name, _describe_wrong_code(value, variable))
         elif asked:
             return code
@@ -243,13 +279,13 @@ class _UnitCheck:
     def check_owed(self, values: Mapping[str, str], quotes: tuple[Quote, ...]) -> None:
         rule = self.schema.evidence(self.unit.kind)
         value = values.get(rule.variable) if rule else None
-        owing = [each for each in rule.rules if value in each.owed_if] if rule else []
+        owing = [each for each in rule.rules if each.owing(value)] if rule else []
         # Which text a quote is from shows only when it is located.
-        if rule is None or value is None or len(quotes) >= len(owing):
+        if rule is None or len(quotes) >= len(owing):
             return
         kind = self.unit.kind
         variable = self.schema.named(rule.variable, kind)
-        code = self.schema.coded(rule.variable, value, kind)
+        code = self.schema.coded(rule.variable, owing[0].owing(value), kind)
         if self.lenient:
             bare = Message(
                 "%(variable)s is %(code)s without its quote", variable=variable, code=code
@@ -326,11 +362,42 @@ def _length_problem(text: str, cited: list[str]) -> Message | None:
     return TOO_MANY_CITATIONS if len(cited) > MAX_CITATIONS else None
 
 
+def _describe_absent_code(variable: Variable) -> Message:
+    codes = _codes(variable)
+    if variable.several:
+        return Message("has no answer; give a list of any of %(codes)s", codes=codes)
+    if variable.scale:
+        first, last, step = variable.scale.steps
+        return Message(
+            "has no answer; give a number from %(first)s to %(last)s in steps of %(step)s",
+            first=first,
+            last=last,
+            step=step,
+        )
+    return Message("has no answer; give one of %(codes)s", codes=codes)
+
+
 def _describe_wrong_code(value: object, variable: Variable) -> Message:
     codes = _codes(variable)
+    shown = repr(value)[:60]
+    if variable.several:
+        return Message(
+            "%(shown)s is not a list of codes, each once; give any of %(codes)s",
+            shown=shown,
+            codes=codes,
+        )
+    if variable.scale:
+        first, last, step = variable.scale.steps
+        return Message(
+            "%(shown)s is not on the scale; give a number from %(first)s to %(last)s in steps of "
+            "%(step)s",
+            shown=shown,
+            first=first,
+            last=last,
+            step=step,
+        )
     if isinstance(value, bool):
         return Message("a boolean is not a code; give one of %(codes)s", codes=codes)
-    shown = repr(value)[:60]
     return Message("%(shown)s is not a code; give one of %(codes)s", shown=shown, codes=codes)
 
 
@@ -352,7 +419,7 @@ def _contradictions(schema: Schema, entries: Iterable[Entry]) -> Iterator[Proble
     for entry in entries:
         values, kind = entry.values, entry.unit.kind
         for conditions in schema.contradictions(kind):
-            if not all(values.get(name) in codes for name, codes in conditions.items()):
+            if not all(names_code(values.get(name), codes) for name, codes in conditions.items()):
                 continue
             *others, last = conditions
             wrong = Message(

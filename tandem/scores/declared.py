@@ -307,7 +307,8 @@ class _Judged:
         """Say of each report (N,) without a value why it has none."""
         units = self.units
         of_rows = {
-            name: count(mask, units.row, units.rows).astype(int) for name, mask in self.states.items()
+            name: count(mask, units.row, units.rows).astype(int)
+            for name, mask in self.states.items()
         }
         numbers = count(np.ones(len(units.row), bool), units.row, units.rows)
         reasons: list[str | None] = [None] * len(values)

@@ -2,6 +2,7 @@
 // Confirming fills the form's own fields, so that a question which nobody looked at stays unanswered.
 // There is no way to confirm several at once.
 import { desk } from "../item.js";
+import { same } from "../sheet.js";
 import { drawCited } from "./cited.js";
 import { t } from "../words.js";
 
@@ -53,7 +54,7 @@ function stateOf(unit, { answer }) {
   const asked = unit.asked();
   const differs = asked.some((group) => {
     const value = unit.value(group);
-    return value && value !== answer[group.dataset.variable];
+    return value && !same(value, answer[group.dataset.variable]);
   });
   if (differs || !sameProse(unit, answer)) return "other";
   if (asked.some((group) => !unit.value(group))) return "open";
