@@ -90,7 +90,8 @@ def _body(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator[str]:
         yield f"Labels from {named} are fakes: replayed from a file, not given by a model.\n"
     yield "## What was asked\n\n| variable | of a | codes | level |\n| --- | --- | --- | --- |"
     for v in schema(campaign).variables:
-        codes = ", ".join(_inline(code).replace("|", "\\|") for code in v.answers)
+        codes = ", ".join(_inline(code).replace("|", "\\|") for code in v.answers_in_brief)
+        codes = f"any of {codes}" if v.several else codes
         yield f"| `{v.name}` | {v.kind} | {codes} | {v.level} |"
     yield "\n## Files\n\n| file | rows | a row is |\n| --- | --- | --- |"
     for file in manifest["files"]:

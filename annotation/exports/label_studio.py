@@ -8,6 +8,7 @@ ignores and `import_labels` reads.
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from annotation.presentation import texts_by_field
 from tandem.grouping import grouped
 from tandem.labels.file.rows import LabelRow, SpanRow
 from tandem.protocols.base import ItemSpec, UnitSpec
+from tandem.protocols.code_sets import split_codes
 
 Line = dict[str, Any]
 
@@ -78,13 +80,19 @@ def _results(row: LabelRow, texts: dict[str, str]) -> Iterator[Line]:
     if row.value is None:
         return
     field = next(iter(texts), ASKED)
-    chosen = _result(row, row.variable, field, "choices", {"choices": [row.value]})
+    chosen = _result(row, row.variable, field, "choices", {"choices": _codes(row.value)})
     yield chosen if row.score is None else {**chosen, "score": row.score}
     for number, span in enumerate(row.spans or ()):
         if span.start is not None:
             value = {"start": span.start, "end": span.end, "text": span.text}
             named = {**value, "labels": [row.variable]}
             yield _result(row, f"{row.variable}-evidence", span.field, "labels", named, number)
+
+
+def _codes(value: str) -> list[str]:
+    """Return the choices of a value: each code of a set."""
+    codes = split_codes(value)
+    return [value] if codes is None else list(json.loads(value))
 
 
 def _result(row: LabelRow, name: str, field: str, kind: str, value: Line, number: int = 0) -> Line:

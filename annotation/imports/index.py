@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,8 +18,9 @@ from tandem.files.rows import InputError, ReadNotes
 from tandem.files.spelling import means_missing
 from tandem.labels.file.rows import CheckedRow, LabelRow
 from tandem.options import options_of
+from tandem.protocols.code_sets import in_answer
 from tandem.protocols.schema import EVIDENCE_KEY
-from tandem.protocols.validation import coerce
+from tandem.protocols.validation import coerce, describe_answers, read_label
 from tandem.similar import did_you_mean
 
 
@@ -154,7 +156,8 @@ class KnownItems:
         for row in rows:
             self.check_protocol(row)
             if not self.ignores(row.variable):
-                yield CheckedRow(row, self._unit(row))
+                kind, name = self._unit(row)
+                yield self._with_value(row, kind, name)
 
     def check_protocol(self, row: LabelRow | ResponseRow) -> None:
         own = self.campaign.protocol
@@ -188,7 +191,8 @@ class KnownItems:
         for variable, value in answer.items():
             if variable == EVIDENCE_KEY or variable in free or value is None:
                 continue
-            code = coerce(value)
+            # A set of codes is a list; `check_rows` says what is wrong with it.
+            code = json.dumps(value) if isinstance(value, list) else coerce(value)
             if code is None:
                 wrong = f"{excerpt(variable)} of unit {excerpt(key)} is not a code"
                 raise InputError(response.place, wrong, "write it as text or a whole number")
@@ -209,7 +213,8 @@ class KnownItems:
                 place=response.place,
             )
 
-    def _unit(self, row: LabelRow) -> str:
+    def _unit(self, row: LabelRow) -> tuple[str, str]:
+        """Return the kind and the name of a row's unit."""
         if row.item not in self.items:
             self._refuse(row, f"item {excerpt(row.item)} is not in it", "check the key")
         kinds = {v.kind for v in self.schema.variables if v.name == row.variable}
@@ -225,8 +230,7 @@ class KnownItems:
         ]
         if len(found) != 1:
             self._refuse_unit(row, len(found))
-        self._check_code(row, found[0][0])
-        return found[0][1]
+        return found[0]
 
     def _refuse_unit(self, row: LabelRow, count: int) -> None:
         unit = f"unit {excerpt(row.unit)} of item {excerpt(row.item)}"
@@ -237,13 +241,20 @@ class KnownItems:
             row, f"{unit} is not asked", f"check key and kind{drawn * self.schema.protocol.sampled}"
         )
 
-    def _check_code(self, row: LabelRow, kind: str) -> None:
+    def _with_value(self, row: LabelRow, kind: str, name: str) -> CheckedRow:
+        """Check a row's value, and put it into its one form: that of a set, or of a number."""
         variable = self.schema.variable(row.variable, kind)
-        if variable and row.value is not None and row.value not in variable.answers:
-            remedy = f"give one of {', '.join(variable.answers)}"
+        if variable is None or row.value is None:
+            return CheckedRow(row, name)
+        value = read_label(variable, row.value)
+        if value is None:
+            remedy = f"give {describe_answers(variable)}"
             if means_missing(row.value):
                 remedy += ", or for no label leave it out, or give a reason under missing"
             self._refuse(row, f"{row.variable} is {excerpt(row.value)}", remedy)
+        codes = in_answer(variable, value)
+        checked = row if value == row.value else replace(row, value=value)
+        return CheckedRow(checked, name, tuple(codes) if isinstance(codes, list) else None)
 
     def _refuse(self, row: LabelRow | ResponseRow, wrong: str, remedy: str) -> None:
         raise InputError(row.place, f"campaign {self.campaign.name!r}: {wrong}", remedy)

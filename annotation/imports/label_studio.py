@@ -8,9 +8,10 @@ the names of variables are controls, and all others are data.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -269,8 +270,18 @@ class _Task:
             if self.known.ignores(control):
                 continue
             score = result.number("score", -float("inf"), float("inf"))
-            is_asked = control in self.known.variables
-            yield Choice(control, _chosen_code(kind, value, is_asked), score)
+            chosen = _chosen_codes(kind, value)
+            yield Choice(control, self._value(control, chosen, value), score)
+
+    def _value(self, control: str, chosen: Sequence[str], value: Fields) -> str:
+        """Return what was chosen: a set of codes as JSON, where the control takes several."""
+        variable = self.known.schema.variable(control)
+        if variable is not None and variable.several:
+            return json.dumps(chosen, ensure_ascii=False)
+        if variable is not None and len(chosen) != 1:
+            wrong = f"{value.of} has {len(chosen)} choices"
+            raise InputError(value.place, wrong, "give one; a variable has one code")
+        return ", ".join(chosen)
 
     def _highlights(self, fields: Fields) -> Iterator[Highlight]:
         for result, value in self._results(fields):
@@ -339,18 +350,13 @@ def _unescaped(text: str) -> str:
     return text
 
 
-def _chosen_code(kind: str, value: Fields, is_asked: bool) -> str:
-    """Return what was chosen. A control that the campaign asks has one choice."""
+def _chosen_codes(kind: str, value: Fields) -> Sequence[str]:
     if kind != "choices":
         number = value.number(kind, -float("inf"), float("inf"))
         if number is None:
-            return value.filled(kind)
-        return str(int(number)) if number.is_integer() else repr(number)
-    chosen = value.strings("choices") or ()
-    if is_asked and len(chosen) != 1:
-        wrong = f"{value.of} has {len(chosen)} choices"
-        raise InputError(value.place, wrong, "give one; a variable has one code")
-    return ", ".join(chosen)
+            return [value.filled(kind)]
+        return [str(int(number)) if number.is_integer() else repr(number)]
+    return value.strings("choices") or ()
 
 
 def _unanchored(own: Fields) -> Iterator[Highlight]:

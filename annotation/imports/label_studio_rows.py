@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -166,7 +167,13 @@ class _Rows:
         variable = self.known.schema.variable(choice.control, self.kind)
         if variable is None or choice.value in variable.answers:
             return choice.value
-        return _in_words(variable).get(_plain(choice.value), choice.value)
+        words = _in_words(variable)
+        if not variable.several:
+            return words.get(_plain(choice.value), choice.value)
+        chosen: list[str] = json.loads(choice.value)
+        codes = [c if c in variable.answers else words.get(_plain(c), c) for c in chosen]
+        escape = len(codes) == 1 and codes[0] in variable.escapes
+        return codes[0] if escape else json.dumps(codes, ensure_ascii=False)
 
 
 def _in_words(variable: Variable) -> dict[str, str]:

@@ -149,7 +149,7 @@ def convert(group: Group, texts: Texts, units: Units) -> None:
     for n, checked in enumerate(group.rows):
         if checked.row.spans:
             spans = tuple(_converted(span, texts, units) for span in checked.row.spans)
-            group.rows[n] = CheckedRow(replace(checked.row, spans=spans), checked.name)
+            group.rows[n] = replace(checked, row=replace(checked.row, spans=spans))
 
 
 def _converted(span: SpanRow, texts: Texts, units: Units) -> SpanRow:

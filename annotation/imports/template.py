@@ -14,6 +14,8 @@ from annotation.models import Campaign, Item, Unit
 from annotation.presentation import schema
 from tandem.files.rows import ReadNotes
 from tandem.labels.file.rows import COLUMNS, LabelRow
+from tandem.protocols.base import Variable
+from tandem.protocols.code_sets import join_codes
 
 EXAMPLE = "(example)"
 """The rater of the example. No label of this rater is imported."""
@@ -33,9 +35,14 @@ def template_lines(campaign: Campaign) -> Iterator[Line]:
         for variable in asked.variables_of(kind):
             line = {"item": item, "unit": unit, "kind": kind, "variable": variable.name}
             if is_first:
-                yield {**line, "value": variable.answers[0], "rater": EXAMPLE}
+                yield {**line, "value": _example(variable), "rater": EXAMPLE}
                 is_first = False
             yield line
+
+
+def _example(variable: Variable) -> str:
+    first = variable.answers[:1]
+    return join_codes(variable, first) if variable.several else first[0]
 
 
 def without_example(rows: Iterator[LabelRow], notes: ReadNotes) -> Iterator[LabelRow]:

@@ -134,7 +134,7 @@ def _page(
         "campaign": campaign,
         "form": ImportForm(),
         "templates": TEMPLATES,
-        "variables": {each.name: each.answers for each in schema(campaign).variables},
+        "variables": {each.name: each.answers_in_brief for each in schema(campaign).variables},
         **more,
     }
     return render(request, "campaigns/import.html", context, status=status)

@@ -80,6 +80,14 @@ class Variable:
         """Everything that may be chosen: the codes, then the escapes."""
         return self.codes + self.escapes
 
+    @property
+    def answers_in_brief(self) -> tuple[str, ...]:
+        """The answers for a list of them, where a scale is one entry."""
+        if self.scale is None:
+            return self.answers
+        first, last, step = self.scale.steps
+        return (f"{first} to {last} in steps of {step}", *self.escapes)
+
     def codes_of(self, value: str) -> tuple[str, ...]:
         """Return the codes in a label's value: those of a set in declared order, or the value."""
         codes = split_codes(value) if self.several and value not in self.escapes else None

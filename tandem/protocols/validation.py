@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from tandem.messages import Message, Word, all_of, one_of
 from tandem.protocols.base import ItemSpec, UnitSpec, Variable, WrittenText
-from tandem.protocols.code_sets import in_answer, join_codes, names_code
+from tandem.protocols.code_sets import in_answer, join_codes, names_code, split_codes
 from tandem.protocols.points import (
     MAX_QUOTES,
     NOT_ASKED,
@@ -159,6 +159,15 @@ def read_code(variable: Variable, value: object) -> str | None:
     return code if code in variable.answers else None
 
 
+def read_label(variable: Variable, text: str) -> str | None:
+    """Return the value of a label from the text of a file, or None if the variable does not take it.
+
+    The codes of a set may be in any order.
+    """
+    codes = split_codes(text) if variable.several and text not in variable.escapes else None
+    return read_code(variable, text if codes is None else sorted(codes))
+
+
 def coerce(value: object) -> str | None:
     """Return a value as a code: text unchanged, whole numbers as digits, None for a boolean."""
     if isinstance(value, str):
@@ -219,7 +228,10 @@ class _UnitCheck:
         asked = self.asked(variable, so_far)
         if value is None:
             if asked and not self.lenient:
-                self.wrong(variable.name, _describe_absent_code(variable))
+                none = Message(
+                    "has no answer; give %(answers)s", answers=describe_answers(variable)
+                )
+                self.wrong(variable.name, none)
             return None
         code = read_code(variable, value)
         if code is None:
@@ -362,47 +374,45 @@ def _length_problem(text: str, cited: list[str]) -> Message | None:
     return TOO_MANY_CITATIONS if len(cited) > MAX_CITATIONS else None
 
 
-def _describe_absent_code(variable: Variable) -> Message:
-    codes = _codes(variable)
-    if variable.several:
-        return Message("has no answer; give a list of any of %(codes)s", codes=codes)
+def describe_answers(variable: Variable) -> Message:
+    """Describe what a variable takes, as the object of *give*."""
+    codes, escapes = _words_for(variable, variable.codes), _words_for(variable, variable.escapes)
     if variable.scale:
         first, last, step = variable.scale.steps
-        return Message(
-            "has no answer; give a number from %(first)s to %(last)s in steps of %(step)s",
+        found = Message(
+            "a number from %(first)s to %(last)s in steps of %(step)s",
             first=first,
             last=last,
             step=step,
         )
-    return Message("has no answer; give one of %(codes)s", codes=codes)
+    elif variable.several:
+        found = Message("a list of any of %(codes)s", codes=codes)
+    else:
+        return Message("one of %(codes)s", codes=codes + escapes)
+    if not escapes:
+        return found
+    return Message("%(answers)s, or alone %(codes)s", answers=found, codes=escapes)
 
 
 def _describe_wrong_code(value: object, variable: Variable) -> Message:
-    codes = _codes(variable)
-    shown = repr(value)[:60]
+    answers, shown = describe_answers(variable), repr(value)[:60]
     if variable.several:
         return Message(
-            "%(shown)s is not a list of codes, each once; give any of %(codes)s",
+            "%(shown)s is not a list of codes, each once; give %(answers)s",
             shown=shown,
-            codes=codes,
+            answers=answers,
         )
     if variable.scale:
-        first, last, step = variable.scale.steps
         return Message(
-            "%(shown)s is not on the scale; give a number from %(first)s to %(last)s in steps of "
-            "%(step)s",
-            shown=shown,
-            first=first,
-            last=last,
-            step=step,
+            "%(shown)s is not on the scale; give %(answers)s", shown=shown, answers=answers
         )
     if isinstance(value, bool):
-        return Message("a boolean is not a code; give one of %(codes)s", codes=codes)
-    return Message("%(shown)s is not a code; give one of %(codes)s", shown=shown, codes=codes)
+        return Message("a boolean is not a code; give %(answers)s", answers=answers)
+    return Message("%(shown)s is not a code; give %(answers)s", shown=shown, answers=answers)
 
 
-def _codes(variable: Variable) -> tuple[Word, ...]:
-    return tuple(map(variable.coded, variable.answers))
+def _words_for(variable: Variable, codes: Iterable[str]) -> tuple[Word, ...]:
+    return tuple(map(variable.coded, codes))
 
 
 def check_contradictions(schema: Schema, entries: Iterable[Entry]) -> None:
@@ -422,14 +432,18 @@ def _contradictions(schema: Schema, entries: Iterable[Entry]) -> Iterator[Proble
             if not all(names_code(values.get(name), codes) for name, codes in conditions.items()):
                 continue
             *others, last = conditions
+            given = {
+                name: next(code for code in codes if names_code(values[name], (code,)))
+                for name, codes in conditions.items()
+            }
             wrong = Message(
                 "cannot be %(code)s while %(when)s; change one of them",
-                code=schema.coded(last, values[last], kind),
+                code=schema.coded(last, given[last], kind),
                 when=all_of(
                     Message(
                         "%(variable)s is %(code)s",
                         variable=schema.named(name, kind),
-                        code=schema.coded(name, values[name], kind),
+                        code=schema.coded(name, given[name], kind),
                     )
                     for name in others
                 ),

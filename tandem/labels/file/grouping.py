@@ -86,7 +86,7 @@ class Group:
         details: dict[str, dict[str, Any]] = {}
         for checked in self.values:
             row, answer = checked.row, units.setdefault(checked.name, {})
-            answer[row.variable] = row.value
+            answer[row.variable] = row.value if checked.codes is None else list(checked.codes)
             if row.spans:
                 quotes = [_quote(span, row.variable) for span in row.spans]
                 answer.setdefault(EVIDENCE_KEY, []).extend(quotes)
@@ -129,11 +129,12 @@ def fill_quotes(group: Group, texts: Mapping[str, str]) -> list[str]:
     Returns a remark for each span whose offsets cut a word.
     """
     remarks = []
-    for n, (row, name) in enumerate((each.row, each.name) for each in group.rows):
+    for n, checked in enumerate(group.rows):
+        row = checked.row
         bare = [span for span in row.spans or () if not span.text.strip()]
         if bare:
             spans = tuple(_with_words(span, texts, row.place) for span in row.spans or ())
-            group.rows[n] = CheckedRow(replace(row, spans=spans), name)
+            group.rows[n] = replace(checked, row=replace(row, spans=spans))
             remarks += [f"{row.place}: {cut}" for each in bare if (cut := _cut(each, texts))]
     return remarks
 

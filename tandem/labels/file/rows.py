@@ -110,10 +110,11 @@ class LabelRow:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRow:
-    """A row, and the name of its unit in responses."""
+    """A row, and the name of its unit in responses. `codes` are those of a set of codes."""
 
     row: LabelRow
     name: str
+    codes: tuple[str, ...] | None = None
 
 
 def as_line(row: LabelRow) -> dict[str, Any]:

@@ -126,6 +126,6 @@ def test_only_values_in_their_one_form_are_labels():
 
 
 def test_hostile_values_are_no_sets():
-    assert [split_codes(each) for each in ("[" * 100_000, '[1]', "[", "made-up")] == [None] * 4
+    assert [split_codes(each) for each in ("[" * 100_000, "[1]", "[", "made-up")] == [None] * 4
     assert not names_code(None, ("a",)) and not names_code("[", ("a",))
     assert names_code(["a", "b"], ("b",)) and names_code(json.dumps(["a"]), ("a",))
