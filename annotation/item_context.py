@@ -352,7 +352,7 @@ def _choices(variable: Variable, value: object) -> Iterator[Choice]:
 
 def _none_of_these(value: object) -> Choice:
     """Return the choice that makes an empty set an answer: an untouched question is none."""
-    return Choice("", gettext(NONE_OF_THESE), "0", "no", chosen=value == [], single=True)
+    return Choice("", gettext(NONE_OF_THESE), "0", "plain", chosen=value == [], single=True)
 
 
 def _shown_scale(variable: Variable, scale: Scale, value: object) -> ShownScale:

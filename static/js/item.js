@@ -181,7 +181,7 @@ const does = {
     if (document.activeElement?.closest("[data-marks], .quotes")) {
       document.getSelection().removeAllRanges();
       board.focus();
-    } else if (document.activeElement?.matches("textarea, #jump")) board.focus();
+    } else if (document.activeElement?.matches("textarea, #jump, .scale [type=text]")) board.focus();
     else if (drawer.shown) drawer.toggle();
     else return dropped;
     return true;
@@ -212,7 +212,8 @@ form.addEventListener("click", ({ target }) => {
 let passing = false;
 form.addEventListener("keydown", ({ key }) => (passing = key.startsWith("Arrow")));
 form.addEventListener("pointerdown", () => (passing = false));
-form.addEventListener("change", ({ target }) => {
+form.addEventListener("change", (event) => {
+  const target = /** @type {PageElement} */ (event.target);
   const unit = unitAt(target);
   if (!unit || target.closest("textarea")) return;
   const group = target.closest("[data-variable]");

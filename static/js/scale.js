@@ -24,7 +24,9 @@ class Scale {
     this.element = element;
     this.slider = /** @type {PageElement} */ (element.querySelector("input[type=range]"));
     this.field = /** @type {PageElement} */ (element.querySelector("input[type=text]"));
-    [this.first, this.last, this.step] = [first, last, step];
+    this.first = first;
+    this.last = last;
+    this.step = step;
     this.decimals = Math.max(...[first, step].map((number) => (number.split(".")[1] ?? "").length));
   }
 

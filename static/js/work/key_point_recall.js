@@ -31,7 +31,8 @@ board.refresh = () => {
   sheet.units.forEach((unit, place) => {
     const dot = /** @type {HTMLElement} */ (dots[place].firstElementChild);
     const group = groupOf(unit);
-    const [state, open] = [group && unit.value(group), Boolean(unit.problem())];
+    const state = /** @type {string | null} */ (group && unit.value(group));
+    const open = Boolean(unit.problem());
     const words = STATES[group?.dataset.variable]?.[state] ?? state;
     dot.className = state ?? "";
     dot.classList.toggle("open", open);
