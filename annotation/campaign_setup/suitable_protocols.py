@@ -38,7 +38,6 @@ LACKING: Mapping[str, tuple[str, str, str]] = {
     "key_points": ("It has no key points.", "Write key points from its passages", "preparation"),
     "nuggets": ("It has no nuggets.", "Add a nugget bank", "upload-new"),
     "passages": ("It has no passages.", "Load a batch with passages", "upload-new"),
-    "nuggets": ("It has no nuggets.", "Load a nugget bank with it", "upload-new"),
     "reports": ("It has no reports.", "Add the reports of a system", "upload-new"),
 }
 """For each part that a task may need: what the batch lacks, the remedy, and its page."""

@@ -9,11 +9,11 @@ import pytest
 
 from analysis.study.file import parse_study
 from annotation.people import background
-from tandem.files.toml import TomlError, read_toml
 from judging.judge_file.document import read_file
 from judging.judge_file.template import FileError
 from judging.list_prices import PriceFileError, read_prices
 from tandem.files.rows import InputError
+from tandem.files.toml import TomlError, read_toml
 from tandem.scores.answers.refusals import refusal_list
 
 DEEP = "a = 1\nb = " + "[" * 9000 + "]" * 9000

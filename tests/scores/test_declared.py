@@ -173,7 +173,9 @@ class TestCitations:
         assert values(citation(), data) == [1, None]
         assert values(citation(empty="zero"), data) == [1, 0]
 
-    def test_an_answer_without_citations_on_a_query_that_was_not_sampled_has_no_recall(self) -> None:
+    def test_an_answer_without_citations_on_a_query_that_was_not_sampled_has_no_recall(
+        self,
+    ) -> None:
         data = labelled([0], ["full"], sentence=[1], sentences=[1, 3])
         recall = citation(denominator="sentences")
         assert (values(recall, data), reasons(recall, data)) == ([1, None], (None, NOT_SAMPLED))

@@ -99,11 +99,14 @@ def test_a_file_declares_what_it_says() -> None:
     assert gaps.several
     assert gaps.asked_if == {"support": ("partial",)}
     rule = file.declaration.evidence
-    assert rule and [(each.field, each.owed_if) for each in rule.rules] == [
+    assert rule
+    assert [(each.field, each.owed_if) for each in rule.rules] == [
         ("report", ("full",)),
         ("passage", ("partial", "full")),
     ]
-    assert file.declaration.written and file.declaration.written.kind == "report-passage"
+    written = file.declaration.written
+    assert written
+    assert written.kind == "report-passage"
     (measure,) = file.declaration.measures
     assert measure.scores == {"partial": 0.5, "full": 1}
 
