@@ -228,6 +228,7 @@ COLUMNS = {
         "name",
         "protocol",
         "protocol_version",
+        "protocol_file",
         "raters_per_item",
         "overlap",
         "human_share",
