@@ -228,7 +228,7 @@ COLUMNS = {
         "name",
         "protocol",
         "protocol_version",
-        "protocol_file",
+        "protocol_file_id",
         "raters_per_item",
         "overlap",
         "human_share",

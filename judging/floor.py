@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
+from typing import Any
 
 from django.core.cache import caches
 from django.db.models import QuerySet
@@ -57,7 +58,9 @@ def _key(campaign: Campaign, asked: CampaignSchema) -> str:
 
     Campaigns over equal batches share a baseline, unless they validate people's earlier answers.
     """
-    own = [campaign.pk, campaign.created_at] if validates_answers(campaign, asked) else None
+    own: Any = campaign.protocol_file_id
+    if validates_answers(campaign, asked):
+        own = [campaign.pk, campaign.created_at]
     variables = [[v.name, v.kind, v.answers, v.level, dict(v.asked_if)] for v in asked.variables]
     items = _items(campaign).values_list("key", "shown_passages")
     content = [
