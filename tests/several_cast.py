@@ -10,8 +10,8 @@ import pytest
 from annotation import registry
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
+from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
-from annotation.protocols.report_coverage import make_items
 from tandem.protocols.base import Declaration, Evidence, Scale, Variable
 from tests.page_cast import Study, make_study
 
@@ -43,7 +43,7 @@ PROTOCOL = Protocol.of(
         variables=(ISSUES, HARM),
         evidence=Evidence("issues", "report", owed_if="made-up"),
     ),
-    make_items=make_items,
+    make_items=PROTOCOLS["report-coverage"].make_items,
     needs=("questions", "reports"),
     own_guideline="# Issues\n\nMark what is wrong.\n\n- **made-up**: it stands in no passage.\n",
 )

@@ -19,7 +19,7 @@ from itertools import accumulate
 
 from annotation.answers.evidence import fields_for
 from tandem.labels.file.grouping import Group
-from tandem.labels.file.rows import CheckedRow, SpanRow
+from tandem.labels.file.rows import SpanRow
 from tandem.labels.word_boundaries import is_whole
 
 Texts = Mapping[str, str]

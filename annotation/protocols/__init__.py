@@ -1,9 +1,11 @@
-"""The protocols of the site by name. A new one is a declaration in `tandem.protocols` and a folder.
+"""The protocols of the site by name.
 
-`base` joins a declaration to its items, guideline and prompt. Each folder holds one protocol, and
-`units` the texts and units that several share. `schema` is the form of a campaign's answers, with
-the descriptions that `criteria` finds in the guideline, and `guidelines` trims a guideline to what
-is asked. Nothing here imports Django or another app.
+Most are declared in a file of `tandem.protocols.shipped`, from which `declared` and `items` make
+them. Each folder holds one that needs more than a file can say: its items, guideline and prompt.
+`base` joins a declaration to these, and `units` has the texts and units that several share.
+`schema` is the form of a campaign's answers, with the descriptions that `criteria` finds in the
+guideline, and `guidelines` trims a guideline to what is asked. Nothing here imports Django or
+another app.
 """
 
 from __future__ import annotations
@@ -11,9 +13,16 @@ from __future__ import annotations
 from importlib import import_module
 
 from annotation.protocols.base import Protocol
+from annotation.protocols.declared import protocol_of
 from tandem.protocols import DECLARATIONS
+from tandem.protocols.shipped import FILES
 
-PROTOCOLS: dict[str, Protocol] = {
-    name: import_module(f"annotation.protocols.{name.replace('-', '_')}").PROTOCOL
-    for name in DECLARATIONS
-}
+
+def _protocol(name: str) -> Protocol:
+    if name in FILES:
+        return protocol_of(FILES[name])
+    found: Protocol = import_module(f"annotation.protocols.{name.replace('-', '_')}").PROTOCOL
+    return found
+
+
+PROTOCOLS: dict[str, Protocol] = {name: _protocol(name) for name in DECLARATIONS}

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from tandem.protocols import material
 from tandem.protocols.base import Declaration, ItemSpec, Variable
@@ -22,6 +22,7 @@ SHARED_PROMPT = "shared"
 MakeItems = Callable[[material.Query, Sequence[Variable]], Iterable[ItemSpec]]
 
 Needs = Literal["questions", "passages", "key_points", "nuggets", "reports"]
+NEEDS: tuple[Needs, ...] = get_args(Needs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +103,12 @@ class Protocol(Declaration):
 
     @property
     def _versioned_prompt(self) -> tuple[str, str]:
-        text = (self._prompt_folder / "prompt.md").read_text("utf-8")
-        first, _, rest = text.partition("\n")
-        if not first.startswith("version:"):
-            return "", text
-        return first.removeprefix("version:").strip(), rest.lstrip("\n")
+        return split_version((self._prompt_folder / "prompt.md").read_text("utf-8"))
+
+
+def split_version(text: str) -> tuple[str, str]:
+    """Return the version of a prompt, or an empty text, and the prompt itself."""
+    first, _, rest = text.partition("\n")
+    if not first.startswith("version:"):
+        return "", text
+    return first.removeprefix("version:").strip(), rest.lstrip("\n")

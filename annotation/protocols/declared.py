@@ -6,10 +6,12 @@ import uuid
 from dataclasses import dataclass
 from functools import cached_property
 
-from annotation.protocols.base import Protocol
+from annotation.protocols.base import Protocol, split_version
 from annotation.protocols.items import build_items, needs_of
 from tandem.protocols.base import Declaration, ItemForm
 from tandem.protocols.protocol_file import ProtocolFile
+
+NOTHING = "Nothing in the batch has what its pages and questions are about."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +38,7 @@ class FileProtocol(Protocol):
 
     @cached_property
     def _versioned_prompt(self) -> tuple[str, str]:
-        return ("", self.file.prompt) if self.file.prompt else super()._versioned_prompt
+        return split_version(self.file.prompt) if self.file.prompt else super()._versioned_prompt
 
 
 def protocol_of(file: ProtocolFile, stored: uuid.UUID | None = None) -> FileProtocol:
@@ -51,5 +53,6 @@ def protocol_of(file: ProtocolFile, stored: uuid.UUID | None = None) -> FileProt
         needs=needs_of(form, declared.variables),
         sampled=form.sampled,
         shuffled=form.shuffled,
-        lacks="Nothing in the batch has what its pages and questions are about.",
+        sections=file.sections,
+        lacks=file.lacks or NOTHING,
     )

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
-from annotation.protocols.base import MakeItems, Needs
+from annotation.protocols.base import NEEDS, MakeItems, Needs
 from annotation.protocols.units import (
     dated_passages,
     first_words,
@@ -51,7 +51,8 @@ def needs_of(form: ItemForm, variables: Sequence[Variable]) -> tuple[Needs, ...]
     names = [form.each, *form.shows, *kinds]
     if {"report-passage", "sentence-citation", "report-nugget", "cited"} & set(names):
         names.append("report")
-    return tuple(dict.fromkeys(PARTS[name] for name in names if name in PARTS))
+    found = {PARTS[name] for name in names if name in PARTS}
+    return tuple(need for need in NEEDS if need in found)
 
 
 def build_items(form: ItemForm) -> MakeItems:

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from tandem.protocols import material
 from tandem.protocols.base import Text, UnitSpec
-from tandem.protocols.grounding_relevance import USES
+from tandem.protocols.shipped import FILES
 
+USE = FILES["grounding-relevance"].variable("use")
 OPENING = 80
 OR = " / "
 """Separates the codes of a `use` on which people tie."""
@@ -24,10 +25,14 @@ def dated_passages(passages: Sequence[material.Passage], used: bool = False) -> 
     With `used`, the use that people assigned to each passage is one of its facts.
     """
     for p in passages:
-        use = OR.join(USES.get(code, code) for code in p.use.split(OR)) if used and p.use else None
+        use = OR.join(map(_use, p.use.split(OR))) if used and p.use else None
         known = (("source", p.source), ("date", p.published_at), ("age", p.age), ("use", use))
         facts = tuple((name, value) for name, value in known if value)
         yield Text(f"passage:{p.id}", p.text, p.title or "Passage", facts)
+
+
+def _use(code: str) -> str:
+    return USE.word(code) if code in USE.codes else code
 
 
 def report_texts(reports: Sequence[material.Report]) -> Iterator[Text]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import takewhile
 
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
+from annotation.protocols.declared import FileProtocol
 from docs._reference.words import code, codes, page, plain, table
 from tandem.protocols.base import Conditions, Variable
 
@@ -127,6 +129,9 @@ def _names(protocol: Protocol) -> list[str]:
 
 
 def _module_docstring(protocol: Protocol) -> str:
+    if isinstance(protocol, FileProtocol):
+        lines = takewhile(lambda line: line.startswith("#"), protocol.file.text.splitlines())
+        return "\n".join(line.removeprefix("#").removeprefix(" ") for line in lines)
     declared = import_module(f"tandem.protocols.{protocol.name.replace('-', '_')}")
     return declared.__doc__ or ""
 

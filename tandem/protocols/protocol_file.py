@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tandem.files.rows import InputError, Place
-from tandem.protocols.base import Declaration
+from tandem.files.toml import read_toml
+from tandem.protocols.base import Declaration, Variable
 from tandem.protocols.file_rules import declare
 from tandem.protocols.file_structure import (
     JSON,
@@ -33,7 +34,8 @@ class ProtocolFile:
     """A checked file: its text, the texts beside it by name, and what they declare.
 
     `guidelines` are by language, `german` translates texts of the declaration, and `prompt` is
-    empty where judges get the shared one.
+    empty where judges get the shared one. `sections` are the headings of the guideline that are
+    about variables, and `lacks` says why a batch may give no items.
     """
 
     text: str
@@ -42,6 +44,12 @@ class ProtocolFile:
     guidelines: Mapping[str, str]
     german: Mapping[str, str] = field(default_factory=dict)
     prompt: str = ""
+    sections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lacks: str = ""
+
+    def variable(self, name: str) -> Variable:
+        """Return a variable by its name. Raises StopIteration if there is none."""
+        return next(v for v in self.declaration.variables if v.name == name)
 
     @property
     def digest(self) -> str:
@@ -78,12 +86,30 @@ def read_protocol(text: str, name: str, open_part: Open | None = None) -> Protoc
     `name` is the file as the user named it. Without `open_part` the file cannot name others.
     """
     document, problems = parse(text, name)
+    return _read(document, text, problems, open_part)
+
+
+def _read(document: JSON, text: str, problems: Problems, open_part: Open | None) -> ProtocolFile:
     declaration = declare(document, problems)
     parts = _Parts(document, problems, open_part)
     guidelines, prompt = parts.guidelines(), parts.text("judge", "prompt")
     problems.check()
-    german = document.get("german", {})
-    return ProtocolFile(text, parts.found, declaration, guidelines, german, prompt)
+    return ProtocolFile(
+        text,
+        parts.found,
+        declaration,
+        guidelines,
+        document.get("german", {}),
+        prompt,
+        {name: tuple(about) for name, about in document["guideline"].get("sections", {}).items()},
+        document["item"].get("lacks", ""),
+    )
+
+
+def read_shipped(path: Path) -> ProtocolFile:
+    """Read a file of Tandem's own. A test checks its form, which takes longer than reading it."""
+    text = path.read_text("utf-8")
+    return _read(read_toml(text), text, Problems(path.name, text), _beside(path))
 
 
 class _Parts:
@@ -130,11 +156,6 @@ class _Parts:
 
 def read_path(path: Path) -> ProtocolFile:
     """Read a protocol from a file on disk. Raises ProtocolFileError, OSError."""
-
-    def open_part(name: str) -> str:
-        with (path.parent / name).open("rb") as file:
-            return file.read(4 * LONGEST_PART + 1).decode()
-
     with path.open("rb") as file:
         sent = file.read(4 * LONGEST + 1)
     try:
@@ -143,4 +164,12 @@ def read_path(path: Path) -> ProtocolFile:
         line = sent[: error.start].count(b"\n") + 1
         wrong = InputError(Place(str(path), line), "it is not UTF-8", "save it as UTF-8")
         raise ProtocolFileError([wrong]) from error
-    return read_protocol(text, str(path), open_part)
+    return read_protocol(text, str(path), _beside(path))
+
+
+def _beside(path: Path) -> Open:
+    def open_part(name: str) -> str:
+        with (path.parent / name).open("rb") as file:
+            return file.read(4 * LONGEST_PART + 1).decode()
+
+    return open_part

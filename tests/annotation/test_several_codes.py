@@ -13,7 +13,6 @@ from annotation.answers.submission import submit
 from annotation.integrity import CheckedCounts, violations
 from annotation.models import Assignment, Label, Response
 from tests.cast import exported, run, write_lines
-from tests.once import once
 from tests.page_cast import Study, client_of, page
 from tests.several_cast import make_issues_study
 

@@ -125,8 +125,8 @@ def test_the_wheel_has_one_package_and_the_site_within_it(wheel: Path) -> None:
         "tandem/program/main.py",
         "tandem/_site/analysis/migrations/0001_frozen_reports.py",
         "tandem/_site/locale/de/LC_MESSAGES/django.mo",
-        "tandem/_site/annotation/protocols/report_coverage/guideline.md",
-        "tandem/protocols/question_categories.txt",
+        "tandem/_site/annotation/protocols/answer_rating/guideline.md",
+        "tandem/protocols/shipped/question-typing.toml",
         "tandem/statistics/estimate.toml",
         "tandem/py.typed",
     ):

@@ -11,10 +11,11 @@ from annotation.derivation.labels import LabelledUnit
 from annotation.presentation import schema
 from datasets.derivation import DerivationError
 from tandem.files import rows
-from tandem.protocols.question_typing import LET_THROUGH
+from tandem.protocols.shipped import FILES
 
 QUERIES = "queries"
-GATE = ",".join(f"{name}={codes[0]}" for name, codes in LET_THROUGH.items())
+_TYPE = FILES["question-typing"].variable("category")
+GATE = ",".join(f"{name}={codes[0]}" for name, codes in _TYPE.asked_if.items())
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class TypedQueries(LabelWork):
                 raise DerivationError(f"{name} has no code {code!r}; it has {known}", "set")
         self.variables = tuple(codes)
         self._conditional = {v.name for v in asked if v.asked_if}
-        self._types = tuple(name for name in codes if name not in LET_THROUGH)
+        self._types = tuple(name for name in codes if name not in _TYPE.asked_if)
         super().__init__(job)
 
     def apply(self, pk: int, query: rows.Query) -> rows.Query | None:

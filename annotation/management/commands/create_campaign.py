@@ -21,18 +21,15 @@ from datasets.models import Batch, Team
 from tandem.options import add_arguments as add_declared
 from tandem.options import options_of, read_numbers
 
+NAMES = f"{', '.join(PROTOCOLS)}; or a protocol of the team, as NAME or NAME@VERSION"
+
 
 class Command(BaseCommand):
     help = "Create a campaign: a protocol over a batch, with its design."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME")
-        parser.add_argument(
-            "--protocol",
-            required=True,
-            metavar="NAME",
-            help=f"{', '.join(PROTOCOLS)}; or a protocol of the team, as NAME or NAME@VERSION",
-        )
+        parser.add_argument("--protocol", required=True, metavar="PROTOCOL", help=NAMES)
         parser.add_argument("--batch", required=True, help="the name of a loaded batch")
         parser.add_argument(
             "--raters-per-item",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from annotation.protocols.report_coverage import PROTOCOL
+from annotation.protocols import PROTOCOLS
 from annotation.protocols.schema import schema_of
 from tandem.document import UnitCount
 from tandem.figures.files import figure_file
@@ -23,7 +23,7 @@ def in_words(full: JSON) -> JSON:
 
 
 def test_each_code_is_shown_as_the_word_of_its_button() -> None:
-    words = schema_of(PROTOCOL).words()["answerable"]
+    words = schema_of(PROTOCOLS["report-coverage"]).words()["answerable"]
     assert words == {"yes": "Yes", "no": "No", "invalid": "Makes no sense"}
 
 

@@ -62,15 +62,15 @@ def test_a_prompt_has_a_version_that_is_not_part_of_its_text(protocol):
 
 
 def test_a_protocol_without_a_prompt_of_its_own_shares_one():
-    folder = PROTOCOLS["report-coverage"].folder
-    without = replace(PROTOCOLS["report-coverage"], folder=folder.parent / "none")
+    folder = PROTOCOLS["answer-rating"].folder
+    without = replace(PROTOCOLS["answer-rating"], folder=folder.parent / "none")
     assert (without.prompt_name, without.prompt_version) == ("shared", "2")
     assert "word for word" in without.prompt
 
 
 def test_a_prompt_file_without_a_version_is_read_unchanged(tmp_path):
     (tmp_path / "prompt.md").write_text("{texts}", "utf-8")
-    bare = replace(PROTOCOLS["report-coverage"], folder=tmp_path)
+    bare = replace(PROTOCOLS["answer-rating"], folder=tmp_path)
     assert (bare.prompt_version, bare.prompt) == ("", "{texts}")
 
 

@@ -16,10 +16,12 @@ from annotation.models import Assignment
 from annotation.presentation import schema
 from annotation.protocols import PROTOCOLS
 from annotation.views.protocol_pages.question_typing import definitions
-from tandem.protocols.question_typing import TOPICS
+from tandem.protocols.shipped import FILES
 from tests.page_cast import Study, client_of, page, study_of
 
 pytestmark = pytest.mark.django_db
+
+TOPICS = FILES["question-typing"].variable("category").meanings
 
 
 def passage(number: int, **facts: Any) -> dict[str, Any]:
@@ -132,7 +134,7 @@ def test_every_code_of_question_typing_is_shown_with_its_meaning(tmp_path: Path)
             continue
         for code in variable.codes:
             meaning = TOPICS[code] if variable.name == "category" else meant[code]
-            assert f"{variable.words[code]}</span><small>{meaning}</small>" in content
+            assert f"{variable.word(code)}</span><small>{meaning}</small>" in content
 
 
 def test_the_seven_questions_are_in_order_and_the_last_four_wait_for_the_gate(
