@@ -9,6 +9,7 @@ pairs in which both raters marked something.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ from ..document import (
 from ..labels.facts import Evidence, EvidenceSpan, LabelKey
 from ..labels.frame import VariableFrame
 from ..statistics import (
+    Bools,
     Estimate,
     Ints,
     Span,
@@ -214,7 +216,7 @@ def _alphas(texts: Sequence[_Text], draws: _Draws, over: str) -> dict[str, Estim
             "unitising_alpha": _unknown(texts, "alpha for unitising"),
         }
     documents, known, queries = of
-    words, lengths = [_tokens(text) for text in known], [len(text) for text in known]
+    words, lengths = [tokens_of(text) for text in known], [len(text) for text in known]
     b, seed = draws.resamples, draws.seed
     return {
         "token_alpha": _over(token_alpha(documents, words, queries, draws=b, seed=seed), over),
@@ -253,9 +255,21 @@ def _over(estimate: Estimate, over: str) -> Estimate:
 
 
 @lru_cache(maxsize=4096)
-def _tokens(text: str) -> Ints:
+def tokens_of(text: str) -> Ints:
     """Return the start and end of each word, (T, 2)."""
-    return np.array([word.span() for word in WORD.finditer(text)], np.int64).reshape(-1, 2)
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    inside = _in_words()[codes]
+    return np.flatnonzero(np.diff(inside, prepend=False, append=False)).reshape(-1, 2)
+
+
+@lru_cache(maxsize=1)
+def _in_words() -> Bools:
+    """Return whether each code point is part of words. Looking it up is faster than searching."""
+    every = np.arange(sys.maxunicode + 1, dtype="<u4")
+    inside = np.zeros(len(every), bool)
+    for word in WORD.finditer(every.tobytes().decode("utf-32-le", "surrogatepass")):
+        inside[word.start() : word.end()] = True
+    return inside
 
 
 F1S = {

@@ -104,10 +104,18 @@ def _expected(block: Floats, scale: _Lengths, total: Floats, raters: int) -> Flo
     units, gaps = np.split(block, [len(scale.units)], axis=-1)
     n, squares = units.sum(axis=-1), units @ (scale.units * (scale.units - 1))
     cubes = units @ (2 * scale.units**3 - 3 * scale.units**2 + scale.units)
-    room = np.maximum(scale.gaps[None, :] - scale.units[:, None] + 1, 0)
-    free = ((units * scale.units**2) @ room * gaps).sum(axis=-1)
+    first = np.searchsorted(scale.gaps, scale.units)
+    fitting, length = (_sum_from(each)[..., first] for each in (gaps, gaps * scale.gaps))
+    free = (units * scale.units**2 * (length - fitting * (scale.units - 1))).sum(axis=-1)
     cells = raters * total
     return ratio(2 * ((n - 1) / 3 * cubes + free), total * (cells * (cells - 1) - squares))
+
+
+def _sum_from(values: Floats) -> Floats:
+    """Return the sums of values (..., G) from each position to the end, (..., G + 1)."""
+    sums = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
+    sums[..., :-1] = np.cumsum(values[..., ::-1], axis=-1)[..., ::-1]
+    return sums
 
 
 def _sums(

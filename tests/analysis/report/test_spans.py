@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from tandem.labels.facts import Evidence, EvidenceSpan, LabelKey
 from tandem.labels.frame import make_frame
-from tandem.sections.evidence import span_blocks, spans
+from tandem.sections.evidence import span_blocks, spans, tokens_of
 from tests.analysis.cast import JUDGE, YES_NO, frame_of, table
 
 # Five words: 0-3, 4-9, 10-12, 13-17, 18-23.
@@ -86,6 +89,13 @@ def test_binary_alpha_for_unitising_counts_code_points(name: str) -> None:
     expected = 1 - 10 * (total**2 - (total - 20) - 200) / (total * 20 * (total - 20))
     alpha = found["agreement"]["all"]["binary_unitising_alpha"]
     assert alpha["value"] == pytest.approx(expected)
+
+
+@given(st.one_of(st.text(), st.sampled_from(sorted(TEXTS.values()))))
+@example("\ud800a _1\U0010ffff")
+def test_words_are_runs_of_letters_digits_and_underscores(text: str) -> None:
+    found = [text[start:end] for start, end in tokens_of(text)]
+    assert found == re.findall(r"\w+", text)
 
 
 def test_people_who_mark_the_same_spans_agree_by_every_measure() -> None:
