@@ -263,7 +263,8 @@ def _mixed(text: Ints, start: Ints, end: Ints, raters: Ints) -> Floats:
     # After the last end in a text no unit is open, so the distance to the next text has no weight.
     c, m = np.cumsum(opened), raters[text]
     width = np.diff(at, append=0)
-    return np.bincount(text, c * (m - c) / (m - 1) * width, minlength=len(raters))
+    mixed = np.bincount(text, c * (m - c) / (m - 1) * width, minlength=len(raters))
+    return mixed.astype(float)
 
 
 def _segments(marked: Marked, length: int) -> Iterator[tuple[int, int, bool]]:

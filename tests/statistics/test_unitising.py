@@ -77,6 +77,23 @@ def test_several_texts_form_one_continuum_but_gaps_end_with_each_text():
     assert alpha(texts, [10, 10]).value == pytest.approx(1 - 0.005 / (0.1 * 676 / 1544))
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_expected_disagreement_is_the_sum_over_pairs_of_a_unit_and_a_gap(seed):
+    # Four texts of length 60 in which one of two raters marked units, so that these are all of the
+    # observed disagreement, and the other left one gap.
+    rng = np.random.default_rng(seed)
+    ends = [np.sort(rng.choice(np.arange(1, 60), 6, replace=False)) for _ in range(4)]
+    units = [int(b - a) for at in ends for a, b in at.reshape(-1, 2)]
+    gaps = [60] * 4 + [int(gap) for at in ends for gap in np.diff([0, *at, 60])[::2]]
+    free = sum(unit**2 * (gap - unit + 1) for unit in units for gap in gaps if gap >= unit)
+    cubes = sum((len(units) - 1) / 3 * (2 * n**3 - 3 * n**2 + n) for n in units)
+    pairs = 480 * 479 - sum(n * (n - 1) for n in units)
+    expected = 2 / 240 * (free + cubes) / pairs
+    observed = sum(n**2 for n in units) / 240**2
+    texts = [[marked(*at.reshape(-1, 2).tolist()), []] for at in ends]
+    assert alpha(texts, [60] * 4).value == pytest.approx(1 - observed / expected)
+
+
 def test_texts_that_some_rater_did_not_work_on_are_left_out():
     made = alpha([list(C), [C[0], None]], [300, 300])
     assert (made.value, made.n) == (alpha([C], [300]).value, 1)
