@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 PEOPLE = ("Ada", "Bram", "Chloé")
+JUDGE = "ferry-words"  # names of judges are unique on the site, where a notebook has its own
 QUESTIONS = ("When does it leave?", "Does it carry cars?")
 BATCH: list[dict[str, Any]] = [
     {

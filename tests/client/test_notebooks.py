@@ -14,12 +14,25 @@ import pytest
 
 from tandem.client import Client
 from tests.cast import ROOT, write_lines
+from tests.client.conftest import token_of
 from tests.client.study import BATCH
 from tests.patience import PATIENCE
 from tests.serving.site import Site
 
 pytestmark = [pytest.mark.processes, pytest.mark.once]
 NOTEBOOKS = ROOT / "docs" / "notebooks"
+
+
+@pytest.fixture(scope="module")
+def token(site: Site) -> str:
+    """The token of a researcher of their own, since an account may upload six times an hour."""
+    site.manage(("person", "nora", "--role", "researcher"))
+    return token_of(site, "nora")
+
+
+@pytest.fixture(scope="module")
+def client(site: Site, token: str) -> Client:
+    return Client(site.url, token, progress=False)
 
 
 @pytest.mark.long

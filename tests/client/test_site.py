@@ -13,7 +13,7 @@ import pytest
 
 import tandem
 from tandem.client import Campaign, Client, Progress, SiteError, connection
-from tests.client.study import BATCH, PEOPLE, labels
+from tests.client.study import BATCH, JUDGE, PEOPLE, labels
 
 pytestmark = [pytest.mark.processes, pytest.mark.once]
 
@@ -76,8 +76,8 @@ class TestCampaigns:
     ) -> None:
         with pytest.raises(KeyError, match="did you mean 'ferries'"):
             client.campaign("feries")
-        with pytest.raises(KeyError, match="did you mean 'overlap'"):
-            campaign.run("overlab")
+        with pytest.raises(KeyError, match=f"did you mean '{JUDGE}'"):
+            campaign.run("ferry-wurds")
 
     def test_lists_are_read_to_their_last_page(
         self, client: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
@@ -99,17 +99,17 @@ class TestRuns:
     ) -> None:
         told: list[Progress] = []
         watched = Client(client.url, _token(client), progress=told.append)
-        run = watched.campaign(fresh.name).run("overlap", limit=3).wait(120)
+        run = watched.campaign(fresh.name).run(JUDGE, limit=3).wait(120)
         assert (run.state, run.json["done"], run.json["most_tokens"]) == ("done", 3, None)
         assert (run.tokens, run.cost) == (0, 0.0)
-        assert (told[-1].what, told[-1].done, told[-1].total) == ("overlap", 3, 3)
+        assert (told[-1].what, told[-1].done, told[-1].total) == (JUDGE, 3, 3)
         assert "0 tokens" in told[-1].note
-        assert str(told[-1]).startswith("overlap ████████████████████████ 3 of 3")
+        assert str(told[-1]).startswith(f"{JUDGE} ████████████████████████ 3 of 3")
 
     def test_a_budget_of_tokens_and_money_reaches_the_site_and_its_end_is_explained(
         self, fresh: Campaign
     ) -> None:
-        run = fresh.run("overlap", limit=1, most_tokens=5000, most_cost=0.25)
+        run = fresh.run(JUDGE, limit=1, most_tokens=5000, most_cost=0.25)
         assert (run.json["most_tokens"], float(run.json["most_cost"])) == (5000, 0.25)
         assert run.wait(120).state == "stopped"
         assert "its model has no price" in repr(run)
@@ -125,7 +125,7 @@ class TestRuns:
                     await asyncio.sleep(0.01)
 
             beside = asyncio.create_task(tick())
-            run = await fresh.run("overlap", limit=2)
+            run = await fresh.run(JUDGE, limit=2)
             beside.cancel()
             return run.state, ticks
 
@@ -134,7 +134,7 @@ class TestRuns:
         assert ticks > 1
 
     def test_waiting_ends_after_its_time(self, fresh: Campaign) -> None:
-        run = fresh.run("overlap")
+        run = fresh.run(JUDGE)
         run.json = {**run.json, "state": "running"}
         with pytest.raises(TimeoutError, match=f"the run {run.id} is running after 0 s"):
             run.wait(0)
@@ -142,10 +142,10 @@ class TestRuns:
 
     def test_nothing_open_is_said_in_the_words_of_the_site(self, campaign: Campaign) -> None:
         with pytest.raises(SiteError) as refused:
-            campaign.run("overlap")
+            campaign.run(JUDGE)
         assert refused.value.status == 409
         assert "runs/: " in str(refused.value)
-        assert campaign.estimate("overlap")["sentence"].startswith("Nothing will be asked")
+        assert campaign.estimate(JUDGE)["sentence"].startswith("Nothing will be asked")
 
 
 class TestResults:
@@ -153,10 +153,10 @@ class TestResults:
         self, campaign: Campaign, tmp_path: Path
     ) -> None:
         frame = campaign.labels()
-        assert set(frame["rater"]) == {*PEOPLE, "overlap"}
+        assert set(frame["rater"]) == {*PEOPLE, JUDGE}
         own, there = tandem.report(frame), campaign.report()
         assert own["answerable"].json["agreement"] == there["answerable"].json["agreement"]
-        assert own.judge("overlap").against().kappa == there.judge("overlap").against().kappa
+        assert own.judge(JUDGE).against().kappa == there.judge(JUDGE).against().kappa
         file = tandem.report(campaign.export("labels", tmp_path / "labels.jsonl"))
         assert own["answerable"].json == file["answerable"].json
 
@@ -175,14 +175,14 @@ class TestResults:
         assert (report.options.epsilon, report.options.resamples) == (0.25, 50)
         assert "<iframe" in report._repr_html_()
         assert report.figure("raters").svg
-        judge = report.judge("overlap")
+        judge = report.judge(JUDGE)
         assert judge.alt_test().epsilon == 0.25
 
     def test_the_test_at_another_epsilon_comes_from_the_labels_of_the_site(
         self, campaign: Campaign
     ) -> None:
-        asked = campaign.report(resamples=50).judge("overlap").alt_test(0.3)
-        there = campaign.report(resamples=50, epsilon=0.3).judge("overlap").alt_test()
+        asked = campaign.report(resamples=50).judge(JUDGE).alt_test(0.3)
+        there = campaign.report(resamples=50, epsilon=0.3).judge(JUDGE).alt_test()
         assert (asked.epsilon, asked.json["annotators"]) == (0.3, there.json["annotators"])
 
     def test_an_option_that_names_nothing_is_refused_in_words(self, campaign: Campaign) -> None:
@@ -191,7 +191,7 @@ class TestResults:
         assert refused.value.status == 400
 
     def test_a_report_is_frozen_as_it_was_read(self, campaign: Campaign, tmp_path: Path) -> None:
-        report = campaign.report(epsilon=0.15, resamples=40, judge=["overlap"])
+        report = campaign.report(epsilon=0.15, resamples=40, judge=[JUDGE])
         snapshot = campaign.freeze(report)
         path = snapshot.save(tmp_path / "frozen.json")
         assert hashlib.sha256(path.read_bytes()).hexdigest() == snapshot.sha256
