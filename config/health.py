@@ -14,6 +14,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from datasets.db.versions import newer_database
+from tandem.verbs import verb_of
 
 logger = logging.getLogger("tandem.health")
 
@@ -44,7 +45,7 @@ class Health:
         if newer:
             logger.warning("not ready: %s", newer)
         elif not self.migrated:
-            logger.warning("not ready: run manage.py migrate")
+            logger.warning("not ready: run %s", verb_of("migrate"))
         return self.migrated and not newer
 
 
