@@ -65,7 +65,6 @@ def run(campaign: Campaign, rater: Judge) -> JudgeRun:
     [
         ("no-reason", {"error": 4}),
         ("abort", {"error": 4}),
-        ("broken-off", {"error": 4}),
         ("length", {"truncated": 4}),
         ("filtered", {"filtered": 4}),
         ("cut-prompt", {"too-long": 4}),
@@ -80,6 +79,18 @@ def test_a_run_over_a_server_gives_no_label_but_the_reason(
     assert not Label.objects.exists()
     assert not JudgeCall.objects.filter(completion=None).exists(), "what it wrote is kept"
     assert not JudgeCall.objects.filter(detail="").exists()
+
+
+def test_a_server_that_breaks_off_every_answer_is_down_and_fails_no_item(
+    campaign: Campaign, server: Running
+) -> None:
+    server.behave(reset=True, faults={"broken-off": 1.0})
+    made = run(campaign, of_the_fake(server))
+    assert (made.state, made.done, made.failures) == ("stopped", 0, {})
+    assert made.error.startswith("endpoint down since ")
+    assert made.error.count("Upstream idle timeout") == 1
+    assert made.manifest["counts"]["left_open"] == 4
+    assert not Label.objects.exists()
 
 
 def test_a_server_without_reasons_is_named_before_the_first_call_and_can_be_accepted(
