@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 
 from analysis.attention import Facts
 from analysis.campaigns.report_job import REPORT
 from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import FEWEST_UNITS
-from annotation.models import Rater
+from annotation.models import Rater, Response
 from annotation.presentation import schema
 from datasets.work.kinds import kind_named
 from datasets.work.queue import current_digest
 from tandem.types import JSON
 
-OF_PEOPLE = Q(response__assignment__rater__kind=Rater.Kind.HUMAN)
-ANY = Q()
+FIRST_ITEMS = 30
+"""How many items' labels are read first; most items have a unit that enough raters labelled."""
 JUDGES_ONLY = (
     "Only judges are asked here. A paper’s tables compare them with people of another campaign "
     "over the same data; people’s labels may also be imported."
@@ -93,8 +93,7 @@ class Missing:
         if self.is_current:
             units = max((each["units"] for each in judges), default=0)
         else:
-            of = Q(response__assignment__rater__name=name) if name else ANY
-            units = self._units(of, people__gt=0, judges__gt=0)
+            units = self._units(name, people__gt=0, judges__gt=0)
         if units >= FEWEST_UNITS:
             return self.waits
         one, several = schema(self.facts.campaign).noun
@@ -115,17 +114,30 @@ class Missing:
             return figure
         return {**figure, "reason": self.waits.rstrip(".")}
 
-    def _units(self, of_judge: Q = ANY, **enough: int) -> int:
-        """Count units with labels from enough raters of each kind, up to `FEWEST_UNITS`."""
+    def _units(self, judge: str = "", **enough: int) -> int:
+        """Count units with labels from enough raters of each kind, up to `FEWEST_UNITS`.
+
+        No page may read all labels of a study. They are read for a few items that enough raters
+        have answered, and for more only if these do not suffice, as after many escapes.
+        """
         campaign = self.facts.campaign
         asked = schema(campaign).variables
         name = self.variable.get("name") or asked[0].name
         escapes = [code for each in asked if each.name == name for code in each.escapes]
         labels = counted_labels(campaign).filter(variable=name).exclude(value__in=escapes)
-        units = labels.values("unit").annotate(
-            people=Count("pk", filter=OF_PEOPLE), judges=Count("pk", filter=~OF_PEOPLE & of_judge)
-        )
-        return len(units.filter(**enough).values_list("unit")[:FEWEST_UNITS])
+        answers = Response.objects.filter(current=True, assignment__item__campaign=campaign)
+        items = _with_enough(answers, "assignment__item", "assignment__rater", judge, enough)
+        found, last, number = 0, 0, FIRST_ITEMS
+        while found < FEWEST_UNITS:
+            following = items.filter(assignment__item__gt=last).order_by("assignment__item")
+            some = list(following[:number])
+            of_these = labels.filter(unit__item__in=some)
+            units = _with_enough(of_these, "unit", "response__assignment__rater", judge, enough)
+            found += len(units[: FEWEST_UNITS - found])
+            if len(some) < number:
+                break
+            last, number = some[-1], 2 * number
+        return found
 
     def _no_answer(self) -> str:
         """Explain why no judge has an answer: none has run, or the runs gave no usable answer."""
@@ -135,3 +147,13 @@ class Missing:
         if self.facts.runs:
             return "A judge’s run was started. It has given no answer yet."
         return "No judge has run."
+
+
+def _with_enough(
+    rows: QuerySet[Any], of: str, rater: str, judge: str, enough: dict[str, int]
+) -> QuerySet[Any, int]:
+    """Return the keys `of` rows from enough people and judges; only `judge` counts if named."""
+    people = Q((f"{rater}__kind", Rater.Kind.HUMAN))
+    judges = ~people & Q((f"{rater}__name", judge)) if judge else ~people
+    counts = {"people": Count("pk", filter=people), "judges": Count("pk", filter=judges)}
+    return rows.values(of).annotate(**counts).filter(**enough).values_list(of, flat=True)

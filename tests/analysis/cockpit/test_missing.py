@@ -72,6 +72,9 @@ def test_with_too_few_labels_the_count_is_of_now(
     (facts,) = facts_of([labelled.pk])
     live = missing_of(facts, False)
     assert not live.is_current
+    monkeypatch.setattr(of_missing, "FIRST_ITEMS", 1)
+    in_steps = missing_of(facts, False)
+    assert (in_steps.judge, in_steps.people) == (live.judge, live.people)
     number = int(live.judge.partition(" ")[0])
     assert FEWEST < number <= units.distinct().count()
     assert live.judge.endswith("questions have labels from both people and a judge. "
