@@ -12,6 +12,7 @@ from datasets.site_lock import identity
 
 @pytest.mark.django_db
 @pytest.mark.postgresql(only=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no server")
 def test_a_database_on_a_server_is_the_same_under_another_address() -> None:
     here = dict(connection.settings_dict)
     found = identity(here)
