@@ -397,7 +397,7 @@ PAPER = Paper(
             "table-4",
             "Table 4",
             "Statistics of the data sets. Required and redundant passages are totals over queries, "
-            "as in print; the printed lengths are in tokens of Llama 3.1 (`tokenizer`).",
+            "as in print; the printed lengths are in tokens of Llama 3.1 (option tokenizer).",
             table_4,
             (
                 PrintedTable(

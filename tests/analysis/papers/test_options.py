@@ -179,3 +179,10 @@ class TestPageAndApi:
         refused = script_of(root).get(f"{place}?option=tokenizer%3Dfile:/etc/hostname")
         assert refused.status_code == 400
         assert "may be chosen by the command only" in refused.content.decode()
+
+
+def test_no_text_of_a_table_has_markup() -> None:
+    """It stands in the LaTeX file and on the page as it is written."""
+    texts = [table.about for paper in PAPERS.values() for table in paper.tables]
+    assert texts
+    assert not [text for text in texts if "`" in text]
