@@ -33,6 +33,8 @@ from judging.parsers.reasoning import blank, reasoning_spans
 
 Take = Literal["", "first", "last"]
 IsAnswer = Callable[[Any], bool]
+Mend = Callable[[str, int], str]
+"""Returns the text with what comes from an offset on corrected, and of the same length."""
 # A reply with megabytes of brackets must not block a run.
 MAX_LENGTH = 200_000
 MAX_VALUES = 100
@@ -260,74 +262,40 @@ def _only(found: list[FoundObject], take: Take) -> FoundObject:
     return found[-1]
 
 
-def _without_trailing_commas(text: str, start: int) -> str:
-    """Replace each comma before a closing bracket by a space."""
-    if not _TRAILING_COMMA.search(text, start):
-        return text
-    letters = list(text)
-    for at, letter in _outside_strings(text, start):
-        if letter == "," and _follows(text, at, "}]"):
-            letters[at] = " "
-    return "".join(letters)
+def _outside_strings(inner: str, by: Callable[[re.Match[str]], str]) -> Mend:
+    """Return a correction that replaces what `inner` matches, except within plain strings."""
+    pattern = re.compile(rf"{_STRING}|(?P<inner>{inner})", re.DOTALL)
+
+    def mend(text: str, start: int) -> str:
+        found = pattern.sub(lambda each: by(each) if each["inner"] else each[0], text[start:])
+        return text[:start] + found
+
+    return mend
 
 
-def _without_comments(text: str, start: int) -> str:
-    """Replace comments, as JavaScript and Python write them, by spaces."""
-    if not _COMMENT.search(text, start):
-        return text
-    spans, until = [], start
-    for at, _ in _outside_strings(text, start):
-        if at >= until and (comment := _COMMENT.match(text, at)):
-            spans.append(comment.span())
-            until = comment.end()
-    return blank(text, spans)
+def _spaces(found: re.Match[str]) -> str:
+    return " " * len(found[0])
 
 
-def _with_plain_punctuation(text: str, start: int) -> str:
-    """Replace full-width digits and punctuation outside strings."""
-    if text.isascii():
-        return text
-    letters = list(text)
-    closing = ""
-    for at in range(start, len(text)):
-        letter = text[at]
-        if closing:
-            closing = "" if letter in closing and text[at - 1] != "\\" else closing
-        elif letter in '"“„':
-            closing = '"' if letter == '"' else "”"
-        else:
-            letters[at] = letter.translate(_WIDE)
-    return "".join(letters)
+def _plain_width(found: re.Match[str]) -> str:
+    """Return a full-width character as a plain one. Strings in typographic marks stay."""
+    return found[0] if found[0][0] in "“„" else found[0].translate(_WIDE)
 
 
-def _from_python(text: str, start: int) -> str:
-    """Replace what Python's dicts write otherwise than JSON: quotation marks and constants.
+def _plain_marks(found: re.Match[str]) -> str:
+    """Return a string in typographic marks with plain ones around it."""
+    return f'"{found["inside"]}' + (found["end"] and '"')
+
+
+def _json_of(found: re.Match[str]) -> str:
+    """Return a constant or a string of Python as one of JSON.
 
     Marks within a string, which JSON would have to escape, get stand-ins of the same length.
     """
-    if not _PYTHON.search(text, start):
-        return text
-    letters = list(text)
-    at = start
-    while at < len(text):
-        if text[at] == '"':
-            at = _end_of_string(text, at)
-        elif text[at] == "'":
-            end = _end_of_string(text, at)
-            letters[at] = '"'
-            letters[at + 1 : end] = _in_double_quotes(text[at + 1 : end])
-            if end < len(text):
-                letters[end] = '"'
-            at = end
-        elif text[at] in "TFN" and (constant := _CONSTANT.match(text, at)):
-            letters[at : constant.end()] = _CONSTANTS[constant[0]]
-            at = constant.end() - 1
-        at += 1
-    return "".join(letters)
-
-
-def _in_double_quotes(inside: str) -> str:
-    return inside.replace("\\'", _DROPPED + "'").replace('"', _QUOTE)
+    if constant := _CONSTANTS.get(found[0]):
+        return constant
+    inside = found["inside"].replace("\\'", _DROPPED + "'").replace('"', _QUOTE)
+    return f'"{inside}' + (found["end"] and '"')
 
 
 def _without_stand_ins(value: Any) -> Any:
@@ -341,51 +309,6 @@ def _without_stand_ins(value: Any) -> Any:
     return value
 
 
-def _with_plain_quotes(text: str, start: int) -> str:
-    """Replace the typographic marks that delimit strings."""
-    letters = list(text)
-    at, closing = start, ""
-    while at < len(text):
-        letter = text[at]
-        if not closing and letter == '"':
-            at = _end_of_string(text, at)
-        elif not closing and letter in _OPENING + _CLOSING:
-            letters[at], closing = '"', _CLOSING
-        elif closing and letter == "\\":
-            at += 1
-        elif closing and letter in closing and _follows(text, at, ":,}]"):
-            letters[at], closing = '"', ""
-        at += 1
-    return "".join(letters)
-
-
-def _follows(text: str, at: int, letters: str) -> bool:
-    """Return whether one of the letters comes next after an offset, blanks aside."""
-    after = at + 1
-    while after < len(text) and text[after] in _BLANK:
-        after += 1
-    return after < len(text) and text[after] in letters
-
-
-def _outside_strings(text: str, start: int) -> Iterator[tuple[int, str]]:
-    at = start
-    while at < len(text):
-        if text[at] == '"':
-            at = _end_of_string(text, at)
-        else:
-            yield at, text[at]
-        at += 1
-
-
-def _end_of_string(text: str, at: int) -> int:
-    """Return the offset of the mark that closes the string opened at `at`, or the text's end."""
-    mark = text[at]
-    at += 1
-    while at < len(text) and text[at] != mark:
-        at += 2 if text[at] == "\\" else 1
-    return at
-
-
 def _unambiguous(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -396,17 +319,23 @@ def _unambiguous(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
 # Characters that no model writes, of the private use area.
 _QUOTE, _DROPPED = "\ue0f0", "\ue0f1"
 _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
-_CONSTANT = re.compile(r"\b(?:True|False|None)\b")
-_PYTHON = re.compile(r"'|\b(?:True|False|None)\b")
-_COMMENT = re.compile(r"//[^\n]*|/\*[\s\S]{0,2000}?\*/|#[^\n]*")
 _WIDE = str.maketrans("：，｛｝［］０１２３４５６７８９", ":,{}[]0123456789")
-_TRAILING_COMMA = re.compile(r",\s*[}\]]")
-_MEND: dict[Step, Callable[[str, int], str]] = {
-    "trailing-comma": _without_trailing_commas,
-    "smart-quotes": _with_plain_quotes,
-    "comments": _without_comments,
-    "python": _from_python,
-    "width": _with_plain_punctuation,
+# A string may lack its end.
+_STRING = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'
+_MEND: dict[Step, Mend] = {
+    "trailing-comma": _outside_strings(rf",(?=[{_BLANK}]*[}}\]])", _spaces),
+    "smart-quotes": _outside_strings(
+        rf"[{_OPENING}{_CLOSING}](?P<inside>(?:[^\\{_CLOSING}]++|\\.|\\\Z|"
+        rf"[{_CLOSING}](?![{_BLANK}]*[:,}}\]]))*+)(?P<end>[{_CLOSING}]?)",
+        _plain_marks,
+    ),
+    "comments": _outside_strings(r"//[^\n]*|/\*.{0,2000}?\*/|#[^\n]*", _spaces),
+    "python": _outside_strings(
+        r"'(?P<inside>(?:[^'\\]++|\\.|\\\Z)*+)(?P<end>'?)|\b(?:True|False|None)\b", _json_of
+    ),
+    "width": _outside_strings(
+        rf"[“„](?:[^”]|(?<=\\)”)*+”?|[{''.join(map(chr, _WIDE))}]", _plain_width
+    ),
 }
 _MENDS: tuple[tuple[Step, ...], ...] = (
     ("trailing-comma",),

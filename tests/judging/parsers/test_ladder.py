@@ -61,6 +61,7 @@ def fault(text: str) -> str:
         ("Sure: {'answerable': 'no',}", "prose+trailing-comma+python"),
         ('{"answerable": "no" // it says nothing\n}', "comments"),
         ('{"answerable": /* hm */ "no",}', "trailing-comma+comments"),
+        ('{// the 5" map\n"answerable": "no" // says nothing\n}', "comments"),
         ("<think>…</think>Sure:\n```json\n{“answerable”: “no”,}\n```",
          "thinking+fence+prose+trailing-comma+smart-quotes"),
     ],

@@ -94,6 +94,7 @@ def value(name: str, text: str) -> str:
         (PRECISION, '{"answer": {"reason": "x", "verdict": 1}}', "yes", "wrapper"),
         (PRECISION, '[{"reason": "x", "verdict": 0}]', "no", "wrapper"),
         (PRECISION, '{"reason"："x"，"verdict"：１}', "yes", "width"),
+        (PRECISION, r'{"reason"："C:\\"，"verdict"：１}', "yes", "width"),
         (GRADED, "Final score: ~~1~~ 3", "yes", "struck-out"),
         (PAIR, "~~[[B]]~~ [[A]]", "first", "as-is"),
         (NUGGETS, "1. ~~support~~ none", "no", "struck-out"),
