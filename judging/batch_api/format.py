@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self
 
+from datasets.atomic_files import sync_folder
 from judging.backends.base import Answer, BackendError
 from tandem.files.rows import InputError, Place
 from tandem.verbs import verb_of
@@ -325,13 +326,9 @@ def _digest(path: Path) -> str:
 
 
 def _sync(folder: Path) -> None:
-    """Flush the folder's entries to disk."""
+    """Wait until the folder's names are on the disk, where this can be asked for."""
     with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_folder(folder)
 
 
 def already_exists(path: Path) -> BatchError:

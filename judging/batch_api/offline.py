@@ -8,8 +8,6 @@ the runner, and a `README.md`. The runner adds `results.jsonl` and `facts.jsonl`
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import shlex
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.models import Campaign
+from datasets.atomic_files import new_file
 from datasets.console import Tick
 from judging.backends.base import ANY_FORM, Facts, Message, Request, SetupError
 from judging.backends.vllm_server import PARAM_FLAGS
@@ -159,18 +158,10 @@ def _add_runner(folder: Path, run: JudgeRun) -> None:
     try:
         for name, text in texts.items():
             if not (folder / name).exists():
-                _write_whole(folder / name, text)
+                with new_file(folder / name) as file:
+                    file.write(text)
     except OSError as error:
         raise cannot_write(folder, error) from error
-
-
-def _write_whole(path: Path, text: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    with temporary.open("xb") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def _manifest(run: JudgeRun) -> dict[str, Any]:
