@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from analysis.attention import Facts
 from analysis.campaigns.report_job import REPORT
 from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import FEWEST_UNITS
-from annotation.models import Rater, Response
+from annotation.models import Assignment, Campaign, Item, Label, Rater
 from annotation.presentation import schema
 from datasets.work.kinds import kind_named
 from datasets.work.queue import current_digest
@@ -125,14 +125,11 @@ class Missing:
         name = self.variable.get("name") or asked[0].name
         escapes = [code for each in asked if each.name == name for code in each.escapes]
         labels = counted_labels(campaign).filter(variable=name).exclude(value__in=escapes)
-        answers = Response.objects.filter(current=True, assignment__item__campaign=campaign)
-        items = _with_enough(answers, "assignment__item", "assignment__rater", judge, enough)
+        items = _items_with(campaign, judge, enough)
         found, last, number = 0, 0, FIRST_ITEMS
         while found < FEWEST_UNITS:
-            following = items.filter(assignment__item__gt=last).order_by("assignment__item")
-            some = list(following[:number])
-            of_these = labels.filter(unit__item__in=some)
-            units = _with_enough(of_these, "unit", "response__assignment__rater", judge, enough)
+            some = list(items.filter(pk__gt=last)[:number])
+            units = _units_with(labels.filter(response__assignment__item__in=some), judge, enough)
             found += len(units[: FEWEST_UNITS - found])
             if len(some) < number:
                 break
@@ -149,11 +146,31 @@ class Missing:
         return "No judge has run."
 
 
-def _with_enough(
-    rows: QuerySet[Any], of: str, rater: str, judge: str, enough: dict[str, int]
-) -> QuerySet[Any, int]:
-    """Return the keys `of` rows from enough people and judges; only `judge` counts if named."""
+def _items_with(campaign: Campaign, judge: str, enough: dict[str, int]) -> QuerySet[Any, int]:
+    """Return the items with current answers of enough raters of each kind, in order.
+
+    Each item is looked at by itself, so that a database can stop at the first few.
+    """
+    answers = Assignment.objects.filter(item=OuterRef("pk"), responses__current=True).values("item")
+    people, judges = Q(rater__kind=Rater.Kind.HUMAN), Q(rater__kind=Rater.Kind.JUDGE)
+    counts = {
+        kind: Subquery(answers.filter(of).annotate(number=Count("pk")).values("number"))
+        for kind, of in (("people", people), ("judges", _of(judges, "rater", judge)))
+    }
+    items = campaign.items.filter(use=Item.Use.STUDY).annotate(**counts).filter(**enough)
+    return items.order_by("pk").values_list("pk", flat=True)
+
+
+def _units_with(labels: QuerySet[Label], judge: str, enough: dict[str, int]) -> QuerySet[Any, int]:
+    """Return the units with labels from enough raters of each kind."""
+    rater = "response__assignment__rater"
     people = Q((f"{rater}__kind", Rater.Kind.HUMAN))
-    judges = ~people & Q((f"{rater}__name", judge)) if judge else ~people
+    judges = _of(~people, rater, judge)
     counts = {"people": Count("pk", filter=people), "judges": Count("pk", filter=judges)}
-    return rows.values(of).annotate(**counts).filter(**enough).values_list(of, flat=True)
+    units = labels.values("unit").annotate(**counts).filter(**enough)
+    return units.values_list("unit", flat=True)
+
+
+def _of(judges: Q, rater: str, name: str) -> Q:
+    """Return the condition for the judge of this name, or for any judge without one."""
+    return judges & Q((f"{rater}__name", name)) if name else judges

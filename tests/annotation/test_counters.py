@@ -354,7 +354,7 @@ class TestPages:
         # a few items that it names.
         large = ("annotation_label", "annotation_unitdraw", "annotation_querydraw")
         counting = [sql for sql in few + many if any(f'"{table}"' in sql for table in large)]
-        named = r'"annotation_unit"\."item_id" IN \(\d+(, \d+){0,29}\)'
+        named = r'"annotation_assignment"\."item_id" IN \(\d+(, \d+){0,29}\)'
         assert not [sql for sql in counting if not re.search(named, sql)]
 
     def asked(self, reader: User, address: str) -> list[str]:
