@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from tandem.formats import FORMATS
-from tandem.labels.file.scales import LEVELS, DeclaredScale, declared_scale
+from tandem.labels.file.scales import DeclaredScale, declared_scale
 from tandem.labels.selection import ReportOptions, read_stratum
 from tandem.options import add_arguments as add_declared
 from tandem.options import check_bounds, options_of, values_of
 from tandem.statistics import Level
+from tandem.statistics.arrays import LEVELS
 
 FOR_LABELS = ("level", "scale", "wide")
 """The options that only labels files have; a campaign's protocol says the same."""
@@ -29,7 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="VARIABLE=LEVEL",
-        help="for --labels: nominal (the default), ordinal or interval",
+        help="for --labels: nominal (the default), ordinal, interval, or set: JSON lists of codes",
     )
     parser.add_argument(
         "--scale",
@@ -68,7 +69,7 @@ def levels_of(given: list[str]) -> dict[str, Level]:
     for each in given:
         name, _, level = each.rpartition("=")
         if not name or level not in LEVELS:
-            raise OptionError(f"--level {each!r} is not VARIABLE=nominal|ordinal|interval.")
+            raise OptionError(f"--level {each!r} is not VARIABLE={'|'.join(LEVELS)}.")
         levels[name] = level
     return levels
 

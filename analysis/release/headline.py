@@ -24,7 +24,6 @@ from tandem.statistics import (
     EQUAL,
     FLEISS,
     KAPPA,
-    SHARE,
     Coefficient,
     Level,
     Scale,
@@ -97,7 +96,10 @@ def _computed(of: VariableFrame, has_roles: bool) -> Iterator[tuple[str, Any]]:
     k, level = len(of.scale.categories), of.scale.level
     if not k:
         return
-    counts, scale = counts_of(of.codes_of("human"), k), Scale(k, level)
+    counts, scale = (
+        counts_of(of.codes_of("human"), k),
+        Scale(k, level, of.scale.compared_values() if level == "set" else None),
+    )
     for each in _among(level):
         yield each.key, _number(each.compute(counts, None, scale))
     # Judges are compared on evaluation queries only, which labels do not identify.
@@ -110,7 +112,7 @@ def _computed(of: VariableFrame, has_roles: bool) -> Iterator[tuple[str, Any]]:
 def _scored(table: Scores) -> Iterator[tuple[str, float | None]]:
     for system, items in systems_of(table.frame).items():
         for rater, values in table.columns().items():
-            mean = mean_by_cluster(values[items], table.queries[items], "", SHARE)
+            mean = mean_by_cluster(values[items], table.queries[items], "", table.bounds)
             yield _score(system, rater), _number(mean.value)
 
 

@@ -41,8 +41,9 @@ class Figures:
     def matrix(self, name: str, frame: VariableFrame) -> None:
         """Add the labels (U, R) of a variable, and the number of each category."""
         self.arrays[f"{name}/{OF_CODES}"] = frame.codes
-        if frame.scale.level != "nominal":
-            self.arrays[f"{name}/{OF_VALUES}"] = frame.scale.values()
+        values = frame.scale.compared_values()
+        if frame.scale.level != "nominal" and values is not None:
+            self.arrays[f"{name}/{OF_VALUES}"] = values
 
 
 def variable_figures(

@@ -54,6 +54,14 @@ def alpha(arrays: Mapping[str, Any], task: Task) -> Any:
     kept = np.isfinite(values).sum(axis=1) >= 2
     if len(np.unique(values[kept][np.isfinite(values[kept])])) < 2:
         return None
+    if task["level"] == "set":
+        distances = _masi(arrays, task)
+
+        def metric(one: Any, other: Any, *_: Any, **__: Any) -> Floats:
+            found: Floats = distances[one.astype(int), other.astype(int)]
+            return found
+
+        return krippendorff.alpha(values[kept].T, level_of_measurement=metric)
     return krippendorff.alpha(values[kept].T, level_of_measurement=task["level"])
 
 
@@ -66,6 +74,8 @@ def cohen(arrays: Mapping[str, Any], task: Task) -> Any:
     table = np.zeros((task["k"], task["k"]))
     np.add.at(table, tuple(both.T), 1)
     kind = task["weights"]
+    if kind == "masi":
+        return cohens_kappa(table, weights=_masi(arrays, task), return_results=False)
     values = arrays[f"{task['matrix']}/{OF_VALUES}"] if kind else None
     return cohens_kappa(table, weights=values, wt=kind, return_results=False)
 
@@ -120,6 +130,27 @@ def _raters(arrays: Mapping[str, Any], task: Task, as_majority: bool = True) -> 
 def _numbers(arrays: Mapping[str, Any], task: Task, codes: Ints) -> Floats:
     values: Floats = arrays[f"{task['matrix']}/{OF_VALUES}"]
     return np.where(codes >= 0, values[np.maximum(codes, 0)], np.nan)
+
+
+def _masi(arrays: Mapping[str, Any], task: Task) -> Floats:
+    """Return Passonneau's distance of every two sets, from the codes (K, M) that each has."""
+    rows = np.asarray(arrays[f"{task['matrix']}/{OF_VALUES}"], float)
+    return _distances(rows.tobytes(), rows.shape)
+
+
+@cache
+def _distances(members: bytes, shape: tuple[int, int]) -> Floats:
+    """Compute the distances once for all tasks of a variable."""
+    rows = np.frombuffer(members).reshape(shape)
+    sets = [frozenset(np.flatnonzero(row).tolist()) for row in rows]
+    return np.array([[_distance(one, other) for other in sets] for one in sets], float)
+
+
+def _distance(one: frozenset[int], other: frozenset[int]) -> float:
+    if one == other:
+        return 0.0
+    weight = 2 / 3 if one <= other or other <= one else 1 / 3
+    return 1 - weight * len(one & other) / len(one | other)
 
 
 def _mean(numbers: Floats) -> Floats:

@@ -179,6 +179,14 @@ def ends_of(numbers: Iterable[Number]) -> list[float]:
     return [n for each in numbers for n in (each.value, each.low, each.high) if n is not None]
 
 
+def ends_of_score(subject: Subject) -> tuple[float, float] | None:
+    """Return the ends of a score's scale, None if they are unknown. A measure is from 0 to 1."""
+    if "about" not in subject.block:
+        return 0.0, 1.0
+    ends = subject.block["bounds"]
+    return None if ends is None else (ends[0], ends[1])
+
+
 def bounds_of(values: Iterable[float]) -> tuple[float, float]:
     """Return the ends of an axis from 0 to 1, extended by fifths if values lie outside."""
     known = tuple(values)

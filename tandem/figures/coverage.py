@@ -61,7 +61,7 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     names = base.gutter((row.label for row in rows), room.names(NAMES))
     left = 24 + names
     wide = room.plot(left + RIGHT, WIDTH)
-    placed = _place(rows, base.Scale(0, 1, left, left + wide), names)
+    placed = _place(rows, _scale(subject, rows, left, left + wide), names)
     # A long figure would end far below what its marks mean.
     key = base.key(_entries(subject, rows, judges), left, 4, wide)
     parts = [_axis(placed), *_groups(placed), *(_row(row, y, placed) for row, y in placed.rows)]
@@ -74,6 +74,14 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     title = f"{subject.name.capitalize()} of {len(rows)} reports by people and judges"
     height = key.bottom + placed.bottom + 4
     return Drawing(title, left + wide + RIGHT, height, (base.under(key, parts),))
+
+
+def _scale(subject: Subject, rows: list[Row], start: float, end: float) -> base.Scale:
+    """Return the scale of a score: from its least to its greatest value, or over what there is."""
+    if ends := base.ends_of_score(subject):
+        return base.Scale(*ends, start, end)
+    values = (each for row in rows for each in (*row.people.values(), *row.judges.values()))
+    return base.Scale.over(values, start, end)
 
 
 def data(subject: Subject) -> Table:
@@ -187,7 +195,7 @@ def chart(subject: Subject) -> JSON:
     """Return dumbbells: people's mean and each judge of a report, joined; people are points."""
     places = {
         "y": vega.name("report", None),
-        "x": vega.number("score", subject.name.capitalize(), (0, 1)),
+        "x": vega.number("score", subject.name.capitalize(), base.ends_of_score(subject)),
     }
     judges = _judges(figure_rows(subject))
     kind_of = {**subject.kinds, MEAN_NAME: "human"}

@@ -36,7 +36,8 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     found = (
         each for of in scores.values() for of_system in of.values() for each in of_system.values()
     )
-    ends = base.ends_of(map(Number.from_estimate, found))
+    known = base.ends_of(map(Number.from_estimate, found))
+    ends = [*known, *(base.ends_of_score(subject) or ())]
     scale = base.Scale.over(ends, left, left + wide)
     used, numbers = _used(scores), [subject.judge_number(judge) for judge in scores]
     # Several panels would end far below what their marks mean.
@@ -155,7 +156,8 @@ def draw_estimate(series: Series, of: JSON, scale: base.Scale, y: float, notes: 
 
 
 def chart(subject: Subject) -> JSON:
-    view = vega.estimates("system", subject.name.capitalize(), _used(_scores(subject)))
+    used, ends = _used(_scores(subject)), base.ends_of_score(subject)
+    view = vega.estimates("system", subject.name.capitalize(), used, ends)
     return {"facet": vega.rows("judge"), "spec": view}
 
 

@@ -154,13 +154,15 @@ def fold(drawn: Sequence[Series]) -> list[JSON]:
     ]
 
 
-def estimates(row: str, title: str, drawn: Sequence[Series]) -> JSON:
-    """Return shares with their intervals, a mark for each series in each row."""
+def estimates(
+    row: str, title: str, drawn: Sequence[Series], bounds: tuple[float, float] | None = (0, 1)
+) -> JSON:
+    """Return estimates, by default shares, with their intervals: a mark for each series by row."""
     more = {"y": name(row, None), "yOffset": {"field": "series", "sort": columns_of(drawn)}}
     return {
         "width": 2 * COLUMN,
         "transform": fold(drawn),
-        "layer": whiskers("x", "value", title, series(drawn), more, (0, 1)),
+        "layer": whiskers("x", "value", title, series(drawn), more, bounds),
     }
 
 

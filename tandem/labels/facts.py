@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from ..statistics import Bools, Floats, Ints, Level
+from ..protocols.code_sets import split_codes
+from ..statistics import ORDERED, Bools, Floats, Ints, Level
 
 LARGEST = 1e70
 """The largest number of a label: from about 1e77 on, products of squares are infinite."""
@@ -82,6 +83,9 @@ class Scale:
 
     Only judges use `foreign` categories: they are wrong answers, and not part of k. If a scale is
     not `declared`, its categories are the values that occur.
+
+    At level set, the categories are the sets that occur, as JSON lists of the `single` codes in
+    their order. Every set of codes is a proper answer, so that none is foreign.
     """
 
     categories: tuple[str, ...]
@@ -89,6 +93,12 @@ class Scale:
     escapes: tuple[str, ...] = ()
     foreign: frozenset[str] = frozenset()
     declared: bool = False
+    single: tuple[str, ...] = ()
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether categories have an order, and so a distance in ranks or numbers."""
+        return self.level in ORDERED
 
     @property
     def distances(self) -> Distances:
@@ -109,6 +119,18 @@ class Scale:
         beyond = count(max((n for n in numbers if n is not None), default=0.0) + 1)
         return np.array([next(beyond) if n is None else n for n in numbers], dtype=float)
 
+    def members(self) -> Floats:
+        """Return which single codes are in each category, at level set (K, M)."""
+        sets = [split_codes(category) or frozenset() for category in self.categories]
+        table = [[code in codes for code in self.single] for codes in sets]
+        return np.array(table, float).reshape(len(sets), len(self.single))
+
+    def compared_values(self) -> Floats | None:
+        """Return what coefficients compare: `members` of sets, or else `values`, if any."""
+        if not self.categories:
+            return None
+        return self.members() if self.level == "set" else self.values()
+
     def own(self) -> Bools:
         """Return which categories come from the protocol or from people."""
         return np.array([c not in self.foreign for c in self.categories], dtype=bool)
@@ -126,9 +148,14 @@ class CodedVariable(Protocol):
     @property
     def escapes(self) -> tuple[str, ...]: ...
 
+    @property
+    def several(self) -> bool: ...
+
 
 def scale_of(variable: CodedVariable) -> Scale:
     """Return the scale of a protocol's variable."""
+    if variable.several:
+        return Scale((), "set", variable.escapes, declared=True, single=variable.codes)
     return Scale(variable.codes, variable.level, variable.escapes)
 
 

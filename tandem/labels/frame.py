@@ -7,6 +7,7 @@ them afterwards. Nothing is pooled.
 from __future__ import annotations
 
 import gc
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..protocols.code_sets import split_codes
 from ..statistics import Floats, Ints
 from .assisted import Assisted, AssistedKey
 from .backgrounds import Question
@@ -403,12 +405,33 @@ def _unit_facts(
 def coded_scale(scale: Scale, used: Collection[tuple[bool, str]]) -> tuple[Scale, dict[str, int]]:
     """Return a scale like `whole_scale`, and the code of each of its categories and spellings.
 
-    `used` pairs whether a person gave it with each value.
+    `used` pairs whether a person gave it with each value. At level set, spellings are other JSON
+    texts of the same codes. Anything but a list is an escape.
     """
+    if scale.level == "set":
+        return _coded_sets(scale, {value for _, value in used})
     spelled = _spellings(scale, {value for _, value in used})
     whole = whole_scale(scale, {(by_people, spelled.get(v, v)) for by_people, v in used})
     code = {category: n for n, category in enumerate(whole.categories)}
     return whole, code | {v: code[category] for v, category in spelled.items()}
+
+
+def _coded_sets(scale: Scale, values: set[str]) -> tuple[Scale, dict[str, int]]:
+    """Return a scale of the sets that occur, the smaller ones first, and the code of each text."""
+    found = {value: codes for value in values if (codes := split_codes(value)) is not None}
+    others = set[str]().union(*found.values()) - {*scale.single}
+    single = (*scale.single, *sorted(others))
+    rank = {code: n for n, code in enumerate(single)}
+
+    def order(codes: frozenset[str]) -> tuple[int, list[int]]:
+        return len(codes), sorted(rank[code] for code in codes)
+
+    sets = sorted(set(found.values()), key=order)
+    place = {codes: n for n, codes in enumerate(sets)}
+    listed = ([code for code in single if code in codes] for codes in sets)
+    categories = tuple(json.dumps(codes, ensure_ascii=False) for codes in listed)
+    whole = replace(scale, categories=categories, single=single)
+    return whole, {value: place[codes] for value, codes in found.items()}
 
 
 def _spellings(scale: Scale, values: set[str]) -> dict[str, str]:

@@ -60,7 +60,7 @@ def joint_labels(frame: VariableFrame) -> Floats:
     This is the position of the most frequent category, NaN for ties, or the mean if categories are
     ordered.
     """
-    if frame.scale.level != "nominal":
+    if frame.scale.is_ordered:
         return mean_rating(frame)
     codes, _ = majority(frame.codes_of(HUMAN))
     return np.where(codes >= 0, codes, np.nan)

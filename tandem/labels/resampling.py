@@ -12,6 +12,8 @@ import numpy as np
 from tandem.grouping import grouped
 
 from ..statistics import (
+    MOST_SETS,
+    SHARE,
     UNBOUNDED,
     Bools,
     Bounds,
@@ -22,6 +24,7 @@ from ..statistics import (
     Resamples,
     resamples_of,
 )
+from .facts import Scale
 from .frame import Frame, VariableFrame
 
 MAX_CATEGORIES = 60
@@ -72,7 +75,17 @@ class Sample:
 
     @property
     def is_ordered(self) -> bool:
-        return self.frame.scale.level != "nominal"
+        return self.frame.scale.is_ordered
+
+    @property
+    def is_of_sets(self) -> bool:
+        """Whether a label is a set of codes."""
+        return self.frame.scale.level == "set"
+
+    @property
+    def has_too_many_sets(self) -> bool:
+        """Whether there are more different sets than a table of their distances can hold."""
+        return self.is_of_sets and self.k > MOST_SETS
 
     @property
     def is_continuous(self) -> bool:
@@ -82,10 +95,7 @@ class Sample:
     @property
     def bounds(self) -> Bounds:
         """The ends of the scale, infinite if they are unknown."""
-        scale = self.frame.scale
-        if scale.level != "ordinal" or not scale.categories:
-            return UNBOUNDED
-        return float(scale.values().min()), float(scale.values().max())
+        return bounds_of(self.frame.scale)
 
     @property
     def span(self) -> float:
@@ -110,7 +120,9 @@ class Sample:
 class Scores:
     """A score of each item by each rater, (I, R), NaN without one; `people` is their mean.
 
-    `majority` (I,) are the scores of people together, from their most frequent labels.
+    `majority` (I,) are the scores of people together, from their joint labels. All lie within
+    `bounds`, which are infinite if the ends of a scale are unknown. `about` are the variable and
+    code that a score summarises, empty for a measure of its own.
     """
 
     frame: Frame
@@ -118,6 +130,13 @@ class Scores:
     values: Floats
     queries: Ints
     majority: Floats
+    bounds: Bounds = SHARE
+    about: tuple[str, ...] = ()
+
+    @property
+    def span(self) -> float:
+        """The largest difference of two scores, infinite if the ends of the scale are unknown."""
+        return self.bounds[1] - self.bounds[0]
 
     @property
     def people(self) -> Floats:
@@ -150,6 +169,14 @@ class Scores:
     @cached_property
     def _systems(self) -> dict[str, Ints]:
         return systems_of(self.frame)
+
+
+def bounds_of(scale: Scale) -> Bounds:
+    """Return the ends of a scale, infinite if they are unknown."""
+    known = scale.level == "ordinal" or (scale.level == "interval" and scale.declared)
+    if not known or not scale.categories:
+        return UNBOUNDED
+    return float(scale.values().min()), float(scale.values().max())
 
 
 def mean_of(values: Floats) -> Floats:

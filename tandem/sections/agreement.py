@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import combinations
 from typing import TypedDict
@@ -26,11 +26,15 @@ from ..document import (
 from ..labels.reference import category_numbers
 from ..labels.resampling import TOO_MANY, Sample
 from ..statistics import (
+    ALPHA,
     AMONG,
     CORRELATIONS,
     EQUAL,
     KAPPA,
+    MOST_SETS,
+    OF_SETS,
     OF_TWO,
+    ORDERED,
     WEIGHTED,
     Coefficient,
     Estimate,
@@ -41,28 +45,41 @@ from ..statistics import (
     ceiling_estimates,
     correlation_estimates,
     crowd_ceiling_estimates,
+    keys_of_two,
     mean_by_cluster,
     pair_estimates,
+    pair_of_sets_estimate,
     undefined,
 )
+from ..statistics.arrays import LEVELS
 from ..statistics.pairwise import METHODS as OF_PAIRS
 from ..types import JSON
 from ..unit_counts import pairs_of_labels, shared_units
 from .base import MOST_ROWS, OF_AGREEMENT, PEOPLE, SectionPart, Shown, estimate_cells
-from .citations import cited_statistics
+from .citations import CITED, cited_statistics
 from .crowd import distribution_tables, is_crowd, large_pairs, pairs_distribution
 from .nouns import joined
 from .stated_agreement import MEAN_OF_PAIRS, coefficient_of, people_of
 
 NO_ORDER = "its categories have no order"
+TOO_MANY_SETS = f"over {MOST_SETS:,} different sets of codes"
 ERROR, DISTANCE = "mean_absolute_error", "mean absolute difference"
 
 
 def pair(
-    sample: Sample, one: Ints, other: Ints, names: Collection[str] = OF_TWO
+    sample: Sample, one: Ints, other: Ints, names: Collection[str] = ()
 ) -> dict[str, Estimate]:
-    """Return the coefficients `names` of two columns (U,): `percent` or one of Cohen's kappas."""
+    """Return the coefficients `names` of two columns (U,): `percent` or one of Cohen's kappas.
+
+    By default they are all that can be of the scale.
+    """
+    names = names or keys_of_two(sample.is_of_sets)
     apart = {name: no for name in names if (no := _undefined(sample, name, one, other))}
+    if OF_SETS.key in names and OF_SETS.key not in apart:
+        members = sample.frame.scale.members()
+        apart[OF_SETS.key] = pair_of_sets_estimate(
+            one, other, sample.clusters, members, **sample.resampling_arguments
+        )
     others = [name for name in names if name not in apart]
     k, scale = sample.k, sample.frame.scale
     values = scale.values() if scale.categories else None
@@ -77,7 +94,13 @@ def pair(
 
 def pair_names(sample: Sample) -> tuple[str, ...]:
     """Return the coefficients of a judge with one person."""
-    return (KAPPA.key, EQUAL.key, *([WEIGHTED.key] if sample.is_ordered else ()))
+    weighted = (WEIGHTED.key,) if sample.is_ordered else ()
+    return (KAPPA.key, EQUAL.key, *weighted, *of_sets(sample))
+
+
+def of_sets(sample: Sample) -> tuple[str, ...]:
+    """Return the coefficient of two raters that only sets of codes have, on a scale of sets."""
+    return (OF_SETS.key,) if sample.is_of_sets else ()
 
 
 class PairArguments(TypedDict):
@@ -90,12 +113,14 @@ class PairArguments(TypedDict):
 def pair_arguments(sample: Sample) -> PairArguments:
     """Return the coefficients of pairs on a sample's scale.
 
-    Kappa needs few categories, and kappa with quadratic weights needs their order.
+    Kappa needs few categories, kappa with quadratic weights needs their order, and kappa with MASI
+    weights needs sets.
     """
     kappa = () if sample.is_continuous else (KAPPA.key,)
     weighted = (WEIGHTED.key,) if sample.is_ordered else ()
-    scale = sample.frame.scale
-    values = scale.values() if scale.categories and sample.is_ordered else None
+    if not sample.has_too_many_sets:
+        weighted += of_sets(sample)
+    values = sample.frame.scale.compared_values() if weighted else None
     return {"names": (*kappa, EQUAL.key, *weighted), "values": values}
 
 
@@ -114,10 +139,16 @@ def pair_means(sample: Sample, codes: Ints) -> Mapping[str, Estimate]:
         made = estimates(
             held, sample.clusters, sample.k, **arguments, **sample.resampling_arguments
         )
-        many = undefined(TOO_MANY, int(several.sum()), OF_PAIRS[KAPPA.key])
         bounded = {name: of.within(*OF_TWO[name].bounds) for name, of in made.items()}
-        sample.pair_means[key] = {KAPPA.key: many, **bounded}
+        many = too_many(sample, int(several.sum()), OF_PAIRS.__getitem__)
+        sample.pair_means[key] = {**many, **bounded}
     return sample.pair_means[key]
+
+
+def too_many(sample: Sample, n: int, method_of: Callable[[str], str]) -> dict[str, Estimate]:
+    """Return the undefined kappas of a scale with too many values, which defined ones replace."""
+    reasons = {KAPPA.key: TOO_MANY, **dict.fromkeys(of_sets(sample), TOO_MANY_SETS)}
+    return {name: undefined(why, n, method_of(name)) for name, why in reasons.items()}
 
 
 def numbers(sample: Sample, codes: Ints) -> Floats:
@@ -127,6 +158,9 @@ def numbers(sample: Sample, codes: Ints) -> Floats:
 
 def _undefined(sample: Sample, name: str, one: Ints, other: Ints) -> Estimate | None:
     method, needs = OF_TWO[name].method, OF_TWO[name].needs
+    if needs == "sets":
+        n = int(((one >= 0) & (other >= 0)).sum())
+        return undefined(TOO_MANY_SETS, n, method) if sample.has_too_many_sets else None
     if needs == "order" and not sample.is_ordered:
         return undefined(NO_ORDER, 0, method)
     if needs and sample.is_continuous:
@@ -168,9 +202,14 @@ def _pairs(sample: Sample, with_pairs: bool) -> JSON:
 
 def _coefficients(sample: Sample, codes: Ints) -> dict[str, Estimate]:
     renumbered, k, level, values = own_codes(sample, codes)
-    return agreement_estimates(
-        renumbered, sample.clusters, k, level, values, **sample.resampling_arguments
+    names = [name for name in AMONG if not (sample.has_too_many_sets and name == ALPHA.key)]
+    made = agreement_estimates(
+        renumbered, sample.clusters, k, level, values, names=names, **sample.resampling_arguments
     )
+    n = int(((codes >= 0).sum(axis=1) >= 2).sum())
+    return {
+        name: made.get(name) or undefined(TOO_MANY_SETS, n, of.name) for name, of in AMONG.items()
+    }
 
 
 def own_codes(sample: Sample, codes: Ints) -> tuple[Ints, int, Level, Floats | None]:
@@ -182,7 +221,8 @@ def own_codes(sample: Sample, codes: Ints) -> tuple[Ints, int, Level, Floats | N
     own = scale.own()
     place = np.cumsum(own) - 1
     renumbered = np.where(codes >= 0, place[np.maximum(codes, 0)], -1) if own.any() else codes
-    values = scale.values()[own] if own.any() else None
+    compared = scale.compared_values()
+    values = compared[own] if compared is not None and own.any() else None
     return renumbered, max(1, int(own.sum())), scale.level, values
 
 
@@ -209,18 +249,33 @@ def _of_numbers(sample: Sample, one: Ints, other: Ints) -> dict[str, Estimate]:
     return made | {ERROR: distance}
 
 
+LEVEL_WORDS = {"set": "sets of codes"}
+ABOUT_SETS = (
+    "A label there is a set of codes. Krippendorff's alpha and the kappa of pairs weigh two sets "
+    f"by MASI, 1 - J M {CITED['passonneau2006']}: J is the Jaccard index, and M is 1 for equal "
+    "sets, 2/3 if one contains the other, 1/3 if they meet, and 0 otherwise; two empty sets agree. "
+    "The share of equal labels, Cohen's kappa without weights and Fleiss' kappa only ask whether "
+    "two sets are equal. Coefficients whose chance agreement depends on the number of categories "
+    "are undefined. People's joint label is their most frequent set. Beside that, each code is "
+    "compared as a variable of its own, with a yes for the sets that have it."
+)
+
+
 def among_people(report: JSON) -> str:
     """Name the coefficients of agreement among people, or the reason why there are none."""
     variables = report["variables"]
     alone = {n: _why_not_compared(v["agreement"]) for n, v in variables.items()}
     sentences = []
-    for level in ("nominal", "ordinal", "interval"):
+    for level in LEVELS:
         of = [n for n, v in variables.items() if v["measurement"] == level and not alone[n]]
         if of:
             found = cited_statistics(variables[n]["agreement"] for n in of)
             sentences.append(
-                f"Agreement among people on {joined(of)} ({level}) is given as {joined(found)}."
+                f"Agreement among people on {joined(of)} ({LEVEL_WORDS.get(level, level)}) is "
+                f"given as {joined(found)}."
             )
+            if level == "set":
+                sentences.append(ABOUT_SETS)
     if sentences:
         sentences.append("A statistic that is undefined on these labels is reported as undefined.")
     for why in dict.fromkeys(filter(None, alone.values())):
@@ -250,8 +305,21 @@ FEWEST_COMPARED = 3
 
 def describe_variable(variable: JSON) -> str:
     escapes = [f"escape {code}: {count}" for code, count in variable["escapes"].items()]
-    categories = f"categories {', '.join(variable['categories'])}"
-    return "; ".join([variable["measurement"], categories, *escapes])
+    level = LEVEL_WORDS.get(variable["measurement"], variable["measurement"])
+    return "; ".join([level, _describe_categories(variable), *escapes])
+
+
+def _describe_categories(variable: JSON) -> str:
+    """Name the categories, or the single codes of sets, or the ends of a scale of many numbers."""
+    if variable["measurement"] == "set":
+        codes = variable["by_code"]
+        return f"codes {', '.join(codes)}" if len(codes) <= MOST_ROWS else f"{len(codes)} codes"
+    named = variable["categories"]
+    if len(named) <= MOST_ROWS:
+        return f"categories {', '.join(named)}"
+    if variable["measurement"] in ORDERED:
+        return f"{len(named)} categories from {named[0]} to {named[-1]}"
+    return f"{len(named)} categories"
 
 
 def agreement_block(variable: JSON) -> Block:

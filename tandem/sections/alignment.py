@@ -26,6 +26,7 @@ from .base import JUDGE, SectionPart, Shown, as_json, estimate_cells
 YES, NO = "yes", "no"
 
 
+OF_SETS = "sets of codes are compared code by code"
 ERROR = "mean absolute error, mean human rating"
 
 
@@ -53,10 +54,12 @@ def alignment_with(
     """Return measures of each category and overall, and the table that both are computed from.
 
     `gaps` (U,) are the distances of ratings from the reference's, and `error` names their mean.
+    Sets of codes have measures of each code instead (see `by_code`).
     """
-    if sample.is_continuous:
+    if sample.is_continuous or sample.is_of_sets:
         n = int(((reference >= 0) & (codes >= 0)).sum())
-        nothing = {name: undefined(TOO_MANY, n, method) for name, (_, method) in OVERALL.items()}
+        why = OF_SETS if sample.is_of_sets else TOO_MANY
+        nothing = {name: undefined(why, n, method) for name, (_, method) in OVERALL.items()}
         overall = {**nothing, "mean_absolute_error": _error(sample, gaps, error)}
         empty: JSON = {"labels": [], "matrix": []}
         return {"classes": {}, "overall": as_json(overall), "confusion": empty}

@@ -22,7 +22,14 @@ from ..statistics import (
 )
 from ..types import JSON
 from .agreement import numbers
-from .alt_test import MOST_ITEMS, MOST_OF_A_QUERY, TEST, TRIALS, describe_verdict
+from .alt_test import (
+    MOST_ITEMS,
+    MOST_OF_A_QUERY,
+    TEST,
+    TRIALS,
+    describe_verdict,
+    set_members,
+)
 from .base import JUDGE, OF_JUDGES, Labels, SectionPart, blocks_of_judges
 from .citations import CITED
 
@@ -34,6 +41,7 @@ WORSE = 0.1
 MOST_ANNOTATORS = 30
 
 
+NOT_OF_SETS = "labels that are sets of codes are not simulated"
 EVERY_EPSILON = "a floor passes at every epsilon"
 
 
@@ -43,13 +51,16 @@ def sensitivity_and_power(sample: Sample, column: int, compared: JSON, epsilon: 
     codes = sample.frame.codes_of("human"), sample.frame.codes[:, column]
     people: Ints | Floats = codes[0]
     judge: Ints | Floats = codes[1]
-    if level != "nominal":
+    if sample.is_ordered:
         people, judge = numbers(sample, codes[0]), numbers(sample, codes[1])
-    others = alt_test_sensitivity(people, judge, sample.clusters, level=level, epsilon=epsilon)
+    members = set_members(sample)
+    others = alt_test_sensitivity(
+        people, judge, sample.clusters, level=level, epsilon=epsilon, members=members
+    )
     name = sample.frame.raters[column].name
     test = compared["judges"][name]["alt_test"]
-    items = effective_items(people, judge, sample.clusters, level=level)
-    correlation = loss_correlation(people, judge, sample.clusters, level=level)
+    items = effective_items(people, judge, sample.clusters, level=level, members=members)
+    correlation = loss_correlation(people, judge, sample.clusters, level=level, members=members)
     agreement = compared["agreement"][EQUAL.key]["value"]
     return {
         "sensitivity": {rule: _summary(each) for rule, each in others.items()},
@@ -89,7 +100,7 @@ def _power(
         "effective_items": None,
         "accuracy": None,
     }
-    reason = test.get("reason")
+    reason = test.get("reason") or (NOT_OF_SETS if sample.is_of_sets else None)
     known = items is not None and scale.own().sum() > 1 and not sample.is_continuous
     if reason or agreement is None or not known:
         why = reason or "people's accuracy is not known"
@@ -111,7 +122,7 @@ def _power(
         round(accuracy, 4),
         round(correlation or 0.0, 3),
         epsilon,
-        tuple(scale.values()[used].tolist()) if scale.level != "nominal" else None,
+        tuple(scale.values()[used].tolist()) if sample.is_ordered else None,
     )
     return {"as_good": _passing(shape, 0.0), "worse": _passing(shape, WORSE), **beside}
 

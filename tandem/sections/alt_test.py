@@ -38,6 +38,7 @@ from .nouns import joined
 MOST_ITEMS, MOST_OF_A_QUERY = 500, 100
 TRIALS = 400
 BY_CATEGORY = "categories weigh the same only where they have no order"
+SETS_OVERLAP = "sets of codes overlap, so that they are no categories to weigh the same"
 ALONE = "each query holds a single unit"
 FLOORS: Mapping[str, str] = {
     "commonest_label": "always the commonest label",
@@ -69,10 +70,11 @@ def forms_of(sample: Sample, word_overlap: Ints | str) -> Forms:
     people, level = frame.codes_of("human"), frame.scale.level
     names = [frame.raters[n].name for n in frame.columns("human")]
     values = np.arange(sample.k, dtype=float)
-    if level != "nominal" and frame.scale.categories:
+    if sample.is_ordered and frame.scale.categories:
         values = frame.scale.values()
-    plain = PlainForm(people, clusters, level=level, values=values, names=names)
-    balanced: BalancedForm | str = BY_CATEGORY
+    members = set_members(sample)
+    plain = PlainForm(people, clusters, level=level, values=values, names=names, members=members)
+    balanced: BalancedForm | str = SETS_OVERLAP if sample.is_of_sets else BY_CATEGORY
     if level == "nominal":
         balanced = TOO_MANY
         if not sample.is_continuous:
@@ -83,6 +85,11 @@ def forms_of(sample: Sample, word_overlap: Ints | str) -> Forms:
     informative = {"other_units": others, "word_overlap": word_overlap}
     order = np.array(sorted(range(len(people)), key=frame.units.names.__getitem__), np.int64)
     return Forms(plain, balanced, commonest_label(people, sample.k), order, informative)
+
+
+def set_members(sample: Sample) -> Floats | None:
+    """Return which codes are in each set of a variable, None on other scales."""
+    return sample.frame.scale.members() if sample.is_of_sets else None
 
 
 def alternative(sample: Sample, codes: Ints, epsilons: tuple[float, ...], forms: Forms) -> JSON:
@@ -183,12 +190,13 @@ def alternative_tests(
     codes_of_people = sample.frame.codes_of("human")
     people: Ints | Floats = codes_of_people
     judge: Ints | Floats = codes
-    if level != "nominal":
+    if sample.is_ordered:
         people, judge = numbers(sample, codes_of_people), numbers(sample, codes)
     names = [sample.frame.raters[n].name for n in sample.frame.columns("human")]
     return epsilon_curve(
-        people, judge, sample.clusters, level=level, epsilons=epsilons, names=names
-    )
+        people, judge, sample.clusters, level=level, epsilons=epsilons, names=names,
+        members=set_members(sample),
+    )  # fmt: skip
 
 
 def _verdict(test: AltTest, floors: tuple[Floor, Floor]) -> JSON:

@@ -85,7 +85,7 @@ def _among(sample: Sample, codes: Ints) -> dict[str, Estimate]:
         sample.clusters,
         sample.k,
         scale.level,
-        scale.values(),
+        scale.compared_values(),
         names=(EQUAL.key, ALPHA.key),
         **sample.resampling_arguments,
     )

@@ -14,7 +14,7 @@ from ..document import Block, Cell, Number, Section, Table
 from ..labels.frame import Frame
 from ..labels.resampling import MEAN, Sample, Scores
 from ..labels.selection import ReportOptions
-from ..statistics import Estimate
+from ..statistics import ORDERED, Estimate
 from ..types import JSON
 from ..unit_counts import compared_units
 from .words import codes_of
@@ -84,7 +84,7 @@ class Shown:
 
     @property
     def is_ordered(self) -> bool:
-        return bool(self.variable["measurement"] != "nominal")
+        return self.variable["measurement"] in ORDERED
 
     @property
     def codes(self) -> Mapping[str, str]:

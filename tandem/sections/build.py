@@ -10,7 +10,7 @@ from types import MappingProxyType
 from ..crosscheck.figures import Figures, score_figures, variable_figures
 from ..crosscheck.process import pending_crosscheck, run_crosscheck, skipped_crosscheck
 from ..labels.assisted import summary
-from ..labels.frame import Frame
+from ..labels.frame import Frame, VariableFrame
 from ..labels.people_sample import PeopleSample
 from ..labels.resampling import Sample
 from ..labels.selection import ReportOptions
@@ -35,6 +35,7 @@ from . import (
     alt_test,
     backgrounds,
     between_judges,
+    by_code,
     calibration,
     consistency,
     crowd,
@@ -67,6 +68,7 @@ from .comparison import METHODS as METHODS_OF_SPLITS
 from .comparison import Comparable, comparable_part, comparison, own_categories
 from .stated_agreement import choose_coefficient
 from .systems import scores, scores_of_items
+from .words import words_of_sets
 
 PARTS: tuple[SectionPart, ...] = (
     verdict.PART,
@@ -77,6 +79,7 @@ PARTS: tuple[SectionPart, ...] = (
     missing.PEOPLES,
     agreement.PAIRS,
     distribution.PART,
+    by_code.PART,
     backgrounds.PART,
     soft_labels.PART,
     exposure.PART,
@@ -91,6 +94,7 @@ PARTS: tuple[SectionPart, ...] = (
     crowd.PART,
     floor.PART,
     alignment.PART,
+    by_code.JUDGES,
     alt_test.PART,
     alt_power.PART,
     cuts.PART,
@@ -171,7 +175,7 @@ def frame_report(
     labels = {n: _variable(frame, samples[n], options, comparable, steps) for n in names}
     variables = {name: of.block for name, of in labels.items()}
     for name, block in variables.items():
-        block |= {"words": dict(words[name])} if words.get(name) else {}
+        block |= _words(frame.variables[name], words.get(name, {}))
         block |= {"noun": list(nouns[name])} if name in nouns else {}
     found = _scores(frame, options, sampled, comparable)
     steps.done()
@@ -192,6 +196,16 @@ def frame_report(
         return made | {"check": skipped_crosscheck("it was not asked for")}
     publish(made | {"check": pending_crosscheck()}, True)
     return made | {"check": _check(frame, variables, found, options, samples, comparable)}
+
+
+def _words(frame: VariableFrame, words: Mapping[str, str]) -> JSON:
+    """Return the key `words` of a variable, and `code_words` if its labels are sets of codes."""
+    if frame.scale.level != "set":
+        return {"words": dict(words)} if words else {}
+    escapes = {code: word for code, word in words.items() if code in frame.escapes}
+    given = words_of_sets(frame.scale.categories, words) | escapes
+    codes = {code: words[code] for code in frame.scale.single if code in words}
+    return {"words": given} | ({"code_words": codes} if codes else {})
 
 
 def _later(

@@ -152,6 +152,12 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "Long-Context & Long-Form Retrieval-Augmented Generation with Key Point Recall. Findings "
         "of the Association for Computational Linguistics: EMNLP 2024.",
     ),
+    "passonneau2006": (
+        "(Passonneau 2006)",
+        "Passonneau, R. J. (2006). Measuring agreement on set-valued items (MASI) for semantic and "
+        "pragmatic annotation. Proceedings of the Fifth International Conference on Language "
+        "Resources and Evaluation, 831–836.",
+    ),
     "randolph2005": (
         "(Randolph 2005)",
         "Randolph, J. J. (2005). Free-marginal multirater kappa (multirater κfree): an alternative "

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..document import Block, Cell, CountedText, RaterName, Table, UnitCount, count_units
+from ..labels.facts import Scale
 from ..labels.frame import VariableFrame
 from ..types import JSON
 from .base import MOST_ROWS, PEOPLE, SectionPart, Shown
@@ -101,13 +102,21 @@ def scale_used(frame: VariableFrame) -> JSON:
     used = set(np.unique(frame.codes[:, columns]).tolist())
     return {
         "declared": scale.declared,
-        "distances": None if scale.level == "nominal" else scale.distances,
-        "unused": [
-            category
-            for n, category in enumerate(scale.categories)
-            if n not in used and category not in scale.foreign
-        ],
+        "distances": scale.distances if scale.is_ordered else None,
+        "unused": _unused(scale, used),
     }
+
+
+def _unused(scale: Scale, used: set[int]) -> list[str]:
+    """Return the categories, or the single codes of sets, that are in none of the codes used."""
+    if scale.level == "set":
+        given = scale.members()[sorted(used - {-1})].any(axis=0)
+        return [code for code, there in zip(scale.single, given, strict=True) if not there]
+    return [
+        category
+        for n, category in enumerate(scale.categories)
+        if n not in used and category not in scale.foreign
+    ]
 
 
 DISTANCES = {
@@ -130,13 +139,21 @@ def scales(report: JSON) -> str:
                 "The distances between categories in weighted kappas, Gwet's AC2, interval alpha "
                 f"and errors of {joined(of)} are differences of {words}."
             )
-    unused = [f"{joined(of['unused'])} of {name}" for name, of in used.items() if of["unused"]]
-    if unused:
+    of_sets = {name for name, of in report["variables"].items() if of.get("measurement") == "set"}
+    unused = {name: _of(name, of["unused"]) for name, of in used.items() if of["unused"]}
+    if categories := [text for name, text in unused.items() if name not in of_sets]:
         parts.append(
-            f"Nobody used {'; '.join(unused)}. Such categories count in Randolph's kappa and in "
-            "Gwet's coefficients."
+            f"Nobody used {'; '.join(categories)}. Such categories count in Randolph's kappa and "
+            "in Gwet's coefficients."
         )
+    if codes := [text for name, text in unused.items() if name in of_sets]:
+        parts.append(f"Nobody used {'; '.join(codes)}.")
     return " ".join(parts)
+
+
+def _of(name: str, unused: list[str]) -> str:
+    few = len(unused) <= MOST_ROWS
+    return f"{joined(unused) if few else f'{len(unused)} of the categories'} of {name}"
 
 
 SCALES = SectionPart(head="Scales", methods=lambda report: [scales(report)])

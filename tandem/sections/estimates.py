@@ -12,8 +12,8 @@ from ..labels.people_sample import PeopleSample, describe_unfinished
 from ..labels.resampling import Scores, systems_of
 from ..statistics import (
     PEOPLE_ALONE,
-    SHARE,
     Bools,
+    Bounds,
     Estimate,
     Floats,
     Ints,
@@ -41,8 +41,8 @@ def estimates(table: Scores, sample: PeopleSample | None) -> JSON:
     `sample` are the queries sampled for people. Without a sample, until people have finished it, or
     if the judge alone labelled no query, there is no estimate from both. There are two: the
     prediction-powered mean is about all queries of this kind, and the mean over a fixed collection
-    about exactly these. Scores are shares, so means are cut to 0 to 1. `judge` is the first judge
-    by name, and `judges` are all judges if there are several.
+    about exactly these. Means are cut to the ends of the scale. `judge` is the first judge by
+    name, and `judges` are all judges if there are several.
     """
     judges = table.labels.columns("judge")
     found: JSON = {}
@@ -55,8 +55,8 @@ def estimates(table: Scores, sample: PeopleSample | None) -> JSON:
 
 
 def mean_share(table: Scores, values: Floats, items: Ints, method: str) -> Estimate:
-    """Return the mean of some items' scores (I,), which are shares."""
-    return mean_by_cluster(values[items], table.queries[items], method, SHARE)
+    """Return the mean of some items' scores (I,), within the ends of their scale."""
+    return mean_by_cluster(values[items], table.queries[items], method, table.bounds)
 
 
 def _with_judge(table: Scores, judge: int, items: Ints, sample: PeopleSample | None) -> JSON:
@@ -68,10 +68,10 @@ def _with_judge(table: Scores, judge: int, items: Ints, sample: PeopleSample | N
     if (why := _why_undefined(both, sample)) is None:
         worth = effective_labels(both.human, both.judge, both.judge_only)
     return {
-        "humans": people_only_mean(people[np.isfinite(people)], SHARE).as_json(),
+        "humans": people_only_mean(people[np.isfinite(people)], table.bounds).as_json(),
         "judge": mean_share(table, scores, items, "mean over items, uncorrected").as_json(),
-        "prediction_powered": _estimate(both, POWERED, why),
-        "fixed_collection": _estimate(both, COLLECTION, why),
+        "prediction_powered": _estimate(both, POWERED, why, table.bounds),
+        "fixed_collection": _estimate(both, COLLECTION, why, table.bounds),
         "effective_labels": worth,
         "judge_name": table.labels.raters[judge].name,
     }
@@ -126,37 +126,38 @@ def _why_undefined(both: _Both, sample: PeopleSample | None) -> str | None:
     return describe_unfinished(both.unfinished, both.drawn) if len(both.unfinished) else None
 
 
-def _estimate(both: _Both, method: str, why: str | None) -> JSON:
+def _estimate(both: _Both, method: str, why: str | None, ends: Bounds) -> JSON:
     """Return an estimate from both; until people have finished the sample, its bounds instead."""
     given = both.human, both.judge, both.judge_only
     function = prediction_powered_mean if method == POWERED else fixed_collection_mean
     if why is None:
-        return function(*given, bounds=SHARE).as_json()
+        return function(*given, bounds=ends).as_json()
     found = undefined(why, len(both.human), method).as_json()
     if why != describe_unfinished(both.unfinished, both.drawn):
         return found
-    bounds = _bounds(both, method)
+    bounds = _bounds(both, method, ends)
     found |= {"outstanding": len(both.unfinished)}
     return found if bounds is None else {**found, "bounds": bounds}
 
 
-def _bounds(both: _Both, method: str) -> list[float] | None:
+def _bounds(both: _Both, method: str, ends: Bounds) -> list[float] | None:
     """Return the ends between which the estimate will lie, whatever people say on the rest.
 
-    Their scores on all unfinished queries are then 0, or all are 1. The weight of the judge, which
-    depends on all scores, is from 0 to 1. None if the judge lacks a score.
+    Their scores on all unfinished queries are then at the lower, or all at the upper of the `ends`.
+    The weight of the judge, which depends on all scores, is from 0 to 1. None if the judge lacks a
+    score, or if the ends are unknown.
     """
     judge = np.concatenate([both.judge, both.outstanding])
-    if np.isnan(judge).any():
+    if np.isnan(judge).any() or not np.isfinite(ends).all():
         return None
     functions = [fixed_collection_mean]
     if method == POWERED:
         functions = [partial(prediction_powered_mean, lam=lam) for lam in (0.0, 1.0)]
     made = [
-        function(human, judge, both.judge_only, bounds=SHARE).value or 0.0
+        function(human, judge, both.judge_only, bounds=ends).value or 0.0
         for function in functions
         for human in (
-            np.concatenate([both.human, np.full(len(both.outstanding), score)]) for score in SHARE
+            np.concatenate([both.human, np.full(len(both.outstanding), score)]) for score in ends
         )
     ]
     return [min(made), max(made)]

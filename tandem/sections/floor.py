@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ..labels.resampling import TOO_MANY, Sample
 from ..statistics import (
     EQUAL,
     KAPPA,
+    OF_SETS,
     WEIGHTED,
     AltTest,
     Estimate,
@@ -35,7 +37,7 @@ from ..statistics.alternative import describe_undecided
 from ..statistics.ceiling import GAP, LESS, NAMES, WITH, method_of
 from ..types import JSON
 from ..unit_counts import of_several
-from .agreement import pair, pair_arguments
+from .agreement import pair, pair_arguments, too_many
 from .alt_test import alternative_tests
 from .base import ANY, JUDGE, OF_JUDGES, SectionPart, blocks_of_judges
 from .citations import CITED
@@ -123,8 +125,8 @@ def gaps_of(sample: Sample, codes: Ints) -> dict[str, tuple[Estimate, Estimate]]
         codes, people, sample.clusters, sample.k, **pair_arguments(sample),
         **sample.resampling_arguments,
     )  # fmt: skip
-    many = undefined(TOO_MANY, made[EQUAL.key][0].n, method_of(KAPPA.key, GAP))
-    return {KAPPA.key: (many, many), **made}
+    many = too_many(sample, made[EQUAL.key][0].n, partial(method_of, of=GAP))
+    return {**{name: (none, none) for name, none in many.items()}, **made}
 
 
 def with_people(sample: Sample, codes: Ints) -> dict[str, Estimate]:
@@ -134,8 +136,7 @@ def with_people(sample: Sample, codes: Ints) -> dict[str, Estimate]:
         codes, people, sample.clusters, sample.k, **pair_arguments(sample),
         **sample.resampling_arguments,
     )  # fmt: skip
-    many = undefined(TOO_MANY, made[EQUAL.key].n, method_of(KAPPA.key, WITH))
-    return {KAPPA.key: many, **made}
+    return {**too_many(sample, made[EQUAL.key].n, partial(method_of, of=WITH)), **made}
 
 
 def _less(sample: Sample, codes: Ints, floor: Floor) -> Estimate:
@@ -164,7 +165,8 @@ OVER_PAIRS = (
 
 def pair_columns(block: JSON) -> dict[str, str]:
     """Return the coefficients of a judge with single people, with weights on an ordered scale."""
-    weighted = {WEIGHTED.key: WEIGHTED.head} if WEIGHTED.key in block.get("gap", {}) else {}
+    gap = block.get("gap", {})
+    weighted = {each.key: each.head for each in (WEIGHTED, OF_SETS) if each.key in gap}
     return {KAPPA.key: KAPPA.name, **weighted, EQUAL.key: EQUAL.head}
 
 
@@ -260,6 +262,11 @@ def floor_methods(blocks: list[JSON]) -> list[str]:
         said.append(
             "Where categories have an order, the kappa of people and judges that is stated first "
             f"has quadratic weights {CITED['cohen1968']}."
+        )
+    if any(OF_SETS.key in block.get("gap", {}) for block in blocks):
+        said.append(
+            "Of sets of codes, the kappa that is stated first has MASI weights "
+            f"{CITED['passonneau2006']}."
         )
     if any("gap_tests" in block for block in blocks):
         said += _gap_methods(blocks)

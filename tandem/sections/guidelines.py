@@ -54,7 +54,7 @@ So few units support no conclusion, and their figures would reveal single answer
 def _on_scale(sample: Sample, codes: Ints) -> tuple[Ints, int, Level, Floats | None]:
     """Return codes unchanged, with the number of codes, the level and the values of the scale."""
     scale = sample.frame.scale
-    return codes, sample.k, scale.level, scale.values() if scale.categories else None
+    return codes, sample.k, scale.level, scale.compared_values()
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ from ..statistics.interval_tests import MARGIN
 from ..statistics.pairwise import LEAST_SHARED
 from ..types import JSON
 from ..unit_counts import compared_units, of_several, shared_units
-from .agreement import NO_ORDER, numbers, pair, pair_means, pair_names
+from .agreement import NO_ORDER, TOO_MANY_SETS, numbers, pair, pair_means, pair_names
 from .alignment import alignment_with, direction
 from .alt_test import Forms, alternative, forms_of
 from .base import (
@@ -204,18 +204,23 @@ def agreement_with(sample: Sample, people: Reference, codes: Ints) -> JSON:
     """
     scale, both = sample.frame.scale, np.stack([people.codes, codes], axis=1)
     wanted = [each for each in AMONG.values() if each.with_judge]
-    many = [each for each in wanted if each.needs and sample.is_continuous]
+    many = {
+        each.key: TOO_MANY
+        for each in wanted
+        if each.needs and sample.is_continuous and not sample.is_of_sets
+    }
+    many |= {ALPHA.key: TOO_MANY_SETS} if sample.has_too_many_sets else {}
     corrected = agreement_estimates(
         both,
         sample.clusters,
         sample.k,
         scale.level,
-        scale.values() if scale.categories else None,
-        names=[each.key for each in wanted if each not in many],
+        scale.compared_values(),
+        names=[each.key for each in wanted if each.key not in many],
         **sample.resampling_arguments,
     )
     n = int((both >= 0).all(axis=1).sum())
-    corrected |= {each.key: undefined(TOO_MANY, n, each.name) for each in many}
+    corrected |= {key: undefined(why, n, AMONG[key].name) for key, why in many.items()}
     if people.rule == "mean":
         corrected[ALPHA.key] = alpha_of_two(
             people.values, numbers(sample, codes), sample.clusters, **sample.resampling_arguments

@@ -20,7 +20,6 @@ from ..statistics import (
     ALPHA,
     KAPPA,
     MINIMUM_CLUSTERS,
-    SHARE,
     Bools,
     Bootstrap,
     Estimate,
@@ -103,7 +102,12 @@ def _judge(sample: Sample, column: int, judges: JSON, target: float) -> JSON:
 
 
 def systems_planning(of: Scores, systems: JSON, target: float) -> JSON:
-    """Plan how many queries each system's mean of people's labels needs."""
+    """Plan how many queries each system's mean of people's labels needs.
+
+    The target is a share of the scale, if its ends are known.
+    """
+    if np.isfinite(of.span):
+        target *= of.span
     return {
         "width": target,
         "systems": {
@@ -120,7 +124,8 @@ def _system(of: Scores, items: Ints, shown: JSON, target: float) -> JSON:
     there = np.isfinite(values)
 
     def mean(kept: Bools) -> Estimate:
-        return mean_by_cluster(mean_of(np.where(kept, values, np.nan)), queries, "planned", SHARE)
+        kept_means = mean_of(np.where(kept, values, np.nan))
+        return mean_by_cluster(kept_means, queries, "planned", of.bounds)
 
     widths = _widths(np.where(there, 0, -1), mean, fewest=1)
     return _plans(shown, _queries(queries[there.any(axis=1)]), target, widths)

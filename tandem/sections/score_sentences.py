@@ -43,6 +43,8 @@ def _best(of: JSON, name: str) -> Sentence | None:
     known = _means(of)
     if len(known) < 2:
         return None
+    # Whether a share of a code, or a mean, should be high is not known.
+    question = "Which system is highest?" if "about" in of else "Which system is best?"
     first, second = list(known)[:2]
     alike = sum(isclose(value, known[first], abs_tol=1e-9) for value in known.values())
     if alike > 1:
@@ -50,7 +52,7 @@ def _best(of: JSON, name: str) -> Sentence | None:
         score = f"{name} {rounded(known[first], DIGITS)} by the mean of people"
         whose = Part(f", equal for {count(alike, 'system')}", ("scores", name, "comparisons"))
         shared = (Part(score, ("scores", name, "systems", first)), whose)
-        return Sentence("Which system is best?", "Not one alone", "open", shared, BEST)
+        return Sentence(question, "Not one alone", "open", shared, BEST)
     pairs = of.get("comparisons", ())
     pair = next((each for each in pairs if {each["a"], each["b"]} == {first, second}), None)
     if pair is None or pair["difference"]["value"] is None:
@@ -69,7 +71,7 @@ def _best(of: JSON, name: str) -> Sentence | None:
         *(() if sure else _needed(pair, len(pairs), ("scores", name, "comparisons"))),
     )
     words = f"{first or DASH}, {'clearly' if sure else 'but not clearly'}"
-    return Sentence("Which system is best?", words, "good" if sure else "open", parts, BEST)
+    return Sentence(question, words, "good" if sure else "open", parts, BEST)
 
 
 def _needed(pair: JSON, tests: int, key: Path) -> Iterator[Part]:

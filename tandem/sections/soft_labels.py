@@ -39,6 +39,9 @@ FEWEST = 3
 TOO_FEW = f"fewer than {FEWEST} people labelled, so their errors cannot be estimated"
 
 
+OF_SETS = "errors are estimated on categories, and labels are sets of codes"
+
+
 NOT_SETTLED = "people's error rates and the labels did not settle within {:,} steps"
 
 
@@ -54,6 +57,7 @@ def soft_labels(sample: Sample) -> JSON:
     codes, own = frame.codes_of("human"), frame.scale.own()
     people = int((codes >= 0).any(axis=0).sum())
     reason = TOO_FEW if people < FEWEST else TOO_MANY if sample.is_continuous else None
+    reason = OF_SETS if sample.is_of_sets else reason
     if reason or own.sum() < 2:
         return {"units": 0, "reason": reason or "there is only one category"}
     soft = dawid_skene(codes, sample.k)

@@ -188,9 +188,9 @@ def _of_pairs(
 
     People and judge are tested on the same queries. Each adjusts its tests over all pairs (Holm).
     """
-    own, other = (_tested_pairs(scores) for scores in _common(people, judge))
+    own, other = (_tested_pairs(scores, table.span) for scores in _common(people, judge))
     powered = powered_pairs(_labelled(people, judge, table, sample), systems)
-    corrected = [_as_json(each.test, each.adjusted_p_value) for each in powered]
+    corrected = [_as_json(each.test, each.adjusted_p_value, table.span) for each in powered]
     tested = zip(own, other, corrected, strict=True)
     pairs = [
         {
@@ -210,12 +210,12 @@ def _of_pairs(
     return {"findings": {name: found[name] for name in FINDINGS}, "pairs": pairs}
 
 
-def _tested_pairs(scores: Floats) -> list[JSON]:
+def _tested_pairs(scores: Floats, span: float) -> list[JSON]:
     """Test every pair of systems by paired t, and by signs where all queries differ alike."""
     queries = np.arange(len(scores))
     pairs = combinations(scores.T, 2)
     tests = adjust_tests([_by_signs(paired_t(a, b, queries), a - b) for a, b in pairs])
-    return [_as_json(*each) for each in tests]
+    return [_as_json(*each, span) for each in tests]
 
 
 def _by_signs(test: PairedTest, differences: Floats) -> PairedTest:
@@ -226,8 +226,9 @@ def _by_signs(test: PairedTest, differences: Floats) -> PairedTest:
     return replace(sign_flip(kept), difference=test.difference)
 
 
-def _as_json(test: PairedTest, adjusted: float | None) -> JSON:
-    difference = test.difference.within(*SHARE_DIFFERENCE)
+def _as_json(test: PairedTest, adjusted: float | None, span: float) -> JSON:
+    """Return the JSON of a test of a difference, which is at most `span` either way."""
+    difference = test.difference.within(-span, span)
     return {"difference": difference.as_json(), **p_values(test, adjusted)}
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from ..document import DASH, Cell, Number, RaterName, Table
 from ..labels.frame import Frame, VariableFrame
 from ..labels.people_sample import PeopleSample
-from ..labels.reference import reference
-from ..labels.resampling import MEAN, Scores, resampling_arguments, systems_of
+from ..labels.reference import category_numbers, reference
+from ..labels.resampling import MEAN, Scores, bounds_of, resampling_arguments, systems_of
 from ..statistics import (
     PEOPLE_ALONE,
-    SHARE_DIFFERENCE,
+    SHARE,
     Floats,
     Ints,
     adjust_tests,
@@ -27,6 +27,7 @@ from ..statistics import (
 )
 from ..types import JSON
 from .base import OF_SCORES, SYSTEMS, SectionPart, Shown
+from .by_code import frame_of_code
 from .citations import CITED, cited_statistics, methods_of
 from .crowd import FEW_ITEMS, FEWEST, is_crowd, quantiles_of, ranking_table
 from .estimates import estimates, mean_share
@@ -38,6 +39,8 @@ from .system_order import p_value_of as _p_value
 Measure = Callable[[VariableFrame, int], Floats]
 """Maps the labels of a variable and the number of items to scores (I, R)."""
 MOST_PAIRS = 1000
+MOST_CODES = 12
+"""The most codes of a variable of sets whose shares are scores of systems."""
 
 
 def coverage(labels: VariableFrame, items: int) -> Floats:
@@ -72,7 +75,7 @@ def comparisons(table: Scores) -> list[JSON]:
             "a": each.a,
             "b": each.b,
             "queries": int(np.isfinite(difference).sum()),
-            "difference": each.test.difference.within(*SHARE_DIFFERENCE).as_json(),
+            "difference": each.test.difference.within(-table.span, table.span).as_json(),
             "higher": int((np.round(difference, 12) > 0).sum()),
             "lower": int((np.round(difference, 12) < 0).sum()),
             "paired_t": p_values(each.test, each.adjusted_p_value),
@@ -116,7 +119,64 @@ def scores_of_items(frame: Frame) -> dict[str, Scores]:
                 measure(table, len(frame.items)) for table in (labels, _agreed(labels))
             )
             found[name] = Scores(frame, labels, values, queries, agreed[:, 0])
+    for name, labels in frame.variables.items():
+        found |= _summaries(frame, name, labels)
     return found
+
+
+def _summaries(frame: Frame, name: str, labels: VariableFrame) -> dict[str, Scores]:
+    """Return the scores that summarise a variable without a measure of its own.
+
+    They are the mean on an interval scale, and the share of each of the commonest codes of sets.
+    """
+    together, bounds = reference(labels), SHARE
+    if labels.scale.level == "interval":
+        bounds = bounds_of(labels.scale)
+        numbers = {(name,): (category_numbers(labels.scale, labels.codes), together.values)}
+    elif labels.scale.level == "set":
+        numbers = {(name, code): _has(labels, code) for code in _commonest(labels)}
+    else:
+        return {}
+    queries = {query: n for n, query in enumerate(sorted({i.query for i in frame.items}))}
+    of_items = np.array([queries[item.query] for item in frame.items], dtype=np.int64)
+    items = labels.units.item, len(frame.items)
+    return {
+        f"mean {name}" if len(about) == 1 else ": ".join(about): Scores(
+            frame,
+            labels,
+            _means_of_items(values, *items),
+            of_items,
+            _means_of_items(joint[:, None], *items)[:, 0],
+            bounds,
+            about,
+        )
+        for about, (values, joint) in numbers.items()
+    }
+
+
+def _commonest(labels: VariableFrame) -> list[str]:
+    """Return the codes that are most frequent in people's sets, in the order of the scale."""
+    members, codes = labels.scale.members(), labels.codes_of("human")
+    often = members[codes[codes >= 0]].sum(axis=0)
+    kept = sorted(np.argsort(-often, kind="stable")[:MOST_CODES].tolist())
+    return [labels.scale.single[n] for n in kept]
+
+
+def _has(labels: VariableFrame, code: str) -> tuple[Floats, Floats]:
+    """Return whether each label has a code, (U, R), and whether most people's do, (U,)."""
+    of_code = frame_of_code(labels, labels.scale.single.index(code))
+    joint = reference(of_code).codes
+    given, most = (np.where(each >= 0, each, np.nan) for each in (of_code.codes, joint))
+    return given.astype(float), most.astype(float)
+
+
+def _means_of_items(values: Floats, item: Ints, items: int) -> Floats:
+    """Return the mean of each item's units, (I, R), from the values of units (U, R)."""
+    there = np.isfinite(values)
+    sums, sizes = np.zeros((items, values.shape[1])), np.zeros((items, values.shape[1]))
+    np.add.at(sums, item, np.where(there, values, 0.0))
+    np.add.at(sizes, item, there)
+    return np.divide(sums, sizes, out=np.full_like(sums, np.nan), where=sizes > 0)
 
 
 def _is_of_answers(categories: Set[str]) -> bool:
@@ -144,6 +204,7 @@ def _block(
         return {name: estimate.as_json() for name, estimate in made.items()}
 
     return {
+        **(_about(table) if table.about else {}),
         "items": _items(table),
         "systems": _systems(table),
         "majority": _majority(table),
@@ -153,6 +214,12 @@ def _block(
         "correlation": _correlations(both, compare),
         "estimate": estimates(both, sampled),
     }
+
+
+def _about(table: Scores) -> JSON:
+    """Return what a score summarises, and the ends of its scale, null if they are unknown."""
+    bounds = list(table.bounds) if np.isfinite(table.bounds).all() else None
+    return {"about": list(table.about), "bounds": bounds}
 
 
 def _items(table: Scores) -> list[JSON]:
@@ -333,12 +400,11 @@ def _comparison_tables(shown: Shown) -> list[Table]:
 
 
 def score_methods(report: JSON) -> list[str]:
-    parts = []
-    for name, block in report["scores"].items():
-        cited = f" {CITED['ju2025']}" if name == "coverage" else ""
+    parts: list[str] = []
+    for named, block in report["scores"].items():
         statistics = cited_statistics([block.get("pairs", []), block["correlation"]])
         parts.append(
-            f"{name.capitalize()}{cited} was averaged by system; scores over all answers, "
+            f"{_named(named, block)} was averaged by system; scores over all answers, "
             f"query difficulty included, were compared by {joined(statistics) or 'nothing'}."
         )
         parts += order_methods(block.get("order", {}))
@@ -369,7 +435,19 @@ def score_methods(report: JSON) -> list[str]:
                 f"There is no prediction-powered mean (PPI++) {CITED['angelopoulos2023']} if no "
                 "query is judged without people's labels: it would equal people's own mean."
             )
-    return parts
+    # The codes of sets have much in common.
+    return list(dict.fromkeys(parts))
+
+
+def _named(score: str, block: JSON) -> str:
+    """Name a score at the beginning of a sentence."""
+    match block.get("about", []):
+        case [variable]:
+            return f"The mean of {variable}"
+        case [variable, _]:
+            return f"The share of each code of {variable}, of at most {MOST_CODES}, the commonest,"
+    cited = f" {CITED['ju2025']}" if score == "coverage" else ""
+    return f"{score.capitalize()}{cited}"
 
 
 def _sources_of_noise(score: JSON) -> list[JSON]:

@@ -24,9 +24,10 @@ def over_raters(sample: Sample, compared: Sample, block: JSON) -> None:
     """Insert two-way intervals into a variable's `agreement` and its judges.
 
     These figures have two-way intervals: people's coefficients, shares and kappas of judges with
-    people together, human agreement, and the gap. All other intervals remain over queries alone.
+    people together, human agreement, and the gap. All other intervals remain over queries alone,
+    and so do those of sets of codes.
     """
-    if not sample.is_continuous:
+    if not sample.is_continuous and not sample.is_of_sets:
         _among_people(sample, block["agreement"])
         for column in compared.frame.columns("judge"):
             _judge(compared, column, block["judges"][compared.frame.raters[column].name])

@@ -39,10 +39,11 @@ def _block(scores_table: Scores, values: Floats, options: ReportOptions) -> JSON
         [item.system or "" for item in scores_table.frame.items], return_inverse=True
     )[1]
     items, raters = np.nonzero(np.isfinite(values))
+    width = options.width * (scores_table.span if np.isfinite(scores_table.span) else 1)
     found = variance_components(
         values[items, raters], scores_table.queries[items], systems[items], raters, options.seed
     )
-    return _as_json(found, decisions(found, options.width), options.width)
+    return _as_json(found, decisions(found, width), width)
 
 
 def _as_json(found: Components, planned: list[Decision], width: float) -> JSON:

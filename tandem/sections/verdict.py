@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..document import PLAIN, Section, count, rounded
-from ..statistics import Coefficient
+from ..statistics import ORDERED, Coefficient
 from ..statistics.planning import more_queries as planned_queries
 from ..types import JSON
 from .base import SectionPart
@@ -310,6 +310,8 @@ def _compared(gap: JSON, p: float | None = None) -> tuple[str, Tone]:
 def _errors(block: JSON, of: JSON, judge: str, path: Path) -> Sentence:
     question = question_of("errors", judge)
     key, confusion = (*path, "confusion"), of.get("confusion")
+    if block.get("by_code"):
+        return _of_codes(question, block, judge, path)
     if not confusion or not confusion.get("matrix"):
         why = "there is no table of its labels and people’s"
         return Sentence(question, "Not known", "open", (Part(why, key),))
@@ -333,7 +335,7 @@ def _errors(block: JSON, of: JSON, judge: str, path: Path) -> Sentence:
         return Sentence(question, "Nothing", "good", detail)
     if set(labels) == {YES, NO}:
         return _of_yes(question, block, of, cells, path)
-    if block["measurement"] != "nominal":
+    if block["measurement"] in ORDERED:
         return _of_order(question, block, of, labels, wrong, whole, path)
     return _of_categories(question, block, wrong, whole, key)
 
@@ -426,6 +428,29 @@ def _of_categories(
         detail = f" ({_units(block, wrong[people, own])})"
         parts.append(Part(detail, key, ((people, own),)))
     return Sentence(question, "Some categories", "fair", parts)
+
+
+def _of_codes(question: str, block: JSON, judge: str, path: Path) -> Sentence:
+    """State the codes that the judge misses most often, and adds most often, in sets of codes."""
+    name = path[1]
+    found = {code: of["judges"][judge] for code, of in block["by_code"].items()}
+    units = max(of["units"] for of in found.values())
+    if not units:
+        why = f"no {_noun(block)[0]} has both labels"
+        return Sentence(question, "Not known", "open", (Part(why, (*path, "alt_test")),))
+    parts: list[Part] = []
+    for key, verb, whom in (("missed", "misses", "people"), ("added", "adds", "judge")):
+        code = max(found, key=lambda code: (found[code][key], code))
+        number = found[code][key]
+        if number:
+            word = block.get("code_words", {}).get(code, code)
+            text = f"{'; ' if parts else ''}{verb} “{word}” most often, on {number} of the "
+            text += f"{_units(block, found[code][whom])} with it"
+            parts.append(Part(text, ("variables", name, "by_code", code, "judges", judge)))
+    if not parts:
+        detail = Part(f"it has people’s codes on all {_units(block, units)}", (*path, "agreement"))
+        return Sentence(question, "Nothing", "good", (detail,))
+    return Sentence(question, "Some codes", "fair", parts)
 
 
 VERDICT = "Verdict"

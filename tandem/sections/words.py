@@ -5,9 +5,10 @@ A campaign's report has these words in `words` of each variable. Without them, c
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..types import JSON
@@ -26,6 +27,15 @@ def words_of(block: JSON) -> Words:
 def codes_of(block: JSON) -> dict[str, str]:
     """Return the code of each word of a variable, to find units by code."""
     return {word: code for code, word in words_of(block).items()}
+
+
+def words_of_sets(sets: Iterable[str], words: Words) -> dict[str, str]:
+    """Return the words of sets of codes, which are JSON lists, from those of their codes."""
+    found = {}
+    for value in sets:
+        codes: list[str] = json.loads(value)
+        found[value] = " + ".join(words.get(code, code) for code in codes) or "none"
+    return found
 
 
 def replace_codes(report: JSON) -> JSON:
@@ -105,7 +115,8 @@ def _keyed(found: Mapping[str, Any], words: Words) -> JSON:
 
 def _why(text: str, words: Words) -> str:
     """Return the reason to label a unit, with words instead of codes."""
-    return re.sub(r"(?<= say )\S+?(?=,|$)", lambda code: words.get(code[0], code[0]), text)
+    code = r"(?<= say )(?:\[.*?\]|\S+?)(?=,|$)"
+    return re.sub(code, lambda found: words.get(found[0], found[0]), text)
 
 
 def _warning(warning: JSON, variables: JSON) -> JSON:

@@ -57,7 +57,7 @@ from .alternative_floors import (
 from .alternative_losses import BalancedForm, Form, PlainForm
 from .alternative_power import accuracy_of, alt_test_power
 from .alternative_sensitivity import alt_test_sensitivity, effective_items, loss_correlation
-from .arrays import Bools, Floats, Ints, Level, Value
+from .arrays import ORDERED, Bools, Floats, Ints, Level, Value
 from .bias import height, strictness
 from .category_calibration import CategoryCalibration, category_calibration
 from .ceiling import (
@@ -76,13 +76,16 @@ from .coefficients import (
     EQUAL,
     FLEISS,
     KAPPA,
+    OF_SETS,
     OF_TWO,
     WEIGHTED,
     Alignment,
     agreement_change,
     agreement_estimates,
     alignment_estimates,
+    keys_of_two,
     pair_estimates,
+    pair_of_sets_estimate,
     table_estimates,
 )
 from .components import Components, Decision, decisions, variance_components
@@ -153,6 +156,7 @@ from .resampling import (
     resamples_of,
 )
 from .rouge import Rouge, rouge_agreement, rouge_l
+from .sets import MOST_SETS, masi_distances
 from .soft_labels import SoftLabels, dawid_skene
 from .spans import (
     Span,
@@ -193,7 +197,10 @@ __all__ = [
     "FLEISS",
     "KAPPA",
     "MINIMUM_CLUSTERS",
+    "MOST_SETS",
+    "OF_SETS",
     "OF_TWO",
+    "ORDERED",
     "PEOPLE_ALONE",
     "SHARE",
     "SHARE_DIFFERENCE",
@@ -306,12 +313,14 @@ __all__ = [
     "is_equivalent",
     "judge_difference",
     "kendall",
+    "keys_of_two",
     "kinds_of",
     "krippendorff_alpha",
     "largest_epsilon_failed",
     "loss_correlation",
     "macro",
     "majority",
+    "masi_distances",
     "mean_absolute_error",
     "mean_by_cluster",
     "mean_of_clusters",
@@ -325,6 +334,7 @@ __all__ = [
     "overlap_f1",
     "pair_counts",
     "pair_estimates",
+    "pair_of_sets_estimate",
     "paired_t",
     "pearson",
     "people_only_mean",

@@ -15,6 +15,7 @@ from scipy import sparse
 from .arrays import Floats, Ints, Level, Value, check_level, ratio, unbatch, unit_weights
 from .estimate import Estimate, undefined
 from .resampling import UNDEFINED, Bootstrap, Draws, Interval
+from .sets import distances_within, masi_distances
 from .tally import Tally, kinds_of
 
 #: With at most so many categories, products are faster than sums along an axis.
@@ -165,7 +166,7 @@ def _alpha(sums: Floats) -> Value:
 def krippendorff_alpha(
     counts: Counts, level: Level, values: Floats | None = None, weights: Floats | None = None
 ) -> Value:
-    """Return 1 - Do/De (Krippendorff 2011), as one closed form for all three levels.
+    """Return 1 - Do/De (Krippendorff 2011), as one closed form for all levels.
 
         alpha = 1 - (N - 1) * sum_u [S(c_u) / (n_u - 1)] / S(T)
 
@@ -173,7 +174,9 @@ def krippendorff_alpha(
     number of labels, T are the sums of the c_u, and N is the sum of the n_u. S(c) is the sum of
     squared differences over all ordered pairs of the labels that c counts. The difference of two
     categories is 0 or 1 at the nominal level. At the interval level it is the difference of their
-    `values` (default: their positions), and at the ordinal level that of their midranks in T.
+    `values` (default: their positions), and at the ordinal level that of their midranks in T. At
+    level set, S sums the MASI distances themselves (Passonneau 2006, see `masi_distances`), and
+    `values` (K, M) say which codes are in each set.
     """
     check_level(level)
     paired = paired_counts(counts)
@@ -182,6 +185,10 @@ def krippendorff_alpha(
     labels = totals.sum(axis=-1)
     if level == "nominal":
         within, overall = _unequal_pairs(paired), _unequal_pairs(totals)
+    elif level == "set":
+        distances = masi_distances(np.zeros(0) if values is None else values)
+        within = distances_within(paired, distances)
+        overall = ((totals @ distances) * totals).sum(axis=-1)
     else:
         scale = _midranks(totals) if level == "ordinal" else positions(counts.shape[1], values)
         size = paired.sum(axis=1)
@@ -293,10 +300,14 @@ def cohen_kappa(table: Floats, weighting: str | None = None, values: Floats | No
 
     After Cohen 1960 and 1968. w is the disagreement of two categories: 1 if they differ, or the
     distance of their `values` (K,) (`weighting="linear"`), or the squared distance (`"quadratic"`).
-    By default, a category's value is its position. o is the table, and e the table expected from
+    By default, a category's value is its position. For sets it is their MASI distance (`"masi"`),
+    with `values` (K, M) as in `krippendorff_alpha`. o is the table, and e the table expected from
     its margins. Undefined if both raters use the same single category.
     """
-    distance = _distances(positions(table.shape[-1], values), weighting)
+    if weighting == "masi":
+        distance = masi_distances(np.zeros(0) if values is None else values)
+    else:
+        distance = _distances(positions(table.shape[-1], values), weighting)
     rows, columns, flat = _margins(table)
     observed = (flat @ distance.ravel()) * (rows @ np.ones(len(distance)))
     expected = np.einsum("...i,...i->...", rows @ distance, columns)
@@ -345,4 +356,4 @@ def _distances(scale: Floats, weighting: str | None) -> Floats:
             return gaps
         case "quadratic":
             return gaps**2
-    raise ValueError(f"unknown weighting {weighting!r}; use None, linear or quadratic")
+    raise ValueError(f"unknown weighting {weighting!r}; use None, linear, quadratic or masi")

@@ -29,6 +29,7 @@ import numpy as np
 
 from .arrays import Bools, Floats, Ints, Level, check_level, pack, ratio, t_below
 from .cluster_means import sums_by_cluster
+from .sets import masi_distances
 
 Verdict = Literal["passes", "fails", "undecided", "floor-passes"]
 #: The lowest winning rate at which a judge passes.
@@ -167,20 +168,24 @@ def alt_test(
     names: Sequence[str] | None = None,
     q: float = 0.05,
     minimum: int = 30,
+    members: Floats | None = None,
 ) -> AltTest:
     """Test a judge (U,) against annotators (U, R) on units of the queries `clusters`.
 
     A missing label is -1 in integer arrays (codes), and NaN in floating-point arrays (values). If
     the judge's label is missing, the judge loses the item. Closeness is the share of equal labels
     at the nominal level, and minus the root mean square difference at the ordinal and interval
-    levels. Annotators with fewer than `minimum` items that another annotator labelled are dropped.
-    Queries decide if at least one query has several compared items; otherwise items decide. With
-    fewer than `queries_needed` queries, only a judge with a loss below 0 can pass. For any other
-    judge, the verdict is then `undecided`, not a failure.
+    levels. At level set the codes are of K sets, of which `members` (K, M) say which codes are in
+    each, and closeness is the mean of 1 - MASI distance (Passonneau 2006). Annotators with fewer
+    than `minimum` items that another annotator labelled are dropped. Queries decide if at least one
+    query has several compared items; otherwise items decide. With fewer than `queries_needed`
+    queries, only a judge with a loss below 0 can pass. For any other judge, the verdict is then
+    `undecided`, not a failure.
     """
     (test,) = epsilon_curve(
-        human, judge, clusters, level=level, epsilons=(epsilon,), names=names, q=q, minimum=minimum
-    )
+        human, judge, clusters, level=level, epsilons=(epsilon,), names=names, q=q,
+        minimum=minimum, members=members,
+    )  # fmt: skip
     return test
 
 
@@ -194,6 +199,7 @@ def epsilon_curve(
     names: Sequence[str] | None = None,
     q: float = 0.05,
     minimum: int = 30,
+    members: Floats | None = None,
 ) -> tuple[AltTest, ...]:
     """Run the test at each epsilon, to show how much the verdict depends on that choice.
 
@@ -201,7 +207,7 @@ def epsilon_curve(
     """
     if not all(0 <= epsilon <= 1 for epsilon in epsilons):
         raise ValueError("epsilon is a number from 0 to 1")
-    everyone = compare_all(human, judge, clusters, level, names)
+    everyone = compare_all(human, judge, clusters, level, names, members)
     return tuple(verdict(everyone, epsilon, q, minimum) for epsilon in epsilons)
 
 
@@ -286,6 +292,7 @@ def compare_all(
     clusters: Ints,
     level: Level,
     names: Sequence[str] | None = None,
+    members: Floats | None = None,
 ) -> list[Comparison]:
     """Compare the judge with each annotator; labels as in `alt_test`."""
     people, machine = _with_nan(human), _with_nan(judge)
@@ -293,7 +300,7 @@ def compare_all(
         names = [str(j) for j in range(people.shape[1])]
     packed, place = pack(people)
     several = np.isfinite(packed).sum(axis=1) > 1
-    score = closeness(level)
+    score = closeness(level, members)
     found = []
     for j, name in enumerate(names):
         items = np.flatnonzero((place[:, j] >= 0) & several)
@@ -315,17 +322,33 @@ def _compare(
     return Comparison(name, judge_wins.astype(float), annotator_wins.astype(float), clusters)
 
 
-def closeness(level: Level) -> Score:
+def closeness(level: Level, members: Floats | None = None) -> Score:
     """Return the closeness of a label to others: the share of equal ones, or minus the RMSE.
 
-    Raises ValueError for an unknown level.
+    Of sets, it is the mean of 1 - MASI distance, and labels are rows of `members`, (K, M).
+
+    Raises ValueError for an unknown level, and for sets without members.
     """
     check_level(level)
+    if level == "set":
+        return _mean_of_table(1 - masi_distances(np.zeros(0) if members is None else members))
     return _equal_share if level == "nominal" else _minus_rmse
 
 
 def _equal_share(label: Floats, others: Floats) -> Floats:
     return ratio((others == label[:, None]).sum(axis=1), np.isfinite(others).sum(axis=1))
+
+
+def _mean_of_table(alike: Floats) -> Score:
+    """Return the mean similarity of a label to others, from that of every two labels (K, K)."""
+
+    def score(label: Floats, others: Floats) -> Floats:
+        there = np.isfinite(label)[:, None] & np.isfinite(others)
+        one, other = (np.where(np.isfinite(x), x, 0).astype(np.int64) for x in (label, others))
+        sums = np.where(there, alike[one[:, None], other], 0.0).sum(axis=1)
+        return ratio(sums, there.sum(axis=1))
+
+    return score
 
 
 def _minus_rmse(value: Floats, others: Floats) -> Floats:

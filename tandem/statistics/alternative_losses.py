@@ -209,12 +209,17 @@ class PlainForm(_Tables):
         values: Floats,
         names: Sequence[str] | None = None,
         minimum: int = FEW,
+        members: Floats | None = None,
     ) -> None:
-        """Prepare codes (U, R), -1 = none, of K categories with these numbers (K,)."""
+        """Prepare codes (U, R), -1 = none, of K categories with these numbers (K,).
+
+        At level set, `members` (K, M) say which codes are in each set, as in `alt_test`.
+        """
         super().__init__(people, clusters, names, minimum)
-        self._score = closeness(level)
+        self._score = closeness(level, members)
         # The first value is that of a missing label.
-        self._values = np.append(np.nan, values)
+        numbers = values if members is None else np.arange(len(members), dtype=float)
+        self._values = np.append(np.nan, numbers)
         packed, place = pack(self._values[people + 1])
         self._others, self._own = [], []
         for units in self._units:

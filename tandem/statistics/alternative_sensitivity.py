@@ -22,6 +22,7 @@ def alt_test_sensitivity(
     names: Sequence[str] | None = None,
     q: float = 0.05,
     minimum: int = FEW,
+    members: Floats | None = None,
 ) -> dict[str, AltTest]:
     """Run `alt_test` under other rules, with the same arguments; return the results by rule.
 
@@ -33,7 +34,7 @@ def alt_test_sensitivity(
       there are too few to decide: the exact signed-rank test of whether
       wins_annotator - wins_judge - epsilon is below 0, without `minimum`.
     """
-    everyone = compare_all(human, judge, clusters, level, names)
+    everyone = compare_all(human, judge, clusters, level, names, members)
     found = {
         "multiplicative": verdict(
             everyone, epsilon, q, minimum, multiplicative, multiplicative_by_query
@@ -41,7 +42,7 @@ def alt_test_sensitivity(
     }
     there = _is_there(judge)
     if not there.all():
-        kept = compare_all(human[there], judge[there], clusters[there], level, names)
+        kept = compare_all(human[there], judge[there], clusters[there], level, names, members)
         found["missing_dropped"] = verdict(kept, epsilon, q, minimum)
     test = verdict(everyone, epsilon, q, minimum)
     read = test.by_query if test.decides == "by_query" else test.items
@@ -57,6 +58,7 @@ def effective_items(
     *,
     level: Level,
     minimum: int = FEW,
+    members: Floats | None = None,
 ) -> float | None:
     """Return the effective number of independent items in the test.
 
@@ -64,7 +66,7 @@ def effective_items(
     that of wins_annotator - wins_judge. The result is at least the number of queries and at most
     the number of items. None if no annotator is tested.
     """
-    everyone = compare_all(human, judge, clusters, level)
+    everyone = compare_all(human, judge, clusters, level, members=members)
     tested = [c for c in everyone if len(c.judge) >= minimum]
     return float(np.mean([_effective(c) for c in tested])) if tested else None
 
@@ -76,6 +78,7 @@ def loss_correlation(
     *,
     level: Level,
     minimum: int = FEW,
+    members: Floats | None = None,
 ) -> float | None:
     """Return the correlation of two losses of a judge in the same query, from 0 to 1.
 
@@ -83,7 +86,7 @@ def loss_correlation(
     (Kish 1965), as a mean over annotators. A loss is wins_annotator - wins_judge. None if no
     annotator is tested, and 0 if no query holds several items.
     """
-    everyone = compare_all(human, judge, clusters, level)
+    everyone = compare_all(human, judge, clusters, level, members=members)
     found = [_correlation(c) for c in everyone if len(c.judge) >= minimum]
     return float(np.clip(np.mean(found), 0.0, 1.0)) if found else None
 

@@ -13,7 +13,10 @@ from scipy import special
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-Level = Literal["nominal", "ordinal", "interval"]
+#: At level `set`, a label is a set of codes.
+Level = Literal["nominal", "ordinal", "interval", "set"]
+#: The levels at which categories have an order.
+ORDERED: tuple[Level, ...] = ("ordinal", "interval")
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 

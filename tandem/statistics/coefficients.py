@@ -27,9 +27,10 @@ from .agreement import (
 )
 from .alignment import accuracy, balanced_accuracy, f1, macro, precision, recall, specificity
 from .arrays import Floats, Ints, Level, Value, unique_integers
-from .estimate import COEFFICIENT, SHARE, Coefficient, Estimate, Scale, by_key
+from .estimate import COEFFICIENT, SHARE, Coefficient, Estimate, Scale, by_key, undefined
 from .informative import informative_among, informative_by_category, informative_of_each
 from .resampling import UNDEFINED, Bootstrap, Draws, Interval, OfWeights
+from .sets import masi_distances, weighted_kappa_of_sets
 from .tally import Tally, kinds_of
 
 OfTable = Callable[[Floats], Value]
@@ -101,6 +102,7 @@ AMONG = by_key(
         "randolph_kappa",
         "Randolph's kappa",
         citation="randolph2005",
+        by_number=True,
         library={"figure": "fleiss", "method": "randolph"},
     ),
     ALPHA,
@@ -114,6 +116,7 @@ AMONG = by_key(
         citation="gwet2008",
         bounds=UNBOUNDED_BELOW,
         needs="categories",
+        by_number=True,
         rank=3,
         with_judge=True,
     ),
@@ -152,6 +155,18 @@ WEIGHTED = Coefficient(
     needs="order",
     library={"figure": "cohen", "weights": "quadratic"},
 )
+OF_SETS = Coefficient(
+    "cohen_kappa_masi",
+    "Cohen's kappa, MASI weights",
+    lambda table, scale: cohen_kappa(table, "masi", scale.values),
+    "cohen_kappa",
+    "Cohen's kappa, MASI weights",
+    head="MASI weights",
+    sign="κ by MASI",
+    citation="passonneau2006",
+    needs="sets",
+    library={"figure": "cohen", "weights": "masi"},
+)
 #: Of two raters: of their table (K, K) or tables (B, K, K), and a `Scale`.
 OF_TWO = by_key(
     EQUAL,
@@ -168,7 +183,15 @@ OF_TWO = by_key(
         library={"figure": "cohen", "weights": "linear"},
     ),
     WEIGHTED,
+    OF_SETS,
 )
+
+
+def keys_of_two(sets: bool = False) -> tuple[str, ...]:
+    """Return the keys of the coefficients of two raters, of sets of codes or of categories."""
+    return tuple(key for key, each in OF_TWO.items() if sets or each.needs != "sets")
+
+
 OVERALL: dict[str, tuple[OfTable, str]] = {
     "accuracy": (accuracy, "accuracy"),
     "balanced_accuracy": (balanced_accuracy, "balanced accuracy"),
@@ -178,6 +201,7 @@ OVERALL: dict[str, tuple[OfTable, str]] = {
     "macro_specificity": (lambda t: macro(specificity(t)), "specificity, mean over categories"),
 }
 PART = "no interval: that of a category has none"
+NO_NUMBER = "its chance agreement depends on the number of categories, and sets have no such number"
 #: The per-category measure that each mean over categories averages.
 MEANS = {
     "balanced_accuracy": "recall",
@@ -222,8 +246,10 @@ def agreement_estimates(
     """Return percent agreement, Fleiss' and Randolph's kappas, Krippendorff's alpha, Gwet's AC.
 
     `codes` (U, R) are of k categories, -1 = missing. Whole `clusters` (U,) are resampled. Alpha and
-    AC are computed at `level`, with `values` (K,) as the numbers of the categories. `names` selects
-    the coefficients.
+    AC are computed at `level`, with `values` (K,) as the numbers of the categories. At level set
+    the categories are whole sets, of which `values` (K, M) say which codes they have. Only alpha
+    looks into them: the others ask whether two sets are equal, and those `by_number` are undefined.
+    `names` selects the coefficients.
     """
     rows, kinds = kinds_by_counts(codes, k)
     tally = Tally.of(kinds, rows.shape[0], clusters)
@@ -235,6 +261,8 @@ def agreement_estimates(
 
     def estimate_of(each: Coefficient) -> Estimate:
         method = each.method_on(scale)
+        if each.by_number and level == "set":
+            return undefined(NO_NUMBER, n, method)
         made = bootstrap.estimate(
             lambda w: each.compute(rows, w, scale), n, method, reason, queries
         )
@@ -283,6 +311,8 @@ def agreement_change(
             return difference
 
         method, (least, most) = f"{each.method_on(scale)}: difference", each.bounds
+        if each.by_number and level == "set":
+            return undefined(NO_NUMBER, n, method)
         made = bootstrap.estimate(change, n, method, reason, queries)
         return made.within(least - most, most - least)
 
@@ -296,7 +326,7 @@ def pair_estimates(
     k: int,
     values: Floats | None = None,
     *,
-    names: Collection[str] = OF_TWO,
+    names: Collection[str] | None = None,
     draws: Draws = None,
     seed: int = 0,
     interval: Interval = "bca",
@@ -305,16 +335,47 @@ def pair_estimates(
 
     Codes (U,) of k categories, -1 = missing; whole `clusters` (U,) are resampled. The weights of
     kappa are distances of `values` (K,), the numbers of the categories (default: their positions).
-    `names` selects the coefficients.
+    `names` selects the coefficients; those of sets have `pair_of_sets_estimate`.
     """
     reason, scale = _why_no_kappa(one, other), Scale(k, values=values)
     measures: dict[str, Measure] = {
         name: (partial(OF_TWO[name].compute, scale=scale), OF_TWO[name].method, reason)
-        for name in names
+        for name in (keys_of_two() if names is None else names)
     }
     return table_estimates(
         one, other, clusters, k, measures, draws=draws, seed=seed, interval=interval
     )
+
+
+def pair_of_sets_estimate(
+    one: Ints,
+    other: Ints,
+    clusters: Ints,
+    members: Floats,
+    *,
+    draws: Draws = None,
+    seed: int = 0,
+    interval: Interval = "bca",
+) -> Estimate:
+    """Return Cohen's kappa of two raters' sets, weighted by their MASI distances (Passonneau 2006).
+
+    Codes (U,) are those of K sets, -1 = missing, and `members` (K, M) say which codes are in each.
+    Whole `clusters` (U,) are resampled. The tables of `pair_estimates` would be too large for many
+    sets.
+    """
+    labels, kinds = kinds_of(np.column_stack([one, other]))
+    there = (labels >= 0).all(axis=1)
+    place = np.where(there, np.cumsum(there) - 1, -1)
+    tally = Tally.of(place[kinds], int(there.sum()), clusters)
+    first, second = labels[there].T
+    bootstrap = Bootstrap(tally, draws, seed, interval, informative_of_each(tally, first, second))
+    distances = masi_distances(members)
+
+    def kappa(weights: Floats) -> Floats:
+        return weighted_kappa_of_sets(first, second, distances, weights)
+
+    n, reason = int(((one >= 0) & (other >= 0)).sum()), _why_no_kappa(one, other)
+    return bootstrap.estimate(kappa, n, OF_SETS.method, reason).within(*OF_SETS.bounds)
 
 
 def table_estimates(

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from .arrays import Floats, Level, Value
+from .arrays import ORDERED, Floats, Level, Value
 
 #: The largest excess over a range that counts as a rounding error.
 ROUNDING = 1e-9
@@ -107,8 +107,15 @@ class Statistic:
     citation: str
 
 
+#: How methods name a level, if not by itself.
+LEVEL_NAMES = {"set": "MASI distance of sets"}
+
+
 class Scale(NamedTuple):
-    """What a coefficient knows of the categories: how many, their level, their numbers (K,)."""
+    """What a coefficient knows of the categories: how many, their level, their numbers (K,).
+
+    At level set, `values` (K, M) say which codes are in each set.
+    """
 
     k: int
     level: Level = "nominal"
@@ -123,7 +130,8 @@ class Coefficient:
     Estimates say `method`, or `ordered` where categories have an order, with `{k}` and `{level}`
     filled in. `name` stands in tables (without one it is in none), `head` above a column, `sign` in
     a sentence, and `label` at an axis. A notebook lists the coefficients with a `rank`. `needs`
-    says which scales have it: of few categories, or of ordered ones. `with_judge` computes a
+    says which scales have it: of few categories, of ordered ones, or of sets. One whose chance
+    agreement is `by_number` of categories has no value for sets. `with_judge` computes a
     coefficient of any number of raters also of a judge with people together. `library` is the task
     by which another library computes it again (`tandem.crosscheck.libraries`), `citation` the key
     of its work, and `statistic` the function that documents it.
@@ -140,15 +148,16 @@ class Coefficient:
     ordered: str = ""
     citation: str = ""
     bounds: Bounds = COEFFICIENT
-    needs: Literal["", "categories", "order"] = ""
+    needs: Literal["", "categories", "order", "sets"] = ""
+    by_number: bool = False
     rank: int = 0
     with_judge: bool = False
     library: Mapping[str, object] = field(default_factory=dict)
 
     def method_on(self, scale: Scale) -> str:
         """Return the method of its estimates on a scale."""
-        method = self.method if scale.level == "nominal" else self.ordered or self.method
-        return method.format(k=scale.k, level=scale.level)
+        method = (self.ordered or self.method) if scale.level in ORDERED else self.method
+        return method.format(k=scale.k, level=LEVEL_NAMES.get(scale.level, scale.level))
 
     def named_with(self, whom: str) -> str:
         """Return its name with what a rater is compared with: Cohen's kappa with the majority."""

@@ -18,10 +18,11 @@ from scipy import sparse
 
 from .agreement import correct_for_chance, counts_of, paired_counts, positions
 from .arrays import Bools, Floats, Ints, Value, ratio, unbatch, unique_integers
-from .coefficients import EQUAL, KAPPA, OF_TWO, WEIGHTED
+from .coefficients import EQUAL, KAPPA, OF_SETS, OF_TWO, WEIGHTED
 from .estimate import Estimate, undefined
 from .informative import informative_among
 from .resampling import Bootstrap, Draws, Interval
+from .sets import masi_distances, weighted_kappa_of_sets
 from .tally import Tally
 from .weighted_pairs import terms, weighted_kappa, weighted_slopes
 
@@ -33,6 +34,7 @@ CROWD = 30
 AT_ONCE = 2_000_000
 OF_PAIRS = "mean over pairs of people weighted by shared units"
 LINEAR = ", resamples linearised"
+IN_A_CROWD = f"it is computed for at most {CROWD} people"
 NO_PAIR = f"no two people share {LEAST_SHARED} units with labels that vary"
 
 
@@ -67,7 +69,8 @@ class PairMean:
 
     The methods take weights of the rows, (N,) or (B, N), and weight each pair by the units that it
     shares under them. `drawn` (B, C) also weights each pair by how often its two columns were
-    drawn. `values` (K,) are the numbers of ordered categories; their positions if None.
+    drawn. `values` (K,) are the numbers of ordered categories; their positions if None. For sets,
+    `values` (K, M) say which codes each one has.
     """
 
     rows: Ints
@@ -93,14 +96,34 @@ class PairMean:
     def weighted_kappa(self, weights: Floats, drawn: Floats | None = None) -> Value:
         """Return the mean of Cohen's kappa with quadratic weights, without undefined ones."""
         scale = positions(self.k, self.values)
+
+        def of_pair(one: Ints, other: Ints) -> Floats:
+            there = (one >= 0) & (other >= 0)
+            sums = weights[..., there] @ terms(scale[one[there]], scale[other[there]])
+            return weighted_kappa(np.moveaxis(sums, -1, 0))
+
+        return self._mean_of(of_pair, weights, drawn)
+
+    def kappa_of_sets(self, weights: Floats, drawn: Floats | None = None) -> Value:
+        """Return the mean of Cohen's kappa weighted by MASI distances, without undefined ones."""
+        distances = masi_distances(np.zeros(0) if self.values is None else self.values)
+
+        def of_pair(one: Ints, other: Ints) -> Floats:
+            return weighted_kappa_of_sets(one, other, distances, weights)
+
+        return self._mean_of(of_pair, weights, drawn)
+
+    def _mean_of(
+        self, kappa_of: Callable[[Ints, Ints], Floats], weights: Floats, drawn: Floats | None
+    ) -> Value:
+        """Return the mean over pairs of a function of both columns, by the units they share."""
         above, whole = np.zeros(weights.shape[:-1]), np.zeros(weights.shape[:-1])
         for a, b in self.pairs:
             one, other = self.rows[:, a], self.rows[:, b]
-            there = (one >= 0) & (other >= 0)
-            sums = weights[..., there] @ terms(scale[one[there]], scale[other[there]])
-            kappa = weighted_kappa(np.moveaxis(sums, -1, 0))
+            kappa = kappa_of(one, other)
             defined = np.isfinite(kappa)
-            times = sums[..., 0] if drawn is None else sums[..., 0] * drawn[:, a] * drawn[:, b]
+            times = weights @ ((one >= 0) & (other >= 0)).astype(float)
+            times = times if drawn is None else times * drawn[:, a] * drawn[:, b]
             above += np.where(defined, kappa, 0.0) * times
             whole += np.where(defined, times, 0.0)
         return unbatch(ratio(above, whole))
@@ -155,8 +178,9 @@ MEANS: Mapping[str, Callable[..., Value]] = {
     KAPPA.key: PairMean.kappa,
     EQUAL.key: PairMean.percent,
     WEIGHTED.key: PairMean.weighted_kappa,
+    OF_SETS.key: PairMean.kappa_of_sets,
 }
-#: Weighted kappa is computed only if asked for, since categories without an order have none.
+#: Weighted kappas are computed only if asked for, since other scales have none.
 METHODS = {name: f"{OF_TWO[name].method}, {OF_PAIRS}" for name in MEANS}
 
 
@@ -282,7 +306,11 @@ def crowd_ceiling_estimates(
     made: dict[str, Estimate] = {}
     for name in names:
         method = METHODS[name] + LINEAR
-        if (of := _mean_and_slopes(name, found, codes, positions(k, values))) is None:
+        if name == OF_SETS.key:
+            made[name] = undefined(IN_A_CROWD, 0, METHODS[name])
+            continue
+        scale = positions(k, values if name == WEIGHTED.key else None)
+        if (of := _mean_and_slopes(name, found, codes, scale)) is None:
             made[name] = undefined(NO_PAIR, 0, METHODS[name])
             continue
         value, slopes, shared = of

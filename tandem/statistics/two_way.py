@@ -17,7 +17,7 @@ from scipy import sparse
 
 from .agreement import correct_for_chance, positions
 from .arrays import Floats, Ints, Level, ratio
-from .coefficients import OF_TWO
+from .coefficients import OF_TWO, keys_of_two
 from .estimate import Scale
 from .pairwise import MEANS, PairMean, kept_pairs, shared_units
 from .tally import Resamples, Tally, kinds_of
@@ -83,8 +83,8 @@ def two_way_pairs(
     with_each = np.array([(0, n + 1) for n in range(len(who))], dtype=np.int64)
     beside = PairMean(rows, with_each, k, values)
     among = PairMean(rows, np.searchsorted(who, pairs).astype(np.int64) + 1, k, values)
-    ordered = values is not None
-    functions = {n: of for n, of in MEANS.items() if ordered or OF_TWO[n].needs != "order"}
+    left_out = ("sets",) if values is not None else ("sets", "order")
+    functions = {n: of for n, of in MEANS.items() if OF_TWO[n].needs not in left_out}
     tally = Tally.of(kinds, len(rows), clusters)
     blocks = []
     for weights, people_drawn in sample_kinds_and_raters(tally, len(who), draws, seed):
@@ -244,7 +244,7 @@ class TwoWay:
         counted = np.bincount(cells[there], weights[there], minlength=size)
         tables = counted.astype(float).reshape(len(weights), self.k, self.k)
         scale = Scale(self.k, self.level, self._numbers)
-        return {key: np.asarray(each.compute(tables, scale)) for key, each in OF_TWO.items()}
+        return {key: np.asarray(OF_TWO[key].compute(tables, scale)) for key in keys_of_two()}
 
     def _together(self, n: Floats) -> Ints:
         """Return the drawn raters' joint label on each kind, (b, P); -1 on a tie or without any."""

@@ -18,6 +18,7 @@ TOOLS = {
     "counts_of",
     "estimate",
     "estimate_from",
+    "keys_of_two",
     "kinds_of",
     "largest_epsilon_failed",
     "expanded_level",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from tandem.files.spelling import difference, listed, means_missing, similar, similar_names
+from tandem.protocols.code_sets import split_codes
 
 from ..facts import Scale
 from ..frame import Warning, coded_scale
@@ -25,7 +27,17 @@ def doubts(
     ]
     for name, counts in values.items():
         scale = scales.get(name, Scale((), "nominal"))
+        if scale.level == "set":
+            counts, scale = _codes_of_sets(counts), Scale((), "nominal")
         found += [*_similar_values(name, counts, scale), *_missing_words(name, counts, scale)]
+    return found
+
+
+def _codes_of_sets(counts: Counts) -> Counts:
+    """Count the labels that have each code, for sets of codes."""
+    found: Counter[str] = Counter()
+    for value, number in counts.items():
+        found.update(dict.fromkeys(split_codes(value) or (), number))
     return found
 
 

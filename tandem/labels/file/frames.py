@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -34,7 +35,7 @@ from .column_frames import (
     selected_positions,
 )
 from .doubts import Counts, doubts
-from .scales import DeclaredScale, declared_scale, is_on_scale
+from .scales import DeclaredScale, declared_scale, is_on_scale, with_sets
 
 
 class UnknownLevelError(ValueError):
@@ -97,11 +98,15 @@ def _by_columns(
 ) -> tuple[Frame, set[str]] | None:
     """Return the frame by columns, or None if an error has to name a line."""
     protocols, declared = set(filter(None, labels.used("protocol"))), given.declared()
+    values, raters = labels.counts()
     scales = _scales(labels.used("variable"), protocols, given.levels, declared)
+    scales = with_sets(scales, values)
     for variable, value, by_judge in labels.answers():
         if _is_word(value, scales.get(variable)):
             return None
         if variable in declared and not by_judge and not is_on_scale(value, scales[variable]):
+            return None
+        if variable in scales and value in scales[variable].single:
             return None
     rich = list(labels.rows.values())
     if any(row.spans and row.replicate for row in rich):
@@ -112,7 +117,7 @@ def _by_columns(
     # First, since building the frame needs the most memory.
     inputs = inputs_of(labels)
     frame = frame_of(labels, selected_positions(labels, options, strata), scales)
-    read = given.warnings(*labels.counts(), scales)
+    read = given.warnings(values, raters, scales)
     frame = replace(frame, strata=strata, inputs=inputs, warnings=read)
     frame = _with_metas(replace(frame, evidence=file_evidence(rich)), rich, dict(labels.steps()))
     return frame, protocols
@@ -137,6 +142,7 @@ def _by_rows(
     rows = list(newest.values())
     protocols, declared = {row.protocol for row in rows if row.protocol}, given.declared()
     known = _scales([row.variable for row in rows], protocols, levels, declared)
+    known = with_sets(known, _counts(rows)[0])
     _check_values(rows, known, declared)
     facts, strata = (
         [fact_of(row) for row in rows],
@@ -157,9 +163,13 @@ def _check_values(
         if row.value is None or (scale := scales.get(row.variable)) is None:
             continue
         said = f"{row.variable} is {excerpt(row.value)}"
+        if row.value in scale.single:
+            wrong = f"{said}, and takes sets of codes"
+            raise InputError(row.place, wrong, f"write a list: {json.dumps([row.value])}")
         if row.variable in declared and row.rater_kind != "judge":
             if not is_on_scale(row.value, scale):
-                wrong = f"{said}, which is not on its scale ({', '.join(scale.categories)})"
+                codes = ", ".join(scale.single or scale.categories)
+                wrong = f"{said}, which is not on its scale ({codes})"
                 raise InputError(row.place, wrong, "correct it, or add it to the declared codes")
         elif _is_word(row.value, scale):
             most = f" of at most {LARGEST:g}" if _is_number(row.value) else ""
@@ -185,7 +195,7 @@ def _identity(row: LabelRow) -> tuple[str, ...]:
 
 def _is_word(value: str, scale: Scale | None) -> bool:
     """Return whether a value is a word on a numeric scale, so that its rank is unknown."""
-    if scale is None or scale.level == "nominal":
+    if scale is None or not scale.is_ordered:
         return False
     known = value in scale.categories or value in scale.escapes
     return not known and number_of(value) is None
@@ -230,11 +240,17 @@ def _scales(
     for name, of in declared.items():
         escapes = scales[name].escapes if name in scales else ()
         kept = tuple(escape for escape in escapes if escape not in of.codes)
-        scales[name] = Scale(of.codes, of.level or "ordinal", kept)
+        scales[name] = _scale(of.codes, of.level or "ordinal", kept)
     for name, level in levels.items():
         given = scales.get(name, Scale((), level))
-        scales[name] = Scale(given.categories, level, given.escapes)
+        scales[name] = _scale(given.single or given.categories, level, given.escapes)
     return scales
+
+
+def _scale(codes: tuple[str, ...], level: Level, escapes: tuple[str, ...]) -> Scale:
+    if level == "set":
+        return Scale((), level, escapes, declared=bool(codes), single=codes)
+    return Scale(codes, level, escapes)
 
 
 def file_evidence(rows: Iterable[LabelRow]) -> Evidence:

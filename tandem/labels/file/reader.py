@@ -299,6 +299,11 @@ def _value(fields: Fields) -> str | None:
     value = fields.raw.get("value")
     if value is None:
         return None
+    if isinstance(value, list):
+        codes = [coerce(each) for each in value]
+        if None in codes:
+            raise InputError(fields.place, "value is not a list of codes", "write codes as text")
+        return json.dumps(codes, ensure_ascii=False)
     broken = isinstance(value, float) and math.isfinite(value) and not value.is_integer()
     code = repr(value) if broken else coerce(value)
     if not code or is_blank(code):

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from ...protocols.code_sets import split_codes
 from ...statistics import Level
+from ...statistics.arrays import LEVELS
 from ..facts import Scale
 from ..frame import coded_scale
-
-LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
 
 
 @dataclass(frozen=True)
 class DeclaredScale:
-    """The codes of a variable in their order. Without a level they are ordinal."""
+    """The codes of a variable in their order. Without a level they are ordinal.
+
+    At level set, a label is a JSON list of any of them.
+    """
 
     codes: tuple[str, ...]
     level: Level | None = None
@@ -46,5 +49,30 @@ def _code(given: Any) -> str:
 
 
 def is_on_scale(value: str, scale: Scale) -> bool:
-    """Return whether a value is a code or an escape of a scale, or another spelling of one."""
+    """Return whether a value is a code or an escape of a scale, or another spelling of one.
+
+    On a scale of sets, it is a list of codes. Any word but a code may be an escape.
+    """
+    if scale.level == "set":
+        codes = split_codes(value)
+        return value not in scale.single if codes is None else codes <= {*scale.single}
     return coded_scale(scale, {(True, value)})[0].categories == scale.categories
+
+
+def with_sets(
+    scales: Mapping[str, Scale], values: Mapping[str, Collection[str]]
+) -> dict[str, Scale]:
+    """Return the scales with those of variables whose labels are sets of codes, by their `values`.
+
+    They are declared, or nothing is declared of the variable and all of its labels are JSON lists.
+    If their codes are not declared, they are those that occur.
+    """
+    found = dict(scales)
+    for name, given in values.items():
+        sets = [split_codes(value) for value in given]
+        if given and name not in found and None not in sets:
+            found[name] = Scale((), "set")
+        if (scale := found.get(name)) and scale.level == "set" and not scale.single:
+            used = set[str]().union(*(codes for codes in sets if codes is not None))
+            found[name] = replace(scale, single=tuple(sorted(used)))
+    return found
