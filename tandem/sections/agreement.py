@@ -48,10 +48,12 @@ from ..statistics import (
     keys_of_two,
     mean_by_cluster,
     pair_estimates,
+    pair_of_numbers_estimate,
     pair_of_sets_estimate,
     undefined,
 )
 from ..statistics.arrays import LEVELS
+from ..statistics.estimate import Scale
 from ..statistics.pairwise import METHODS as OF_PAIRS
 from ..types import JSON
 from ..unit_counts import pairs_of_labels, shared_units
@@ -79,6 +81,10 @@ def pair(
         members = sample.frame.scale.members()
         apart[OF_SETS.key] = pair_of_sets_estimate(
             one, other, sample.clusters, members, **sample.resampling_arguments
+        )
+    if sample.is_ordered and sample.is_continuous and WEIGHTED.key in names:
+        apart[WEIGHTED.key] = pair_of_numbers_estimate(
+            one, other, sample.clusters, sample.frame.scale.values(), **sample.resampling_arguments
         )
     others = [name for name in names if name not in apart]
     k, scale = sample.k, sample.frame.scale
@@ -202,14 +208,18 @@ def _pairs(sample: Sample, with_pairs: bool) -> JSON:
 
 def _coefficients(sample: Sample, codes: Ints) -> dict[str, Estimate]:
     renumbered, k, level, values = own_codes(sample, codes)
-    names = [name for name in AMONG if not (sample.has_too_many_sets and name == ALPHA.key)]
+    apart = dict[str, str]()
+    if sample.has_too_many_sets:
+        apart[ALPHA.key] = TOO_MANY_SETS
+    elif sample.is_ordered and sample.is_continuous:
+        apart = dict.fromkeys((name for name in AMONG if "kappa" in name), TOO_MANY)
+    names = [name for name in AMONG if name not in apart]
     made = agreement_estimates(
         renumbered, sample.clusters, k, level, values, names=names, **sample.resampling_arguments
     )
-    n = int(((codes >= 0).sum(axis=1) >= 2).sum())
-    return {
-        name: made.get(name) or undefined(TOO_MANY_SETS, n, of.name) for name, of in AMONG.items()
-    }
+    n, scale = int(((codes >= 0).sum(axis=1) >= 2).sum()), Scale(k, level)
+    made |= {name: undefined(why, n, AMONG[name].method_on(scale)) for name, why in apart.items()}
+    return {name: made[name] for name in AMONG}
 
 
 def own_codes(sample: Sample, codes: Ints) -> tuple[Ints, int, Level, Floats | None]:

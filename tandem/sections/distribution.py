@@ -7,11 +7,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..document import Block, Cell, CountedText, RaterName, Table, UnitCount, count_units
-from ..labels.facts import Scale
+from ..document import Block, Cell, CountedText, Number, RaterName, Table, UnitCount, count_units
+from ..labels.facts import Scale, number_of
 from ..labels.frame import VariableFrame
+from ..labels.reference import category_numbers
+from ..labels.resampling import bounds_of
+from ..statistics import mean_by_cluster
 from ..types import JSON
 from .base import MOST_ROWS, PEOPLE, SectionPart, Shown
+from .crowd import is_crowd
 from .nouns import joined
 
 OF_LABELS = "labels from all people together; the list shows each unit only once"
@@ -55,7 +59,23 @@ def distribution(frame: VariableFrame) -> JSON:
         },
         "labels_per_unit": {str(n): units for n, units in sorted(Counter(labels.tolist()).items())},
         "unanimous": int(((labels >= 2) & same).sum()),
+        **({"means": _means(frame)} if frame.scale.level == "interval" else {}),
     }
+
+
+def _means(frame: VariableFrame) -> JSON:
+    """Return each rater's mean on an interval scale, in a crowd of all people together."""
+    numbers, query = category_numbers(frame.scale, frame.codes), frame.units.query
+    people, judges = frame.columns("human"), frame.columns("judge")
+    ends = bounds_of(frame.scale)
+    found = {}
+    if is_crowd(frame):
+        of_all = numbers[:, people].ravel(), np.repeat(query, len(people))
+        found[""] = mean_by_cluster(*of_all, MEAN_OF_LABELS, ends).as_json()
+    for n in judges if is_crowd(frame) else [*people, *judges]:
+        made = mean_by_cluster(numbers[:, n], query, MEAN_OF_LABELS, ends)
+        found[frame.raters[n].name] = made.as_json()
+    return found
 
 
 def _by_category(frame: VariableFrame, column: int) -> dict[str, int]:
@@ -66,6 +86,34 @@ def _by_category(frame: VariableFrame, column: int) -> dict[str, int]:
 
 MOST = 12
 """The maximum number of categories in a table that fits a page."""
+RANGES = 10
+"""The number of ranges of a scale of more numbers."""
+MEAN_OF_LABELS = "mean of labels"
+
+
+def in_ranges(
+    counts: Mapping[str, Mapping[str, int]], words: Sequence[str]
+) -> tuple[list[str], dict[str, dict[str, int]]]:
+    """Return the counts of numbers in ranges of equal width, and the ranges; none without numbers.
+
+    A range is named by the lowest and the highest category in it.
+    """
+    numbers = [number for word in words if (number := number_of(word)) is not None]
+    if len(numbers) < len(words) or not numbers or max(numbers) == min(numbers):
+        return [], {}
+    low, width = min(numbers), (max(numbers) - min(numbers)) / RANGES
+    held: dict[int, list[tuple[float, str]]] = {}
+    for number, word in sorted(zip(numbers, words, strict=True)):
+        held.setdefault(min(int((number - low) / width), RANGES - 1), []).append((number, word))
+    ranges = {
+        each[0][1] if len(each) == 1 else f"{each[0][1]} to {each[-1][1]}": [w for _, w in each]
+        for each in held.values()
+    }
+    sums = {
+        rater: {name: sum(of[word] for word in inside) for name, inside in ranges.items()}
+        for rater, of in counts.items()
+    }
+    return list(ranges), sums
 
 
 def answered_blocks(shown: Shown) -> list[Block]:
@@ -81,12 +129,21 @@ def answered_blocks(shown: Shown) -> list[Block]:
         }
         for rater, of in block["counts"].items()
     }
+    caption = "Labels by category"
+    if len(words) > MOST and shown.is_ordered:
+        caption, (words, counts) = "Labels by range of the scale", in_ranges(counts, words)
     rows = tuple(counted_rows(counts, kinds, words))
     units = count_units(block["unanimous"])
     agree = UnitCount.of(block["unanimous"], show="agree")
     about = CountedText.of(f"all people agree on {units}", (units, agree))
-    tables = (Table("Labels by category", ("Rater", *words), rows),) if len(words) <= MOST else ()
-    return [Block("What was answered", tables, about)]
+    tables = [Table(caption, ("Rater", *words), rows)] if 0 < len(words) <= MOST else []
+    if means := block.get("means"):
+        of_raters = tuple(
+            (RaterName(name or "all people", kinds.get(name, "human")), Number.from_estimate(of))
+            for name, of in means.items()
+        )
+        tables.append(Table("Mean of each rater", ("Rater", "Mean"), of_raters))
+    return [Block("What was answered", tuple(tables), about)]
 
 
 PART = SectionPart(PEOPLE, "distribution", blocks=answered_blocks)
@@ -152,7 +209,7 @@ def scales(report: JSON) -> str:
 
 
 def _of(name: str, unused: list[str]) -> str:
-    few = len(unused) <= MOST_ROWS
+    few = len(unused) <= MOST
     return f"{joined(unused) if few else f'{len(unused)} of the categories'} of {name}"
 
 

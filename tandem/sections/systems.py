@@ -333,7 +333,9 @@ def _rater_name(rater: str, kinds: dict[str, str]) -> RaterName:
 
 def _systems_table(shown: Shown) -> Table:
     """Return means by system, people together and their mean first; snapshots may lack both."""
-    people = shown.score.get("majority", {})
+    # The mean of people's joint labels, which are means themselves, is that of people.
+    is_mean = len(shown.score.get("about", ())) == 1
+    people = {} if is_mean else shown.score.get("majority", {})
     kinds = {rater["name"]: rater["kind"] for rater in shown.report["raters"]}
     systems = {system: shown.score["systems"][system] for system in shown.systems}
     named = dict.fromkeys(rater for values in systems.values() for rater in values)

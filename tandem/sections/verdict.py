@@ -312,6 +312,8 @@ def _errors(block: JSON, of: JSON, judge: str, path: Path) -> Sentence:
     key, confusion = (*path, "confusion"), of.get("confusion")
     if block.get("by_code"):
         return _of_codes(question, block, judge, path)
+    if block["measurement"] in ORDERED and not (confusion or {}).get("matrix"):
+        return _of_numbers(question, of, path)
     if not confusion or not confusion.get("matrix"):
         why = "there is no table of its labels and people’s"
         return Sentence(question, "Not known", "open", (Part(why, key),))
@@ -411,6 +413,23 @@ def _of_order(
         Part(f" ({_units(block, lower)})", key, below, "below"),
         *_difference(of, path),
     )
+    return Sentence(question, words, tone, parts, ERRORS)
+
+
+def _of_numbers(question: str, of: JSON, path: Path) -> Sentence:
+    """State in which direction a judge errs on a scale of many numbers, and by how much."""
+    direction, error = of.get("direction"), of.get("overall", {}).get("mean_absolute_error")
+    if not direction or direction["value"] is None or not error or error["value"] is None:
+        why = "there is no table of its labels and people’s"
+        return Sentence(question, "Not known", "open", (Part(why, (*path, "overall")),))
+    words, tone = _direction(
+        of, "Mostly too high", "Mostly too low", "Too high and too low alike", "Too high or too low"
+    )
+    parts = [
+        Part("share of labels above people’s less below them ", (*path, "direction")),
+        Part(number(direction), (*path, "direction")),
+        Part(f"; {number(error)} away from them on average", (*path, "overall")),
+    ]
     return Sentence(question, words, tone, parts, ERRORS)
 
 

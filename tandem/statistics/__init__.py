@@ -85,7 +85,6 @@ from .coefficients import (
     alignment_estimates,
     keys_of_two,
     pair_estimates,
-    pair_of_sets_estimate,
     table_estimates,
 )
 from .components import Components, Decision, decisions, variance_components
@@ -116,6 +115,7 @@ from .estimate import (
 )
 from .families import FamilyDifferences, family_differences
 from .interval_tests import interval_p_value, is_equivalent
+from .large_scales import pair_of_numbers_estimate, pair_of_sets_estimate
 from .median import median_interval
 from .paired import (
     Comparison,
@@ -334,6 +334,7 @@ __all__ = [
     "overlap_f1",
     "pair_counts",
     "pair_estimates",
+    "pair_of_numbers_estimate",
     "pair_of_sets_estimate",
     "paired_t",
     "pearson",

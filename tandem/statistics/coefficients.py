@@ -30,7 +30,6 @@ from .arrays import Floats, Ints, Level, Value, unique_integers
 from .estimate import COEFFICIENT, SHARE, Coefficient, Estimate, Scale, by_key, undefined
 from .informative import informative_among, informative_by_category, informative_of_each
 from .resampling import UNDEFINED, Bootstrap, Draws, Interval, OfWeights
-from .sets import masi_distances, weighted_kappa_of_sets
 from .tally import Tally, kinds_of
 
 OfTable = Callable[[Floats], Value]
@@ -335,9 +334,9 @@ def pair_estimates(
 
     Codes (U,) of k categories, -1 = missing; whole `clusters` (U,) are resampled. The weights of
     kappa are distances of `values` (K,), the numbers of the categories (default: their positions).
-    `names` selects the coefficients; those of sets have `pair_of_sets_estimate`.
+    `names` selects the coefficients; that of sets has `pair_of_sets_estimate`.
     """
-    reason, scale = _why_no_kappa(one, other), Scale(k, values=values)
+    reason, scale = why_no_kappa(one, other), Scale(k, values=values)
     measures: dict[str, Measure] = {
         name: (partial(OF_TWO[name].compute, scale=scale), OF_TWO[name].method, reason)
         for name in (keys_of_two() if names is None else names)
@@ -345,37 +344,6 @@ def pair_estimates(
     return table_estimates(
         one, other, clusters, k, measures, draws=draws, seed=seed, interval=interval
     )
-
-
-def pair_of_sets_estimate(
-    one: Ints,
-    other: Ints,
-    clusters: Ints,
-    members: Floats,
-    *,
-    draws: Draws = None,
-    seed: int = 0,
-    interval: Interval = "bca",
-) -> Estimate:
-    """Return Cohen's kappa of two raters' sets, weighted by their MASI distances (Passonneau 2006).
-
-    Codes (U,) are those of K sets, -1 = missing, and `members` (K, M) say which codes are in each.
-    Whole `clusters` (U,) are resampled. The tables of `pair_estimates` would be too large for many
-    sets.
-    """
-    labels, kinds = kinds_of(np.column_stack([one, other]))
-    there = (labels >= 0).all(axis=1)
-    place = np.where(there, np.cumsum(there) - 1, -1)
-    tally = Tally.of(place[kinds], int(there.sum()), clusters)
-    first, second = labels[there].T
-    bootstrap = Bootstrap(tally, draws, seed, interval, informative_of_each(tally, first, second))
-    distances = masi_distances(members)
-
-    def kappa(weights: Floats) -> Floats:
-        return weighted_kappa_of_sets(first, second, distances, weights)
-
-    n, reason = int(((one >= 0) & (other >= 0)).sum()), _why_no_kappa(one, other)
-    return bootstrap.estimate(kappa, n, OF_SETS.method, reason).within(*OF_SETS.bounds)
 
 
 def table_estimates(
@@ -481,7 +449,8 @@ def _square(weights: Floats, k: int) -> Floats:
     return weights.reshape(*weights.shape[:-1], k, k)
 
 
-def _why_no_kappa(one: Ints, other: Ints) -> str:
+def why_no_kappa(one: Ints, other: Ints) -> str:
+    """Explain why kappa of two columns (U,) is undefined."""
     both = (one >= 0) & (other >= 0)
     if not both.any():
         return NO_PAIR

@@ -6,6 +6,7 @@ import pytest
 from tandem.crosscheck.process import run_libraries
 from tandem.statistics import (
     OF_SETS,
+    WEIGHTED,
     agreement_estimates,
     alt_test,
     ceiling_estimates,
@@ -15,6 +16,8 @@ from tandem.statistics import (
     crowd_ceiling_estimates,
     krippendorff_alpha,
     masi_distances,
+    pair_estimates,
+    pair_of_numbers_estimate,
     pair_of_sets_estimate,
 )
 from tandem.statistics.sets import MOST_SETS
@@ -218,3 +221,16 @@ def test_a_missing_set_of_the_judge_loses_the_item():
         people, np.full(40, -1), np.arange(40), level="set", epsilon=0.1, members=MEMBERS
     )
     assert made.advantage_probability == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kappa_of_many_numbers_is_that_of_the_table(seed):
+    rng = np.random.default_rng(seed)
+    values = np.arange(0, 101, 10.0)
+    one = rng.integers(0, 11, 80)
+    other = np.clip(one + rng.integers(-2, 3, 80), 0, 10)
+    one[:5] = other[10:15] = -1
+    made = pair_of_numbers_estimate(one, other, np.arange(80) // 4, values, draws=200)
+    beside = pair_estimates(one, other, np.arange(80) // 4, 11, values, draws=200)[WEIGHTED.key]
+    assert (made.value, made.n) == (pytest.approx(beside.value), beside.n)
+    assert (made.low, made.high) == pytest.approx((beside.low, beside.high))
