@@ -29,9 +29,11 @@ from annotation.models import Campaign, Unit
 from annotation.presentation import schema
 from datasets.models import Query
 from datasets.text import number_in
+from tandem.labels.categories import categories_of
 from tandem.labels.metadata import in_order
 from tandem.labels.selection import OWN_STRATA, read_stratum
 from tandem.labels.splits import STRATUM
+from tandem.sections.words import words_of_sets
 from tandem.statistics import Bools
 
 FILTER_HELP: Mapping[str, str] = {
@@ -89,8 +91,11 @@ class UnitList:
         self.variables = [each.name for each in schema(campaign).variables]
         self.words = schema(campaign).words().get(variable, {})
         asked = [each for each in schema(campaign).variables if each.name == variable]
-        self.codes = tuple(dict.fromkeys(code for each in asked for code in each.codes))
-        self.is_ordered = any(each.level != "nominal" for each in asked)
+        codes = (code for each in asked for code in categories_of(each, table.values))
+        self.codes = tuple(dict.fromkeys(codes))
+        if any(each.several for each in asked):
+            self.words = {**self.words, **words_of_sets(self.codes, self.words)}
+        self.is_ordered = any(each.level != "nominal" and not each.several for each in asked)
         self.judges = list(table.judges)
         self.systems = sorted(table.strata["system"].names)
         self.choice = self._choice()

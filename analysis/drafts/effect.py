@@ -18,7 +18,7 @@ from datasets.work import Kind, Options, Progress, Result
 from datasets.work.guard import for_workers
 from judging.models import Judge, JudgeRun
 from judging.trial_effects import Labels, count_missing, labels_by, variables_of
-from tandem.labels.facts import scale_of
+from tandem.labels.categories import categories_of
 from tandem.labels.resampling import MAX_CATEGORIES
 from tandem.protocols.base import Variable
 from tandem.statistics import Ints, compared_judges
@@ -91,7 +91,9 @@ def _of_variable(
     keys = [key for key in after if (key.kind, key.variable) == place and key in before]
     said = people_of(campaign, variable, [key.unit for key in keys])
     keys = [key for key in keys if key.unit in said]
-    codes = {code: n for n, code in enumerate(scale_of(variable).categories)}
+    values = [value for votes in said.values() for value in votes.values()]
+    values += [labels[key].value for labels in (before, after) for key in keys]
+    codes = {code: n for n, code in enumerate(categories_of(variable, values))}
     raters = sorted({rater for votes in said.values() for rater in votes})
     people = np.full((len(keys), len(raters)), -1, np.int64)
     for row, key in enumerate(keys):

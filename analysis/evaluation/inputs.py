@@ -316,7 +316,7 @@ def evaluator_labels(frame: VariableFrame) -> Iterator[EvaluatorLabels]:
     People's joint labels are decided unit by unit, see `tandem.labels.reference`.
     """
     missing = _missing(frame)
-    ordered = frame.scale.level != "nominal"
+    ordered = frame.scale.is_ordered
     numbers = np.append(
         frame.scale.values() if ordered else np.arange(len(frame.scale.categories), dtype=float),
         np.nan,

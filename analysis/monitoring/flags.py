@@ -22,6 +22,7 @@ from annotation.presentation import schema
 from annotation.progress.flags import Flag, find_flags
 from annotation.progress.status import CampaignStatus, get_status
 from datasets.work.guard import for_workers
+from tandem.labels.categories import categories_of
 from tandem.labels.facts import scale_of
 from tandem.protocols.base import Variable
 from tandem.statistics import Ints, confirm_far_off
@@ -301,8 +302,9 @@ def _labelled_variables(campaign: Campaign, read: Newest) -> Iterable[Variable]:
 
 
 def _agreement(table: VariableLabels, variable: Variable, out: Collection[int]) -> list[WithOthers]:
-    codes, k = table.recoded(variable.codes), max(1, len(variable.codes))
-    is_ordered = variable.level != "nominal" and variable.codes
+    categories = categories_of(variable, table.values)
+    codes, k = table.recoded(categories), max(1, len(categories))
+    is_ordered = variable.level != "nominal" and not variable.several and variable.codes
     values = scale_of(variable).values() if is_ordered else None
     return with_others(table.raters, codes, table.queries, k, values, out)
 

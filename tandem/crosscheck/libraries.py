@@ -57,11 +57,11 @@ def alpha(arrays: Mapping[str, Any], task: Task) -> Any:
     if task["level"] == "set":
         distances = _masi(arrays, task)
 
-        def metric(one: Any, other: Any, *_: Any, **__: Any) -> Floats:
-            found: Floats = distances[one.astype(int), other.astype(int)]
-            return found
+        def metric(one: Any, other: Any, *_: Any, **__: Any) -> Any:
+            return distances[one.astype(int), other.astype(int)]
 
-        return krippendorff.alpha(values[kept].T, level_of_measurement=metric)
+        level: Any = metric
+        return krippendorff.alpha(values[kept].T, level_of_measurement=level)
     return krippendorff.alpha(values[kept].T, level_of_measurement=task["level"])
 
 

@@ -8,6 +8,7 @@ meet, and 0 if they are disjoint. Two empty sets are equal.
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
 from .arrays import Bools, Floats, Ints, ratio
 
@@ -36,7 +37,7 @@ def masi_distances(members: Floats | Bools) -> Floats:
     return found
 
 
-def distances_within(counts: Floats | Ints, distances: Floats) -> Floats:
+def distances_within(counts: Floats | Ints | sparse.csr_array, distances: Floats) -> Floats:
     """Sum the distances (K, K) over all ordered pairs of the labels that rows (N, K) count."""
     step = max(1, AT_ONCE // max(1, counts.shape[1]))
     parts = [counts[start : start + step] for start in range(0, counts.shape[0], step)]
@@ -44,9 +45,8 @@ def distances_within(counts: Floats | Ints, distances: Floats) -> Floats:
     return np.concatenate(sums) if sums else np.zeros(0)
 
 
-def _dense(counts: Floats | Ints) -> Floats:
-    found: Floats = counts if isinstance(counts, np.ndarray) else counts.toarray()
-    return found
+def _dense(counts: Floats | Ints | sparse.csr_array) -> Floats:
+    return np.asarray(counts if isinstance(counts, np.ndarray) else counts.toarray(), float)
 
 
 def weighted_kappa_of_sets(one: Ints, other: Ints, distances: Floats, weights: Floats) -> Floats:

@@ -20,6 +20,7 @@ from tandem.labels.file.rows import LabelRow
 
 from ...statistics import Bools, Ints
 from ...statistics.arrays import unique_integers
+from ..categories import coded_scale
 from ..exposed import ExposedLabels
 from ..facts import DIGEST_FIELDS, Inputs, LabelKey, Scale, number_of
 from ..frame import (
@@ -29,7 +30,6 @@ from ..frame import (
     RaterFacts,
     UnitFacts,
     VariableFrame,
-    coded_scale,
 )
 from ..metadata import meta_strata
 from ..readings import KEY as STEPS

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from tandem.files.spelling import difference, listed, means_missing, similar, similar_names
 from tandem.protocols.code_sets import split_codes
 
+from ..categories import coded_scale
 from ..facts import Scale
-from ..frame import Warning, coded_scale
+from ..frame import Warning
 
 Counts = Mapping[str, int]
 """Numbers of labels by value, variable or rater."""

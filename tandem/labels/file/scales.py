@@ -9,8 +9,8 @@ from typing import Any, cast
 from ...protocols.code_sets import split_codes
 from ...statistics import Level
 from ...statistics.arrays import LEVELS
+from ..categories import coded_scale
 from ..facts import Scale
-from ..frame import coded_scale
 
 
 @dataclass(frozen=True)
