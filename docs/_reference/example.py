@@ -60,6 +60,7 @@ def _report() -> dict[str, Any]:
     _add_crowd(made)
     _add_judges(made)
     _add_fake(made)
+    _add_sets(made)
     # Nothing is known about a labels file's material, so there are no hints and no roles.
     misplaced = MisplacedEvidence(PEOPLE[0], "human", "rating", 9, Counter(report=1))
     roles = {"development": 4, "evaluation": 24, "audit": 4, "compared": "evaluation"}
@@ -121,6 +122,31 @@ def _add_judges(made: dict[str, Any]) -> None:
         several = labels_report([path], {}, ReportOptions(resamples=20))
     found = several["variables"]["answerable"]["between_judges"]
     made["variables"]["answerable"]["between_judges"] = found
+
+
+def _add_sets(made: dict[str, Any]) -> None:
+    """Add the parts of variables whose labels are sets of codes, or numbers on a scale."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "sets.jsonl")
+        path.write_text("".join(json.dumps(line) + "\n" for line in _sets()), "utf-8")
+        several = labels_report([path], {"helpfulness": "interval"}, ReportOptions(resamples=20))
+    sets, numbers = (several["variables"][name] for name in ("errors", "helpfulness"))
+    here, masi = made["variables"]["answerable"], "cohen_kappa_masi"
+    here |= {name: sets[name] for name in ("codes", "by_code")} | {"code_words": {"CODE": "Code"}}
+    here["agreement"]["mean_of_pairs"][masi] = sets["agreement"]["mean_of_pairs"][masi]
+    here["distribution"]["means"] = numbers["distribution"]["means"]
+    mean = several["scores"]["mean helpfulness"]
+    made["scores"]["coverage"] |= {name: mean[name] for name in ("about", "bounds")}
+
+
+def _sets() -> Iterator[dict[str, Any]]:
+    for n in range(QUERIES * 2):
+        place = {"item": f"r{n}", "unit": f"q{n}", "query": f"q{n // 2}"}
+        for turn, rater in enumerate((*PEOPLE, JUDGE)):
+            who = {"rater": rater, "rater_kind": "judge" if rater == JUDGE else "human"}
+            has = (n + (turn == n % 4)) % 2
+            yield place | who | {"variable": "errors", "value": ["CODE"] * has}
+            yield place | who | {"variable": "helpfulness", "value": str(10 * (n % 5) + turn)}
 
 
 def _judges() -> Iterator[dict[str, Any]]:

@@ -55,8 +55,8 @@ def test_sets_that_merely_meet_are_weighted_by_one_third():
 def test_alpha_of_sets_is_that_worked_by_hand():
     """Units ({a}, {a}), ({a}, {a, b}) and ({b, c}, {b, c}), so N = 6.
 
-    Only the second unit disagrees, by d(a, ab) = 2/3, in two ordered pairs; each unit has n - 1 = 1:
-    the observed sum is 4/3. Over all ordered pairs of the labels {a} x 3, {a, b}, {b, c} x 2, it is
+    Only the second unit disagrees, by d(a, ab) = 2/3, in two ordered pairs, and n - 1 = 1 for each
+    unit, so that the observed sum is 4/3. Over all ordered pairs of the labels {a} x 3, {a, b}, {b, c} x 2, it is
     2 (3 * 1 * 2/3 + 3 * 2 * 1 + 1 * 2 * 8/9) = 2 (2 + 6 + 16/9) = 176/9. So alpha is
     1 - 5 * 4/3 / (176/9) = 1 - 15/44.
     """
