@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from datasets.readers import clapnq, crux, garage, label_studio, native
+from datasets.readers import clapnq, crux, garage, label_studio, native, trec
 from tandem.files.file_kinds import refuse_object
 from tandem.files.jsonl import excerpt
 from tandem.files.rows import InputError, Located, Place, ReadNotes
@@ -32,6 +32,7 @@ class Reader(Protocol):
 
 # Tried in this order, since the first line of another format may look native, too.
 READERS: Mapping[str, Reader] = {
+    "trec-rag": trec,
     "crux": crux,
     "clapnq": clapnq,
     "garage": garage,
@@ -44,9 +45,13 @@ def recognise(paths: Sequence[Path]) -> str:
     """Return the name of the files' format, by their first lines or a folder's layout.
 
     All files are considered together, since CRUX's passages alone would pass for native queries.
+    Tables of TREC, which have no objects, come with others.
     Raises InputError if a first line cannot be read, or if no reader recognises any of the files.
     """
-    firsts = [(path, _first(path)) for path in paths]
+    tables = {path for path in paths if trec.is_table(path)}
+    if len(tables) == len(paths):
+        tables = set()
+    firsts = [(path, None if path in tables else _first(path)) for path in paths]
     for name, reader in READERS.items():
         if any(reader.recognises(path, first) for path, first in firsts):
             return name

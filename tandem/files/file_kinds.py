@@ -82,7 +82,8 @@ _PICKLED = re.compile(
 
 TREC_RUN = FileKind(
     "a TREC run, which ranks passages and has no queries, texts or labels",
-    f"put the rankings into a batch, under `rankings` of each query; {_SCHEMA}",
+    "load it with the answers that it belongs to, or put the rankings into a batch, under "
+    f"`rankings` of each query; {_SCHEMA}",
 )
 TABLE = FileKind("a table, not JSON Lines", f"write one JSON object on each line; {_SCHEMA}")
 PLAIN = FileKind("plain text", f"write JSON Lines; {_SCHEMA}")
@@ -92,7 +93,7 @@ _LINES: tuple[tuple[str, FileKind], ...] = (
         r"\S+[ \t]+(?=\S*\d)\S+[ \t]+\S+[ \t]+-?\d+\s*",
         FileKind(
             "TREC qrels, which have grades and no raters",
-            f"write a line for each label, with item, unit, variable, value and rater; {_IMPORT}",
+            f"{_IMPORT}, and name the rater with --rater",
         ),
     ),
     (
@@ -133,6 +134,7 @@ _PATTERNS = tuple((re.compile(pattern), kind) for pattern, kind in _LINES)
 
 _EXPORT = "write a labels file from it, with item, unit, variable, value and rater on each line"
 _STUDIO = f"{_LOAD}, create a campaign over it, and {_IMPORT}"
+_ANSWERS = FileKind("answers of TREC's RAG Track", _LOAD, "batch")
 _OBJECTS: tuple[tuple[frozenset[str], FileKind], ...] = tuple(
     (frozenset(keys.split()), kind)
     for keys, kind in (
@@ -148,10 +150,8 @@ _OBJECTS: tuple[tuple[frozenset[str], FileKind], ...] = tuple(
         ("qid response", FileKind("CRUX's labelling file", _LOAD, "batch")),
         ("sample_id question grounding", FileKind("GaRAGe's benchmark", _LOAD, "batch")),
         ("_id text", FileKind("a corpus or queries of BEIR", f"write them as a batch; {_SCHEMA}")),
-        (
-            "answer references topic_id",
-            FileKind("answers of TREC RAG", f"write a batch; {_SCHEMA}"),
-        ),
+        ("answer references topic_id", _ANSWERS),
+        ("answer references metadata", _ANSWERS),
         (
             "custom_id response",
             FileKind(

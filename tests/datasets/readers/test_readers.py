@@ -14,7 +14,7 @@ pytestmark = pytest.mark.every_case
 
 
 def test_every_format_has_a_one_line_summary() -> None:
-    assert list(READERS) == ["crux", "clapnq", "garage", "label-studio", "native"]
+    assert list(READERS) == ["trec-rag", "crux", "clapnq", "garage", "label-studio", "native"]
     for reader in READERS.values():
         assert len(reader.SUMMARY.splitlines()) == 1
 
