@@ -9,8 +9,11 @@ from itertools import groupby
 from statistics import median_low
 
 from annotation.exports.rows import label_rows
+from annotation.imports.qrels import graded_variable
 from annotation.models import Campaign
+from annotation.presentation import schema
 from tandem.labels.file.rows import LabelRow
+from tandem.protocols.base import YES_NO
 
 Line = dict[str, object]
 
@@ -27,10 +30,7 @@ class Grades:
     subtopics: bool
 
 
-_GRADED = {
-    "grounding-relevance": Grades("relevant", subtopics=False),
-    "rubric-passage": Grades("rating", subtopics=True),
-}
+_SUBTOPICS = "rubric-passage"
 WHOLE = "0"
 
 
@@ -74,11 +74,12 @@ def graded_qrels(campaign: Campaign) -> Iterator[Line]:
 
 def grades_of(campaign: Campaign) -> Grades:
     """Return how the protocol grades passages. Raises NoGradesError if it does not."""
-    graded = _GRADED.get(campaign.protocol)
-    if graded is None:
-        known = ", ".join(_GRADED)
-        raise NoGradesError(f"{campaign.protocol} does not grade passages; qrels need {known}")
-    return graded
+    subtopics = campaign.protocol == _SUBTOPICS
+    variable = graded_variable(schema(campaign), "question" if subtopics else "passage")
+    if variable is None:
+        wrong = f"{campaign.protocol} does not grade passages"
+        raise NoGradesError(f"{wrong}; qrels need one variable of grades, or of yes and no")
+    return Grades(variable.name, subtopics)
 
 
 def _by_item(campaign: Campaign, graded: Grades) -> Iterator[list[Line]]:
@@ -87,8 +88,10 @@ def _by_item(campaign: Campaign, graded: Grades) -> Iterator[list[Line]]:
         votes: dict[tuple[str, str, str], tuple[list[int], list[int]]]
         votes = defaultdict(lambda: ([], []))
         for row in rows:
-            if row.variable == graded.variable and row.rater_kind == "human" and row.value:
-                votes[_subject(row, graded)][bool(row.assisted_by)].append(_grade(row.value))
+            is_vote = row.variable == graded.variable and row.rater_kind == "human"
+            grade = _grade(row.value) if is_vote and row.value else None
+            if grade is not None:
+                votes[_subject(row, graded)][bool(row.assisted_by)].append(grade)
         yield [
             {
                 "query": query,
@@ -106,5 +109,8 @@ def _subject(row: LabelRow, graded: Grades) -> tuple[str, str, str]:
     return query, row.unit if graded.subtopics else WHOLE, key.removeprefix(f"{query}/")
 
 
-def _grade(value: str) -> int:
-    return int(value) if value.isdigit() else int(value == "yes")
+def _grade(value: str) -> int | None:
+    """Return the grade of a label; None for an escape."""
+    if value in YES_NO:
+        return int(value == "yes")
+    return int(value) if value.lstrip("-").isdecimal() else None

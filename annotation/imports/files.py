@@ -11,6 +11,7 @@ from annotation.imports.clapnq import released_groups
 from annotation.imports.index import KnownItems
 from annotation.imports.label_studio import read_label_studio
 from annotation.imports.label_studio_rows import rows_of_answers
+from annotation.imports.qrels import looks_like_qrels, read_qrels
 from annotation.imports.responses import ResponseRow, looks_like_responses, read_responses
 from annotation.imports.template import without_example
 from annotation.models import Campaign
@@ -61,6 +62,8 @@ def _groups(
     if format == "clapnq":
         rater.used = True
         return released_groups(clapnq.read_clapnq(path), known, rater.name, notes)
+    if format == "qrels":
+        return group_rows(known.check_rows(read_qrels(path, known, rater, notes)))
     if format == "label-studio":
         answers = read_label_studio(path, rater, notes, known)
         return group_rows(known.check_rows(rows_of_answers(answers, known, notes)))
@@ -90,6 +93,8 @@ def _without_effect(path: Path, rater: str, names: list[str]) -> str:
 
 
 def _recognise(path: Path) -> str:
+    if looks_like_qrels(path):
+        return "qrels"
     if form_of(path) in ("delimited", "xlsx"):
         return "labels"
     first = first_object(path)
@@ -179,4 +184,4 @@ class _Contradictions:
 
 
 _FACTS = ("query", "system", "setting", "batch")
-FORMATS = ("labels", "crux", "clapnq", "label-studio", "responses")
+FORMATS = ("labels", "crux", "clapnq", "label-studio", "responses", "qrels")

@@ -23,6 +23,9 @@ from tandem.protocols.schema import EVIDENCE_KEY
 from tandem.protocols.validation import coerce, describe_answers, read_label
 from tandem.similar import did_you_mean
 
+FILES = ("command", "page")
+"""Where files are imported; the API takes lines."""
+
 
 @dataclass(frozen=True)
 class ImportOptions:
@@ -45,6 +48,38 @@ class ImportOptions:
             "label": "Variable",
             "hint": "Only for a table with one column for each rater.",
             "metavar": "VARIABLE",
+        },
+    )
+    variable: str = field(
+        default="",
+        metadata={
+            "help": "the variable that a file of qrels grades; without it, the only graded one",
+            "label": "Graded variable",
+            "hint": "Only for qrels, if several variables may be graded.",
+            "faces": FILES,
+            "metavar": "VARIABLE",
+        },
+    )
+    rater_kind: str = field(
+        default="human",
+        metadata={
+            "help": "whose grades a file of qrels has",
+            "label": "Graded by",
+            "hint": "Only for qrels.",
+            "faces": FILES,
+            "values": {"human": "a person", "judge": "a judge", "reference": "a reference"},
+        },
+    )
+    relevant_from: int = field(
+        default=1,
+        metadata={
+            "help": "the lowest grade of qrels that is a yes, for a variable of yes and no",
+            "label": "Relevant from grade",
+            "hint": "Only for qrels, and a variable of yes and no.",
+            "faces": FILES,
+            "least": -9,
+            "most": 9,
+            "empty": 1,
         },
     )
 
