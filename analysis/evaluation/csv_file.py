@@ -10,9 +10,9 @@ from tandem.labels.evaluators import kinds_by_name
 from tandem.types import JSON
 
 COLUMNS = (
-    "part", "measure", "cut", "by", "kind", "stratum", "group", "system", "other", "report", "value", "low",
+    "part", "measure", "cut", "by", "kind", "stratum", "group", "system", "other", "value", "low",
     "high", "n", "method", "reason", "p_value", "adjusted_p_value", "higher_than",
-    "effective_labels", "judged", "all_no", "all_yes",
+    "effective_labels", "judged", "all_no", "all_yes", "report",
 )  # fmt: skip
 ORDERS = {
     "order": "kendall",

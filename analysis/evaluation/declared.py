@@ -239,7 +239,7 @@ def _codes(of: VariableFrame, place: Mapping[UnitName, int], escapes: Sequence[s
 def _conditions_not_met(
     frame: Frame, variable: Variable, place: Mapping[UnitName, int], raters: Sequence[str]
 ) -> Bools:
-    """Return whether a rater's answer to another variable means that this one is not asked, (U, R)."""
+    """Return where a rater's answer to another variable excludes this one, (U, R)."""
     unmet = np.zeros((len(place), len(raters)), bool)
     for name, codes in variable.asked_if.items():
         if (of := frame.variables.get(name)) is None:
@@ -279,4 +279,3 @@ def describe(measure: DeclaredMeasure) -> str:
     over = "" if measure.over == "units" else f", the {measure.over.replace('-', ' ')}"
     below = "sentences of the report" if measure.denominator == "sentences" else "units"
     return f"{' '.join(parts)}{over}, over the {below}."
-

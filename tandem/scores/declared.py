@@ -2,8 +2,8 @@
 
 TREC's scores of nuggets and of citations are examples. For nuggets with the points s of a label,
 the score of all is sum of s / n, that of vital ones the same over these, and the weighted one
-(sum of s over vital nuggets + sum of s / 2 over okay ones) / (number of vital ones + half of that of
-okay ones) (Pradeep and others 2025). For citations with the points s of their support, weighted
+(sum of s over vital nuggets + sum of s / 2 over okay ones) / (number of vital ones + half of that
+of okay ones) (Pradeep and others 2025). For citations with the points s of their support, weighted
 precision is sum of s / number of citations judged, and weighted recall is sum of s / number of the
 answer's sentences (Thakur and others 2025).
 """
@@ -188,8 +188,8 @@ def declared_values(measure: Declaration, data: Labelled, options: Options) -> R
 
     s are the points of a unit's label and w its weight, 1 unless an attribute weighs it. Only units
     whose attributes have one of the values in `where` count, and a unit whose attribute has no
-    weight does not. `over` takes one s and w a sentence: that of its first unit, of its best one, or
-    the mean of all.
+    weight does not. `over` takes one s and w a sentence: those of its first unit, of its best one,
+    or the mean of all.
 
     A unit without points is left out of both sums, with its sentence if no other unit decides what
     that one has. The option `missing` says whether an unreadable label has 0 points, and `unrated`
@@ -264,7 +264,7 @@ class _Judged:
         known = np.isfinite(points)
         sums = _sum(np.where(known, weights * points, 0.0), row, rows)
         if self.measure.denominator == SENTENCES:
-            below = units.sentences - _undecided(row, sentence, known, rows)
+            below = (units.sentences - _undecided(row, sentence, known, rows)).astype(float)
             nothing = units.sentences == 0
         else:
             below = _sum(np.where(known, weights, 0.0), row, rows)

@@ -60,8 +60,8 @@ class Options:
     )
     missing_topics: str = choice(
         "null",
-        "A measure that a protocol declares has no value where a system lacks a report for a query. "
-        "`zero` counts it as 0 where another system has a value, as TREC does.",
+        "A measure that a protocol declares has no value if a system lacks a report for a query. "
+        "`zero` counts it as 0 if another system has a value there, as TREC does.",
         ("null", ZERO),
     )
     eta: float = choice(3.0, "The lowest rating of a text that answers; CRUX uses 3 and studies 5.")

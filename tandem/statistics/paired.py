@@ -117,14 +117,14 @@ def signed_rank_below(differences: Floats) -> float:
         return 1.0
     if len(kept) > EXACT_UP_TO:
         return erfc(-_normal_score(kept) / sqrt(2)) / 2
-    ways, positive = _rank_sums(kept)
-    return float(min(1.0, ways[: positive + 1].sum()))
+    ranks, positive = _rank_sum(kept)
+    return float(min(1.0, _ways(ranks, positive).sum()))
 
 
 def _exact_signed_rank(differences: Floats) -> float:
-    ways, positive = _rank_sums(differences)
-    low = min(positive, len(ways) - 1 - positive)
-    return float(min(1.0, 2 * ways[: low + 1].sum()))
+    ranks, positive = _rank_sum(differences)
+    low = min(positive, int(ranks.sum()) - positive)
+    return float(min(1.0, 2 * _ways(ranks, low).sum()))
 
 
 def _other_than_zero(differences: Floats) -> Floats:
@@ -153,17 +153,26 @@ def _midranks(sizes: Floats) -> tuple[Floats, Floats]:
     return (np.cumsum(times) - (times - 1) / 2)[place], times
 
 
-def _rank_sums(differences: Floats) -> tuple[Floats, int]:
-    """Return the chance of each doubled sum of positive ranks, from 0, and the observed sum."""
+def _rank_sum(differences: Floats) -> tuple[Ints, int]:
+    """Return the doubled ranks of the differences' sizes, and the sum of the positive ones'."""
     ranks, _ = _midranks(np.abs(differences))
-    doubled = np.round(2 * ranks).astype(int)
-    ways = np.zeros(doubled.sum() + 1)
+    doubled = np.round(2 * ranks).astype(np.int64)
+    return doubled, int(doubled[differences > 0].sum())
+
+
+def _ways(ranks: Ints, most: int) -> Floats:
+    """Return the chance of each sum of positive ranks from 0 to `most`.
+
+    Larger sums are not computed: with many systems, these tests take most of a report's time.
+    """
+    ways = np.zeros(most + 1)
     ways[0] = 1
-    for rank in doubled:
+    for rank in ranks.tolist():
         # Probabilities are halved at each step because counts would overflow a float.
-        ways[rank:] = ways[rank:] + ways[:-rank]
+        if rank <= most:
+            ways[rank:] = ways[rank:] + ways[:-rank]
         ways /= 2
-    return ways, int(doubled[differences > 0].sum())
+    return ways
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,12 @@ from tandem.scores.options import Options
 
 pytestmark = pytest.mark.every_case
 
+JSON = dict[str, Any]
 NUGGETS = {"none": 0.0, "partial": 0.5, "support": 1.0}
 STRICT = {"support": 1.0}
 SUPPORT = {"none": 0.0, "partial": 0.5, "full": 1.0}
-VITAL = {"where": {"importance": ("vital",)}}
-WEIGHTS = {"weight": {"importance": {"vital": 1.0, "okay": 0.5}}}
+VITAL: JSON = {"where": {"importance": ("vital",)}}
+WEIGHTS: JSON = {"weight": {"importance": {"vital": 1.0, "okay": 0.5}}}
 DEFAULT = Options()
 ANSWERS = ("none", "partial", "support", "full", "cannot-tell")
 """The last answer is an escape."""
@@ -116,7 +117,7 @@ class TestNuggets:
         ],
     )
     def test_trecs_six_scores_are_those_worked_by_hand(
-        self, scores: dict[str, float], declared: dict[str, Any], by_hand: float
+        self, scores: dict[str, float], declared: JSON, by_hand: float
     ) -> None:
         assert values(measure(scores, **declared), self.DATA) == pytest.approx([by_hand])
 
@@ -173,9 +174,7 @@ class TestCitations:
         assert values(citation(), data) == [1, None]
         assert values(citation(empty="zero"), data) == [1, 0]
 
-    def test_an_answer_without_citations_on_a_query_that_was_not_sampled_has_no_recall(
-        self,
-    ) -> None:
+    def test_without_citations_a_query_that_was_not_sampled_has_no_recall(self) -> None:
         data = labelled([0], ["full"], sentence=[1], sentences=[1, 3])
         recall = citation(denominator="sentences")
         assert (values(recall, data), reasons(recall, data)) == ([1, None], (None, NOT_SAMPLED))
@@ -222,7 +221,7 @@ class TestMissing:
 
     def test_refused_reports_have_a_mean_without_value_and_bounds_if_chosen(self) -> None:
         data = labelled([0, 0, 1], ["support", NOT_ASKED, "none"])
-        of = Measure("m", "f", "S.", "c", lambda *_: 0, "no value")  # type: ignore[arg-type,return-value]
+        of = Measure("m", "f", "S.", "c", lambda *_: 0, "no value")  # type: ignore[arg-type]
         made = estimate(of, declared_values(measure(), data, DEFAULT), np.arange(2))
         assert made.value is None
         assert made.reason == (
@@ -313,7 +312,7 @@ def test_values_lie_within_the_bounds_that_points_allow(
     assert bounds_of(declared, codes, several, unit) == bounds
 
 
-def second(declared: DeclaredMeasure, units: list[dict[str, Any]], sentences: int) -> float:
+def second(declared: DeclaredMeasure, units: list[JSON], sentences: int) -> float:
     """A declared measure of one sampled report, unit by unit; all units were asked about."""
     kept = [
         unit | {"weight": weight}
@@ -334,7 +333,7 @@ def second(declared: DeclaredMeasure, units: list[dict[str, Any]], sentences: in
     nothing = not sentences if declared.denominator == "sentences" else not kept
     if nothing:
         return 0 if declared.empty == "zero" else nan
-    groups: dict[int, list[dict[str, Any]]] = {}
+    groups: dict[int, list[JSON]] = {}
     for unit in kept:
         groups.setdefault(unit["sentence"], []).append(unit)
     entries, lost = [], 0
@@ -374,17 +373,16 @@ def test_a_second_implementation_gives_the_same(seed: int) -> None:
     reports, sentences = [], []
     for _ in range(30):
         sentences.append(chance.randrange(1, 5))
-        reports.append(sorted(
-            (
-                {
-                    "label": chance.choice([*ANSWERS, FAILED]),
-                    "importance": chance.choice(["vital", "okay", ""]),
-                    "sentence": chance.randrange(1, sentences[-1] + 1),
-                }
-                for _ in range(chance.randrange(1, 7))
-            ),
-            key=lambda unit: unit["sentence"],
-        ))  # fmt: skip
+        at = sorted(chance.randrange(sentences[-1]) + 1 for _ in range(chance.randrange(1, 7)))
+        units: list[JSON] = [
+            {
+                "label": chance.choice([*ANSWERS, FAILED]),
+                "importance": chance.choice(["vital", "okay", ""]),
+                "sentence": sentence,
+            }
+            for sentence in at
+        ]
+        reports.append(units)
     rows = [n for n, units in enumerate(reports) for _ in units]
     every = [unit for units in reports for unit in units]
     data = labelled(

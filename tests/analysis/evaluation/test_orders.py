@@ -119,8 +119,9 @@ def test_evaluators_are_compared_over_six_systems_without_the_oracle(tmp_path: P
     assert f"{pair['tau_ap']['value']:.3f}" in row
     table = csv.DictReader(io.StringIO(run("measures", "--campaign", "c", "--resamples", "2",
                                            "--format", "csv")))  # fmt: skip
+    compared = ("Cov", pair["a"], pair["b"])
     rows = {row["part"]: row for row in table
-            if (row["measure"], row["by"], row["other"]) == ("Cov", pair["a"], pair["b"])}  # fmt: skip
+            if (row["measure"], row["by"], row["other"]) == compared}  # fmt: skip
     assert {part: float(row["value"]) for part, row in rows.items()} == {
         "order": pair["kendall"]["value"],
         "tau_ap": pair["tau_ap"]["value"],
