@@ -35,7 +35,7 @@ from annotation.protocols.schema import CampaignSchema, schema_of
 from annotation.registry import get_protocol, task_of
 from datasets.db.prepared import InList, Parameter, Prepared
 from datasets.material import as_row, as_rows
-from datasets.text import sentences
+from datasets.text import sentences_of
 from tandem.files import rows
 from tandem.protocols.base import (
     ForgottenUnitError,
@@ -282,7 +282,8 @@ def items_of(
     if validates_answers(campaign, asked):
         query = replace(query, reports=answers_as_reports(campaign, query.id))
     if kinds_of(asked.variables) & set(SENTENCES):
-        query = replace(query, reports=tuple(map(with_sentences, query.reports)))
+        reports = [replace(each, sentences=sentences_of(each)) for each in query.reports]
+        query = replace(query, reports=tuple(reports))
     return asked.protocol.make_items(query, asked.variables)
 
 
@@ -405,12 +406,3 @@ def ordered_texts(assignment: Assignment, spec: ItemSpec) -> list[Text]:
 def texts_by_field(spec: ItemSpec) -> Mapping[str, str]:
     """Return the texts that spans may refer to, by field."""
     return {text.field: text.text for text in spec.texts}
-
-
-def with_sentences(report: rows.Report) -> rows.Report:
-    """Return a report with its sentences, which are split here unless the batch has them."""
-    if report.sentences is not None:
-        return report
-    return replace(
-        report, sentences=tuple(report.text[start:end] for start, end in sentences(report.text))
-    )

@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias
 
 from datasets.occurrences import Occurrence, choose, choose_next, occurrences
 from datasets.quotes import closest, fold, pieces
+from tandem.files.rows import Report
 
 
 def _words(words: str) -> frozenset[str]:
@@ -71,6 +72,13 @@ def cut(start: int, end: int, spans: Iterable[tuple[int, int]]) -> Iterator[tupl
     """Yield the parts of a range between all points at which spans begin or end, in order."""
     inside = {at for span in spans for at in span if start < at < end}
     yield from pairwise(sorted({start, end, *inside}))
+
+
+def sentences_of(report: Report) -> tuple[str, ...]:
+    """Return the sentences of a report: those of the batch, or else those found in its text."""
+    if report.sentences is not None:
+        return report.sentences
+    return tuple(report.text[start:end] for start, end in sentences(report.text))
 
 
 def sentences(text: str) -> list[tuple[int, int]]:

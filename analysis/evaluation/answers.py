@@ -19,7 +19,7 @@ from analysis.evaluation.inputs import (
     report_rows,
     system_of,
 )
-from annotation.presentation import with_sentences
+from datasets.text import sentences_of
 from tandem.files.rows import Query, Report
 from tandem.labels.frame import Frame, VariableFrame
 from tandem.labels.reference import HUMAN
@@ -237,7 +237,7 @@ def _own_sentences(
 
 def number_of_sentences(report: Report) -> int:
     """Count the sentences of a report that raters are asked about."""
-    return len(with_sentences(report).sentences or ())
+    return len(sentences_of(report))
 
 
 def _rated_deflections(

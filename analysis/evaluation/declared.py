@@ -177,7 +177,7 @@ def _with_absent(units: _Units, queries: Sequence[Query], row: Mapping[str, int]
     for query in queries:
         passages = {passage.id for passage in query.passages}
         for report in query.reports:
-            for number, cited in enumerate(_sentence_citations(report), start=1):
+            for number, cited in enumerate(report.sentence_citations or (), start=1):
                 for passage in dict.fromkeys(cited):
                     key = f"{report.id}#{number}/{passage}"
                     if (n := there.get(key)) is not None:
@@ -186,10 +186,6 @@ def _with_absent(units: _Units, queries: Sequence[Query], row: Mapping[str, int]
                         name = "", CITATION, key
                         made.add(name, row[report.id], number, (), absent=True)
     return made
-
-
-def _sentence_citations(report: Report) -> Sequence[Sequence[str]]:
-    return getattr(report, "sentence_citations", None) or ()
 
 
 def _evaluators(

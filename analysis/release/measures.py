@@ -19,8 +19,8 @@ from analysis.evaluation.layout import Layout
 from analysis.evaluation.parts_by_protocol import parts_of
 from analysis.evaluation.people_mean import Persons
 from analysis.release.layout import MEASURES
-from annotation.presentation import with_sentences
-from annotation.registry import DECLARED
+from annotation.protocols import PROTOCOLS
+from datasets.text import sentences_of
 from tandem.files.rows import Query
 from tandem.labels.evaluators import Evaluator
 from tandem.labels.frame import Frame
@@ -50,15 +50,15 @@ def asked_content(facts: JSON) -> AskedContent | None:
 
 def _declared(facts: JSON, points: str) -> DeclaredContent | None:
     """Return the measures that the campaign's protocol declares, if it is known here."""
-    if facts["protocol"] not in DECLARED:
+    if facts["protocol"] not in PROTOCOLS:
         return None
-    task = DECLARED[facts["protocol"]].as_of(facts["protocol_version"]).read_as(points)
+    task = PROTOCOLS[facts["protocol"]].as_of(facts["protocol_version"]).read_as(points)
     asked = {(each["name"], each["unit"]) for each in facts["variables"]}
     variables = tuple(v for v in task.variables if (v.name, v.kind) in asked)
 
     def items(query: Query) -> Iterable[ItemSpec]:
-        reports = tuple(map(with_sentences, query.reports))
-        return task.make_items(replace(query, reports=reports), variables)
+        reports = [replace(each, sentences=sentences_of(each)) for each in query.reports]
+        return task.make_items(replace(query, reports=tuple(reports)), variables)
 
     return DeclaredContent.of(task, variables, items)
 
@@ -151,12 +151,23 @@ def without_tokens(values: Values) -> Values:
     }
 
 
+def declared_elsewhere(file: JSON, now: Values) -> Iterator[str]:
+    """Yield the measures that a protocol declares which is not known here."""
+    here = {name for name, _, _ in now}
+    for name, of in file["measures"].items():
+        if "reports" in of and name not in here:
+            yield name
+
+
 def differences(file: JSON, now: Values, with_tokens: bool = False) -> Iterator[str]:
     """Yield a description of each value in the file that does not follow from the labels.
 
-    Without the user's file of a tokenizer, measures that count tokens are left out.
+    Without the user's file of a tokenizer, measures that count tokens are left out, and so are
+    those that a protocol declares which is not known here.
     """
-    before = reported_values(file["measures"])
+    left_out = set(declared_elsewhere(file, now))
+    reported = reported_values(file["measures"])
+    before = {place: value for place, value in reported.items() if place[0] not in left_out}
     if not (with_tokens or counts_tokens(file)):
         before, now = without_tokens(before), without_tokens(now)
     for place in dict.fromkeys((*before, *now)):

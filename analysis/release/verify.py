@@ -268,6 +268,9 @@ def _check_measures(
         return
     _add_wrong(f"campaign {name}", wrong, path.name, found)
     found.checked.append(f"{len(now)} values of measures of campaign {name}")
+    if left_out := ", ".join(measures.declared_elsewhere(file, now)):
+        of = f"{campaign['protocol']}, which is not known here"
+        found.checked.append(f"not {left_out} of campaign {name}, declared by {of}")
 
 
 def _contradictions(

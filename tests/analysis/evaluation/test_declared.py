@@ -17,10 +17,11 @@ from analysis.campaigns.frames import campaign_frame
 from analysis.evaluation.declared import declared_parts
 from analysis.evaluation.inputs import DeclaredContent
 from analysis.release.facts import campaign_facts
-from analysis.release.measures import asked_content, computed, differences
+from analysis.release.measures import asked_content, computed, declared_elsewhere, differences
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Campaign
+from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
 from annotation.registry import DECLARED
 from datasets.material import batch_rows
@@ -91,7 +92,8 @@ def declare(monkeypatch: pytest.MonkeyPatch) -> None:
         needs=("questions", "reports"),
         own_guideline="Say whether the report states the nugget.",
     )
-    monkeypatch.setitem(DECLARED, "nuggets", protocol)
+    for known in (DECLARED, PROTOCOLS):
+        monkeypatch.setitem(known, "nuggets", protocol)
 
 
 def line(n: int, lacking: bool) -> JSON:
@@ -243,7 +245,14 @@ def test_a_release_gives_the_same_values_from_its_labels_and_batch(tmp_path: Pat
     queries = tuple(batch_rows(campaign.batch))
     now = computed(asked, campaign_frame(campaign, ReportOptions()), queries, Options())
     assert now["W", "six", "judge"] == pytest.approx(2 / 2.5 * (QUERIES - 1) / QUERIES)
-    assert list(differences(measured(), now)) == []
+    found = measured()
+    assert list(differences(found, now)) == []
+    # A protocol that is not known here declares what cannot be computed here.
+    others = {place: each for place, each in now.items() if place[0] != "A"}
+    assert list(differences(found, others)) == []
+    assert list(declared_elsewhere(found, others)) == ["A"]
+    wrong: dict[tuple[str, str, str], float | None] = dict.fromkeys(now, 0.5)
+    assert len(list(differences(found, wrong))) > len(SYSTEMS)
 
 
 @pytest.mark.parametrize(
