@@ -357,10 +357,10 @@ def _none_of_these(value: object) -> Choice:
 
 def _shown_scale(variable: Variable, scale: Scale, value: object) -> ShownScale:
     first, last, step = scale.steps
-    words = (gettext(variable.words[end]) if end in variable.words else "" for end in (first, last))
+    low, high = (gettext(variable.words[e]) if e in variable.words else "" for e in (first, last))
     chosen = read_code(variable, value)
     number = chosen if chosen in variable.codes else None
-    return ShownScale(first, last, step, *words, number or "")
+    return ShownScale(first, last, step, low, high, number or "")
 
 
 def _json(schema: Schema, conditions: Conditions) -> str:

@@ -24,7 +24,7 @@ from datasets.text import sentences
 from judging.backends.base import AskedUnit, Facts, Setup
 from judging.backends.lexical import VERSION, Lexical, has_rule
 from judging.prompts.request import answer_fields, answer_number, text_number
-from tandem.protocols.base import name_units
+from tandem.protocols.base import Variable, name_units
 
 FORMAT = 1
 """The format of cached baselines. Another number invalidates them."""
@@ -49,8 +49,12 @@ def get_floor(campaign: Campaign) -> Floor:
     if codes is None:
         codes = _compute_codes(campaign, asked)
         caches["floors"].set(key, codes)
-    ruled = {v.name for v in asked.variables if has_rule(v.codes, v.level, v.kind)}
+    ruled = {v.name for v in asked.variables if _is_ruled(v)}
     return Floor(codes, frozenset(v.name for v in asked.variables) - ruled)
+
+
+def _is_ruled(variable: Variable) -> bool:
+    return not variable.several and has_rule(variable.codes, variable.level, variable.kind)
 
 
 def _key(campaign: Campaign, asked: CampaignSchema) -> str:
@@ -82,7 +86,7 @@ def _items(campaign: Campaign) -> QuerySet[Item]:
 
 def _compute_codes(campaign: Campaign, asked: CampaignSchema) -> dict[str, dict[UnitKey, str]]:
     rule = Lexical(Setup(split_sentences=sentences))
-    ruled = [v for v in asked.variables if has_rule(v.codes, v.level, v.kind)]
+    ruled = [v for v in asked.variables if _is_ruled(v)]
     codes: dict[str, dict[UnitKey, str]] = {v.name: {} for v in ruled}
     for item in _load_items(campaign) if ruled else ():
         try:

@@ -28,6 +28,7 @@ from judging.models import Judge
 from judging.runs.planning import sample_count
 from tandem.names import why_no_name
 from tandem.protocols.base import Variable
+from tandem.protocols.code_sets import in_answer
 from tandem.protocols.schema import EVIDENCE_KEY
 
 Rule = Literal["majority", "mean"]
@@ -408,7 +409,9 @@ class _Answer:
                 values[variable.name] = decision.value
                 quotes += _merge_quotes(votes_given, decision)
         if values:
-            self.units[name] = values | ({EVIDENCE_KEY: quotes} if quotes else {})
+            asked = self.schema.variables_of(kind)
+            given = {v.name: in_answer(v, values[v.name]) for v in asked if v.name in values}
+            self.units[name] = given | ({EVIDENCE_KEY: quotes} if quotes else {})
 
     def _decide(self, variable: Variable, votes_given: Sequence[_QuotedVote]) -> JuryLabel:
         rule = decide_samples if self.jury.samples else decide

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from sys import intern
-from typing import Any
+from typing import Any, NoReturn
 
 from annotation.imports.responses import ResponseRow, quote_rows
 from annotation.models import Campaign, Item, Rater, Unit
@@ -291,5 +291,5 @@ class KnownItems:
         checked = row if value == row.value else replace(row, value=value)
         return CheckedRow(checked, name, tuple(codes) if isinstance(codes, list) else None)
 
-    def _refuse(self, row: LabelRow | ResponseRow, wrong: str, remedy: str) -> None:
+    def _refuse(self, row: LabelRow | ResponseRow, wrong: str, remedy: str) -> NoReturn:
         raise InputError(row.place, f"campaign {self.campaign.name!r}: {wrong}", remedy)

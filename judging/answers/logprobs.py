@@ -1,7 +1,8 @@
 """Scores of labels, from the probabilities that a server returns with its tokens.
 
 A score is the probability of *yes* if that is a code, or the expected rating on an ordered scale.
-No threshold is applied here, so that the analysis can try many.
+No threshold is applied here, so that the analysis can try many. A variable that takes several codes
+has no score, since its value is not one place in the reply.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def score_answer(prepared: Prepared, answer: Answer, reading: Reading) -> Detail
         )
         for name, unit in units.items()
         for variable in unit.variables
-        if (name, variable.name) in places
+        if (name, variable.name) in places and not variable.several
     }
 
 
@@ -80,7 +81,7 @@ def select_logprobs(prepared: Prepared, answer: Answer, reading: Reading) -> Any
         id(token)
         for name, unit in units.items()
         for variable in unit.variables
-        if (name, variable.name) in places
+        if (name, variable.name) in places and not variable.several
         for token in tokens_at(text, tokens, places[name, variable.name], variable.codes)
     }
     return tokens_as_json([token for token in tokens if id(token) in used]) | {

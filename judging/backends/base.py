@@ -42,7 +42,7 @@ class AskedVariable:
     """A variable of a unit. Its value is null unless `asked_if` holds for the unit's other values.
 
     `codes` are all permitted answers, including the `escapes`. `criteria` describe codes, where the
-    guideline does.
+    guideline does. If it takes `several` codes, its value is a list of them, or an escape alone.
     """
 
     name: str
@@ -52,6 +52,7 @@ class AskedVariable:
     escapes: tuple[str, ...] = ()
     question: str = ""
     criteria: Mapping[str, str] = field(default_factory=dict)
+    several: bool = False
 
 
 @dataclass(frozen=True)

@@ -139,8 +139,10 @@ def label_of(decision: Decision, floor: float) -> str:
 
 
 def is_closed(facts: Facts) -> bool:
-    """Return whether the answer has only codes: no text, no list and no matches in a list."""
-    return not any(unit.written or unit.listed or unit.matches for unit in facts.units)
+    """Return whether every answer is one code: no set, no text, no list and no matches in one."""
+    several = any(v.several for unit in facts.units for v in unit.variables)
+    free = any(unit.written or unit.listed or unit.matches for unit in facts.units)
+    return not (several or free)
 
 
 def next_questions(facts: Facts, labels: Labels, two_codes: str) -> list[Question]:

@@ -27,6 +27,7 @@ from judging.backends.base import (
     Serverless,
     Setup,
 )
+from tandem.protocols.code_sets import names_code
 
 _WORD = re.compile(r"\w+")
 _ENDINGS = ("ings", "ing", "ies", "ed", "ly", "s")
@@ -140,7 +141,7 @@ class Lexical(Serverless):
         answer: JSON = {"evidence": []} if unit.evidence else {}
         for variable in unit.variables:
             asked = _applies(variable.asked_if, answer)
-            answer[variable.name] = _choose_code(variable, unit, match, facts) if asked else None
+            answer[variable.name] = _choose_value(variable, unit, match, facts) if asked else None
         _resolve_contradictions(unit, answer)
         if unit.evidence and _is_quoted(unit.evidence, answer, match):
             answer["evidence"] = [{"quote": match.quote, "start": None}]
@@ -157,15 +158,19 @@ def _resolve_contradictions(unit: AskedUnit, answer: JSON) -> None:
     """Change the first variable of each contradiction in an answer to its next possible code."""
     codes = {variable.name: variable.codes for variable in unit.variables}
     for each in unit.contradictions:
-        if all(answer.get(name) in held for name, held in each.items()):
+        if all(names_code(answer.get(name), held) for name, held in each.items()):
             first = next(iter(each))
-            answer[first] = next(code for code in codes[first] if code not in each[first])
+            if isinstance(answer[first], list):
+                answer[first] = [code for code in answer[first] if code not in each[first]]
+            else:
+                answer[first] = next(code for code in codes[first] if code not in each[first])
 
 
 def has_rule(codes: Sequence[str], level: str, kind: str) -> bool:
     """Whether overlap can answer a variable: yes or no, an ordered scale, or a pair of texts.
 
-    Other variables get their first code, whatever the texts say.
+    Other variables get their first code, and those that take several codes none, whatever the texts
+    say.
     """
     return {"yes", "no"} <= set(codes) or level != "nominal" or kind == "pair"
 
@@ -208,6 +213,12 @@ def _better_match(best: Match, found: int, sentence: str, words: frozenset[str])
     return Match(share, sentence) if share > best.share else best
 
 
+def _choose_value(
+    variable: AskedVariable, unit: AskedUnit, match: Match, facts: Facts
+) -> str | list[str]:
+    return [] if variable.several else _choose_code(variable, unit, match, facts)
+
+
 def _choose_code(variable: AskedVariable, unit: AskedUnit, match: Match, facts: Facts) -> str:
     codes = variable.codes
     if not facts.texts:
@@ -231,8 +242,8 @@ def _is_quoted(rule: tuple[str, tuple[str, ...]], answer: Mapping[str, Any], mat
     variable, owed_if = rule
     if not match.quote:
         return False
-    return answer[variable] in owed_if if owed_if else match.share >= MATCH_SHARE
+    return names_code(answer[variable], owed_if) if owed_if else match.share >= MATCH_SHARE
 
 
 def _applies(conditions: Conditions, answer: Mapping[str, Any]) -> bool:
-    return all(answer.get(name) in codes for name, codes in conditions.items())
+    return all(names_code(answer.get(name), codes) for name, codes in conditions.items())

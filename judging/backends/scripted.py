@@ -31,6 +31,7 @@ from judging.backends.base import (
 )
 from judging.backends.completeness import complete
 from tandem.labels.file.rows import Reason
+from tandem.protocols.code_sets import names_code, split_codes
 
 Reply = str | Answer | BaseException
 Script = Callable[[Request], Reply] | Mapping[str, Reply] | Iterable[Reply]
@@ -213,7 +214,8 @@ def _reply(item: str, unit: AskedUnit, lines: Mapping[str, Line]) -> JSON:
     for variable in unit.variables:
         line = lines.get(variable.name)
         if line is not None and line.value is not None:
-            reply[variable.name] = line.value
+            codes = split_codes(line.value) if variable.several else None
+            reply[variable.name] = line.value if codes is None else sorted(codes)
         elif _holds(variable.asked_if, lines):
             raise _missing(item, unit, variable.name, line)
         else:
@@ -226,7 +228,9 @@ def _reply(item: str, unit: AskedUnit, lines: Mapping[str, Line]) -> JSON:
 
 
 def _holds(conditions: Conditions, lines: Mapping[str, Line]) -> bool:
-    return all(name in lines and lines[name].value in codes for name, codes in conditions.items())
+    return all(
+        name in lines and names_code(lines[name].value, codes) for name, codes in conditions.items()
+    )
 
 
 def _missing(item: str, unit: AskedUnit, name: str, line: Line | None) -> FinalError:

@@ -39,7 +39,9 @@ def build(table: Table, protocol: Protocol, prompt: str = "") -> Parser:
 
     The options' own texts are found in the `prompt`, the text of the messages. Raises FileError.
     """
-    parser = PARSERS[check_keys(table)][1](table, protocol)
+    name = check_keys(table)
+    parser = PARSERS[name][1](table, protocol)
+    _check_one_code(name, parser, protocol)
     verdicts = getattr(parser, "verdicts", None)
     if not prompt or not isinstance(verdicts, Verdicts):
         return parser
@@ -52,6 +54,17 @@ def build(table: Table, protocol: Protocol, prompt: str = "") -> Parser:
     fields = tuple(dict.fromkeys(_FIELD.findall(prompt)))
     found = replace(verdicts, texts=option_texts(prompt, words), fields=fields)
     return replace(parser, verdicts=found)  # type: ignore[type-var]
+
+
+def _check_one_code(name: str, parser: Parser, protocol: Protocol) -> None:
+    """Raise FileError if a parser of single codes reads a variable that takes several."""
+    several = [v.name for v in protocol.variables if v.several and v.name in parser.reads]
+    if several:
+        raise FileError(
+            f"the parser {name} reads one code, and {several[0]} of {protocol.name} takes several; "
+            "use parser = 'schema', which reads lists",
+            path=("parser",),
+        )
 
 
 def check_keys(table: Table, more: Sequence[str] = ()) -> str:

@@ -126,7 +126,7 @@ def asked_unit(file: JudgeFile, number: int, text: str = "", kind: str = "") -> 
     )
     kind = kind or _kinds(file, 1)[0]
     asked = tuple(
-        AskedVariable(v.name, v.answers, v.level, v.asked_if, v.escapes)
+        AskedVariable(v.name, v.answers, v.level, v.asked_if, v.escapes, several=v.several)
         for v in schema.variables_of(kind)
     )
     return AskedUnit(f"{kind} {number}", kind, text, asked)

@@ -152,7 +152,9 @@ def find_json(
 def _is_form(value: Any) -> bool:
     """Return whether a value is the form of an answer, as a prompt shows it: "reason": "…"."""
     return isinstance(value, dict) and any(
-        isinstance(each, str) and _PLACEHOLDER.fullmatch(each) for each in value.values()
+        isinstance(each, str) and _PLACEHOLDER.fullmatch(each)
+        for given in value.values()
+        for each in (given if isinstance(given, list) else [given])
     )
 
 

@@ -5,11 +5,13 @@ No threshold is applied, so that the analysis can try many.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from judging.backends.base import AskedVariable
 
 YES = "yes"
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 DIGITS = 9
 
 
@@ -35,6 +37,6 @@ def score_of(
 
 def values_of(codes: Sequence[str]) -> dict[str, float]:
     """Return the codes as numbers if all are numbers, else their ranks from 0."""
-    if all(code.isascii() and code.isdecimal() for code in codes):
+    if all(_NUMBER.fullmatch(code) for code in codes):
         return {code: float(code) for code in codes}
     return {code: float(rank) for rank, code in enumerate(codes)}

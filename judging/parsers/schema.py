@@ -30,7 +30,8 @@ class SchemaParser:
             str(value)
             for entry in entries
             if isinstance(entry, dict)
-            for value in entry.values()
+            for given in entry.values()
+            for value in (given if isinstance(given, list) else [given])
             if isinstance(value, str | int) and str(value) in codes
         ]
         check_after(PLAIN, variables, answer.text, found.part.end, words)

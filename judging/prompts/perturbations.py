@@ -30,6 +30,7 @@ from annotation.presentation import ordered_texts, present, schema
 from annotation.protocols.units import first_words, passage_with_answer
 from judging.models import Judge
 from tandem.protocols.base import ItemSpec, Payload, Text, UnitSpec, Variable
+from tandem.protocols.code_sets import in_answer, join_codes
 
 MATERIAL = ("report", "passage", "sentence", "passage-sentence", "report-passage")
 """Kinds of units whose wording comes from a text."""
@@ -141,7 +142,12 @@ def read_paraphrase(protocol: str, version: str = "") -> str:
 
 
 def favourable_code(variable: Variable) -> str:
-    """Return `yes` if it is a code, otherwise the top of an ordered scale or the first code."""
+    """Return `yes` if it is a code, otherwise the top of an ordered scale or the first code.
+
+    Of a variable that takes several codes, it is the set with the first alone.
+    """
+    if variable.several:
+        return join_codes(variable, variable.codes[:1])
     if (exception := EXCEPTIONS.get(variable.name)) in variable.codes:
         return str(exception)
     if "yes" in variable.codes:
@@ -200,11 +206,12 @@ def _words(
     rng: random.Random,
 ) -> str:
     wished = _favourable_codes(units, variables)
+    answer = {v.name: in_answer(v, wished[v.name]) for v in variables if v.name in wished}
     labels = "; ".join(f"{name}: {label}" for name, label in wished.items())
     order = str(FAMILIES["order"]["texts"][0]).replace("{labels}", labels)
     slots = {
         "{labels}": labels,
-        "{object}": json.dumps(wished, ensure_ascii=False),
+        "{object}": json.dumps(answer, ensure_ascii=False),
         "{rows}": "\n".join(f"| {name} | {label} |" for name, label in wished.items()),
         "{encoded}": base64.b64encode(order.encode()).decode("ascii"),
         "{nonce}": f"{rng.getrandbits(64):016x}",

@@ -64,9 +64,12 @@ from judging.prompts.template import (
     fill,
 )
 from tandem.protocols.base import Conditions, ItemSpec, UnitSpec, name_units
+from tandem.protocols.schema import Schema, closed_object
 from tandem.protocols.validation import Channel, RefusedError, check
 
 CACHED_ITEMS = 64
+MOST_LISTED = 250
+"""The longest enumeration that a schema for a server has."""
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 _FIELDS = {
     "report": "report",
@@ -167,7 +170,7 @@ class Preparer:
         self._drawn: list[Example] | None = None
         self._example_cache: dict[tuple[int, str], Mapping[str, Any]] = {}
         self._answer_fields = cache(partial(answer_fields, self.schema))
-        self._unit_schema = cache(self.schema.unit_schema)
+        self._unit_schema = cache(partial(reply_schema, self.schema))
         self._answer_words: dict[tuple[str, ...], str] = {}
 
     def prepare_all(self, assignments: Sequence[Assignment]) -> list[Prepared]:
@@ -327,7 +330,7 @@ class Preparer:
     def _answer_schema(self, units: Mapping[str, UnitSpec]) -> JSON:
         if self.by_unit:
             return self._unit_schema(next(iter(units.values())).kind)
-        return self.schema.item_schema(units)
+        return closed_object({name: self._unit_schema(unit.kind) for name, unit in units.items()})
 
     def _describe_answer(self, asked: tuple[AskedUnit, ...]) -> str:
         """Describe the answer, once for each combination of kinds of units."""
@@ -335,6 +338,30 @@ class Preparer:
         if kinds not in self._answer_words:
             self._answer_words[kinds] = describe_answer(self.schema, asked, self.by_unit)
         return self._answer_words[kinds]
+
+
+def reply_schema(schema: Schema, kind: str) -> JSON:
+    """Return the JSON schema of a unit's reply, in the terms that servers hold models to.
+
+    Strict modes refuse `uniqueItems` and enumerations of many values, so a repeated code and a
+    number off a long scale are found when the reply is read.
+    """
+    form = schema.unit_schema(kind)
+    properties: JSON = form["properties"]
+    for variable in schema.variables_of(kind):
+        if variable.several or (variable.scale and len(variable.codes) > MOST_LISTED):
+            own = properties[variable.name]
+            properties[variable.name] = _plainer(own, variable.escapes)
+    return form
+
+
+def _plainer(form: JSON, escapes: Sequence[str]) -> JSON:
+    if "anyOf" in form:
+        return {"anyOf": [_plainer(each, escapes) for each in form["anyOf"]]}
+    if len(form.get("enum", ())) > MOST_LISTED:
+        other = [{"type": "string", "enum": list(escapes)}] if escapes else []
+        return {"anyOf": [{"type": "number"}, *other]} if other else {"type": "number"}
+    return {key: value for key, value in form.items() if key != "uniqueItems"}
 
 
 def request_hash(backend: Backend, request: Request) -> str:
@@ -391,6 +418,7 @@ def answer_fields(schema: CampaignSchema, kind: str) -> dict[str, Any]:
                 v.escapes,
                 v.question,
                 schema.criteria(kind)[v.name],
+                v.several,
             )
             for v in schema.variables_of(kind)
         ),

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from judging.backends.base import AskedUnit, Message
-from tandem.protocols.base import Conditions, Evidence, PointList, Text
+from tandem.protocols.base import Conditions, Evidence, PointList, Text, Variable
 from tandem.protocols.material import Turn
 from tandem.protocols.schema import EVIDENCE_KEY, Schema
 
@@ -163,10 +163,10 @@ def _describe_keys(schema: Schema, kind: str) -> list[str]:
     lines = []
     if rule := schema.evidence(kind):
         form = 'a list of {"quote", "start"}: '
-        quotes = "; ".join(map(_describe_quotes, rule.rules))
+        quotes = "; ".join(_describe_quotes(schema, each) for each in rule.rules)
         lines.append(f"- `{EVIDENCE_KEY}`: {form}{quotes}")
     for variable in schema.variables_of(kind):
-        codes = _join_codes(variable.answers)
+        codes = _describe_codes(variable)
         condition = _describe_condition(schema, variable.asked_if)
         lines.append(f"- `{variable.name}`: {variable.question} {codes}{condition}")
     if written := schema.written(kind):
@@ -186,13 +186,31 @@ def _describe_keys(schema: Schema, kind: str) -> list[str]:
     return lines
 
 
-def _describe_quotes(rule: Evidence) -> str:
+def _describe_quotes(schema: Schema, rule: Evidence) -> str:
     codes = _join_codes(rule.owed_if) if rule.owed_if else ""
-    owed = f", required if `{rule.variable}` is {codes}" if codes else ""
+    verb = _verb(schema, rule.variable)
+    owed = f", required if `{rule.variable}` {verb} {codes}" if codes else ""
     texts = f"{rule.field}s" if rule.several else rule.field
     if rule.within:
         texts = "sentence itself"
     return f"quotes of the {texts} for `{rule.variable}`{owed}"
+
+
+def _describe_codes(variable: Variable) -> str:
+    """Describe the values that a variable takes: on a scale by its ends and its step."""
+    if variable.scale:
+        first, last, step = variable.scale.steps
+        found = f"a number from {first} to {last} in steps of {step}"
+    elif variable.several:
+        found = f"a list of any of {', '.join(variable.codes)}; [] if none applies"
+    else:
+        return _join_codes(variable.answers)
+    return f"{found}, or alone {_join_codes(variable.escapes)}" if variable.escapes else found
+
+
+def _verb(schema: Schema, name: str) -> str:
+    variable = schema.variable(name)
+    return "has" if variable is not None and variable.several else "is"
 
 
 def _describe_contradiction(conditions: Conditions) -> str:
@@ -214,11 +232,8 @@ def _describe_list(rule: PointList) -> str:
 def _describe_condition(schema: Schema, conditions: Conditions) -> str:
     asked = {v.name for v in schema.variables}
     held = {name: codes for name, codes in conditions.items() if name in asked}
-    return f"; null unless {_join_conditions(held)}" if held else ""
-
-
-def _join_conditions(conditions: Mapping[str, tuple[str, ...]]) -> str:
-    return " and ".join(f"`{name}` is {_join_codes(codes)}" for name, codes in conditions.items())
+    parts = (f"`{name}` {_verb(schema, name)} {_join_codes(codes)}" for name, codes in held.items())
+    return f"; null unless {' and '.join(parts)}" if held else ""
 
 
 def _join_codes(codes: Sequence[str]) -> str:

@@ -232,9 +232,10 @@ class Schema:
 
     @property
     def is_closed(self) -> bool:
-        """Whether only codes are asked for: no text, no list, and no numbers of points."""
+        """Whether every answer is one code: no set, no text, no list, and no numbers of points."""
         kinds = {variable.kind for variable in self.variables}
-        return not any(self.free_keys(kind) for kind in kinds)
+        several = any(variable.several for variable in self.variables)
+        return not several and not any(self.free_keys(kind) for kind in kinds)
 
     def holds(self, conditions: Conditions, values: Mapping[str, Any]) -> bool:
         """Whether the unit's values meet the conditions. A variable not asked counts as met."""

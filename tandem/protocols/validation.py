@@ -160,7 +160,7 @@ def read_code(variable: Variable, value: object) -> str | None:
 
 
 def read_label(variable: Variable, text: str) -> str | None:
-    """Return the value of a label from the text of a file, or None if the variable does not take it.
+    """Return the value of a label from a file's text, or None if the variable does not take it.
 
     The codes of a set may be in any order.
     """

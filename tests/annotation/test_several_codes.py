@@ -18,7 +18,8 @@ from tests.several_cast import make_issues_study
 
 pytestmark = pytest.mark.django_db
 BOAT = "verdreht–ö 🛶"
-ANSWERS = (
+Answers = tuple[dict[str, Any], ...]
+ANSWERS: Answers = (
     {"issues": [BOAT, "left-out"], "harm": "35"},
     {"issues": [], "harm": None},
     {"issues": "cannot-tell", "harm": None},
@@ -30,7 +31,7 @@ def study(monkeypatch: pytest.MonkeyPatch) -> Study:
     return make_issues_study(monkeypatch)
 
 
-def form(answers: Any = ANSWERS, **more: Any) -> dict[str, Any]:
+def form(answers: Answers = ANSWERS, **more: Any) -> dict[str, Any]:
     """The fields that the page sends: a set of codes as JSON."""
     sent: dict[str, Any] = dict(more)
     for number, answer in enumerate(answers):
@@ -44,7 +45,7 @@ def form(answers: Any = ANSWERS, **more: Any) -> dict[str, Any]:
     return sent
 
 
-def payload(answers: Any = ANSWERS) -> dict[str, Any]:
+def payload(answers: Answers = ANSWERS) -> dict[str, Any]:
     units = {f"q:{n}": {**answer, "evidence": []} for n, answer in enumerate(answers)}
     return {"units": units, "comment": None}
 
@@ -82,7 +83,8 @@ def test_an_untouched_question_is_not_an_answer(study: Study) -> None:
     mine, client = study.assignment(study.ada), client_of(study.ada)
     untouched = ({"issues": None, "harm": None}, *ANSWERS[1:])
     refused = client.post(page("submit", mine), form(untouched, version=0))
-    assert refused.status_code == 422 and not Label.objects.exists()
+    assert refused.status_code == 422
+    assert not Label.objects.exists()
     assert not re.search(
         r"unit-\d-issues[^>]* checked", client.get(page("item", mine)).content.decode()
     )
@@ -91,7 +93,7 @@ def test_an_untouched_question_is_not_an_answer(study: Study) -> None:
 def test_a_draft_keeps_a_set_as_it_is(study: Study) -> None:
     mine, client = study.assignment(study.ada), client_of(study.ada)
     untouched = {"issues": None, "harm": None}
-    begun = ({"issues": [], "harm": None}, {"issues": ["made-up"], "harm": "5"}, untouched)
+    begun: Answers = ({"issues": [], "harm": None}, {"issues": ["made-up"], "harm": "5"}, untouched)
     assert client.post(page("draft", mine), form(begun, version=0)).json()["version"] == 1
     shown = client.get(page("item", mine)).content.decode()
     assert re.search(r'name="unit-0-issues" value=""[^>]* checked', shown)

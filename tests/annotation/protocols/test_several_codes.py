@@ -98,7 +98,8 @@ def test_a_scale_of_fractions_has_no_rounding_errors():
 def test_the_schema_asks_for_a_list_without_duplicates():
     found = SCHEMA.unit_schema("question")["properties"]
     codes, escapes = found["issues"]["anyOf"]
-    assert codes["type"] == "array" and codes["uniqueItems"] is True
+    assert codes["type"] == "array"
+    assert codes["uniqueItems"] is True
     assert codes["items"]["enum"] == list(ISSUES.codes)
     assert escapes["enum"] == ["cannot-tell"]
     assert found["harm"]["anyOf"][1] == {"type": "null"}
@@ -116,7 +117,7 @@ def test_a_conditional_set_may_be_null():
 def test_values_have_the_words_of_their_codes():
     assert ISSUES.word(join_codes(ISSUES, [BOAT, "made-up"])) == "Made up, Twisted 🛶"
     assert (ISSUES.word("[]"), ISSUES.word("cannot-tell")) == ("None of these", "Cannot tell")
-    assert HARM.word("0") == "Harmless" and HARM.word("55") == "55"
+    assert (HARM.word("0"), HARM.word("55")) == ("Harmless", "55")
 
 
 def test_only_values_in_their_one_form_are_labels():
@@ -127,5 +128,5 @@ def test_only_values_in_their_one_form_are_labels():
 
 def test_hostile_values_are_no_sets():
     assert [split_codes(each) for each in ("[" * 100_000, "[1]", "[", "made-up")] == [None] * 4
-    assert not names_code(None, ("a",)) and not names_code("[", ("a",))
-    assert names_code(["a", "b"], ("b",)) and names_code(json.dumps(["a"]), ("a",))
+    assert not any(names_code(each, ("a",)) for each in (None, "[", ["b"], "[]"))
+    assert all(names_code(each, ("a",)) for each in ("a", ["b", "a"], json.dumps(["a"])))
