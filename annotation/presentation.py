@@ -13,6 +13,7 @@ campaign shows never changes either.
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -45,6 +46,7 @@ from tandem.protocols.base import (
     kinds_of,
     name_units,
 )
+from tandem.protocols.schema import Schema
 
 Value = TypeVar("Value")
 
@@ -94,6 +96,20 @@ def with_a_gap(answers: QuerySet[Response]) -> QuerySet[Response]:
         .annotate(n=Count("pk"), low=Min("unit__position"), high=Max("unit__position"))
     )
     return answers.filter(Exists(spread.filter(high__gte=F("low") + F("n"))))
+
+
+def with_value(asked: Schema, name: str, value: str) -> Q:
+    """Select labels of a variable, any if the name is empty, that have a value or name a code.
+
+    A code in a set has its quotation marks there, so no other code contains it.
+    """
+    found = Q(value=value)
+    variables = [each for each in asked.variables if name in ("", each.name) and each.several]
+    for each in variables:
+        if value in each.codes:
+            quoted = json.dumps(value, ensure_ascii=False)
+            found |= Q(variable=each.name, value__contains=quoted)
+    return found
 
 
 def read_first_answer(response: Response) -> FirstAnswer | None:

@@ -25,6 +25,7 @@ from annotation.presentation import (
     present,
     schema,
     stored_units,
+    with_value,
 )
 from datasets.text import cut
 from judging.costs import cost_of_stored_call, count_tokens
@@ -32,6 +33,7 @@ from judging.models import Judge, JudgeCall
 from tandem.grouping import grouped
 from tandem.labels.grades import grade_of
 from tandem.protocols.base import ItemSpec, Text, UnitSpec, Variable, name_units
+from tandem.protocols.code_sets import names_code
 from tandem.protocols.schema import Schema
 
 LOOK = "judged"
@@ -167,10 +169,10 @@ def judged_items(campaign: Campaign, judge: Judge, choice: Choice) -> QuerySet[I
         asked = asked.filter(Exists(calls))
     if choice.verdict:
         labels = Label.objects.filter(
+            with_value(schema(campaign, "judges"), choice.variable, choice.verdict),
             response__assignment=OuterRef("pk"),
             response__current=True,
             variable=choice.variable,
-            value=choice.verdict,
         )
         asked = asked.filter(Exists(labels))
     items = items.filter(Exists(asked))
@@ -258,8 +260,8 @@ class _Answers:
             spent = unit.spent or self.spent.get(self.asked[item.pk][0].pk, CallTotals())
             if not spent.repairs:
                 return False
-        codes = {(verdict.variable, verdict.code) for verdict in unit.verdicts}
-        return not choice.verdict or (choice.variable, choice.verdict) in codes
+        codes = (each.code for each in unit.verdicts if each.variable == choice.variable)
+        return not choice.verdict or any(names_code(code, (choice.verdict,)) for code in codes)
 
     def _units(self, item: Item) -> Iterator[tuple[UnitAnswer, UnitSpec]]:
         specs = name_units(present(item).units)

@@ -41,7 +41,7 @@ PROTOCOL = Protocol.of(
         version="1",
         title="Issues of answers",
         variables=(ISSUES, HARM),
-        evidence=Evidence("issues", "report", owed_if="made-up"),
+        evidence=Evidence("issues", "report", owed_if=("made-up",)),
     ),
     make_items=PROTOCOLS["report-coverage"].make_items,
     needs=("questions", "reports"),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from analysis.disagreements.votes import Votes
 from annotation.adjudication.disputes import counted_labels
@@ -39,8 +40,8 @@ class Row:
 def rows_of(campaign: Campaign, items: Sequence[Item], variable: str) -> list[Row]:
     """Return items with the answers to a variable, in two queries."""
     saw_answers(LOOK, campaign, items=[item.pk for item in items])
-    found, words = _votes(campaign, items, variable), schema(campaign).words().get(variable, {})
-    return [_row(item, list(found[item.pk].values()), words) for item in items]
+    found, word = _votes(campaign, items, variable), partial(schema(campaign).word, variable)
+    return [_row(item, list(found[item.pk].values()), word) for item in items]
 
 
 COLUMNS = (
@@ -93,7 +94,7 @@ def _votes(
     return found
 
 
-def _row(item: Item, votes: Sequence[Votes], words: Mapping[str, str]) -> Row:
+def _row(item: Item, votes: Sequence[Votes], word: Callable[[str], str]) -> Row:
     people = {name for each in votes for name in each.people}
     labels = Counter(each.majority for each in votes if each.majority)
     shared = [each for each in votes if len(each.people) > 1]
@@ -106,7 +107,7 @@ def _row(item: Item, votes: Sequence[Votes], words: Mapping[str, str]) -> Row:
     return Row(
         item,
         len(people),
-        [(words.get(code, code), number) for code, number in labels.most_common(3)],
+        [(word(code), number) for code, number in labels.most_common(3)],
         sum(not each.dissent for each in shared),
         len(shared),
         {name: (sum(same), len(same)) for name, same in sorted(judged.items())},
@@ -142,15 +143,15 @@ def answers_of(campaign: Campaign, item: Item) -> ItemAnswers:
     words = {name: unit.text for name, unit in name_units(spec.units).items()}
     units = item.units.order_by("position").values_list("pk", "name")
     lines = {pk: UnitLine(pk, words.get(name, name)) for pk, name in units}
-    named = schema(campaign).words()
-    several = len(named) > 1
+    asked = schema(campaign)
+    several = len({variable.name for variable in asked.variables}) > 1
     raters: dict[str, str] = {}
     values: Mapping[tuple[int, str], set[str]] = defaultdict(set)
     rows = counted_labels(campaign).filter(unit__item=item).order_by("pk")
     columns = ("unit", "variable", "value", *RATER)
     for unit, variable, value, name, kind in rows.values_list(*columns):
         raters[name] = kind
-        word = named.get(variable, {}).get(value, value)
+        word = asked.word(variable, value)
         label_text = f"{variable}: {word}" if several else word
         lines[unit].labels.setdefault(name, []).append(label_text)
         values[unit, variable].add(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from annotation.adjudication.disputes import counted_labels
@@ -89,7 +89,7 @@ def detail_of(campaign: Campaign, unit: Unit) -> Detail:
         .prefetch_related("spans")
         .order_by("response__assignment__rater__kind", "response__assignment__rater__name", "pk")
     )
-    answers, spans = _answers(list(labels), schema(campaign).words(), unit.name)
+    answers, spans = _answers(list(labels), schema(campaign).word, unit.name)
     texts = tuple(_texts(unit, spans))
     return Detail(unit, words_of_unit(unit.item, unit.name), tuple(answers), texts)
 
@@ -125,11 +125,11 @@ def with_words(campaign: Campaign, units: Iterable[int]) -> dict[int, tuple[Unit
 
 
 def _answers(
-    labels: Sequence[Label], words: Mapping[str, Mapping[str, str]], unit: str
+    labels: Sequence[Label], word: Callable[[str, str], str], unit: str
 ) -> tuple[list[Answer], Spans]:
     """Group labels of a unit by rater, and spans by field as start, end and layer.
 
-    `words` maps codes to words, by variable.
+    `word` returns the word for a value of a variable.
     """
     found: dict[int, Answer] = {}
     spans: Spans = {}
@@ -146,7 +146,7 @@ def _answers(
                 if last := calls.only("completion", "reasoning").first():
                     answer.call = last.pk
                     answer.reason = reason_in(last.completion, last.reasoning, unit)
-        answer.values[label.variable] = words.get(label.variable, {}).get(label.value, label.value)
+        answer.values[label.variable] = word(label.variable, label.value)
         if grade := grade_of(label.meta):
             answer.grades[label.variable] = grade
         answer.score = label.score if label.score is not None else answer.score

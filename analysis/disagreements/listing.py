@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -33,7 +34,6 @@ from tandem.labels.categories import categories_of
 from tandem.labels.metadata import in_order
 from tandem.labels.selection import OWN_STRATA, read_stratum
 from tandem.labels.splits import STRATUM
-from tandem.sections.words import words_of_sets
 from tandem.statistics import Bools
 
 FILTER_HELP: Mapping[str, str] = {
@@ -59,6 +59,8 @@ FILTER_HELP: Mapping[str, str] = {
 }
 """The parts of an address, each with its meaning; `people` and `said` are the codes of a cell."""
 MOST_QUERIES = 200
+MOST_CODES = 25
+"""The most codes of which each has a row, whether it was given or not."""
 TITLES = {STRATUM: "split"}
 
 
@@ -89,12 +91,10 @@ class UnitList:
         self.campaign, self.variable, self.table = campaign, variable, table
         self.given = {name: (given.get(name) or "").strip() for name in FILTER_HELP}
         self.variables = [each.name for each in schema(campaign).variables]
-        self.words = schema(campaign).words().get(variable, {})
+        self.word = partial(schema(campaign).word, variable)
         asked = [each for each in schema(campaign).variables if each.name == variable]
         codes = (code for each in asked for code in categories_of(each, table.values))
         self.codes = tuple(dict.fromkeys(codes))
-        if any(each.several for each in asked):
-            self.words = {**self.words, **words_of_sets(self.codes, self.words)}
         self.is_ordered = any(each.level != "nominal" and not each.several for each in asked)
         self.judges = list(table.judges)
         self.systems = sorted(table.strata["system"].names)
@@ -256,7 +256,7 @@ class UnitList:
     def _says(self, who: str, code: str, applies: bool) -> str:
         if not applies:
             return ""
-        return f"{who} says {self.words.get(code, code)}" if code else f"{who} has a label"
+        return f"{who} says {self.word(code)}" if code else f"{who} has a label"
 
     def _rater_words(self) -> str:
         given = self.given
@@ -265,7 +265,7 @@ class UnitList:
     def _cell_words(self) -> str:
         if not self.choice.cell:
             return ""
-        people, said = (self.words.get(code, code) for code in self.choice.cell)
+        people, said = (code and self.word(code) for code in self.choice.cell)
         words = [f"people say {people}"] if people else []
         words += [f"{self.choice.judge} says {said}"] if said else []
         return ", ".join(words)
@@ -328,16 +328,18 @@ class UnitList:
         if not self.choice.judge or self.choice.show not in WITH_CELL or self.choice.pair:
             return []
         counts = cells(self.table, self.choice)
-        codes = list(self.codes)
-        codes += sorted({code for cell in counts for code in cell} - set(codes))
+        given = {code for cell in counts for code in cell}
+        # Of a long scale, and of sets of codes, only what was given has a row.
+        codes = [code for code in self.codes if len(self.codes) <= MOST_CODES or code in given]
+        codes += sorted(given - set(codes))
         return [
             {
                 "code": people,
-                "word": self.words.get(people, people),
+                "word": self.word(people),
                 "cells": [
                     {
                         "code": said,
-                        "word": self.words.get(said, said),
+                        "word": self.word(said),
                         "number": counts.get((people, said), 0),
                         "same": people == said,
                         "here": self.choice.cell == (people, said),

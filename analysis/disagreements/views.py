@@ -6,7 +6,7 @@ A job collects the labels by unit. The list uses the last finished job.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -157,8 +157,8 @@ def _rows(
             "votes": votes,
             "unit": unit,
             "words": words,
-            "people": list(_answers_with_raters(votes.people, listed.words)),
-            "judges": list(_answers_with_raters(votes.judges, listed.words)),
+            "people": list(_answers_with_raters(votes.people, listed.word)),
+            "judges": list(_answers_with_raters(votes.judges, listed.word)),
             "query": unit.item.query,
             "said": votes.judges.get(listed.choice.judge),
             "score": votes.scores.get(listed.choice.judge),
@@ -167,15 +167,15 @@ def _rows(
 
 
 def _answers_with_raters(
-    codes: Mapping[str, str], words: Mapping[str, str]
+    codes: Mapping[str, str], word: Callable[[str], str]
 ) -> Iterator[tuple[str, str, int]]:
     """Yield each answer's raters, word and count; one line per rater if there are few."""
     if len(codes) <= FEW:
-        yield from ((who, words.get(code, code), 1) for who, code in codes.items())
+        yield from ((who, word(code), 1) for who, code in codes.items())
         return
     for code, number in Counter(codes.values()).most_common():
         who = ", ".join(name for name, given in codes.items() if given == code)
-        yield who, words.get(code, code), number
+        yield who, word(code), number
 
 
 def _unit(campaign: Campaign, pk: int) -> Unit:

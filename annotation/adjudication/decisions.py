@@ -54,7 +54,7 @@ from annotation.provenance import Basis, basis_of
 from audit.recording import record
 from tandem.messages import Message
 from tandem.protocols.base import ItemSpec, Payload, Text, UnitSpec, name_units
-from tandem.protocols.validation import Channel, Problem, RefusedError
+from tandem.protocols.validation import Channel, Problem, RefusedError, read_code
 
 REFERENCE_NAME = "adjudicated"
 TEXTS_PURPOSE = "texts for adjudication"
@@ -255,7 +255,10 @@ def _decided_unit(row: Decision, counts: Mapping[str, Counter[str]]) -> DecidedU
         name: tuple((swapped.get(code, code), number) for code, number in of.most_common())
         for name, of in counts.items()
     }
-    values: Mapping[str, str] = next(iter(units.values()), {})
+    answer: Mapping[str, object] = next(iter(units.values()), {})
+    asked = schema(assignment.item.campaign, "people").variables_of(row.unit.kind)
+    read = {each.name: read_code(each, answer.get(each.name)) for each in asked}
+    values = {name: value for name, value in read.items() if value is not None}
     return DecidedUnit(row.response, row.unit.kind, values, answers)
 
 

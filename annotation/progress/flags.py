@@ -17,6 +17,7 @@ from annotation.answers.evidence import find_misplaced_evidence, misplaced_label
 from annotation.exposure.ledger import saw_answers
 from annotation.gold.scoring import Score
 from annotation.models import Assignment, Campaign, GoldAnswer, Item, Label, Rater, Span
+from annotation.presentation import schema, with_value
 from annotation.progress.counts import DONE, people_of
 from annotation.progress.status import Person
 
@@ -158,9 +159,13 @@ class LabelFilter:
 
 @dataclass(frozen=True)
 class LabelRow:
-    """A label with its evidence, the gold answer, and the labels of others with their numbers."""
+    """A label with its evidence, the gold answer, and the labels of others with their numbers.
+
+    Values are codes; a set of codes has their words.
+    """
 
     label: Label
+    value: str
     gold: str | None
     others: Sequence[tuple[str, int]]
     quotes: Sequence[str]
@@ -173,7 +178,7 @@ def filter_labels(campaign: Campaign, rater: Rater, chosen: LabelFilter) -> Quer
     if chosen.variable:
         labels = labels.filter(variable=chosen.variable)
     if chosen.value:
-        labels = labels.filter(value=chosen.value)
+        labels = labels.filter(with_value(schema(campaign), chosen.variable, chosen.value))
     if chosen.first is not None:
         labels = labels.filter(pk__gte=chosen.first)
     if chosen.last is not None:
@@ -199,11 +204,19 @@ def label_rows(campaign: Campaign, labels: Sequence[Label]) -> list[LabelRow]:
     spans = Span.objects.filter(label__in=labels).order_by("label", "pk")
     for label, quote in spans.values_list("label", "quote"):
         quotes[label].append(quote)
+    asked = schema(campaign)
+    several = {each.name for each in asked.variables if each.several}
+
+    def shown(name: str, value: str) -> str:
+        return asked.word(name, value) if name in several else value
+
+    golden = {key: shown(key[1], value) for key, value in gold.items()}
     return [
         LabelRow(
             each,
-            gold.get((each.unit_id, each.variable)),
-            others[each.pk].most_common(),
+            shown(each.variable, each.value),
+            golden.get((each.unit_id, each.variable)),
+            [(shown(each.variable, v), n) for v, n in others[each.pk].most_common()],
             quotes[each.pk][:MAX_QUOTES],
             max(0, len(quotes[each.pk]) - MAX_QUOTES),
         )

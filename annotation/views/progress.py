@@ -137,7 +137,11 @@ def labels(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
         return render(request, "progress/labels.html", context, status=403)
     codes: dict[str, list[str]] = {}
     for variable in schema(campaign, "people").variables:
-        codes.setdefault(variable.name, []).extend(variable.answers)
+        named = codes.setdefault(variable.name, [])
+        named.extend(variable.answers)
+        # A flag's address may name a whole set of codes.
+        if variable.several and variable.takes(request.GET.get("value", "")):
+            named.append(request.GET["value"])
     form = LabelsForm({k: v for k, v in request.GET.items() if k != "page"}, codes)
     context["form"] = form
     if not form.is_valid():

@@ -80,7 +80,9 @@ def _variables(campaign: Campaign) -> list[str]:
 def _verdicts(campaign: Campaign, variable: str) -> list[tuple[str, str]]:
     """Return the codes of a variable with the words of their buttons."""
     found = schema(campaign).variable(variable)
-    return [(code, word_of(found, code)) for code in found.answers] if found else []
+    answers = found.answers if found else ()
+    none = ("[]",) if found and found.several else ()
+    return [(code, word_of(found, code)) for code in (*answers, *none)] if found else []
 
 
 def _page(

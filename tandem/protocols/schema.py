@@ -111,6 +111,12 @@ class Schema:
         found = self.variable(name, kind) or self.variable(name)
         return found.coded(code) if found else Word(code, code)
 
+    def word(self, name: str, value: str) -> str:
+        """Return the word for a value of a variable of any kind; a value that none takes itself."""
+        found = (v for v in self.variables if v.name == name and v.takes(value))
+        variable = next(found, None)
+        return variable.word(value) if variable else value
+
     def words(self) -> Mapping[str, Mapping[str, str]]:
         """Return the word of each code by variable, over all kinds of unit with the variable."""
         found: dict[str, dict[str, str]] = {}

@@ -88,8 +88,8 @@ def test_an_adjudicator_copies_a_set_and_decides(study: Study) -> None:
         "harm": "100",
     }
     again = html.unescape(client.get(reverse("adjudication-unit", args=where)).content.decode())
-    assert re.search(r"<b>Left out, Twisted 🛶</b>|Left out, Twisted 🛶 · |Left out, Twisted 🛶", again.partition("It is twisted.")[0])
+    assert "<b>Left out, Twisted 🛶, Fatal</b>" in again
     queue = client.get(reverse("adjudication", args=[study.campaign.pk]), {"state": "decided"})
     shown = html.unescape(queue.content.decode())
     assert "Left out, Twisted 🛶" in shown
-    assert "[" not in re.sub(r"<script.*?</script>", "", shown).partition("It is twisted")[0][-800:]
+    assert '["left-out"' not in shown
