@@ -173,6 +173,14 @@ class Sheet:
     noun: str
 
     @property
+    def has_several(self) -> bool:
+        return any(asked.several for row in self.rows for asked in row.variables)
+
+    @property
+    def has_scale(self) -> bool:
+        return any(asked.scale for row in self.rows for asked in row.variables)
+
+    @property
     def list_is_complete(self) -> bool:
         """Whether the rater has declared every list complete.
 

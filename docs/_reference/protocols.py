@@ -67,7 +67,8 @@ _HEAD = ("variable", "unit", "question", "codes", "level", "asked if")
 
 
 def _row(variable: Variable) -> tuple[str, ...]:
-    answers = codes(variable.codes)
+    answers = codes(variable.answers_in_brief[: 1 if variable.scale else len(variable.codes)])
+    answers = f"any of {answers}" if variable.several else answers
     if variable.escapes:
         answers += f"; escape: {codes(variable.escapes)}"
     name = code(variable.name) + (" (optional)" if variable.optional else "")

@@ -58,8 +58,9 @@ def build(table: Table, protocol: Protocol, prompt: str = "") -> Parser:
 
 def _check_one_code(name: str, parser: Parser, protocol: Protocol) -> None:
     """Raise FileError if a parser of single codes reads a variable that takes several."""
-    several = [v.name for v in protocol.variables if v.several and v.name in parser.reads]
-    if several:
+    reads = parser.reads or tuple(v.name for v in protocol.variables)
+    several = [v.name for v in protocol.variables if v.several and v.name in reads]
+    if several and name != "schema":
         raise FileError(
             f"the parser {name} reads one code, and {several[0]} of {protocol.name} takes several; "
             "use parser = 'schema', which reads lists",
