@@ -26,6 +26,9 @@ ORDER = (
     "answer-rating",
     "answer-preference",
     "key-point-writing",
+    "nugget-importance",
+    "nugget-assignment",
+    "citation-support",
 )
 """The order in which lists have the protocols."""
 _ALL: dict[str, Declaration] = {
