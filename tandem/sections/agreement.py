@@ -123,7 +123,7 @@ def pair_arguments(sample: Sample) -> PairArguments:
     weights needs sets.
     """
     kappa = () if sample.is_continuous else (KAPPA.key,)
-    weighted = (WEIGHTED.key,) if sample.is_ordered else ()
+    weighted: tuple[str, ...] = (WEIGHTED.key,) if sample.is_ordered else ()
     if not sample.has_too_many_sets:
         weighted += of_sets(sample)
     values = sample.frame.scale.compared_values() if weighted else None
@@ -315,14 +315,14 @@ FEWEST_COMPARED = 3
 
 def describe_variable(variable: JSON) -> str:
     escapes = [f"escape {code}: {count}" for code, count in variable["escapes"].items()]
-    level = LEVEL_WORDS.get(variable["measurement"], variable["measurement"])
+    level = str(LEVEL_WORDS.get(variable["measurement"], variable["measurement"]))
     return "; ".join([level, _describe_categories(variable), *escapes])
 
 
 def _describe_categories(variable: JSON) -> str:
     """Name the categories, or the single codes of sets, or the ends of a scale of many numbers."""
     if variable["measurement"] == "set":
-        codes = variable["by_code"]
+        codes = variable["codes"]
         return f"codes {', '.join(codes)}" if len(codes) <= MOST_ROWS else f"{len(codes)} codes"
     named = variable["categories"]
     if len(named) <= MOST_ROWS:

@@ -135,7 +135,7 @@ def _people_block(shown: Shown) -> list[Block]:
     kinds = {rater["name"]: rater["kind"] for rater in shown.report["raters"]}
     raters = list(next(iter(found.values()))["prevalence"])
     people = [name for name in raters if kinds.get(name, "human") == "human"]
-    header = (
+    header: tuple[str | RaterName, ...] = (
         "Code",
         *(RaterName(name or "all people", kinds.get(name, "human")) for name in raters),
     )

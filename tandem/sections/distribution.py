@@ -122,7 +122,7 @@ def answered_blocks(shown: Shown) -> list[Block]:
         return []
     kinds, codes = {rater["name"]: rater["kind"] for rater in shown.report["raters"]}, shown.codes
     words = list(dict.fromkeys(word for counts in block["counts"].values() for word in counts))
-    counts = {
+    counts: Mapping[str, Mapping[str, int]] = {
         rater: {
             word: UnitCount.of(number, show="all", one=rater, label=codes.get(word, word))
             for word, number in of.items()
@@ -167,8 +167,8 @@ def scale_used(frame: VariableFrame) -> JSON:
 def _unused(scale: Scale, used: set[int]) -> list[str]:
     """Return the categories, or the single codes of sets, that are in none of the codes used."""
     if scale.level == "set":
-        given = scale.members()[sorted(used - {-1})].any(axis=0)
-        return [code for code, there in zip(scale.single, given, strict=True) if not there]
+        given = scale.members()[sorted(used - {-1})].sum(axis=0).tolist()
+        return [code for code, labels in zip(scale.single, given, strict=True) if not labels]
     return [
         category
         for n, category in enumerate(scale.categories)

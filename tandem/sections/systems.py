@@ -130,6 +130,7 @@ def _summaries(frame: Frame, name: str, labels: VariableFrame) -> dict[str, Scor
     They are the mean on an interval scale, and the share of each of the commonest codes of sets.
     """
     together, bounds = reference(labels), SHARE
+    numbers: dict[tuple[str, ...], tuple[Floats, Floats]]
     if labels.scale.level == "interval":
         bounds = bounds_of(labels.scale)
         numbers = {(name,): (category_numbers(labels.scale, labels.codes), together.values)}

@@ -251,14 +251,18 @@ def test_a_campaign_with_several_codes_and_a_scale_has_a_report_in_every_format(
 ) -> None:
     study = make_issues_study(monkeypatch)
     boat = "verdreht–ö 🛶"
-    answers = (
+    answers: tuple[JSON, ...] = (
         {"issues": [boat, "left-out"], "harm": "35"},
         {"issues": [], "harm": None},
         {"issues": "cannot-tell", "harm": None},
     )
-    others = ({"issues": [boat], "harm": "40"}, {"issues": [], "harm": None}, answers[2])
+    others: tuple[JSON, ...] = (
+        {"issues": [boat], "harm": "40"},
+        {"issues": [], "harm": None},
+        answers[2],
+    )
     for person, given in ((study.ada, answers), (study.ben, others)):
-        units = {f"q:{n}": {**each, "evidence": []} for n, each in enumerate(given)}
+        units: JSON = {f"q:{n}": {**each, "evidence": []} for n, each in enumerate(given)}
         submit(study.assignment(person), {"units": units, "comment": None}, "page")
     assert Label.objects.count() == 8
     found = json.loads(run("report", "--campaign", "Issues", "--resamples", "2"))
