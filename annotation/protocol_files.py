@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from annotation.models import ProtocolFile, User
 from annotation.protocols.base import Protocol
@@ -27,24 +28,13 @@ class ProtocolError(ValueError):
 def store(file: protocol_file.ProtocolFile, team: Team, by: User | None = None) -> ProtocolFile:
     """Store a version of a protocol for a team, or return the one that is there and equal.
 
-    A version that no campaign uses is replaced. Raises ProtocolError for the name of a protocol of
+    A version that nothing uses is replaced. Raises ProtocolError for the name of a protocol of
     the site, and for a used version whose file has changed.
     """
-    declared = file.declaration
-    if declared.name in DECLARED:
-        raise ProtocolError(f"{declared.name} is a protocol of the site; give yours another name")
     with transaction.atomic():
-        known = ProtocolFile.objects.select_for_update().filter(
-            team=team, name=declared.name, version=declared.version
-        )
-        existing = known.first()
-        if existing is not None and existing.digest == file.digest:
-            return existing
-        if existing is not None and existing.campaigns.exists():
-            raise ProtocolError(
-                f"version {declared.version} of {declared.name} is used by a campaign, and the "
-                "file has changed since; give it a new version"
-            )
+        existing = _version(file, team).select_for_update().first()
+        if (stored := stored_version(file, team)) is not None:
+            return stored
         if existing is not None:
             existing.delete()
         elif ProtocolFile.objects.filter(team=team).count() >= MOST_FILES:
@@ -53,6 +43,30 @@ def store(file: protocol_file.ProtocolFile, team: Team, by: User | None = None) 
         facts = {"name": stored.name, "version": stored.version, "digest": stored.digest}
         record("protocol.made", of=stored, after=facts)
     return stored
+
+
+def stored_version(file: protocol_file.ProtocolFile, team: Team) -> ProtocolFile | None:
+    """Return the stored version of a protocol that is equal to a file, or None.
+
+    Raises ProtocolError if the file cannot be stored, as for `store`.
+    """
+    declared = file.declaration
+    if declared.name in DECLARED:
+        raise ProtocolError(f"{declared.name} is a protocol of the site; give yours another name")
+    existing = _version(file, team).first()
+    if existing is None or existing.digest == file.digest:
+        return existing
+    if used_by := describe_use(existing):
+        raise ProtocolError(
+            f"version {declared.version} of {declared.name} is used by {used_by}, and the file "
+            "has changed since; give it a new version"
+        )
+    return None
+
+
+def _version(file: protocol_file.ProtocolFile, team: Team) -> QuerySet[ProtocolFile]:
+    declared = file.declaration
+    return ProtocolFile.objects.filter(team=team, name=declared.name, version=declared.version)
 
 
 def _create(file: protocol_file.ProtocolFile, team: Team, by: User | None) -> ProtocolFile:
@@ -95,11 +109,21 @@ def find_task(name: str, team: Team) -> Protocol:
 
 
 def delete(file: ProtocolFile) -> None:
-    """Delete a version that no campaign uses. Raises ProtocolError."""
-    if file.campaigns.exists():
-        raise ProtocolError(f"a campaign uses {file}; it stays as long as the campaign")
+    """Delete a version that nothing uses. Raises ProtocolError."""
+    if used_by := describe_use(file):
+        raise ProtocolError(f"{used_by} uses {file}; it stays as long as that")
     record("protocol.deleted", of=file)
     file.delete()
+
+
+def describe_use(file: ProtocolFile) -> str:
+    """Name something that depends on a version, such as a campaign; empty if nothing does."""
+    for relation in file._meta.related_objects:
+        model = relation.related_model
+        user = model._default_manager.filter(**{relation.field.name: file}).first()
+        if user is not None:
+            return f"{model._meta.verbose_name} {str(user)!r}"
+    return ""
 
 
 def protocols_of(team: Team) -> list[FileProtocol]:

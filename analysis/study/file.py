@@ -24,6 +24,7 @@ from analysis.study.keys import (
     read_options,
 )
 from analysis.study.names import campaigns_named, campaigns_of, relevant_by, table_options
+from analysis.study.protocols import ENDING, ProtocolBeside, read_beside
 from annotation.campaigns.design import DesignError, design_of
 from annotation.campaigns.settings import OPTIONS
 from annotation.derivation.base import make_options
@@ -82,7 +83,7 @@ class Part:
     """A table of the file: a batch, campaign or judge, with the options of its command.
 
     `needs` has the parts that come first. Of those, the campaigns in `awaits` have to be finished,
-    not just created.
+    not just created. `protocol` is the file that a campaign names as its protocol.
     """
 
     key: Key
@@ -93,6 +94,7 @@ class Part:
     awaits: tuple[Key, ...] = ()
     labels: tuple[LabelsFile, ...] = ()
     judges: tuple[JudgeRequest, ...] = ()
+    protocol: ProtocolBeside | None = None
 
     @property
     def name(self) -> str:
@@ -342,6 +344,9 @@ class _Reader:
         options = read_options("create_campaign", table, refuse, key.name)
         self._check_design(key, options)
         options = self._with_paths(key, options, [each.name for each in OPTIONS if each.lines])
+        protocol = self._protocol(key, options["protocol"])
+        if protocol is not None:
+            options["protocol"] = protocol.name
         judges = tuple(self._judges(key, table.get("judges", [])))
         labels = tuple(self._labels(key, table.get("labels", [])))
         needs = [Key("batch", options["batch"])]
@@ -349,7 +354,14 @@ class _Reader:
         needs += [Key("judge", asked.judge) for asked in judges]
         line = self.lines.of(_table(key))
         awaits = tuple(Key("campaign", name) for name in relevant_by(options))
-        return Part(key, "create_campaign", options, tuple(needs), line, awaits, labels, judges)
+        command = "create_campaign"
+        return Part(key, command, options, tuple(needs), line, awaits, labels, judges, protocol)
+
+    def _protocol(self, key: Key, name: str) -> ProtocolBeside | None:
+        """Return the protocol's file that a campaign names, if it names one that can be read."""
+        if self.folder is None or not name.endswith(ENDING):
+            return None
+        return read_beside(self._path(_table(key), "protocol", name), self.refuser(_table(key)))
 
     def _check_design(self, key: Key, options: Options) -> None:
         refuse = self.refuser(_table(key))

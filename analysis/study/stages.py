@@ -20,6 +20,7 @@ from analysis.study.commands import command_called, run_command
 from analysis.study.evaluators import check_declared_in
 from analysis.study.file import JudgeRequest, Key, LabelsFile, Part, StudyFile
 from analysis.study.names import campaigns_of
+from analysis.study.protocols import named_in, task_of
 from annotation.campaign_setup.creation import checked_campaign
 from annotation.campaigns.answer_totals import AnswerTotals, answer_totals
 from annotation.campaigns.changes import change, settings_differ
@@ -32,6 +33,8 @@ from annotation.management.base import read_settings
 from annotation.models import Campaign
 from annotation.people.membership import set_pool
 from annotation.presentation import design as stored_design
+from annotation.protocol_files import ProtocolError
+from datasets.console import team_option
 from datasets.lineage import describe_behind, lineage_of, units_behind
 from datasets.loading import file_facts, read_digest
 from datasets.models import Batch, Lineage
@@ -273,15 +276,20 @@ def _campaign(
 ) -> Stage:
     try:
         design, settings = _design(part), read_settings(part.options)
-        campaign = Campaign.objects.select_related("batch").filter(name=part.name).first()
+        rows = Campaign.objects.select_related("batch", "protocol_file")
+        campaign = rows.filter(name=part.name).first()
         if campaign is None:
-            checked_campaign(part.name, part.options["protocol"], Batch(), design)
+            if task := task_of(part.options["protocol"], part.protocol, part.options):
+                checked_campaign(part.name, task, Batch(), design)
+            stores = tuple(_stores(file, part))
     except (DesignError, CommandError) as error:
         raise _part_error(file, part, str(error)) from error
+    except ProtocolError as error:
+        raise _part_error(file, part, str(error), "protocol") from error
     imported = record.imported if record else {}
     if campaign is None:
         create = Action(first_step(part), lambda: run_command("create_campaign", **part.options))
-        actions = (create, *_imports(file, part, imported), *_runs(part, None))
+        actions = (*stores, create, *_imports(file, part, imported), *_runs(part, None))
         return Stage(part, exists=False, actions=actions, blocked=blocked)
     _check_design(file, part, campaign, design)
     changes = tuple(_changes(campaign, settings, part.options["pool"]))
@@ -291,6 +299,19 @@ def _campaign(
     waits = () if imports or not places.open else (waiting(campaign, places),)
     counts = {"items": places.items, "asked": places.asked, "answered": places.answered}
     return Stage(part, True, actions, waits, blocked, counts=counts)
+
+
+def _stores(file: StudyFile, part: Part) -> Iterator[Action]:
+    """Yield the action that stores a campaign's protocol, unless the team has it."""
+    if part.protocol is None:
+        return
+    team = team_option(part.options)
+    try:
+        stored = part.protocol.is_stored(team)
+    except InputError as error:
+        raise file.error(part, "its protocol cannot be stored", str(error), "protocol") from error
+    if not stored:
+        yield Action(part.protocol.summary, partial(part.protocol.store, team))
 
 
 def _design(part: Part) -> Design:
@@ -303,7 +324,8 @@ def _check_design(file: StudyFile, part: Part, campaign: Campaign, design: Desig
     """Reject a campaign whose design differs from the file's, since designs never change."""
     before, now = asdict(stored_design(campaign)), asdict(design)
     of = {"protocol": part.options["protocol"], "batch": part.options["batch"]}
-    before |= {"protocol": campaign.protocol, "batch": campaign.batch.name}
+    named = named_in(campaign, part.options["protocol"])
+    before |= {"protocol": named, "batch": campaign.batch.name}
     now |= of
     for name in ("protocol", "batch", *asdict(design)):
         if before[name] != now[name]:
@@ -314,6 +336,20 @@ def _check_design(file: StudyFile, part: Part, campaign: Campaign, design: Desig
             )
             key = name if name in part.options else "option"
             raise file.error(part, f"{wrong}{now[name]!r}", remedy, key)
+    _check_protocol_file(file, part, campaign)
+
+
+def _check_protocol_file(file: StudyFile, part: Part, campaign: Campaign) -> None:
+    """Reject a protocol's file that has changed since the campaign was created with it."""
+    now, before = part.protocol, campaign.protocol_file
+    if now is None or (before is not None and before.digest == now.file.digest):
+        return
+    wrong = f"campaign {part.name!r} was created with another file of its protocol"
+    remedy = (
+        f"restore {now.path.name}, or give it a new version ({now.place}) and name a new campaign "
+        f"with continues = {part.name!r}"
+    )
+    raise file.error(part, wrong, remedy, "protocol")
 
 
 def _changes(campaign: Campaign, settings: CampaignSettings, pool: str | None) -> Iterator[Action]:
@@ -404,9 +440,9 @@ def waiting(campaign: Campaign, places: AnswerTotals) -> str:
     )
 
 
-def _part_error(file: StudyFile, part: Part, message: str) -> InputError:
+def _part_error(file: StudyFile, part: Part, message: str, key: str = "") -> InputError:
     wrong, _, remedy = message.rstrip(".").rpartition("; ")
-    return file.error(part, wrong or remedy, remedy if wrong else "correct it")
+    return file.error(part, wrong or remedy, remedy if wrong else "correct it", key)
 
 
 KINDS: dict[str, Callable[[StudyFile, Part, tuple[Key, ...], StudyPart | None], Stage]] = {
