@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from annotation.models.protocols import ProtocolFile
 from annotation.preparation.base import Step
 from annotation.preparation.steps.answer_points import STEP as ANSWER_POINTS
 from annotation.preparation.steps.decomposition import STEP as DECOMPOSITION
@@ -124,6 +123,9 @@ def drafted(protocol: FileProtocol) -> Iterator[FileProtocol]:
 
 @lru_cache(maxsize=64)
 def _read(stored: uuid.UUID) -> FileProtocol:
+    # Releases are verified without Django, by the site's tasks and by the files that they carry.
+    from annotation.models.protocols import ProtocolFile
+
     row = ProtocolFile.objects.get(pk=stored)
     file = read_protocol(row.text, f"{row.name}.toml", row.parts.__getitem__)
     return protocol_of(file, stored)

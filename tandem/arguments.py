@@ -12,10 +12,13 @@ from tandem.labels.file.scales import DeclaredScale, declared_scale
 from tandem.labels.selection import ReportOptions, read_stratum
 from tandem.options import add_arguments as add_declared
 from tandem.options import check_bounds, options_of, values_of
+from tandem.protocols.base import Declaration
+from tandem.protocols.file_structure import ProtocolFileError
+from tandem.protocols.protocol_file import read_path
 from tandem.statistics import Level
 from tandem.statistics.arrays import LEVELS
 
-FOR_LABELS = ("level", "scale", "wide")
+FOR_LABELS = ("level", "scale", "wide", "protocol")
 """The options that only labels files have; a campaign's protocol says the same."""
 
 
@@ -45,6 +48,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="VARIABLE",
         help="for --labels: the files have one column for each rater, with labels of VARIABLE",
     )
+    parser.add_argument(
+        "--protocol",
+        type=Path,
+        metavar="FILE",
+        help="for --labels: a team's protocol, whose variables they are: codes, levels, escapes",
+    )
     parser.add_argument("--format", choices=list(FORMATS), default="json")
     parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
     add_declared(parser, options_of(ReportOptions))
@@ -72,6 +81,17 @@ def levels_of(given: list[str]) -> dict[str, Level]:
             raise OptionError(f"--level {each!r} is not VARIABLE={'|'.join(LEVELS)}.")
         levels[name] = level
     return levels
+
+
+def protocol_in(path: Path | None) -> Declaration | None:
+    """Return what the file given with `--protocol` declares. Raises OptionError."""
+    try:
+        return None if path is None else read_path(path).declaration
+    except ProtocolFileError as error:
+        raise OptionError(f"{error}.") from error
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise OptionError(f"--protocol {path}: cannot be read ({why}).") from error
 
 
 def scales_of(given: list[str], levels: Mapping[str, Level]) -> dict[str, DeclaredScale]:

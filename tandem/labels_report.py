@@ -9,6 +9,7 @@ from types import MappingProxyType
 from .labels.file.frames import file_frame
 from .labels.file.scales import DeclaredScale
 from .labels.selection import ReportOptions, UnknownOptionError
+from .protocols.base import Declaration
 from .sections.build import frame_report
 from .statistics import Level
 from .types import JSON
@@ -25,6 +26,7 @@ def labels_report(
     options: ReportOptions,
     scales: Mapping[str, DeclaredScale] = MappingProxyType({}),
     wide: str | None = None,
+    protocol: Declaration | None = None,
 ) -> JSON:
     """Create the report of labels files, without a campaign. The arguments are `file_frame`'s.
 
@@ -32,7 +34,9 @@ def labels_report(
     """
     if options.background:
         raise UnknownOptionError({"background": NO_BACKGROUND})
-    frame, protocols = file_frame(paths, levels, options, scales, wide)
-    protocol = next(iter(protocols)) if len(protocols) == 1 else None
-    head = {"campaign": None, "protocol": protocol, "batch": None}
+    frame, protocols = file_frame(paths, levels, options, scales, wide, protocol)
+    if protocol is not None:
+        protocols = {protocol.name}
+    named = next(iter(protocols)) if len(protocols) == 1 else None
+    head = {"campaign": None, "protocol": named, "batch": None}
     return {**frame_report(head, frame, options, list(frame.variables), sampled=None), "hints": []}

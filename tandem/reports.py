@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from tandem.labels.resampling import Sample
@@ -31,6 +32,7 @@ def report(
     levels: Mapping[str, Level] | None = None,
     scales: Scales | None = None,
     wide: str | None = None,
+    protocol: str | Path | None = None,
     resamples: int | None = None,
     seed: int = 0,
     epsilon: float = 0.2,
@@ -46,7 +48,8 @@ def report(
     adjudicators' decisions as well. `levels` gives the level of variables, which is nominal unless
     a protocol says otherwise. `scales` gives the codes of variables in their order, as a list or as
     text such as `1,2,3:ordinal`; ordered categories of a data frame need none. `wide` is the
-    variable of a table with one column for each rater. `resamples` defaults to the number that
+    variable of a table with one column for each rater. `protocol` is a team's protocol in a file,
+    which declares the variables. `resamples` defaults to the number that
     suits the queries. `variables`, `raters` and `judges` select labels. Labels whose column
     `exposed` is true, since their rater could see others' labels of the unit, count only with
     `exposed`, here and in the other functions. With `check` other libraries compute the figures
@@ -54,7 +57,7 @@ def report(
     and ValueError.
     """
     options = _options(resamples, seed, epsilon, reference, variables, raters, judges, exposed)
-    frame, protocol = frame_of(table, Reading.of(levels, scales, wide), options)
+    frame, protocol = frame_of(table, Reading.of(levels, scales, wide, protocol), options)
     head = {"campaign": None, "protocol": protocol, "batch": None}
     made = frame_report(head, frame, options, list(frame.variables), None, check)
     return Report({**made, "hints": []}, lambda: frame, options)
@@ -67,6 +70,7 @@ def agreement(
     levels: Mapping[str, Level] | None = None,
     scales: Scales | None = None,
     wide: str | None = None,
+    protocol: str | Path | None = None,
     resamples: int | None = None,
     seed: int = 0,
     exposed: bool = False,
@@ -76,7 +80,7 @@ def agreement(
     Raises as `report` does, and KeyError for an unknown variable.
     """
     options = _options(resamples, seed, exposed=exposed)
-    frame, _ = frame_of(table, Reading.of(levels, scales, wide), options)
+    frame, _ = frame_of(table, Reading.of(levels, scales, wide, protocol), options)
     labels = frame.variables[chosen_name("variable", variable, frame.variables)]
     block = {
         "measurement": labels.scale.level,
@@ -96,6 +100,7 @@ def alternative_test(
     levels: Mapping[str, Level] | None = None,
     scales: Scales | None = None,
     wide: str | None = None,
+    protocol: str | Path | None = None,
     exposed: bool = False,
 ) -> AltTest:
     """Run the alternative annotator test: may a judge replace a person at this `epsilon`?
@@ -104,7 +109,7 @@ def alternative_test(
     KeyError for unknown names.
     """
     options = _options(None, 0, epsilon, exposed=exposed)
-    frame, _ = frame_of(table, Reading.of(levels, scales, wide), options)
+    frame, _ = frame_of(table, Reading.of(levels, scales, wide, protocol), options)
     labels = frame.variables[chosen_name("variable", variable, frame.variables)]
     return alt_test_of(labels, judge, epsilon, options)
 

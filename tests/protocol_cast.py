@@ -108,19 +108,20 @@ def write_batch(folder: Path) -> Path:
 
 def labels_by(rater: str, shift: int = 0, **more: Any) -> Iterator[Line]:
     """Labels for each unit, which differ between raters with another `shift`."""
-    turn = shift
+    turn = number = shift
     for query in QUERIES:
         for report in query["reports"]:
+            number += 1
             shared = {"item": report["id"], "rater": rater, "protocol": NAME, **more}
             for n, cited in enumerate(report["sentence_citations"], start=1):
                 for passage in cited:
                     turn += 1
                     unit = f"{report['id']}#{n}/{passage}"
                     yield shared | _support(unit, report["sentences"][n - 1], passage, turn)
-            faults = json.dumps(["wordy", "rude"][: turn % 3])
+            faults = json.dumps(["wordy", "rude"][: number % 3])
             of = {**shared, "unit": report["id"], "kind": "report"}
             yield of | {"variable": "faults", "value": faults}
-            yield of | {"variable": "use", "value": ("0", "2.5", "10")[turn % 3]}
+            yield of | {"variable": "use", "value": ("0", "2.5", "10")[number % 3]}
 
 
 def _support(unit: str, sentence: str, passage: str, turn: int) -> Line:

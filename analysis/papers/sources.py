@@ -9,7 +9,6 @@ neither is taken, and the tables name both.
 
 from __future__ import annotations
 
-import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from itertools import combinations
 from typing import Any, Protocol
 
 from annotation.protocols.base import Protocol as Task
-from annotation.registry import get_protocol
+from annotation.registry import task_of
 from tandem.files.rows import Query
 from tandem.labels.facts import LabelFact
 from tandem.labels.joined import UnitKey, not_replaced
@@ -47,7 +46,8 @@ class BatchFacts:
 class CampaignFacts:
     """A campaign by its name, with what its tables depend on.
 
-    It `continues` these campaigns, the newest first. `created_at` is a time as text.
+    It `continues` these campaigns, the newest first. `created_at` is a time as text. `own` is the
+    protocol if it is a team's.
     """
 
     name: str
@@ -58,11 +58,12 @@ class CampaignFacts:
     continues: tuple[str, ...] = ()
     asks_people: bool = True
     created_at: str = ""
-    protocol_file_id: uuid.UUID | None = None
+    own: Task | None = field(default=None, compare=False)
 
     @property
     def task(self) -> Task:
-        return get_protocol(self)
+        points = self.options.get("points") or ""
+        return self.own or task_of(self.protocol, self.protocol_version, points)
 
 
 class Reader(Protocol):

@@ -22,6 +22,7 @@ from analysis.papers.sources import JUDGE, BatchFacts, CampaignFacts, Part
 from annotation.models import Campaign, Item, Response, Unit
 from annotation.people.membership import exclusion_reasons
 from annotation.presentation import schema
+from annotation.registry import get_protocol
 from datasets.lineage import lineages_of
 from datasets.material import batch_rows
 from datasets.models import Batch
@@ -54,6 +55,7 @@ def campaign_of_tables(campaign: Campaign) -> CampaignFacts:
         tuple(_continued(campaign)),
         campaign.asks_people,
         campaign.created_at.isoformat(),
+        get_protocol(campaign) if campaign.protocol_file_id else None,
     )
 
 

@@ -10,9 +10,10 @@ from django.db.models import Max, Min
 
 from analysis.evaluation.stored import asked_content
 from analysis.papers.stored import batch_of_tables, campaign_of_tables
+from analysis.release.layout import PROTOCOLS
 from annotation.campaigns.answer_totals import answer_totals
 from annotation.exports.bundles import counts
-from annotation.models import Assignment, Campaign, Rater, Response
+from annotation.models import Assignment, Campaign, ProtocolFile, Rater, Response
 from annotation.people.background import background_counts
 from annotation.people.consent import counts_of_consents, revoked_raters
 from annotation.people.membership import exclusion_reasons
@@ -105,6 +106,7 @@ def campaign_facts(campaign: Campaign) -> JSON:
                 "codes": list(v.answers),
                 "escapes": list(v.escapes),
                 "level": v.level,
+                "several": v.several,
             }
             for v in schema(campaign).variables
         ],
@@ -163,4 +165,30 @@ def judge_facts(judge: Judge, runs: list[Any]) -> JSON:
         "file": judge.file or None,
         "file_sha256": judge.file_sha256 or None,
         "runs": runs,
+    }
+
+
+def used_protocols(campaigns: Iterable[Campaign]) -> dict[ProtocolFile, str]:
+    """Return the files of teams that campaigns use, each with its path in the release."""
+    rows = dict.fromkeys(each.protocol_file for each in campaigns if each.protocol_file)
+    seen: Counter[str] = Counter()
+    found = {}
+    for row in rows:
+        plain = f"{row.name}-{row.version}"
+        seen[plain.casefold()] += 1
+        # Two teams may have a protocol of one name.
+        folder = plain if seen[plain.casefold()] == 1 else f"{plain}-{seen[plain.casefold()]}"
+        file = f"{row.name}.toml"
+        while file in row.parts:
+            file = f"_{file}"
+        found[row] = f"{PROTOCOLS}/{folder}/{file}"
+    return found
+
+
+def protocol_facts(campaign: Campaign, paths: Mapping[ProtocolFile, str]) -> JSON:
+    """Return where a campaign's protocol is in the release, and its digest, if it is a team's."""
+    file = campaign.protocol_file
+    return {
+        "protocol_file": file and paths[file],
+        "protocol_sha256": file and file.digest,
     }

@@ -27,12 +27,19 @@ from analysis.release import layout
 from analysis.release.asked import item_lines, sampling_lines
 from analysis.release.croissant import LABEL_COLUMNS, Released, croissant
 from analysis.release.datasheet import datasheet
-from analysis.release.facts import Licence, batch_facts, campaign_facts, judge_facts
+from analysis.release.facts import (
+    Licence,
+    batch_facts,
+    campaign_facts,
+    judge_facts,
+    protocol_facts,
+    used_protocols,
+)
 from analysis.release.names import published_text
 from analysis.release.wide_labels import wide_pieces
 from analysis.study import Key, StudyFile
 from annotation.exports.bundles import Exporting
-from annotation.models import Campaign
+from annotation.models import Campaign, ProtocolFile
 from annotation.presentation import schema
 from datasets.derivation import file_line
 from datasets.material import batch_rows
@@ -92,12 +99,15 @@ class _Release:
     campaigns: list[JSON] = field(default_factory=list)
     judges: list[JSON] = field(default_factory=list)
     tables: list[JSON] = field(default_factory=list)
+    protocols: dict[ProtocolFile, str] = field(default_factory=dict)
 
     def files(self) -> Files:
         yield self.add(layout.STUDY, [published_text(self.file).encode()], "the study file")
         yield from self.of_batches(self.there("batch", Batch))
+        campaigns = self.there("campaign", Campaign)
+        yield from self.of_protocols(campaign for _, campaign in campaigns)
         with shared_child():
-            yield from self.of_campaigns(self.there("campaign", Campaign))
+            yield from self.of_campaigns(campaigns)
         yield from self.of_judges(self.there("judge", Judge))
         yield from self.of_options()
         yield from self.of_tables()
@@ -140,6 +150,15 @@ class _Release:
             about = f"the batch {batch.name} in the native format, a line for each query"
             yield self.add(path, lines, about, ("id", "text"))
 
+    def of_protocols(self, campaigns: Iterable[Campaign]) -> Files:
+        """Yield the protocols of teams, each with the texts beside it."""
+        self.protocols = used_protocols(campaigns)
+        for row, path in self.protocols.items():
+            yield self.add(path, [row.text.encode()], f"the protocol {row}")
+            for name, text in sorted(row.parts.items()):
+                beside = f"{path.rpartition('/')[0]}/{name}"
+                yield self.add(beside, [text.encode()], f"a text of the protocol {row}")
+
     def of_campaigns(self, campaigns: list[tuple[str, Campaign]]) -> Files:
         for plain, campaign in campaigns:
             folder, name = f"campaigns/{plain}", campaign.name
@@ -160,7 +179,8 @@ class _Release:
             yield from self.numbers_of(campaign, folder)
 
     def numbers_of(self, campaign: Campaign, folder: str) -> Files:
-        facts = {**campaign_facts(campaign), "folder": folder}
+        own = protocol_facts(campaign, self.protocols)
+        facts = {**campaign_facts(campaign), "folder": folder, **own}
         report = _undated(campaign_report(campaign, self.options), facts)
         facts["agreement"] = {name: of["agreement"] for name, of in report["variables"].items()}
         # The raters already say which judges are fakes.
@@ -255,9 +275,10 @@ class _Release:
             yield f"{each.sha256}  {each.path}\n".encode()
 
 
+PROTOCOLS_README = "- `protocols/`: protocols of the team, with their guidelines, as it wrote them."
 TABLES_README = "- `tables/`: the paper's tables, filled from this study, with their options."
 _CAMPAIGN_FIELDS = (
-    "name", "protocol", "protocol_version", "batch", "folder", "options", "asks_people",
+    "name", "protocol", "protocol_version", "protocol_file", "protocol_sha256", "batch", "folder", "options", "asks_people",
     "continues", "created_at", "queries_without_passages", "variables", "raters", "counts",
     "answers_asked", "answers_given",
 )  # fmt: skip
@@ -293,6 +314,7 @@ def _readme(about: Any, facts: JSON) -> str:
         f"  `{layout.ITEMS}` items with their units, `{layout.SAMPLING}` the sample of queries,",
         f"  `{layout.REPORT}` the agreement, `{layout.MEASURES}` the measures of systems.",
         "- `judges/`: what each judge is, and the manifests of its runs.",
+        *([PROTOCOLS_README] if any(c["protocol_file"] for c in facts["campaigns"]) else []),
         *([TABLES_README] if facts["tables"] else []),
         "",
         f"`sha256sum -c {layout.SUMS}` checks that the files are as released. `tandem verify",

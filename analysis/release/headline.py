@@ -13,10 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from tandem.files.rows import InputError, Place
 from tandem.labels.file.frames import file_frame
 from tandem.labels.frame import Frame, VariableFrame
 from tandem.labels.reference import reference
 from tandem.labels.resampling import Scores, systems_of
+from tandem.labels.selection import UnknownOptionError
+from tandem.protocols.base import Declaration
 from tandem.sections.systems import scores_of_items
 from tandem.statistics import (
     ALPHA,
@@ -39,12 +42,16 @@ WITH_JUDGE = EQUAL, KAPPA
 Numbers = dict[str, Any]
 
 
-def released_frame(path: Path, report: JSON) -> Frame:
+def released_frame(path: Path, report: JSON, protocol: Declaration | None = None) -> Frame:
     """Return the frame of a labels file. Raises InputError.
 
-    The report determines levels of measurement and excluded raters.
+    The report determines levels of measurement and excluded raters. The `protocol` is given if it
+    is a team's.
     """
-    frame, _ = file_frame([path], _levels(report))
+    try:
+        frame, _ = file_frame([path], _levels(report), protocol=protocol)
+    except UnknownOptionError as error:
+        raise InputError(Place(str(path)), str(error), "restore the file") from error
     out = {rater["name"]: rater["excluded"] for rater in report["raters"]}
     return replace(frame, variables={n: _excluding(of, out) for n, of in frame.variables.items()})
 

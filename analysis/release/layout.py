@@ -20,6 +20,8 @@ ITEMS, SAMPLING = "items.jsonl", "sampling.jsonl"
 REPORT, REPORT_TEXT, MEASURES = "report.json", "report.md", "measures.json"
 TABLES = "tables"
 """The folder of the papers' tables."""
+PROTOCOLS = "protocols"
+"""The folder of protocols of teams, each in a folder of its own with the texts beside it."""
 REFUSALS = "options/refusals.toml"
 """A list of refusals that the study's options name."""
 WIDE_FACTS = ("item", "unit", "kind", "query", "system", "setting")

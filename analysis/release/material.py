@@ -29,6 +29,7 @@ from analysis.papers.material import Material, WholeAnswer
 from analysis.papers.sources import HUMAN, JUDGE, BatchFacts, CampaignFacts, Part
 from analysis.release.layout import ITEMS, LABELS, REFUSALS, RESPONSES, SAMPLING
 from analysis.release.measures import asked_content, read_options
+from analysis.release.protocols import released_task
 from datasets.readers import read
 from tandem.files.rows import InputError, Place, Query
 from tandem.labels.evaluators import Evaluator, evaluators_from_json
@@ -86,6 +87,7 @@ class ReleasedMaterial(Material):
             tuple(of["continues"]),
             of["asks_people"],
             of["created_at"],
+            released_task(self.folder, of) if of.get("protocol_file") else None,
         )
 
     def _batch(self, name: str) -> BatchFacts:
@@ -153,7 +155,8 @@ class ReleasedMaterial(Material):
         return [of["name"] for of in self._variables(campaign)]
 
     def asked(self, campaign: CampaignFacts) -> AskedContent:
-        found = asked_content(self._facts[campaign.name])
+        facts = self._facts[campaign.name]
+        found = asked_content(facts, released_task(self.folder, facts))
         assert found is not None
         return found
 

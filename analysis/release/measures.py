@@ -6,7 +6,7 @@ by each rater, and from texts if no rater is asked. Intervals, slices and tests 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from analysis.evaluation.layout import Layout
 from analysis.evaluation.parts_by_protocol import parts_of
 from analysis.evaluation.people_mean import Persons
 from analysis.release.layout import MEASURES
-from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import Protocol
 from datasets.text import sentences_of
 from tandem.files.rows import Query
 from tandem.labels.evaluators import Evaluator
@@ -38,21 +38,20 @@ Values = dict[Place, float | None]
 TOLERANCE = 1e-9
 
 
-def asked_content(facts: JSON) -> AskedContent | None:
-    """Return a campaign's content from the release's facts. None if an older release lacks them."""
+def asked_content(facts: JSON, task: Protocol | None) -> AskedContent | None:
+    """Return a campaign's content from the release's facts. None if an older release lacks them.
+
+    The measures are those that its `task` declares, if it is known.
+    """
     if "options" not in facts:
         return None
     bare = facts["queries_without_passages"]
     points = facts["options"].get("points") or ""
     shown = None if bare is None else frozenset(bare)
-    return AskedContent(facts["protocol"], points, shown, _declared(facts, points))
+    return AskedContent(facts["protocol"], points, shown, task and _declared(facts, task))
 
 
-def _declared(facts: JSON, points: str) -> DeclaredContent | None:
-    """Return the measures that the campaign's protocol declares, if it is known here."""
-    if facts["protocol"] not in PROTOCOLS:
-        return None
-    task = PROTOCOLS[facts["protocol"]].as_of(facts["protocol_version"]).read_as(points)
+def _declared(facts: JSON, task: Protocol) -> DeclaredContent | None:
     asked = {(each["name"], each["unit"]) for each in facts["variables"]}
     variables = tuple(v for v in task.variables if (v.name, v.kind) in asked)
 
@@ -151,23 +150,21 @@ def without_tokens(values: Values) -> Values:
     }
 
 
-def declared_elsewhere(file: JSON, now: Values) -> Iterator[str]:
-    """Yield the measures that a protocol declares which is not known here."""
-    here = {name for name, _, _ in now}
-    for name, of in file["measures"].items():
-        if "reports" in of and name not in here:
-            yield name
+def declared_in(file: JSON) -> Iterator[str]:
+    """Yield the measures that the campaign's protocol declares."""
+    yield from (name for name, of in file["measures"].items() if "reports" in of)
 
 
-def differences(file: JSON, now: Values, with_tokens: bool = False) -> Iterator[str]:
+def differences(
+    file: JSON, now: Values, with_tokens: bool = False, without: Collection[str] = ()
+) -> Iterator[str]:
     """Yield a description of each value in the file that does not follow from the labels.
 
     Without the user's file of a tokenizer, measures that count tokens are left out, and so are
-    those that a protocol declares which is not known here.
+    those `without` which the file is compared.
     """
-    left_out = set(declared_elsewhere(file, now))
     reported = reported_values(file["measures"])
-    before = {place: value for place, value in reported.items() if place[0] not in left_out}
+    before = {place: value for place, value in reported.items() if place[0] not in without}
     if not (with_tokens or counts_tokens(file)):
         before, now = without_tokens(before), without_tokens(now)
     for place in dict.fromkeys((*before, *now)):

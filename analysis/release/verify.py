@@ -33,7 +33,9 @@ from analysis.release.layout import (
     WIDE_FACTS,
 )
 from analysis.release.material import ReleasedMaterial
+from analysis.release.protocols import contradictions, released_task
 from analysis.release.tables import check_cells, check_measures, check_text, fill_again
+from annotation.protocols.base import Protocol
 from datasets.readers import read
 from tandem.files.rows import InputError, Place
 from tandem.files.spreadsheet import unescape_formula
@@ -96,7 +98,13 @@ def _release(folder: Path, tokens: str) -> Verified:
     batches = {batch["name"]: folder / batch["file"] for batch in facts.get("batches", ())}
     for campaign in facts.get("campaigns", ()):
         _check_asked(folder / campaign["folder"], facts, campaign, found)
-        _check_campaign(folder / campaign["folder"], campaign, batches, tokens, found)
+        try:
+            task = released_task(folder, campaign)
+        except InputError as error:
+            # Without its protocol nothing says in what order the codes are.
+            found.wrong.append(f"campaign {campaign['name']}: its protocol {error}")
+            continue
+        _check_campaign(folder / campaign["folder"], campaign, task, batches, tokens, found)
     for tables in facts.get("tables", ()):
         _check_tables(folder, facts, tables, tokens, found)
     return found
@@ -207,6 +215,7 @@ def _digest(path: Path) -> str:
 def _check_campaign(
     folder: Path,
     campaign: Mapping[str, Any],
+    task: Protocol | None,
     batches: Mapping[str, Path],
     tokens: str,
     found: Verified,
@@ -230,18 +239,25 @@ def _check_campaign(
         if more := len(wrong) - MOST_NAMED:
             found.wrong += [f"campaign {name}: … and {more} more in {path}"] if more > 0 else []
     report = _read_json(folder / REPORT)
-    frame = released_frame(folder / LABELS, report) if labels else Frame((), (), {}, 0)
+    own = task if campaign.get("protocol_file") else None
+    if own is not None:
+        values = {(c[1], c[2], c[3], c[4]): v for c, v in labels.items() if v is not None}
+        wrong = list(contradictions(own, campaign, report, values))
+        _add_wrong(f"campaign {name}", wrong, LABELS, found)
+        found.checked.append(f"the protocol {own.name} {own.version} of campaign {name}")
+    frame = released_frame(folder / LABELS, report, own) if labels else Frame((), (), {}, 0)
     if labels:
         found.wrong += [f"campaign {name}: {line}" for line in headline.differences(frame, report)]
     number = sum(not cell[3].endswith(GRADE) for cell in labels)
     found.checked.append(f"{number} labels of campaign {name} and their numbers")
     if (folder / MEASURES).is_file():
-        _check_measures(folder / MEASURES, campaign, batches, frame, tokens, found)
+        _check_measures(folder / MEASURES, campaign, task, batches, frame, tokens, found)
 
 
 def _check_measures(
     path: Path,
     campaign: Mapping[str, Any],
+    task: Protocol | None,
     batches: Mapping[str, Path],
     frame: Frame,
     tokens: str,
@@ -250,7 +266,7 @@ def _check_measures(
     """Recompute a campaign's measures from its labels and its batch."""
     name, file = campaign["name"], _read_json(path)
     batch = batches.get(campaign["batch"])
-    asked = measures.asked_content(dict(campaign))
+    asked = measures.asked_content(dict(campaign), task)
     if asked is None:
         found.checked.append(f"not the measures of campaign {name}, of an older version's release")
         return
@@ -261,16 +277,18 @@ def _check_measures(
     try:
         options = Options(**measures.read_options(file, path.parents[2] / REFUSALS, tokens))
         now = measures.computed(asked, frame, queries, options, evaluators_from_json(file))
-        wrong = list(measures.differences(file, now, bool(tokens)))
+        # Only a protocol that is not known here declares measures that cannot be computed here.
+        left_out = () if task else tuple(measures.declared_in(file))
+        wrong = list(measures.differences(file, now, bool(tokens), left_out))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
         found.wrong.append(f"campaign {name}: {path.name} cannot be compared ({why})")
         return
     _add_wrong(f"campaign {name}", wrong, path.name, found)
     found.checked.append(f"{len(now)} values of measures of campaign {name}")
-    if left_out := ", ".join(measures.declared_elsewhere(file, now)):
+    if left_out:
         of = f"{campaign['protocol']}, which is not known here"
-        found.checked.append(f"not {left_out} of campaign {name}, declared by {of}")
+        found.checked.append(f"not {', '.join(left_out)} of campaign {name}, declared by {of}")
 
 
 def _contradictions(

@@ -22,6 +22,8 @@ from tandem.labels.file.scales import DeclaredScale, declared_scale
 from tandem.labels.file.wide import FACTS
 from tandem.labels.frame import Frame
 from tandem.labels.selection import ReportOptions
+from tandem.protocols.base import Declaration
+from tandem.protocols.protocol_file import read_path
 from tandem.statistics import Level
 from tandem.statistics.arrays import check_level
 
@@ -46,12 +48,13 @@ class Reading:
     """How a table is read: levels and scales of variables, and the variable of a wide table.
 
     A scale is the codes in their order, or text such as `1,2,3:ordinal`. `wide` is the variable of
-    a table with one column for each rater.
+    a table with one column for each rater. A `protocol` declares the variables.
     """
 
     levels: Mapping[str, Level]
     scales: Mapping[str, DeclaredScale]
     wide: str | None = None
+    protocol: Declaration | None = None
 
     @classmethod
     def of(
@@ -59,8 +62,9 @@ class Reading:
         levels: Mapping[str, Level] | None = None,
         scales: Mapping[str, str | Sequence[Any]] | None = None,
         wide: str | None = None,
+        protocol: str | Path | None = None,
     ) -> Reading:
-        """Check arguments. Raises TypeError and ValueError."""
+        """Check arguments; `protocol` is a file. Raises TypeError, ValueError and OSError."""
         for name, given in (("levels", levels), ("scales", scales)):
             if not isinstance(given, Mapping | None):
                 raise TypeError(f"{name} is a mapping of variables, such as {{'rating': …}}")
@@ -72,7 +76,8 @@ class Reading:
                 declared[name] = declared_scale(of)
             except ValueError as error:
                 raise ValueError(f"the scale of {name!r} {error}") from None
-        return cls(levels or {}, declared, wide)
+        file = None if protocol is None else read_path(Path(protocol))
+        return cls(levels or {}, declared, wide, file and file.declaration)
 
 
 def frame_of(table: Table, reading: Reading, options: ReportOptions) -> tuple[Frame, str | None]:
@@ -96,12 +101,16 @@ def frame_of(table: Table, reading: Reading, options: ReportOptions) -> tuple[Fr
                 raise TableError(f"{row}: {error.wrong}; {error.remedy}") from None
             said = (w._replace(text=w.text.replace(str(path), "the table")) for w in frame.warnings)
             frame = replace(frame, warnings=tuple(said))
+    if reading.protocol is not None:
+        return frame, reading.protocol.name
     return frame, next(iter(protocols)) if len(protocols) == 1 else None
 
 
 def _read(paths: list[Path], reading: Reading, options: ReportOptions) -> tuple[Frame, set[str]]:
     try:
-        return file_frame(paths, reading.levels, options, reading.scales, reading.wide)
+        return file_frame(
+            paths, reading.levels, options, reading.scales, reading.wide, reading.protocol
+        )
     except UnknownLevelError as error:
         raise TableError(str(error).partition(": ")[2]) from None
 

@@ -25,7 +25,7 @@ def is_of_files(arguments: list[str]) -> bool:
 
 def report_files(arguments: list[str]) -> int:
     """Print or write the report of files, and return the exit status."""
-    from tandem.arguments import OptionError, levels_of, read_options, scales_of
+    from tandem.arguments import OptionError, levels_of, protocol_in, read_options, scales_of
     from tandem.files.rows import InputError
     from tandem.formats import FORMATS
     from tandem.labels.file.frames import UnknownLevelError
@@ -37,7 +37,8 @@ def report_files(arguments: list[str]) -> int:
     try:
         levels, choices = levels_of(options["level"]), read_options(options)
         scales = scales_of(options["scale"], levels)
-        report = labels_report(paths, levels, choices, scales, options["wide"])
+        protocol = protocol_in(options["protocol"])
+        report = labels_report(paths, levels, choices, scales, options["wide"], protocol)
         text = FORMATS[options["format"]].render(report)
         if options["output"]:
             _write(options["output"], text)

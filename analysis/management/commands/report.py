@@ -19,6 +19,7 @@ from tandem.arguments import (
     OptionError,
     add_arguments,
     levels_of,
+    protocol_in,
     read_options,
     scales_of,
 )
@@ -49,6 +50,7 @@ class Command(BaseCommand):
         try:
             choices, levels = read_options(options), levels_of(options["level"])
             scales = scales_of(options["scale"], levels)
+            protocol = protocol_in(options["protocol"])
         except OptionError as error:
             raise CommandError(str(error)) from error
         if options["campaign"]:
@@ -59,7 +61,8 @@ class Command(BaseCommand):
             report = campaign_report(campaign, choices)
         else:
             try:
-                report = labels_report(options["labels"], levels, choices, scales, options["wide"])
+                paths, wide = options["labels"], options["wide"]
+                report = labels_report(paths, levels, choices, scales, wide, protocol)
             except UnknownLevelError as error:
                 raise CommandError(f"{error}.") from error
             except UnknownOptionError as error:

@@ -18,6 +18,7 @@ from tandem.labels.file.reader import read_labels
 from tandem.labels.file.rows import CheckedRow, LabelRow, SpanRow
 from tandem.labels.file.wide import Wide
 from tandem.protocols import DECLARATIONS
+from tandem.protocols.base import Declaration
 
 from ...statistics import Level
 from ..facts import LARGEST, Evidence, EvidenceSpan, LabelFact, LabelKey, Scale, number_of, scale_of
@@ -25,7 +26,7 @@ from ..frame import Frame, Warning, selected_frame, without_garbage_collection
 from ..judge_metadata import with_judge_metadata
 from ..metadata import OF_META, meta_strata
 from ..readings import KEY as STEPS
-from ..selection import ALL_LABELS, ReportOptions, available_values
+from ..selection import ALL_LABELS, ReportOptions, UnknownOptionError, available_values
 from .column_frames import (
     Labels,
     column_values,
@@ -49,19 +50,20 @@ def file_frame(
     options: ReportOptions = ALL_LABELS,
     scales: Mapping[str, DeclaredScale] = MappingProxyType({}),
     wide: str | None = None,
+    protocol: Declaration | None = None,
 ) -> tuple[Frame, set[str]]:
     """Return the frame of the labels in files, and the protocols that the files name.
 
     Raises InputError, UnknownLevelError and UnknownOptionError.
 
-    If the rows name a known protocol, its codes, escapes and levels apply. Scales that a file
-    declares override them, `scales` and `levels` both. `wide` is the variable of tables with one
-    column for each rater. Only the newest revision of a label counts.
+    The codes, escapes and levels of the `protocol` apply, or those of a known one that the rows
+    name. Scales that a file declares override them, `scales` and `levels` both. `wide` is the
+    variable of tables with one column for each rater. Only the newest revision of a label counts.
     """
-    given = _Given(list(paths), levels, scales, Wide(wide))
+    given = _Given(list(paths), levels, scales, Wide(wide), protocol)
     labels = newest_revisions(read_columns(given.paths, (*OF_META, STEPS), given.notes, given.wide))
     found = None if labels is None else _by_columns(labels, given, options)
-    return found or _by_rows(given.paths, levels, options, scales, wide)
+    return found or _by_rows(given.paths, levels, options, scales, wide, protocol)
 
 
 @dataclass
@@ -72,6 +74,7 @@ class _Given:
     levels: Mapping[str, Level]
     scales: Mapping[str, DeclaredScale]
     wide: Wide
+    protocol: Declaration | None = None
     notes: ReadNotes = field(default_factory=ReadNotes)
 
     def declared(self) -> dict[str, DeclaredScale]:
@@ -86,6 +89,21 @@ class _Given:
                 raise InputError(place, f"the scale of {excerpt(name)} {error}", remedy) from None
         return {**found, **self.scales}
 
+    def asked(self, named: Collection[str]) -> Declaration | None:
+        """Return the protocol of the labels, whose rows have these names of protocols.
+
+        Raises UnknownOptionError if rows are of another one than was given.
+        """
+        if self.protocol is None:
+            return DECLARATIONS.get(next(iter(named))) if len(named) == 1 else None
+        if others := sorted(set(named) - {self.protocol.name}):
+            wrong = (
+                f"The labels are of the protocol {excerpt(others[0])}, and the file given for it "
+                f"declares {self.protocol.name}; give the one that they are of."
+            )
+            raise UnknownOptionError({"protocol": wrong})
+        return self.protocol
+
     def warnings(
         self, values: Mapping[str, Counts], raters: Counts, scales: Mapping[str, Scale]
     ) -> tuple[Warning, ...]:
@@ -98,8 +116,8 @@ def _by_columns(
 ) -> tuple[Frame, set[str]] | None:
     """Return the frame by columns, or None if an error has to name a line."""
     protocols, declared = set(filter(None, labels.used("protocol"))), given.declared()
-    values, raters = labels.counts()
-    scales = _scales(labels.used("variable"), protocols, given.levels, declared)
+    (values, raters), asked = labels.counts(), given.asked(protocols)
+    scales = _scales(labels.used("variable"), asked, given.levels, declared)
     scales = with_sets(scales, values)
     for variable, value, by_judge in labels.answers():
         if _is_word(value, scales.get(variable)):
@@ -129,8 +147,9 @@ def _by_rows(
     options: ReportOptions,
     scales: Mapping[str, DeclaredScale] = MappingProxyType({}),
     wide: str | None = None,
+    protocol: Declaration | None = None,
 ) -> tuple[Frame, set[str]]:
-    given = _Given(list(paths), levels, scales, Wide(wide))
+    given = _Given(list(paths), levels, scales, Wide(wide), protocol)
     read = [row for path in given.paths for row in read_labels(path, None, given.notes, given.wide)]
     # As on import, duplicate labels and raters of two kinds are rejected.
     group_rows(CheckedRow(row, f"{row.kind or ''}:{row.unit}") for row in read)
@@ -141,7 +160,8 @@ def _by_rows(
             newest[_identity(row)] = row
     rows = list(newest.values())
     protocols, declared = {row.protocol for row in rows if row.protocol}, given.declared()
-    known = _scales([row.variable for row in rows], protocols, levels, declared)
+    asked = given.asked(protocols)
+    known = _scales([row.variable for row in rows], asked, levels, declared)
     known = with_sets(known, _counts(rows)[0])
     _check_values(rows, known, declared)
     facts, strata = (
@@ -219,17 +239,17 @@ def fact_of(row: LabelRow) -> LabelFact:
 
 def _scales(
     variables: Iterable[str],
-    protocols: Collection[str],
+    protocol: Declaration | None,
     levels: Mapping[str, Level],
     declared: Mapping[str, DeclaredScale],
 ) -> dict[str, Scale]:
-    """Return the scales of variables: the protocol's if the labels name one, with what is declared.
+    """Return the scales of variables: the protocol's if there is one, with what is declared.
 
     Raises UnknownLevelError if something is declared of a variable without labels.
     """
     scales: dict[str, Scale] = {}
-    if len(protocols) == 1 and (known := DECLARATIONS.get(next(iter(protocols)))):
-        scales = {v.name: scale_of(v) for v in known.variables}
+    if protocol is not None:
+        scales = {v.name: scale_of(v) for v in protocol.variables}
         scales.pop("category", None)
     there = set(variables)
     for name in (*declared, *levels):
