@@ -8,6 +8,7 @@ from typing import Any
 
 from annotation.exports import references, rows
 from annotation.exports.label_studio import label_studio
+from annotation.exports.nugget_banks import has_nuggets, nugget_bank, nuggetizer_bank
 from annotation.exports.qrels import (
     NoGradesError,
     diversity_qrels,
@@ -27,6 +28,7 @@ from tandem.labels.file import rows as label_rows
 Line = dict[str, Any]
 
 TABLE = tuple(name for name, form in FORMS.items() if form.holds_tables)
+BANKS = frozenset(("nugget-bank", "nuggetizer-bank"))
 QRELS = ("query", "subtopic", "passage", "grade")
 _UNITS = ("item", "unit", "kind", "query", "system", "variables", "texts")
 _SPANS = (
@@ -132,6 +134,19 @@ EXPORTS: dict[str, Export] = {
     "qrels-diversity": Export(
         "one graded passage for one subtopic", diversity_qrels, QRELS, ("trec", *TABLE)
     ),
+    "nugget-bank": Export(
+        "one query’s nuggets as claims, in the AutoJudge kit’s form, with the importance that "
+        "labels decided",
+        nugget_bank,
+        ("query_id", "title_query", "format_version", "claim_bank"),
+        ("jsonl",),
+    ),
+    "nuggetizer-bank": Export(
+        "one query’s nuggets in AutoNuggetizer’s form, with the importance that labels decided",
+        nuggetizer_bank,
+        ("query", "qid", "nuggets"),
+        ("jsonl",),
+    ),
     "web-annotations": Export(
         "one highlight, as an annotation of the W3C’s model",
         web_annotations,
@@ -179,13 +194,15 @@ EXPORTS: dict[str, Export] = {
 def exports_of(campaign: Campaign) -> dict[str, Export]:
     """Return the exports of a campaign.
 
-    It has qrels only if it grades passages, and consents and background only if it asks for them.
+    It has qrels only if it grades passages, nugget banks only if its batch has nuggets, and
+    consents and background only if it asks for them.
     """
     out = set()
     try:
         out |= set() if grades_of(campaign).subtopics else {"qrels-diversity"}
     except NoGradesError:
         out |= {name for name in EXPORTS if name.startswith("qrels")}
+    out |= set() if has_nuggets(campaign) else BANKS
     out |= set() if _asks_consent(campaign) else {"consents"}
     out |= set() if _asks_background(campaign) else {"background"}
     return {name: each for name, each in EXPORTS.items() if name not in out}
@@ -209,6 +226,8 @@ def check_exists(campaign: Campaign, what: str) -> None:
         raise NoExportError(f"campaign {campaign.name!r} asks for no consent")
     if what == "background" and not _asks_background(campaign):
         raise NoExportError(f"campaign {campaign.name!r} asks no background questions")
+    if what in BANKS and not has_nuggets(campaign):
+        raise NoExportError(f"the batch of campaign {campaign.name!r} has no nuggets")
     if not what.startswith("qrels"):
         return
     try:

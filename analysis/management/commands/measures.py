@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.evaluation.build import measures_report
+from analysis.evaluation.leaderboard import leaderboard
 from analysis.evaluation.rendering import FORMATS, with_slices
 from analysis.evaluation.selection import MEASURES_OPTIONS, read_pairs
 from analysis.evaluation.trec import trec_archive
@@ -16,6 +17,7 @@ from annotation.management.base import campaign_called, write_file, write_or_pri
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
 from datasets.console import refusing
+from datasets.material import batch_rows
 from tandem.labels.selection import ReportOptions
 from tandem.options import add_arguments as add_declared
 from tandem.options import check_bounds
@@ -47,6 +49,14 @@ class Command(BaseCommand):
             help="also write a ZIP archive of runs and qrels for trec_eval and ir_measures",
         )
 
+        parser.add_argument(
+            "--leaderboard",
+            type=Path,
+            metavar="F",
+            help="also write the declared measures of each run and topic in the form of TREC's "
+            "AutoJudge kit",
+        )
+
     def run(self, **options: Any) -> None:
         try:
             check_bounds(MEASURES_OPTIONS, options)
@@ -68,6 +78,9 @@ class Command(BaseCommand):
         if options["trec"]:
             archive = trec_archive(campaign, chosen, choices)
             write_file(options["trec"], lambda file: file.write(archive))
+        if options["leaderboard"]:
+            board = leaderboard(report, batch_rows(campaign.batch, ("reports",)))
+            write_file(options["leaderboard"], lambda file: file.write(board.encode()))
         name = options["format"]
         form = with_slices(name) if options["show_slices"] else FORMATS[name]
         text = form.render(report)

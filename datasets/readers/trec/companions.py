@@ -28,7 +28,9 @@ from tandem.files.rows import IMPORTANCE, InputError, Nugget, Passage, Place, Qu
 
 Kind = Literal["answers", "topics", "nuggets", "candidates", "passages", "rankings"]
 
-TOPIC_IDS = ("id", "qid", "query_id", "topic_id", "request_id", "narrative_id")
+BANK_IDS = ("qid", "query_id", "topic_id", "request_id", "narrative_id")
+"""The keys of a topic's id beside nuggets: a line of the native format has `id` there."""
+TOPIC_IDS = ("id", *BANK_IDS)
 TOPIC_TEXTS = ("narrative", "title", "topic", "query", "text")
 _DOCUMENT_IDS = ("docid", "doc_id", "id")
 _DOCUMENT_TEXTS = ("segment", "contents", "body", "text", "doc")
@@ -101,7 +103,7 @@ def kind_of(record: Mapping[str, Any], place: Place) -> Kind:
 
 
 def is_bank(record: Mapping[str, Any]) -> bool:
-    has_topic = record.keys() & set(TOPIC_IDS)
+    has_topic = record.keys() & set(BANK_IDS)
     listed = isinstance(record.get("nuggets"), list) and "answer_text" not in record
     return bool(has_topic) and (listed or bool(record.keys() & {"nugget_bank", "claim_bank"}))
 
@@ -130,7 +132,7 @@ def topic_of(record: Mapping[str, Any], place: Place) -> tuple[str, str, dict[st
 def bank_of(record: Mapping[str, Any], place: Place, slips: Slips) -> Bank:
     """Return an object as a nugget bank. Raises InputError."""
     fields = Fields(record, place)
-    topic = identifier(fields, _first_key(fields, TOPIC_IDS))
+    topic = identifier(fields, _first_key(fields, BANK_IDS))
     claims = [*fields.objects("nuggets", "nugget"), *_entries(fields, "claim_bank", "claim")]
     nuggets = tuple(_nugget(each, topic, n, slips) for n, each in enumerate(claims, 1))
     asked = enumerate(_entries(fields, "nugget_bank", "question"), 1)

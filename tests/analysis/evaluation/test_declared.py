@@ -301,3 +301,23 @@ def test_a_declared_measure_with_the_name_of_a_papers_measure_is_renamed(
     monkeypatch.setitem(DECLARED, "nuggets", named)
     study(tmp_path, list(labels(("ada",))))
     assert "KPR (nuggets 1)" in measured()["measures"]
+
+
+def test_reports_and_runs_are_on_a_leaderboard_of_the_autojudge_kit(tmp_path: Path) -> None:
+    given = [
+        each for each in labels(("ada", "judge")) if each["item"] not in ("t03-six", "t11-one")
+    ]
+    study(tmp_path, given, lacking=True)
+    board = tmp_path / "board.tsv"
+    printed("--leaderboard", str(board))
+    rows = [line.split("\t") for line in board.read_text("utf-8").splitlines()]
+    found = {tuple(row[:3]): float(row[3]) for row in rows}
+    assert all(len(row) == 4 for row in rows)
+    assert found["six", "t01", "A"] == pytest.approx(2.5 / 3)
+    assert found["six", "t01", "A@judge"] == pytest.approx(2 / 3)
+    assert ("six", "t03", "A") not in found
+    # Of twelve topics, one is not judged, and on the first no nugget is stated.
+    assert found["six", "all", "A"] == pytest.approx(2.5 / 3 * 10 / 11)
+    assert ("one", "t11", "A") not in found
+    printed("--leaderboard", str(board), "--option", "missing_topics=zero")
+    assert "one\tt11\tA\t0.0\n" in board.read_text("utf-8")

@@ -462,5 +462,9 @@ def test_the_command_loads_runs_with_all_that_belongs_to_them(
     assert Batch.objects.get().format == "trec-rag"
 
 
+def test_a_native_line_with_nuggets_is_none_of_trec(files: Callable[..., list[Path]]) -> None:
+    assert recognise(files(native=[{"id": "q", "text": "Why?", "nuggets": []}])) == "native"
+
+
 def test_the_reader_is_registered_before_those_with_a_looser_recognition() -> None:
     assert next(iter(READERS)) == "trec-rag"
