@@ -52,8 +52,8 @@ class ImportForm(forms.Form):
     file = forms.FileField(
         label="Labels file",
         help_text="JSON, CSV, Parquet or a spreadsheet (xlsx), with item, unit, variable, value, "
-        "rater, or with one column for each rater. Files of Label Studio, CRUX and CLAPnq, and qrels, "
-        "are recognised.",
+        "rater, or with one column for each rater. Files of Label Studio, CRUX and CLAPnq, and "
+        "qrels, are recognised.",
     )
     rater = forms.CharField(
         required=False,
