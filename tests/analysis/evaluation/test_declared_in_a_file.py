@@ -121,7 +121,8 @@ def test_the_figures_are_those_worked_by_hand(tmp_path: Path) -> None:
     path = tmp_path / "own.toml"
     path.write_text(FILE, encoding="utf-8")
     run("protocol", "add", str(path))
-    run("load_batch", str(write_lines(tmp_path / "b.jsonl", [BATCH])), "--name", "b")
+    batch = write_lines(tmp_path / "b.jsonl", [BATCH])
+    run("load_batch", str(batch), "--name", "b", "--format", "native")
     run("create_campaign", "c", "--protocol", "nuggets-and-citations", "--batch", "b",
         "--pool", "open")  # fmt: skip
     run("import_labels", str(write_lines(tmp_path / "l.jsonl", labels())), "--campaign", "c")
