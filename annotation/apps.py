@@ -1,4 +1,4 @@
-"""App configuration: installs the counters' triggers, and registers who reads batches."""
+"""App configuration: the counters' triggers, and who reads batches and stored protocols."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ class Annotation(AppConfig):
         from annotation import sealed  # noqa: F401 - importing it registers its declarations
         from annotation.counters import after_migrating, before_migrating
         from annotation.people.membership import batch_in_readable_campaign
+        from annotation.protocol_files import read_stored
+        from annotation.registry import register_reader
         from datasets.teams import BATCH_READERS
 
+        register_reader(read_stored)
         BATCH_READERS.append(batch_in_readable_campaign)
         from annotation.people.teams import tell_after_upgrade
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable
+from functools import lru_cache
 
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from annotation.models import ProtocolFile, User
 from annotation.protocols.base import Protocol
-from annotation.protocols.declared import FileProtocol
+from annotation.protocols.declared import FileProtocol, protocol_of
 from annotation.registry import DECLARED, stored_protocol
 from audit.recording import record
 from datasets.models import Team
@@ -130,6 +132,14 @@ def protocols_of(team: Team) -> list[FileProtocol]:
     """Return the protocols of a team, each in its newest version, by name."""
     newest = {row.name: row.pk for row in _in_order(ProtocolFile.objects.filter(team=team))}
     return [stored_protocol(newest[name]) for name in sorted(newest)]
+
+
+@lru_cache(maxsize=64)
+def read_stored(stored: uuid.UUID) -> FileProtocol:
+    """Return the protocol of a stored file, which never changes."""
+    row = ProtocolFile.objects.get(pk=stored)
+    file = protocol_file.read_protocol(row.text, f"{row.name}.toml", row.parts.__getitem__)
+    return protocol_of(file, stored)
 
 
 def _in_order(files: Iterable[ProtocolFile]) -> list[ProtocolFile]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import typing
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from annotation.preparation.base import Step
@@ -29,8 +28,7 @@ from annotation.preparation.steps.sentences import STEP as SENTENCES
 from annotation.preparation.steps.sub_questions import STEP as SUB_QUESTIONS
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
-from annotation.protocols.declared import FileProtocol, protocol_of
-from tandem.protocols.protocol_file import read_protocol
+from annotation.protocols.declared import FileProtocol
 
 
 class Asking(typing.Protocol):
@@ -103,7 +101,22 @@ def task_of(name: str, version: str, points: str = "", stored: uuid.UUID | None 
 
 def stored_protocol(stored: uuid.UUID) -> FileProtocol:
     """Return the protocol of a stored file, which never changes, or a draft of one."""
-    return _drafts.get(stored) or _read(stored)
+    return _drafts.get(stored) or read_stored(stored)
+
+
+def read_stored(stored: uuid.UUID) -> FileProtocol:
+    """Return the protocol of a file in the site's database; releases are verified without one."""
+    if not _readers:
+        raise LookupError(f"there is no database with the protocol {stored}")
+    return _readers[-1](stored)
+
+
+_readers: list[Callable[[uuid.UUID], FileProtocol]] = []
+
+
+def register_reader(read: Callable[[uuid.UUID], FileProtocol]) -> None:
+    """Let `stored_protocol` read files by this function."""
+    _readers.append(read)
 
 
 _drafts: dict[uuid.UUID, FileProtocol] = {}
@@ -119,13 +132,3 @@ def drafted(protocol: FileProtocol) -> Iterator[FileProtocol]:
         yield draft
     finally:
         del _drafts[draft.stored]
-
-
-@lru_cache(maxsize=64)
-def _read(stored: uuid.UUID) -> FileProtocol:
-    # Releases are verified without Django, by the site's tasks and by the files that they carry.
-    from annotation.models.protocols import ProtocolFile
-
-    row = ProtocolFile.objects.get(pk=stored)
-    file = read_protocol(row.text, f"{row.name}.toml", row.parts.__getitem__)
-    return protocol_of(file, stored)

@@ -68,6 +68,9 @@ QUOTED: Mapping[str, tuple[str, ...]] = {
 """For each text of evidence, the entries of `shows` of which one puts it on the page."""
 
 
+OF_REPORTS = ("report", "report-nugget", "report-passage", "sentence", "sentence-citation")
+"""The kinds of items and units that are about one report."""
+
 Wrong = Callable[[str, str, str], None]
 """Adds a problem: what is wrong, the mend, and the key."""
 
@@ -308,6 +311,8 @@ class _Declaring:
             if row["name"] in names:
                 wrong(f"{row['name']} is measured twice", "give it another name", "name")
             names.add(row["name"])
+            if not points and variable.scale is None:
+                wrong(f"{row['name']} gives no points", f"give those of {name}", "scores")
             for code in points:
                 if code not in variable.codes:
                     wrong(f"scores names {code!r}", _meant(code, variable.codes), "scores")
@@ -335,8 +340,8 @@ class _Declaring:
             wrong(f"a {variable.kind} is not of a sentence", 'write over = "units"', "over")
         if row.get("denominator") == "sentences" and not variable.kind.startswith("sentence"):
             wrong(f"a {variable.kind} is not of a sentence", "leave it out", "denominator")
-        if self.document["item"]["each"] == "pair":
-            wrong("a measure is per report, and a pair has two", "leave measures out", "name")
+        if variable.kind not in OF_REPORTS and self.document["item"]["each"] not in OF_REPORTS:
+            wrong("a measure is per report, and its units have none", "leave it out", "name")
 
     def _check_german(self, declaration: Declaration) -> None:
         known = {declaration.title, declaration.summary}

@@ -105,7 +105,7 @@ def test_a_version_that_is_used_never_changes(file: Path, batch: Batch) -> None:
     run("protocol", "add", str(file))
     mine = campaign("first", batch)
     file.write_text(TONE.replace("aloud", "twice"), "utf-8")
-    with pytest.raises(CommandError, match="is used by a campaign, and the file has changed"):
+    with pytest.raises(CommandError, match="is used by campaign 'first', and the file has changed"):
         run("protocol", "add", str(file))
     with pytest.raises(CommandError, match="campaign uses tone 1"):
         run("protocol", "delete", "tone@1")
