@@ -25,6 +25,7 @@ from datasets.work.guard import for_workers
 from tandem.labels.categories import categories_of
 from tandem.labels.facts import scale_of
 from tandem.protocols.base import Variable
+from tandem.protocols.code_sets import shown_codes
 from tandem.statistics import Ints, confirm_far_off
 
 FEWEST = 20
@@ -112,7 +113,7 @@ def _always(
         return []
     value = table.values[top]
     text = (
-        f"“{value}” on {counts[top]:,} of {len(labelled):,} {table.noun}. On the same {table.noun} "
+        f"“{shown_codes(value)}” on {counts[top]:,} of {len(labelled):,} {table.noun}. On the same {table.noun} "
         f"the others gave it in {same:,} of {labels:,} labels."
     )
     query = {"variable": table.variable, "value": value}
@@ -133,7 +134,7 @@ def _in_a_row(
         return
     value = table.values[code]
     text = (
-        f"“{value}” {end - start:,} times in a row. On the same {table.noun} the others gave it in "
+        f"“{shown_codes(value)}” {end - start:,} times in a row. On the same {table.noun} the others gave it in "
         f"{same:,} of {labels:,} labels."
     )
     first, last = table.labels[there[[0, -1]], column]

@@ -33,6 +33,13 @@ def split_codes(value: str) -> frozenset[str] | None:
     return frozenset(found)
 
 
+def shown_codes(value: str) -> str:
+    """Return a value for people who read codes: those of a set joined by commas."""
+    if split_codes(value) is None:
+        return value
+    return ", ".join(json.loads(value)) or "none of these"
+
+
 def names_code(value: object, codes: Collection[str | None]) -> bool:
     """Whether a value is one of the codes, or is a set with one of them.
 

@@ -258,3 +258,44 @@ describe("two versions of an item", () => {
     assert.deepEqual(settled, [true, false]);
   });
 });
+
+describe("a question that takes several codes", () => {
+  const box = (code, word, single = "") =>
+    `<label class="choice plain"><input type="checkbox" value="${code}"${single}><span>${word}</span></label>`;
+  let several;
+  beforeEach(() => {
+    const form = element(`<form><ul><li data-unit="0"><p class="unit-text">?</p><input type="hidden" value="q:0">
+      <div data-variable="issues" data-several>${box("made-up", "Made up")}${box("left-out", "Left out")}${box("", "None", " data-single")}${box("unsure", "Unsure", " data-single")}</div>
+      <fieldset data-variable="harm" data-if='{"issues": ["made-up"]}'>${choice(0, "harm", "much", "Much")}</fieldset>
+      </li></ul><textarea name="comment"></textarea></form>`);
+    several = new Sheet(form, new Map([["report", { container: form, text: TEXT }]])).units[0];
+    [group] = several.groups;
+  });
+
+  test("has no answer until one is chosen, even if it is none of them", () => {
+    assert.equal(several.value(group), null);
+    assert.equal(several.problem(), "Choose an answer.");
+    several.choose(group, []);
+    assert.deepEqual(several.value(group), []);
+    assert.equal(several.problem(), null);
+    assert.equal(several.word(group, []), "None");
+  });
+
+  test("has its codes in declared order, and an escape alone", () => {
+    several.choose(group, ["left-out", "made-up"]);
+    assert.deepEqual(several.value(group), ["made-up", "left-out"]);
+    assert.equal(several.word(group, several.value(group)), "Made up, Left out");
+    several.toggle(group, several.radio(group, "unsure"));
+    assert.equal(several.value(group), "unsure");
+    several.toggle(group, several.radio(group, "left-out"));
+    assert.deepEqual(several.value(group), ["left-out"]);
+  });
+
+  test("meets a condition that names one of its codes", () => {
+    several.choose(group, ["left-out"]);
+    assert.equal(several.asked().length, 1);
+    several.choose(group, ["made-up", "left-out"]);
+    assert.equal(several.asked().length, 2);
+    assert.deepEqual(several.payload(true).issues, ["made-up", "left-out"]);
+  });
+});
