@@ -112,8 +112,9 @@ def _always(
     if not _most_less(others[labelled], [top], share - LESS_OFTEN):
         return []
     value = table.values[top]
+    shown = shown_codes(value)
     text = (
-        f"“{shown_codes(value)}” on {counts[top]:,} of {len(labelled):,} {table.noun}. On the same {table.noun} "
+        f"“{shown}” on {counts[top]:,} of {len(labelled):,} {table.noun}. On the same {table.noun} "
         f"the others gave it in {same:,} of {labels:,} labels."
     )
     query = {"variable": table.variable, "value": value}
@@ -132,9 +133,9 @@ def _in_a_row(
     same, labels = _count_labels(others[there], [code])
     if labels < LONGEST_RUN or not _most_less(others[there], [code], RUN_SHARE):
         return
-    value = table.values[code]
+    shown = shown_codes(table.values[code])
     text = (
-        f"“{shown_codes(value)}” {end - start:,} times in a row. On the same {table.noun} the others gave it in "
+        f"“{shown}” {end - start:,} times in a row. On the same {table.noun} the others gave it in "
         f"{same:,} of {labels:,} labels."
     )
     first, last = table.labels[there[[0, -1]], column]

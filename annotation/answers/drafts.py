@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from django.db import transaction
@@ -64,15 +64,18 @@ def check_stored(assignment: Assignment, version: int, seen: int, payload: Paylo
     return check_page_save(read_saved_state(assignment), version, seen, payload)
 
 
-def check_draft(payload: Payload) -> None:
-    """Raise RefusedError for content that our pages never send or a database cannot store."""
+def check_draft(payload: Payload, sets: Collection[str] = ()) -> None:
+    """Raise RefusedError for content that our pages never send or a database cannot store.
+
+    `sets` are the names of the variables that take several codes.
+    """
     if problems := [
-        p for name, answer in payload["units"].items() for p in _draft_problems(name, answer)
+        p for name, answer in payload["units"].items() for p in _draft_problems(name, answer, sets)
     ]:
         raise RefusedError(problems)
 
 
-def _draft_problems(name: str, answer: dict[str, Any]) -> Iterator[Problem]:
+def _draft_problems(name: str, answer: dict[str, Any], sets: Collection[str]) -> Iterator[Problem]:
     if not answer:
         yield Problem(name, "", NOT_AMONG)
     for key, value in answer.items():
@@ -81,8 +84,8 @@ def _draft_problems(name: str, answer: dict[str, Any]) -> Iterator[Problem]:
                 yield Problem(name, key, Message("is not a list of {quote, start}"))
             elif len(value) > MAX_QUOTES:
                 yield Problem(name, key, TOO_MANY_QUOTES)
-        elif isinstance(value, list) and value and all(isinstance(code, str) for code in value):
-            if not all(map(is_storable, value)):
+        elif isinstance(value, list) and key in sets:
+            if not all(isinstance(code, str) and is_storable(code) for code in value):
                 yield Problem(name, key, NOT_STORABLE)
             elif sum(map(len, value)) > MAX_VALUE:
                 yield Problem(name, key, describe_too_long(MAX_VALUE))

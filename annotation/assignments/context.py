@@ -258,7 +258,7 @@ def correct_nugget(there: Editable, evidence: Any, circumstances: Circumstances)
         raise RefusedError([Problem(there.unit, VARIABLE, no)])
     payload = deepcopy(there.response.payload)
     payload["units"][there.unit]["evidence"] = evidence
-    check_draft(payload)
+    check_draft(payload, schema(campaign).sets)
     spec = present(there.assignment.item)
     ready = prepare(
         there.assignment, payload, "page", spec, schema(campaign, "people"), keep_refusal=True

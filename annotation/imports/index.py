@@ -227,7 +227,8 @@ class KnownItems:
             if variable == EVIDENCE_KEY or variable in free or value is None:
                 continue
             # A set of codes is a list; `check_rows` says what is wrong with it.
-            code = json.dumps(value) if isinstance(value, list) else coerce(value)
+            is_set = isinstance(value, list) and variable in self.schema.sets
+            code = json.dumps(value) if is_set else coerce(value)
             if code is None:
                 wrong = f"{excerpt(variable)} of unit {excerpt(key)} is not a code"
                 raise InputError(response.place, wrong, "write it as text or a whole number")

@@ -172,7 +172,7 @@ def _store_decision(request: HttpRequest, case: Case, user: User) -> Outcome:
     form = request.POST
     case.blinding.check_names(unit_names(form))
     payload = from_form(case.schema, case.blinding.units, form)
-    check_draft(payload)
+    check_draft(payload, case.schema.sets)
     circumstances = Circumstances(
         key=read_key(form),
         seen=read_number(form, "seen") or 0,

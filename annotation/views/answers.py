@@ -192,7 +192,7 @@ def _read_submission(form: QueryDict, assignment: Assignment, key: str | None) -
         raise ChangedError(changed)
     blinding.check_names(unit_names(form))
     payload = from_form(asked, blinding.units, form)
-    check_draft(payload)
+    check_draft(payload, asked.sets)
     return Submission(
         assignment,
         spec,

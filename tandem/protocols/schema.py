@@ -111,6 +111,11 @@ class Schema:
         found = self.variable(name, kind) or self.variable(name)
         return found.coded(code) if found else Word(code, code)
 
+    @property
+    def sets(self) -> frozenset[str]:
+        """The names of the variables that take several codes."""
+        return frozenset(variable.name for variable in self.variables if variable.several)
+
     def word(self, name: str, value: str) -> str:
         """Return the word for a value of a variable of any kind; a value that none takes itself."""
         found = (v for v in self.variables if v.name == name and v.takes(value))
