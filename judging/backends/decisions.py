@@ -184,7 +184,7 @@ class DecisionModel:
         if not is_closed(request.facts):
             raise RejectedError(
                 "not-closed",
-                "a decision model gives one code, and no several codes, written texts or lists",
+                "a decision model gives no written texts, no lists and no several codes",
             )
         form = await self._form_in_use()
         key = (self, "received")

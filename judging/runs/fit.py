@@ -33,9 +33,9 @@ def check_closed(campaign: Campaign, judge: Judge) -> None:
     """Check that a campaign asks a decision model only for codes. Raises SetupError."""
     if judge.backend == "decisions" and not schema(campaign, "judges").is_closed:
         raise SetupError(
-            f"{campaign} asks for written texts, lists or several codes, which decision models "
-            "cannot give; create a judge with another backend, or a campaign whose variables take "
-            "one code each"
+            f"{campaign} asks for written texts or lists, or for several codes, which decision "
+            "models cannot give; create a judge with another backend, or a campaign whose "
+            "variables take one code each"
         )
 
 

@@ -151,7 +151,7 @@ def test_the_lexical_baseline_names_nothing_and_has_no_rule_for_sets(study: Stud
 
 def test_a_decision_model_is_refused_before_the_run(study: Study) -> None:
     decides = judge("d", "decisions", model="m", base_url="http://127.0.0.1:9/v1")
-    with pytest.raises(SetupError, match="several codes, which decision models cannot give"):
+    with pytest.raises(SetupError, match="or for several codes, which decision models cannot"):
         check_closed(study.campaign, decides)
 
 
