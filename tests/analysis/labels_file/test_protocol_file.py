@@ -10,9 +10,8 @@ from django.core.management.base import CommandError
 
 import tandem
 from tandem.labels.file.frames import file_frame
-from tandem.labels.selection import UnknownOptionError
+from tandem.labels.selection import ReportOptions, UnknownOptionError
 from tandem.labels_report import labels_report
-from tandem.labels.selection import ReportOptions
 from tandem.program.main import main
 from tandem.protocols.protocol_file import read_path
 from tests.cast import run, write_lines
@@ -57,13 +56,14 @@ def test_the_command_and_python_report_the_same(
     assert by_name.json["variables"]["support"] == said["variables"]["support"]
 
 
-def test_rows_that_name_no_protocol_are_read_by_the_file_too(tmp_path: Path, protocol: Path) -> None:
+def test_rows_without_a_protocol_are_read_by_the_file(tmp_path: Path, protocol: Path) -> None:
     lines = [{k: v for k, v in line.items() if k != "protocol"} for line in labels_by("ada")]
     table = [line for line in lines if line["variable"] == "support"]
     for line in table:
         line.pop("spans", None)
-    found = tandem.agreement([*table, *({**line, "rater": "ben"} for line in table)],
-                             protocol=protocol)
+    found = tandem.agreement(
+        [*table, *({**line, "rater": "ben"} for line in table)], protocol=protocol
+    )
     assert found.json["categories"] == ["none", "partial", "full"]
     assert found.json["measurement"] == "ordinal"
 

@@ -146,5 +146,7 @@ def test_two_teams_apply_studies_on_protocols_of_one_name(folder: Path) -> None:
     change(folder / f"{NAME}.toml", '"Cited claims"', '"Their claims"')
     change(folder / "study.toml", "cited-their-claims", NAME)
     refused("apply_study", folder, "--team", "main")
-    titles = {str(c.team): c.protocol_file and c.protocol_file.title for c in Campaign.objects.all()}
+    titles = {
+        str(c.team): c.protocol_file and c.protocol_file.title for c in Campaign.objects.all()
+    }
     assert titles == {"bridges": "Cited claims", "main": "Their claims"}
