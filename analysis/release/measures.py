@@ -48,7 +48,7 @@ def asked_content(facts: JSON, task: Protocol | None) -> AskedContent | None:
     bare = facts["queries_without_passages"]
     points = facts["options"].get("points") or ""
     shown = None if bare is None else frozenset(bare)
-    return AskedContent(facts["protocol"], points, shown, task and _declared(facts, task))
+    return AskedContent(facts["protocol"], points, shown, _declared(facts, task) if task else None)
 
 
 def _declared(facts: JSON, task: Protocol) -> DeclaredContent | None:

@@ -242,8 +242,9 @@ def _check_campaign(
     own = task if campaign.get("protocol_file") else None
     if own is not None:
         values = {(c[1], c[2], c[3], c[4]): v for c, v in labels.items() if v is not None}
-        wrong = list(contradictions(own, campaign, report, values))
-        _add_wrong(f"campaign {name}", wrong, LABELS, found)
+        _add_wrong(
+            f"campaign {name}", [*contradictions(own, campaign, report, values)], LABELS, found
+        )
         found.checked.append(f"the protocol {own.name} {own.version} of campaign {name}")
     frame = released_frame(folder / LABELS, report, own) if labels else Frame((), (), {}, 0)
     if labels:

@@ -76,8 +76,8 @@ class Reading:
                 declared[name] = declared_scale(of)
             except ValueError as error:
                 raise ValueError(f"the scale of {name!r} {error}") from None
-        file = None if protocol is None else read_path(Path(protocol))
-        return cls(levels or {}, declared, wide, file and file.declaration)
+        own = None if protocol is None else read_path(Path(protocol)).declaration
+        return cls(levels or {}, declared, wide, own)
 
 
 def frame_of(table: Table, reading: Reading, options: ReportOptions) -> tuple[Frame, str | None]:

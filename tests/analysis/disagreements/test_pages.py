@@ -312,7 +312,7 @@ def test_going_back_in_the_browser_returns_a_whole_page(rita: Client, labelled: 
 
 
 def test_many_raters_of_a_unit_are_counted_by_their_answers() -> None:
-    words = {"yes": "Yes", "no": "No"}
+    words = {"yes": "Yes", "no": "No"}.__getitem__
     few = dict.fromkeys(("ada", "bram"), "yes")
     assert list(views._answers_with_raters(few, words)) == [("ada", "Yes", 1), ("bram", "Yes", 1)]
     many = {**dict.fromkeys(("ada", "bram", "chidi", "dora"), "no"), "emil": "yes"}
