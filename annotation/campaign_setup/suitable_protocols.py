@@ -36,6 +36,7 @@ MADE_FOR = {
 LACKING: Mapping[str, tuple[str, str, str]] = {
     "questions": ("It has no questions.", "Write questions from its passages", "preparation"),
     "key_points": ("It has no key points.", "Write key points from its passages", "preparation"),
+    "nuggets": ("It has no nuggets.", "Add a nugget bank", "upload-new"),
     "passages": ("It has no passages.", "Load a batch with passages", "upload-new"),
     "reports": ("It has no reports.", "Add the reports of a system", "upload-new"),
 }

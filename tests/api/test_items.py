@@ -35,7 +35,8 @@ def variable(
     name: str, question: str, codes: dict[str, str], asked_if: dict[str, list[str]] | None = None
 ) -> dict[str, Any]:
     listed = [{"code": code, "word": word} for code, word in codes.items()]
-    return {"name": name, "question": question, "codes": listed, "asked_if": asked_if or {}}
+    kinds = {"several": False, "scale": None, "asked_if": asked_if or {}}
+    return {"name": name, "question": question, "codes": listed, **kinds}
 
 
 def unit(name: str, text: str, heading: str, *asked: dict[str, Any], **more: Any) -> dict[str, Any]:
