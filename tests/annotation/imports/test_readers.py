@@ -97,7 +97,7 @@ class TestLabels:
             ({"value": None, "missing": "tired"}, 'missing is "tired"'),
             ({"value": ""}, "value is not a code"),
             ({"value": True}, "value is not a code"),
-            ({"value": [1]}, "value is not a list of codes"),
+            ({"value": [1.5]}, "value is not a list of codes"),
             ({"rater_kind": "people"}, 'rater_kind is "people"'),
             ({"item": ""}, '"item" is empty'),
             ({"item": None}, '"item" is null'),
