@@ -96,6 +96,7 @@ def test_it_is_verified_without_django(release: Path) -> None:
     assert f"the protocol {NAME} 1 of campaign own" in said
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("name", "before", "after"),
     [
@@ -121,6 +122,7 @@ def hide(release: Path, name: str = f"{NAME}.toml") -> None:
     sign_again(release)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
