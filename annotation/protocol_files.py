@@ -110,10 +110,21 @@ def find_task(name: str, team: Team) -> Protocol:
     return stored_protocol(found.pk)
 
 
+def task_called(name: str, team: Team | None) -> Protocol | None:
+    """Return a task as `find_task` does, or None. Without a team, only the site's are known."""
+    if name in DECLARED or team is None:
+        return DECLARED.get(name)
+    try:
+        return find_task(name, team)
+    except ProtocolError:
+        return None
+
+
 def delete(file: ProtocolFile) -> None:
     """Delete a version that nothing uses. Raises ProtocolError."""
     if used_by := describe_use(file):
-        raise ProtocolError(f"{used_by} uses {file}; it stays as long as that")
+        version = f"version {file.version} of {file.name}"
+        raise ProtocolError(f"{version} is used by {used_by}, and stays as long as that does")
     record("protocol.deleted", of=file)
     file.delete()
 

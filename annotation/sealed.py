@@ -44,6 +44,7 @@ from annotation.provenance import guideline_digest
 from audit.sealed.digests import StoredDigest, register_digests
 from audit.sealed.kinds import Kind, Part, by, fixed, register
 from datasets.sealed import ACCOUNT_ENDS, KEY, MOVED, NULLED, PASSING, SHARED, SHOWN
+from tandem.protocols.protocol_file import digest_of
 
 SETTINGS = (
     "campaign.made",
@@ -410,6 +411,7 @@ EXCLUDED = {
     ProlificStudy: {"id": KEY},
     Participant: {"id": KEY, "open_until": PASSING},
     Campaign: {"id": KEY, "made_by": NULLED},
+    ProtocolFile: {"id": KEY, "made_by": NULLED},
     PersonShare: {"id": KEY},
     CampaignShare: {"id": KEY, "by": NULLED},
     QuerySampling: {"id": KEY},
@@ -449,6 +451,14 @@ register_digests(
     [
         StoredDigest(
             GuidelineVersion, "digest", "text", guideline_digest, {"campaign": "campaign__name"}
-        )
+        ),
+        StoredDigest(
+            ProtocolFile,
+            "digest",
+            "text",
+            digest_of,
+            {"protocol": "name", "team": "team__name"},
+            beside=("parts",),
+        ),
     ]
 )

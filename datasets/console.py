@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from datasets.db.versions import NewerDatabaseError, refusing_newer_database
 from datasets.models import Batch, Team
-from datasets.teams import TeamError, team_named
+from datasets.teams import TeamError, team_named, there_are_several
 from datasets.text import as_sentence
 from tandem.files.rows import InputError
 from tandem.similar import did_you_mean
@@ -137,6 +137,11 @@ def team_option(options: Mapping[str, Any]) -> Team:
     """Return the team that a command names, or the only one. Raises CommandError."""
     with refusing(TeamError):
         return team_named(options.get("team"))
+
+
+def known_team(options: Mapping[str, Any]) -> Team | None:
+    """Return the team as `team_option` does, or None where a team has to be named and is not."""
+    return team_option(options) if options.get("team") or not there_are_several() else None
 
 
 def one_line(error: Exception) -> str:

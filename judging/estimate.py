@@ -31,7 +31,7 @@ from judging.batch_api.requests import build_preparer
 from judging.costs import FREE, Rates, find_rates, format_money, longest_completion, tokens_in
 from judging.engine.worker import CONCURRENCY
 from judging.judge_backends import build_backend
-from judging.judge_file.document import read_file
+from judging.judge_file.document import file_of
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.runs import planning
@@ -209,6 +209,7 @@ def _learn(judge: Judge, campaign: Campaign) -> CallAverages:
         run__judge__backend=judge.backend,
         run__judge__model=judge.model,
         run__campaign__protocol=campaign.protocol,
+        run__campaign__protocol_file=campaign.protocol_file_id,
         run__judge__granularity=judge.granularity,
     )
     newest = list(calls.order_by("-id").values_list("usage", "seconds")[:LEARNED])
@@ -323,8 +324,12 @@ def design_costs(user: User, protocol: Protocol, batch: Batch, found: DryRun) ->
     return [
         _design_cost(judge, protocol, found)
         for judge in judges.order_by("-pk")[:MOST_JUDGES]
-        if not judge.file or read_file(judge.file).protocol.name == protocol.name
+        if not judge.file or _is_about(file_of(judge).protocol, protocol)
     ]
+
+
+def _is_about(one: Protocol, other: Protocol) -> bool:
+    return (one.name, one.stored) == (other.name, other.stored)
 
 
 def _design_cost(judge: Judge, protocol: Protocol, found: DryRun) -> JudgeCost:

@@ -218,7 +218,7 @@ class JudgeForm(forms.Form):
         if not text.strip():
             raise forms.ValidationError("Paste a judge file, or load one above.")
         try:
-            self.file_params = read_new_judge_file(text)[1]
+            self.file_params = read_new_judge_file(text, self.asking_team)[1]
         except FileError as error:
             line = f"Line {error.line}: " if error.line else ""
             raise forms.ValidationError(f"{line}{as_sentence(error)}") from error
@@ -244,6 +244,14 @@ class JudgeForm(forms.Form):
                 self.add_error("model", "Enter the model that the server should run.")
             self.chosen = self._server(data)
         return data
+
+    @property
+    def asking_team(self) -> Team | None:
+        """The team whose protocols the judge may be about: the chosen one, or the only one."""
+        given, teams = self.data if self.is_bound else self.initial, list(managed_teams(self.user))
+        if len(teams) == 1:
+            return teams[0]
+        return next((team for team in teams if team.name == given.get("team")), None)
 
     def team(self) -> Team:
         """Return the team that the judge is for. Raises JudgeError."""

@@ -8,12 +8,13 @@ from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 
 from annotation.blinding import SWAPPED_CODES
 from annotation.models import Campaign, Rater, User
-from annotation.protocols import PROTOCOLS
+from annotation.protocol_files import task_called
 from audit.recording import record
 from datasets.models import Team, only_team
 from datasets.teams import managed_by, team_for, there_are_several, visible_to_team
@@ -30,7 +31,7 @@ from judging.backends.decisions import OWN_PARAMS
 from judging.backends.vllm_server import PARAM_FLAGS
 from judging.judge_backends import build_backend
 from judging.judge_file.completions import completion_for
-from judging.judge_file.document import JudgeFile, read_file
+from judging.judge_file.document import JudgeFile, own_protocol, read_file
 from judging.judge_file.template import FileError
 from judging.library import is_earlier_version
 from judging.models import Judge, Key
@@ -100,8 +101,9 @@ def define(
     for a command. Raises JudgeError if the definition cannot work, its name is taken, or its key is
     another team's.
     """
-    judge = _judge(definition)
-    judge.team, judge.made_by = team or only_team(), by
+    team = team or only_team()
+    judge = _judge(definition, team, _own_protocol(definition, team))
+    judge.team, judge.made_by = team, by
     try:
         build_backend(judge)
     except SetupError as error:
@@ -109,7 +111,7 @@ def define(
     with transaction.atomic():
         rater = Rater.objects.filter(name=definition.name).first()
         if rater is None:
-            _check_new_file(judge.file)
+            _check_new_file(judge)
             claim_key(judge)
             judge.rater = Rater.objects.create(name=definition.name, kind=Rater.Kind.JUDGE)
             judge.save()
@@ -148,9 +150,12 @@ def claim_key(judge: Judge) -> None:
         )
 
 
-def draft(definition: Definition) -> Judge:
-    """Return the judge of a definition without storing it. Raises JudgeError."""
-    judge = _judge(definition)
+def draft(definition: Definition, team: Team | None = None) -> Judge:
+    """Return the judge of a definition without storing it. Raises JudgeError.
+
+    Without a team, it can only be about a protocol of the site.
+    """
+    judge = _judge(definition, team, _own_protocol(definition, team))
     judge.rater = Rater(name=definition.name, kind=Rater.Kind.JUDGE)
     return judge
 
@@ -165,11 +170,12 @@ def params_under(judge: Judge, text: str) -> dict[str, Any]:
         judge.rater.name, judge.backend, judge.model, judge.base_url, judge.api_key_env,
         file=judge.file, granularity=judge.granularity, family=judge.family,
     )  # fmt: skip
-    own = draft(plain).params
+    own = _judge(plain, None, judge.protocol_file_id).params
     beside = {name: value for name, value in judge.params.items() if own.get(name) != value}
     if "omit" in beside:
         beside["omit"] = [each for each in beside["omit"] if each not in own.get("omit", [])]
-    return dict(draft(replace(plain, file=text, params=beside)).params)
+    changed = replace(plain, file=text, params=beside)
+    return dict(_judge(changed, None, judge.protocol_file_id).params)
 
 
 def _record_creation(judge: Judge) -> None:
@@ -238,14 +244,14 @@ def _check_unused(definition: Definition) -> None:
         raise JudgeError(f"the {what} judge does not use {unused[0]}; leave it out")
 
 
-def _with_file(definition: Definition) -> Definition:
+def _with_file(definition: Definition, stored: UUID | None) -> Definition:
     """Complete a definition by its judge file. Raises JudgeError."""
     if not definition.file:
         return definition
     if definition.prompt or definition.text:
         raise JudgeError("the judge file has the messages; leave out --prompt")
     try:
-        file, own = read_judge_file(definition.file)
+        file, own = read_judge_file(definition.file, stored)
     except FileError as error:
         raise _file_error(error) from error
     decides = file.parser_name == "decisions"
@@ -279,9 +285,12 @@ def _over(own: Mapping[str, Value], given: Mapping[str, Any]) -> dict[str, Any]:
     return both
 
 
-def read_judge_file(text: str) -> tuple[JudgeFile, dict[str, Value]]:
-    """Read a judge file and its parameters. Raises FileError, with the line if it is known."""
-    file = read_file(text)
+def read_judge_file(text: str, stored: UUID | None = None) -> tuple[JudgeFile, dict[str, Value]]:
+    """Read a judge file and its parameters, about a team's `stored` protocol if there is one.
+
+    Raises FileError, with the line if it is known.
+    """
+    file = read_file(text, stored)
     if HEADERS in file.params:
         raise FileError(
             "headers belong to a judge, as its address and key do, and not to its file; give them "
@@ -295,13 +304,13 @@ def read_judge_file(text: str) -> tuple[JudgeFile, dict[str, Value]]:
         raise FileError(str(error), _line_of_param(file)) from error
 
 
-def read_new_judge_file(text: str) -> tuple[JudgeFile, dict[str, Value]]:
-    """Read a judge file for a new judge. Raises FileError.
+def read_new_judge_file(text: str, team: Team | None = None) -> tuple[JudgeFile, dict[str, Value]]:
+    """Read a judge file for a new judge of a team. Raises FileError.
 
     It is also refused if its parser cannot hold the rule of whole statements, unless a judge of the
     site has the same file: such judges run on.
     """
-    file, params = read_judge_file(text)
+    file, params = read_judge_file(text, own_protocol(text, team))
     if file.shortcomings and not Judge.objects.filter(file=text).exists():
         raise file.shortcomings[0]
     return file, params
@@ -310,15 +319,15 @@ def read_new_judge_file(text: str) -> tuple[JudgeFile, dict[str, Value]]:
 def published_among(names: Collection[str]) -> list[str]:
     """Return the names of the judges whose file is read as it was published."""
     files = Judge.objects.filter(rater__name__in=names, file__contains="as_published")
-    rows = files.order_by("rater__name").values_list("rater__name", "file")
-    return [name for name, text in rows if read_file(text).as_published]
+    rows = files.order_by("rater__name").values_list("rater__name", "file", "protocol_file")
+    return [name for name, *of in rows if read_file(*of).as_published]
 
 
-def _check_new_file(text: str) -> None:
+def _check_new_file(judge: Judge) -> None:
     """Raise JudgeError if a file cannot be a new judge's."""
     try:
-        if text:
-            read_new_judge_file(text)
+        if judge.file:
+            read_new_judge_file(judge.file, judge.team)
     except FileError as error:
         raise _file_error(error) from error
 
@@ -344,10 +353,18 @@ def file_granularity(file: JudgeFile, granularity: str) -> str:
     return Judge.Granularity.UNIT if alone else granularity
 
 
-def _judge(definition: Definition) -> Judge:
-    definition = _with_file(definition)
+def _own_protocol(definition: Definition, team: Team | None) -> UUID | None:
+    try:
+        return own_protocol(definition.file, team) if definition.file else None
+    except FileError as error:
+        raise _file_error(error) from error
+
+
+def _judge(definition: Definition, team: Team | None, stored: UUID | None) -> Judge:
+    """Return a judge, whose file is about the `stored` protocol, if it is about a team's."""
+    definition = _with_file(definition, stored)
     _check(definition)
-    text = definition.text or (_prompt(definition.prompt) if definition.prompt else "")
+    text = definition.text or (_prompt(definition.prompt, team) if definition.prompt else "")
     hosted, guarded = HOSTED.get(definition.backend), definition.params.get(GUARDED)
     default_key = hosted.key_variable if hosted and not guarded else ""
     if definition.base_url and variables_of(
@@ -361,7 +378,7 @@ def _judge(definition: Definition) -> Judge:
     if definition.backend == SCRIPTED:
         # If a unit has no label, the item's other units keep theirs.
         granularity = Judge.Granularity.UNIT
-        params |= _answers(definition)
+        params |= _answers(definition, stored)
     return Judge(
         backend=definition.backend,
         model=definition.model,
@@ -374,11 +391,12 @@ def _judge(definition: Definition) -> Judge:
         params=params,
         file=definition.file,
         file_sha256=sha256_of(definition.file) if definition.file else "",
+        protocol_file_id=stored,
         family=definition.family,
     )
 
 
-def _answers(definition: Definition) -> dict[str, str]:
+def _answers(definition: Definition, stored: UUID | None) -> dict[str, str]:
     """Return the labels that a scripted judge replays, in the form that its judge file reads."""
     path = Path(definition.answers)
     try:
@@ -386,15 +404,15 @@ def _answers(definition: Definition) -> dict[str, str]:
     except OSError:
         digest = ""  # Reading the file reports the error.
     try:
-        return dict(_answers_of(path, digest, definition.file))
+        return dict(_answers_of(path, digest, definition.file, stored))
     except AnswerFileError as error:
         raise JudgeError(str(error)) from error
 
 
 @lru_cache(maxsize=4)
-def _answers_of(path: Path, digest: str, file: str) -> dict[str, str]:
+def _answers_of(path: Path, digest: str, file: str, stored: UUID | None) -> dict[str, str]:
     """Like `_answers`, cached by the file's content, since a study needs it several times."""
-    return read_answers(path, _writer(read_file(file)) if file else None)
+    return read_answers(path, _writer(read_file(file, stored)) if file else None)
 
 
 def _writer(file: JudgeFile) -> Write:
@@ -435,15 +453,15 @@ def shown_params(judge: Judge) -> dict[str, Any]:
     return {name: v for name, v in judge.params.items() if name not in (GUARDED, ANSWERS)}
 
 
-def _prompt(source: str) -> str:
+def _prompt(source: str, team: Team | None) -> str:
     if has_controls(source):
         raise JudgeError(
             "--prompt takes a file or the name of a protocol, not a text of several lines; save "
             "the text in a file and name the file"
         )
     path = Path(source)
-    if not path.is_file() and source in PROTOCOLS:
-        return PROTOCOLS[source].prompt
+    if not path.is_file() and (task := task_called(source, team)):
+        return task.prompt
     try:
         text = path.read_text("utf-8")
     except OSError as error:

@@ -38,7 +38,7 @@ from judging.backends.base import Backend, Findings
 from judging.backends.completeness import ACCEPT, ENLARGE, PROMPT_CUT, accepts_no_reason
 from judging.backends.contents import HEADERS
 from judging.costs import cost_of_run
-from judging.judge_file.document import read_file
+from judging.judge_file.document import file_of
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.isolation import isolation_of
 from judging.prompts.perturbations import KINDS
@@ -160,7 +160,7 @@ def _judge_facts(run: JudgeRun, backend: Backend) -> JSON:
 def _file(judge: Judge) -> JSON | None:
     if not judge.file:
         return None
-    file = read_file(judge.file)
+    file = file_of(judge)
     about = {"title": file.title, "source": file.source, "parser": file.parser_name}
     return {"sha256": judge.file_sha256, **about, "text": judge.file}
 
@@ -195,6 +195,7 @@ def _data(campaign: Campaign) -> JSON:
         "campaign": campaign.name,
         "protocol": campaign.protocol,
         "protocol_version": campaign.protocol_version,
+        "protocol_sha256": campaign.protocol_file and campaign.protocol_file.digest,
         "options": campaign.options,
         "items": count,
         "items_sha256": digest.hexdigest(),

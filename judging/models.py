@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from annotation.models import Assignment, Campaign, Rater, Response, Unit, User
+from annotation.models import Assignment, Campaign, ProtocolFile, Rater, Response, Unit, User
 from datasets.models import Owned, Share
 
 ACTIVE = ("queued", "running")
@@ -109,7 +109,8 @@ class Judge(_WrittenOnce, Owned):
     """A model with its prompt and parameters, under the name of its rater.
 
     An empty `prompt` means the prompt of the campaign's protocol. The text of a judge file
-    (`judging.judge_file`) in `file` takes the place of both. `family` names whose model it is, as
+    (`judging.judge_file`) in `file` takes the place of both, and `protocol_file` is the team's
+    protocol that it is about, if it is about one. `family` names whose model it is, as
     the reports of a batch do. The server's key is read from the environment variable `api_key_env`
     when it is needed, and is never stored.
 
@@ -133,6 +134,9 @@ class Judge(_WrittenOnce, Owned):
     prompt_sha256 = models.CharField(max_length=64, blank=True)
     file = models.TextField(blank=True, default="")
     file_sha256 = models.CharField(max_length=64, blank=True, default="")
+    protocol_file = models.ForeignKey(
+        ProtocolFile, models.PROTECT, null=True, related_name="judges"
+    )
     granularity = models.CharField(max_length=4, choices=Granularity, default=Granularity.ITEM)
     family = models.CharField(max_length=255, blank=True, default="")
     params = models.JSONField(default=dict)

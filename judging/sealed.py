@@ -66,6 +66,7 @@ KINDS = (
                 "prompt_sha256",
                 "file",
                 "file_sha256",
+                "protocol_file",
                 "granularity",
                 "family",
                 "params",

@@ -13,7 +13,7 @@ from itertools import combinations, groupby
 import numpy as np
 
 from annotation.models import Campaign, Label, Rater
-from judging.judge_file.document import read_file
+from judging.judge_file.document import file_of
 from judging.models import Judge
 from tandem.statistics import SHARE, mean_by_cluster
 from tandem.types import JSON
@@ -72,7 +72,7 @@ def pair_counts(campaign: Campaign) -> PairCounts:
 
 
 def _asks_both_orders(judge: Judge) -> bool:
-    return bool(judge.file) and read_file(judge.file).order == "both"
+    return bool(judge.file) and file_of(judge).order == "both"
 
 
 def _compare_replicates(

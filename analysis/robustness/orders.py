@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from annotation.models import Campaign, Label
 from annotation.presentation import schema
-from judging.judge_file.document import read_file
+from judging.judge_file.document import file_of
 from judging.models import Judge
 from judging.runs.ledger import assignments_of
 from judging.runs.planning import sample_count
@@ -47,7 +47,7 @@ class BothOrders:
 
 def sees_both_orders(judge: Judge) -> bool:
     """Return whether a judge is asked about each pair in both orders."""
-    return bool(judge.file) and read_file(judge.file).order == "both"
+    return bool(judge.file) and file_of(judge).order == "both"
 
 
 def both_orders(campaign: Campaign, judge: Judge) -> Mapping[str, BothOrders]:

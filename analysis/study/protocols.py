@@ -15,8 +15,8 @@ from datasets.console import team_option
 from datasets.models import Team
 from tandem.document import count
 from tandem.files.rows import InputError, Place
-from tandem.files.toml import Lines
-from tandem.protocols.file_structure import ProtocolFileError
+from tandem.files.toml import Lines, TomlError, read_toml
+from tandem.protocols.file_structure import LONGEST, ProtocolFileError
 from tandem.protocols.protocol_file import ProtocolFile, read_path
 
 ENDING = ".toml"
@@ -48,6 +48,13 @@ class ProtocolBeside:
         if declared.measures:
             counted.append(count(len(declared.measures), "measure"))
         return f"store the protocol {self.name} of {self.path.name} ({', '.join(counted)})"
+
+    def is_named_by(self, judge: Options) -> bool:
+        """Whether a judge's file or prompt, in the options of its command, is about it."""
+        about = judge["prompt"]
+        if judge["file"] and Path(judge["file"]).is_file():
+            about = _protocol_in(Path(judge["file"]).read_bytes())
+        return about in (self.name, self.file.declaration.name)
 
     def is_stored(self, team: Team) -> bool:
         """Whether the team has it as it is. Raises InputError if it cannot be stored."""
@@ -90,6 +97,15 @@ def task_of(name: str, beside: ProtocolBeside | None, options: Options) -> Proto
     if name in DECLARED:
         return DECLARED[name]
     return None if name.endswith(ENDING) else find_task(name, team_option(options))
+
+
+def _protocol_in(judge_file: bytes) -> str:
+    """Return the protocol that a judge file names, in whose place its reader reports errors."""
+    try:
+        judge = read_toml(judge_file[:LONGEST].decode(errors="replace")).get("judge")
+    except TomlError:
+        return ""
+    return str(judge.get("protocol")) if isinstance(judge, dict) else ""
 
 
 def named_in(campaign: Campaign, name: str) -> str:

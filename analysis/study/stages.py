@@ -34,7 +34,7 @@ from annotation.models import Campaign
 from annotation.people.membership import set_pool
 from annotation.presentation import design as stored_design
 from annotation.protocol_files import ProtocolError
-from datasets.console import team_option
+from datasets.console import known_team, team_option
 from datasets.lineage import describe_behind, lineage_of, units_behind
 from datasets.loading import file_facts, read_digest
 from datasets.models import Batch, Lineage
@@ -260,15 +260,23 @@ def _judge(
 ) -> Stage:
     there = Judge.objects.filter(rater__name=part.name).exists()
     options = part.options
+    stores: tuple[Action, ...] = ()
     try:
         if there:
             run_command("create_judge", **options)
             return Stage(part, exists=True)
-        draft(command_called("create_judge").definition(options))
+        about = next(
+            (p for p in file.parts if p.protocol and p.protocol.is_named_by(options)), None
+        )
+        stores = () if about is None else tuple(_stores(file, about))
+        if not stores:
+            # A judge about a protocol that is not stored yet is checked when it is created.
+            definition = command_called("create_judge").definition(options)
+            draft(definition, known_team(options))
     except (JudgeError, ParamError, CommandError) as error:
         raise _part_error(file, part, str(error)) from error
     action = Action(first_step(part), lambda: run_command("create_judge", **options))
-    return Stage(part, exists=False, actions=(action,), blocked=blocked)
+    return Stage(part, exists=False, actions=(*stores, action), blocked=blocked)
 
 
 def _campaign(

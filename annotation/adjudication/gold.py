@@ -68,7 +68,7 @@ def gold_targets(campaign: Campaign, user: User | None) -> list[Campaign]:
     keys = campaign.items.order_by().values("key")
     given = Assignment.objects.filter(rater__kind=Rater.Kind.HUMAN).values("item")
     fresh = Item.objects.filter(key__in=keys).exclude(pk__in=given)
-    others = rows.filter(protocol=campaign.protocol, pk__in=fresh.values("campaign"))
+    others = rows.filter(campaign.of_same_protocol, pk__in=fresh.values("campaign"))
     return list(others.exclude(pk=campaign.pk).order_by("name"))
 
 

@@ -51,7 +51,7 @@ def find_continued(name: str, campaign: Campaign, by: User | None) -> Campaign |
         return None
     check_named("continues", name, by)
     old = Campaign.objects.get(name=name)
-    if old.protocol != campaign.protocol:
+    if not Campaign.objects.filter(campaign.of_same_protocol, pk=old.pk).exists():
         raise DesignError(
             f"campaign {name!r} is {old.protocol}, and cannot be continued by {campaign.protocol}; "
             "name one of the same protocol",

@@ -200,6 +200,7 @@ def manifest(campaign: Campaign, files: list[ExportedFile]) -> dict[str, Any]:
             "name": campaign.name,
             "protocol": campaign.protocol,
             "protocol_version": campaign.protocol_version,
+            "protocol_sha256": campaign.protocol_file and campaign.protocol_file.digest,
             "guideline_sha256": hashlib.sha256(guideline.encode("utf-8")).hexdigest(),
             "raters_per_item": campaign.raters_per_item,
             "overlap": campaign.overlap,

@@ -196,7 +196,7 @@ def _presented(assignment: Assignment) -> int | None:
 
 def _comparable(campaign: Campaign, looked_at: Collection[int]) -> list[Campaign]:
     """Return the campaigns that were looked at and have the same task, perhaps including this."""
-    return list(Campaign.objects.filter(pk__in=looked_at, protocol=campaign.protocol))
+    return list(Campaign.objects.filter(campaign.of_same_protocol, pk__in=looked_at))
 
 
 def _same_items(item: Item, campaigns: Sequence[Campaign]) -> Iterator[Item]:

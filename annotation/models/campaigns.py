@@ -112,6 +112,15 @@ class Campaign(Owned):
         return self.name
 
     @property
+    def of_same_protocol(self) -> Q:
+        """The condition that a campaign has this one's protocol, in any version.
+
+        Two teams may have protocols of one name, which are not the same.
+        """
+        of = self.protocol_file and self.protocol_file.team_id
+        return Q(protocol=self.protocol, protocol_file__team=of)
+
+    @property
     def asks_people(self) -> bool:
         """Whether people are asked at all, and not only judges."""
         return self.raters_per_item > 0

@@ -26,19 +26,24 @@ def sha256_of(text: str) -> str:
 
 @dataclass(frozen=True)
 class StoredDigest:
-    """A column with the digest of another column's text, both empty or neither."""
+    """A column with the digest of another column's text, both empty or neither.
+
+    The digest may also be of the columns `beside` the text.
+    """
 
     model: type[models.Model]
     column: str
     text: str
-    digest: Callable[[Any], str | None]
+    digest: Callable[..., str | None]
     where: Mapping[str, str]
+    beside: tuple[str, ...] = ()
 
     def find_violations(self) -> Iterator[Violation]:
-        columns = ("pk", self.column, self.text, *self.where.values())
+        columns = ("pk", self.column, self.text, *self.where.values(), *self.beside)
         rows = self.model._base_manager.order_by("pk").values_list(*columns)
-        for pk, stored, text, *names in rows.iterator(chunk_size=200):
-            if stored != (self.digest(text) if text else stored and self.digest("")):
+        for pk, stored, text, *others in rows.iterator(chunk_size=200):
+            names, beside = others[: len(self.where)], others[len(self.where) :]
+            if stored != (self.digest(text, *beside) if text else stored and self.digest("")):
                 yield self._violation(pk, names)
 
     def _violation(self, pk: int, names: list[Any]) -> Violation:

@@ -10,14 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, get_args
+from uuid import UUID
 
+from annotation.protocol_files import ProtocolError, find_task
 from annotation.protocols.base import Protocol
-from annotation.registry import DECLARED
+from annotation.registry import DECLARED, stored_protocol
+from datasets.models import Team
 from judging.backends.base import JSON, Message
 from judging.judge_file import answer, written
 from judging.judge_file.answer import BY_POSITION
 from judging.judge_file.context import fields_for
 from judging.judge_file.template import FileError, MessageTemplate
+from judging.models import Judge
 from judging.parsers.base import STEPS, Fault, Parser
 from judging.parsers.codes import PLAIN
 from judging.parsers.written import WrittenParser
@@ -114,9 +118,35 @@ class JudgeFile:
         )
 
 
+def file_of(judge: Judge) -> JudgeFile:
+    """Return the judge file of a judge that has one."""
+    return read_file(judge.file, judge.protocol_file_id)
+
+
+def own_protocol(text: str, team: Team | None) -> UUID | None:
+    """Return the stored protocol of a team that a judge file is about; None for one of the site.
+
+    Raises FileError if the team has none of that name.
+    """
+    try:
+        judge = read_toml(text[:MAX_LENGTH]).get("judge")
+    except TomlError:
+        return None
+    name = judge.get("protocol") if isinstance(judge, Mapping) else None
+    if team is None or not isinstance(name, str) or name in DECLARED:
+        return None
+    try:
+        return find_task(name, team).stored
+    except ProtocolError as error:
+        raise FileError(str(error), Lines(text).of("judge", "protocol")) from error
+
+
 @lru_cache(maxsize=64)
-def read_file(text: str) -> JudgeFile:
-    """Read the text of a judge file. Raises FileError with the line where something is wrong."""
+def read_file(text: str, stored: UUID | None = None) -> JudgeFile:
+    """Read the text of a judge file. Raises FileError with the line where something is wrong.
+
+    `stored` is the team's protocol that it is about, if it is about one.
+    """
     if len(text) > MAX_LENGTH:
         raise FileError(f"the file has over {MAX_LENGTH:,} characters; shorten it")
     try:
@@ -125,7 +155,7 @@ def read_file(text: str) -> JudgeFile:
         raise FileError(str(error), error.line) from error
     lines = Lines(text)
     _check_keys(document, lines)
-    return _Reader(text, document, lines).read()
+    return _Reader(text, document, lines, stored).read()
 
 
 def _check_keys(document: Mapping[str, Any], lines: Lines) -> None:
@@ -155,8 +185,10 @@ def _check_keys(document: Mapping[str, Any], lines: Lines) -> None:
 
 
 class _Reader:
-    def __init__(self, text: str, document: Mapping[str, Any], lines: Lines) -> None:
-        self.text, self.document, self.lines = text, document, lines
+    def __init__(
+        self, text: str, document: Mapping[str, Any], lines: Lines, stored: UUID | None
+    ) -> None:
+        self.text, self.document, self.lines, self.stored = text, document, lines, stored
 
     def read(self) -> JudgeFile:
         judge = self._texts("judge", self.document.get("judge", {}))
@@ -224,6 +256,8 @@ class _Reader:
             raise self.wrong(
                 "protocol is missing; name the protocol whose items it judges", "judge"
             )
+        if self.stored is not None:
+            return stored_protocol(self.stored)
         if name not in DECLARED:
             names = ", ".join(DECLARED)
             raise self.wrong(

@@ -23,7 +23,7 @@ from annotation.models import Campaign, Item, Label, QuerySampling, Rater, Unit,
 from annotation.presentation import schema
 from audit.recording import record
 from judging.backends.base import JSON
-from judging.judge_file.document import Examples, read_file
+from judging.judge_file.document import Examples, file_of
 from judging.models import ChosenExample, Judge, JudgeRun
 
 KEY = "examples"
@@ -62,7 +62,7 @@ def sample_examples(campaign: Campaign, judge: Judge) -> list[Example] | None:
 
     None if its file asks for none. Raises ExamplesError.
     """
-    examples = read_file(judge.file).examples if judge.file else None
+    examples = file_of(judge).examples if judge.file else None
     if examples is None or not examples.k:
         return None
     runs = JudgeRun.objects.filter(campaign=campaign, judge__in=(judge.pk, judge.base_id))
@@ -78,7 +78,7 @@ def sample_examples(campaign: Campaign, judge: Judge) -> list[Example] | None:
 
 def _draw(campaign: Campaign, judge: Judge, examples: Examples) -> list[Example]:
     """Sample enough examples to leave `k` for any query, and `k` of its category if possible."""
-    reads, is_chosen = read_file(judge.file).parser.reads, examples.draw == CHOSEN
+    reads, is_chosen = file_of(judge).parser.reads, examples.draw == CHOSEN
     only = chosen_units(campaign) if is_chosen else None
     found = sorted(agreed_examples(campaign, reads, only), key=lambda each: _rank(judge, each.unit))
     by_query = Counter(each.query for each in found)

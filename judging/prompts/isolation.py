@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from annotation.models import Item
 from annotation.presentation import present, schema
 from judging.backends.decision_questions import MASS_FLOOR
-from judging.judge_file.document import ISOLATION, read_file
+from judging.judge_file.document import ISOLATION, file_of
 from judging.models import Judge
 from judging.parsers.base import Parser
 from judging.parsers.decisions import DecisionsParser
@@ -37,7 +37,7 @@ def isolation_of(judge: Judge, protocol: str) -> str:
 
 def own_isolation(judge: Judge) -> str:
     """Return the isolation that a judge chooses itself, empty if protocols decide."""
-    own = read_file(judge.file).isolate if judge.file else judge.params.get("isolate")
+    own = file_of(judge).isolate if judge.file else judge.params.get("isolate")
     return str(own) if own in ISOLATION else ""
 
 
@@ -77,7 +77,7 @@ def one_request(judge: Judge) -> OneRequest:
 
 
 def _why_one_unit(judge: Judge, own: str) -> str:
-    file = read_file(judge.file) if judge.file else None
+    file = file_of(judge) if judge.file else None
     if own == "unit":
         return "The isolation (unit) asks unit by unit, whatever the granularity."
     if file and not file.parser.several:
@@ -94,7 +94,7 @@ def parser_of(judge: Judge) -> Parser:
     """Return the parser of a judge's answers. Decisions have a parser of their own."""
     if judge.backend == "decisions":
         return DecisionsParser(float(judge.params.get("mass_floor", MASS_FLOOR)))
-    return read_file(judge.file).parser if judge.file else SCHEMA
+    return file_of(judge).parser if judge.file else SCHEMA
 
 
 def report_of(unit: UnitSpec) -> str:
@@ -173,7 +173,7 @@ def orders(judge: Judge, spec: ItemSpec, samples: int) -> list[list[str]]:
     A judge file with the order `both` asks about each pair in both orders. With `shuffled`, each
     replicate has an order drawn by the judge's seed.
     """
-    order = read_file(judge.file).order if judge.file else "given"
+    order = file_of(judge).order if judge.file else "given"
     fields = [text.field for text in spec.texts]
     if order == "both" and any(unit.kind == "pair" for unit in spec.units):
         return [swapped for _ in range(samples) for swapped in ([], fields[::-1])]

@@ -32,7 +32,7 @@ from judging.backends.base import (
     Request,
 )
 from judging.judge_file.context import RequestItem, template_context
-from judging.judge_file.document import read_file
+from judging.judge_file.document import file_of
 from judging.judge_file.template import FileError
 from judging.models import Judge
 from judging.parsers.base import ExpectedAnswer, Parser, Reading
@@ -152,7 +152,7 @@ class Preparer:
         self.by_unit = judge.granularity == Judge.Granularity.UNIT
         self.unconstrained = is_unconstrained(judge)
         self.prompt = prompt
-        self.file = read_file(judge.file) if judge.file else None
+        self.file = file_of(judge) if judge.file else None
         self.parser = parser_of(judge)
         self.backend = backend
         self.guideline = self.schema.protocol.guideline.strip()

@@ -7,7 +7,7 @@ from annotation.presentation import schema
 from annotation.protocols.schema import CampaignSchema
 from annotation.registry import TASKS, get_protocol
 from judging.backends.base import SetupError
-from judging.judge_file.document import read_file
+from judging.judge_file.document import file_of
 from judging.models import Judge
 
 
@@ -43,11 +43,12 @@ def check_file(campaign: Campaign, judge: Judge) -> None:
     """Check that a judge file reads something that the campaign asks. Raises SetupError."""
     if not judge.file:
         return
-    file = read_file(judge.file)
-    if file.protocol.name != campaign.protocol:
+    file = file_of(judge)
+    if (file.protocol.name, file.protocol.stored) != (campaign.protocol, campaign.protocol_file_id):
         raise SetupError(
-            f"judge {judge} is from a file about {file.protocol.name}, and {campaign} is about "
-            f"{campaign.protocol}; create a judge from a file about {campaign.protocol}"
+            f"judge {judge} is from a file about {_named(file.protocol.name, judge)}, and "
+            f"{campaign} is about {_named(campaign.protocol, campaign)}; create a judge from a "
+            f"file about {campaign.protocol}"
         )
     asks = schema(campaign, "judges")
     asked = {key for variable in asks.variables for key in asks.keys(variable.kind)}
@@ -61,6 +62,11 @@ def check_file(campaign: Campaign, judge: Judge) -> None:
             f"judge {judge} does not read {names}, without which step {step.name} builds no batch; "
             "create a judge from a file that reads all of it, or choose a step that asks for less"
         )
+
+
+def _named(protocol: str, of: Campaign | Judge) -> str:
+    """Return a protocol's name, with the version if it is a team's."""
+    return protocol if of.protocol_file is None else str(of.protocol_file)
 
 
 def _owed(schema: CampaignSchema) -> set[str]:

@@ -53,7 +53,7 @@ def check_text(judge: Judge, kind: str, text: str) -> None:
         return
     try:
         if judge.file:
-            read_judge_file(text)
+            read_judge_file(text, judge.protocol_file_id)
         else:
             read_prompt(text)
     except FileError as error:

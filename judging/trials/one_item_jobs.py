@@ -132,7 +132,7 @@ def _judge(options: Options, user: User) -> Judge:
     form = JudgeForm(options["draft"], user=user, draft=True)
     if not form.is_valid():
         raise JudgeError("its definition is no longer valid; look at the form again")
-    return draft(form.definition())
+    return draft(form.definition(), form.asking_team)
 
 
 def _may_see(user: User, options: Options) -> bool:

@@ -31,6 +31,7 @@ COPIED_FIELDS = (
     "family",
     "file",
     "file_sha256",
+    "protocol_file_id",
 )
 MAX_BASE_LENGTH = 100
 Perturbation = dict[str, Any]

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import get_account
 from datasets.access import READERS, role_required
+from datasets.models import Team
 from datasets.text import as_sentence
 from judging import library
 from judging.access import visible_judge
@@ -55,20 +56,24 @@ class CheckedFile:
         return sum(bool(each.wrong) for each in self.fixtures)
 
 
-def check_text(text: str, granularity: str = "item") -> CheckedFile | None:
-    """Check the text of a judge file. None if there is no text."""
+def check_text(
+    text: str, granularity: str = "item", team: Team | None = None
+) -> CheckedFile | None:
+    """Check the text of a judge file for a team. None if there is no text."""
     text = text.replace("\r\n", "\n")
     if not text.strip():
         return None
     try:
-        file, params = read_new_judge_file(text)
+        file, params = read_new_judge_file(text, team)
     except FileError as error:
         rows = list(enumerate(text.split("\n"), start=1))
         line = error.line
         excerpt = rows[max(0, line - 1 - AROUND) : line + AROUND] if line else []
         lines = [(number, make_displayable(row, 300)) for number, row in excerpt]
         return CheckedFile(error=as_sentence(error), line=line, excerpt=lines)
-    asked = Judge(file=text, granularity=file_granularity(file, granularity))
+    stored = file.protocol.stored
+    granularity = file_granularity(file, granularity)
+    asked = Judge(file=text, protocol_file_id=stored, granularity=granularity)
     return CheckedFile(file, params, list(readings(file)), one_request(asked))
 
 
@@ -77,7 +82,8 @@ def check_context(form: JudgeForm) -> dict[str, Any]:
     given = form.data if form.is_bound else form.initial
     chosen = form.prompt_origin == "file"
     text = str(given.get("file") or "")
-    found = check_text(text, str(given.get("granularity") or "item")) if chosen else None
+    granularity = str(given.get("granularity") or "item")
+    found = check_text(text, granularity, form.asking_team) if chosen else None
     protocol = found.file.protocol.name if found and found.file else ""
     picked = {"campaign": given.get("campaign"), "item": given.get("item")}
     attempt = TryForm(user=form.user, protocol=protocol, initial=picked, form_id=TRY_FORM)

@@ -30,7 +30,7 @@ from judging.answer_files import DIGEST, FAKE, SCRIPTED
 from judging.backends import HOSTED
 from judging.display import describe_status, make_displayable
 from judging.forms import NEW, ON_PAGES, JudgeForm
-from judging.judge_file.document import read_file
+from judging.judge_file.document import file_of
 from judging.judges import JudgeError, define, read_judge_file, shown_params
 from judging.models import ACTIVE, Judge
 from judging.params import param_text
@@ -230,7 +230,7 @@ def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dic
         "prompt": make_displayable(judge.prompt),
         "one_request": one_request(judge),
         "file_text": make_displayable(judge.file),
-        "file": read_file(judge.file) if judge.file else None,
+        "file": file_of(judge) if judge.file else None,
         "form": form or TryForm(user=user),
     }
 

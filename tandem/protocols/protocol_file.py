@@ -53,9 +53,7 @@ class ProtocolFile:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the file and all texts that it names, hexadecimal."""
-        whole = json.dumps([self.text, dict(sorted(self.parts.items()))], ensure_ascii=False)
-        return hashlib.sha256(whole.encode()).hexdigest()
+        return digest_of(self.text, self.parts)
 
     def in_german(self, declaration: Declaration) -> Declaration:
         """Return a declaration of this file with its texts in German, where the file has it."""
@@ -74,6 +72,12 @@ class ProtocolFile:
             written = dataclasses.replace(written, question=say(written.question, written.question))
         title = say(declaration.title, declaration.title)
         return dataclasses.replace(declaration, title=title, variables=variables, written=written)
+
+
+def digest_of(text: str, parts: Mapping[str, str]) -> str:
+    """Return the SHA-256 of a file and all texts that it names, hexadecimal."""
+    whole = json.dumps([text, dict(sorted(parts.items()))], ensure_ascii=False)
+    return hashlib.sha256(whole.encode()).hexdigest()
 
 
 Open = Callable[[str], str]

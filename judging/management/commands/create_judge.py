@@ -10,10 +10,11 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.protocols import PROTOCOLS
+from annotation.protocol_files import task_called
 from annotation.protocols.schema import schema_of
 from datasets.console import Command as BaseCommand
-from datasets.console import add_team_option, refusing, team_option
+from datasets.console import add_team_option, known_team, refusing, team_option
+from datasets.models import Team
 from judging import library
 from judging.answer_files import SCRIPTED
 from judging.answers.unassigned import record_alone
@@ -29,9 +30,10 @@ from judging.models import Judge, UnassignedCall
 from judging.params import PARAMS, ParamError, read_params
 
 
-def _is_closed(prompt: str) -> bool:
+def _is_closed(prompt: str, team: Team) -> bool:
     """Return whether a prompt's protocol asks for codes only; true if no protocol is named."""
-    return prompt not in PROTOCOLS or schema_of(PROTOCOLS[prompt]).is_closed
+    task = task_called(prompt, team)
+    return task is None or schema_of(task).is_closed
 
 
 KEYS = ", ".join(f"{hosted.key_variable} with {name}" for name, hosted in HOSTED.items())
@@ -89,12 +91,13 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         if options["check"]:
-            self._check(options["file"], _text_of(options["file"]))
+            self._check(options["file"], _text_of(options["file"]), known_team(options))
             return
         if not options["name"] or not options["backend"]:
             raise CommandError("Give the judge a NAME and a --backend.")
         with refusing(JudgeError, ParamError, about=f"Judge {options['name']!r}"):
-            judge, made = define(self.definition(options), team_option(options))
+            team = team_option(options)
+            judge, made = define(self.definition(options), team)
         if int(judge.params.get("samples", 1)) > 1 and is_deterministic(judge.params):
             self.say("At temperature 0 all samples are the same; give --param temperature=0.7.")
         if judge.backend == SCRIPTED:
@@ -104,7 +107,8 @@ class Command(BaseCommand):
             self.say(f"Created judge {judge} ({asked}).")
         else:
             self.say(f"Nothing to do: judge {judge} exists already ({asked}).")
-        if made and judge.backend == "openai" and judge.base_url and _is_closed(options["prompt"]):
+        is_ours = made and judge.backend == "openai" and judge.base_url
+        if is_ours and _is_closed(options["prompt"], team):
             self._propose_decisions(judge)
 
     def definition(self, options: Mapping[str, Any]) -> Definition:
@@ -136,11 +140,11 @@ class Command(BaseCommand):
                 "label has a probability, and there is no text to parse."
             )
 
-    def _check(self, name: str, text: str) -> None:
+    def _check(self, name: str, text: str, team: Team | None) -> None:
         if not text:
             raise CommandError("--check needs a judge file; give --file.")
         try:
-            file, _ = read_new_judge_file(text)
+            file, _ = read_new_judge_file(text, team)
         except FileError as error:
             place = f"{name}, line {error.line}" if error.line else name
             raise CommandError(f"{place}: {error}.") from error

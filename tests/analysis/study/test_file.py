@@ -61,7 +61,6 @@ def test_a_list_in_an_option_may_have_commas_and_quotes_in_its_words(rewrite: Re
         ("raters_per_item = 2", "share = { ada = 1.5 }", 7, "the share of ada is not above 0"),
         ("raters_per_item = 2", 'pay = "a lot"', 7, "not an amount with a currency"),
         ("raters_per_item = 2", 'consent = "none.md"', 7, "there is no file none.md"),
-        ('"report-coverage"', '"report-covers"', 5, "did you mean 'report-coverage'?"),
         ('batch = "documents"', 'batch = "document"', 6, "did you mean 'documents'?"),
         ('batch = "documents"', "", 4, "batch is missing; add batch = …"),
         ('judges = ["replay"]', 'judges = ["ghost"]', 9, "there is no judge 'ghost' here"),

@@ -124,6 +124,12 @@ def test_an_error_in_the_protocol_names_both_files_and_lines(folder: Path) -> No
     assert "line 9: there is no file elsewhere.toml" in str(refused("plan_study", folder))
 
 
+def test_an_unknown_protocol_is_named_with_its_line_and_what_it_may_be(folder: Path) -> None:
+    change(folder / "study.toml", f'"{NAME}.toml"', '"report-covers"')
+    error = str(refused("plan_study", folder))
+    assert "study.toml, line 9: no protocol is called 'report-covers'; did you mean" in error
+
+
 @pytest.mark.every_case
 @pytest.mark.parametrize("name", [NAME, f"{NAME}@1"])
 def test_a_study_may_name_a_protocol_that_the_team_has(folder: Path, name: str) -> None:
