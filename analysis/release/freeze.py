@@ -279,8 +279,8 @@ PROTOCOLS_README = "- `protocols/`: protocols of the team, with their guidelines
 TABLES_README = "- `tables/`: the paper's tables, filled from this study, with their options."
 _CAMPAIGN_FIELDS = (
     "name", "protocol", "protocol_version", "protocol_file", "protocol_sha256", "batch", "folder",
-    "options", "asks_people", "continues", "created_at", "queries_without_passages", "variables", "raters", "counts",
-    "answers_asked", "answers_given",
+    "options", "asks_people", "continues", "created_at", "queries_without_passages", "variables",
+    "raters", "counts", "answers_asked", "answers_given",
 )  # fmt: skip
 ITEM_COLUMNS, SAMPLING_COLUMNS = ("item", "query"), ("query", "role")
 
