@@ -18,6 +18,7 @@ Audience = Literal["everyone", "people", "judges"]
 Sampling = Literal["own", "shared", "all"]
 Order = Literal["fixed", "random"]
 ItemOrder = Literal["fixed", "random", "blocked"]
+AllottedBy = Literal["items", "queries"]
 Gate = Literal["gap"]
 Points = Literal["answers"]
 JudgeSampling = Literal["all"]
@@ -232,7 +233,20 @@ class Design:
             required=True,
         ),
     )
-
+    allotment: AllottedBy = field(
+        default="items",
+        metadata=_metadata(
+            "what fixed shares are made up of: single `items`, or whole `queries`, so that one "
+            "person, or as many as an item needs, answers everything about a query",
+            label="Fixed shares are of",
+            values={
+                "items": "Single items",
+                "queries": "Whole queries, each with the same people for all its items",
+            },
+            initial="items",
+            required=True,
+        ),
+    )
     chosen: tuple[str, ...] = field(
         default=(),
         metadata=_metadata(

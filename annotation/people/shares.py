@@ -3,7 +3,8 @@
 A share is a part of all answers that people give. When the campaign is created or its shares
 change, each slot is allotted to the person who is furthest behind their share; nobody gets two
 slots of one item. The remaining slots are for people without a share. Items are allotted in a
-random order that follows from the campaign's seed, so that nobody gets only the hard ones.
+random order that follows from the campaign's seed, so that nobody gets only the hard ones. With the
+option `allotment=queries`, all items of a query go to the same people.
 
 An earlier round may exclude a person from an item (`earlier_rounds`). If this is known, the item is
 allotted to another person, and a share that cannot be reached is refused. If it becomes known
@@ -12,7 +13,7 @@ later, anyone else may take the slot.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -122,13 +123,17 @@ def _add_member(campaign: Campaign, user: User) -> None:
 
 @dataclass
 class _Slots:
-    """The slots of one item: their number, who has one already, and who can never get one."""
+    """The slots of one item: their number, who has one already, and who can never get one.
+
+    `key` is drawn by. Items of one `query` go to the same people; None stands by itself.
+    """
 
     pk: int
     key: str
     quota: int
     holders: list[int] = field(default_factory=list)
     barred: Collection[int] = ()
+    query: int | None = None
 
     def may_go_to(self, user: int) -> bool:
         return user in self.holders or user not in self.barred
@@ -145,10 +150,12 @@ def allot(campaign: Campaign) -> None:
     if not shares:
         return
     # The items are locked, so that nobody takes a slot while it is being allotted.
-    locked = items.select_for_update().order_by("pk").values_list("pk", "key", "quota", "query")
+    whole = campaign.options.get("allotment") == "queries"
+    columns = ("pk", "query__key" if whole else "key", "quota", "query")
+    locked = items.select_for_update(of=("self",)).order_by("pk").values_list(*columns)
     kept_from = barred_items(campaign, shares)
     slots = {
-        pk: _Slots(pk, key, quota, barred=kept_from.get(query, ()))
+        pk: _Slots(pk, key, quota, barred=kept_from.get(query, ()), query=query if whole else None)
         for pk, key, quota, query in locked
     }
     held = Assignment.objects.filter(item__campaign=campaign, slot__isnull=False)
@@ -198,24 +205,47 @@ def _allotted(shares: Mapping[int, float], items: Sequence[_Slots]) -> Iterator[
     rest = 1 - sum(shares.values())
     goals = {**shares, OTHERS: rest if rest > ROUNDING else 0.0}
     given: dict[int, int] = defaultdict(int)
+    of_queries: dict[int, list[int]] = defaultdict(list)
     for item in items:
         for user in item.holders:
             given[user] += 1
+        if item.query is not None:
+            of_query = of_queries[item.query]
+            of_query += _without(item.holders, of_query)
     total = sum(given.values())
     for item in items:
         people = set(item.holders) - {OTHERS}
         yield from ((item.pk, user) for user in sorted(people))
+        of_query = [] if item.query is None else of_queries[item.query]
+        first = _without(of_query, item.holders)
         for _ in range(item.quota - len(item.holders)):
             total += 1
             out = {*people, *item.barred}
             free = {user: goal for user, goal in goals.items() if user not in out and goal > 0}
             if not free:
                 break
-            user = max(free, key=lambda u: (free[u] * total - given[u], -u))
+            user = next((u for u in first if u in free), None)
+            if user is None:
+                user = max(free, key=lambda u: (free[u] * total - given[u], -u))
+                of_query.append(user)
+            else:
+                first.remove(user)
             given[user] += 1
             if user != OTHERS:
                 people.add(user)
                 yield item.pk, user
+
+
+def _without(users: Iterable[int], others: Iterable[int]) -> list[int]:
+    """Return the users without one occurrence of each of the others."""
+    left = Counter(others)
+    found = []
+    for user in users:
+        if left[user]:
+            left[user] -= 1
+        else:
+            found.append(user)
+    return found
 
 
 def allotments(campaign: Campaign) -> QuerySet[Allotment]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from annotation.derivation.base import Rule
 from annotation.derivation.rules.answerable_questions import RULE as ANSWERABLE_QUESTIONS
 from annotation.derivation.rules.judged_passages import RULE as JUDGED_PASSAGES
+from annotation.derivation.rules.nugget_bank import RULE as NUGGET_BANK
 from annotation.derivation.rules.passages_as_system import RULE as PASSAGES_AS_SYSTEM
+from annotation.derivation.rules.rated_nuggets import RULE as RATED_NUGGETS
 from annotation.derivation.rules.references import RULE as REFERENCES
 from annotation.derivation.rules.references_as_system import RULE as REFERENCES_AS_SYSTEM
 from annotation.derivation.rules.reports import RULE as REPORTS
@@ -29,5 +31,7 @@ RULES: dict[str, Rule] = {
         REFERENCES,
         REPORTS,
         WRITTEN_KEY_POINTS,
+        NUGGET_BANK,
+        RATED_NUGGETS,
     )
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from django.core.management import CommandError
@@ -11,7 +13,7 @@ from django.urls import reverse
 from annotation.answers.submission import submit
 from annotation.assignments.queue import _claim_within_share, next_assignment
 from annotation.campaigns.changes import change
-from annotation.campaigns.design import DesignError
+from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Allotment, Assignment, Campaign, Item, PersonShare, User, rater_of
 from annotation.people.shares import (
@@ -27,7 +29,7 @@ from tests.annotation.people.cast import assert_whole
 from tests.api.cast import assert_error, script_of
 from tests.cast import run
 from tests.once import once
-from tests.page_cast import Study, client_of, make_study, payload
+from tests.page_cast import Study, client_of, make_study, payload, study_of
 
 
 def test_equal_shares_with_a_tenth_answered_by_all_give_everybody_a_quarter() -> None:
@@ -39,6 +41,44 @@ def test_equal_shares_with_a_tenth_answered_by_all_give_everybody_a_quarter() ->
     assert Counter(item for item, _ in rows)[10] == 4
     # A third for one person, and the rest for anybody.
     assert len(list(_allotted({1: 1 / 3}, [_Slots(n, "", 1) for n in range(30)]))) == 10
+
+
+def _topics(number: int, items: int, quota: int) -> list[_Slots]:
+    """Topics with as many items each, whose items do not lie together."""
+    return [_Slots(n, str(n), quota, query=n % number) for n in range(number * items)]
+
+
+def test_whole_queries_go_to_the_same_people_by_their_shares() -> None:
+    shares = {1: 0.5, 2: 0.25, 3: 0.25}
+    rows = list(_allotted(shares, _topics(number=8, items=5, quota=1)))
+    owners = {(item % 8, user) for item, user in rows}
+    assert sorted(Counter(user for _, user in owners).items()) == [(1, 4), (2, 2), (3, 2)]
+    pairs = list(_allotted(dict.fromkeys((1, 2, 3, 4), 0.25), _topics(number=6, items=5, quota=2)))
+    assert len(set(pairs)) == 6 * 5 * 2
+    assert Counter(item % 6 for item, _ in {(i % 6, u) for i, u in pairs}) == dict.fromkeys(
+        range(6), 2
+    )
+
+
+def test_a_query_stays_with_who_began_it_and_what_is_left_over_is_left_whole() -> None:
+    topics = _topics(number=4, items=3, quota=1)
+    topics[5].holders.append(2)
+    rows = dict(_allotted({1: 0.5, 2: 0.25}, topics))
+    assert {rows[item] for item in (1, 5, 9)} == {2}
+    # A quarter is for people without a share: one of the four queries.
+    assert len(rows) == 9
+    assert len({item % 4 for item in rows}) == 3
+    barred = [replace(each, barred=(1,)) if each.query == 0 else each for each in topics]
+    assert {user for item, user in _allotted({1: 1.0}, barred) if item % 4 == 0} == set()
+
+
+def test_fewer_people_for_an_item_are_the_first_of_its_query() -> None:
+    """With an overlap, some items of a query are answered by two people and others by one."""
+    slots = [_Slots(n, str(n), 1 + n % 2, query=n // 4) for n in range(16)]
+    people: dict[int, set[int]] = {}
+    for item, user in _allotted(dict.fromkeys((1, 2, 3), 1 / 3), slots):
+        people.setdefault(item // 4, set()).add(user)
+    assert {len(each) for each in people.values()} == {2}
 
 
 def test_shares_are_parsed_and_wrong_ones_refused_with_the_right_form() -> None:
@@ -70,6 +110,24 @@ def work(study: Study, user: User, most: int = 99) -> int:
         submit(mine, payload("no"), "page")
         number += 1
     return number
+
+
+@pytest.mark.django_db
+def test_one_person_owns_each_query_of_a_campaign(tmp_path: Path) -> None:
+    lines = [
+        {
+            "id": f"q{n}",
+            "text": "What of the bridge?",
+            "questions": [{"id": f"q{n}:1", "text": "When?"}],
+            "reports": [{"id": f"q{n}/{r}", "text": "In 1901.", "system": r} for r in "abc"],
+        }
+        for n in range(4)
+    ]
+    study = study_of("report-coverage", tmp_path, Design(allotment="queries"), lines)
+    change(study.campaign, CampaignSettings(shares={"ada": 0.5, "ben": 0.5}))
+    owners = set(Allotment.objects.values_list("item__query__key", "user__username"))
+    assert sorted(Counter(name for _, name in owners).items()) == [("ada", 2), ("ben", 2)]
+    assert {each.allotted for each in share_statuses(study.campaign)} == {6}
 
 
 @pytest.mark.django_db
