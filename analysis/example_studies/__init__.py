@@ -10,9 +10,10 @@ from analysis.example_studies.clapnq import EXAMPLE as CLAPNQ
 from analysis.example_studies.crux import EXAMPLE as CRUX
 from analysis.example_studies.garage import EXAMPLE as GARAGE
 from analysis.example_studies.long2rag import EXAMPLE as LONG2RAG
+from analysis.example_studies.trec_nuggets import EXAMPLE as TREC_NUGGETS
 
 EXAMPLES: dict[str, ExampleStudy] = {
-    example.name: example for example in (CRUX, LONG2RAG, GARAGE, CLAPNQ)
+    example.name: example for example in (CRUX, LONG2RAG, GARAGE, CLAPNQ, TREC_NUGGETS)
 }
 
 

@@ -14,17 +14,26 @@ class ExampleStudy:
     """A study like a paper's, on made-up data.
 
     `build` returns the folder's files for a study name, including `study.toml`. `own` has the
-    README's lines on which files to replace by one's own.
+    README's lines on which files to replace by one's own. `results` are the words of the command
+    that prints the study's results, in which `{study}` is its name, and `prints` says what it does.
     """
 
     name: str
     title: str
     build: Callable[[str], dict[str, str]]
     own: tuple[str, ...]
+    results: tuple[str, ...] = ()
+    prints: str = "fills the paper's tables"
+
+    def results_of(self, study: str) -> list[str]:
+        """Return the words of the command that prints the results of a study of this name."""
+        words = self.results or ("paper", self.name, "--study", "{study}")
+        return [word.format(study=study) for word in words]
 
 
 def readme(example: ExampleStudy, study: str) -> str:
     """Return the README of a folder: how to run the study, and how to use one's own data."""
+    command = " ".join(example.results_of(study))
     lines = [
         f"# {study}: a study as in {example.title}",
         "",
@@ -32,7 +41,7 @@ def readme(example: ExampleStudy, study: str) -> str:
         "`tandem study plan` says what would be done, `tandem study apply` does it, and",
         f"`tandem study status` shows the chain. `tandem study freeze --output {study}-release`",
         "writes what you would publish, and `tandem verify` checks it. On the site the study is",
-        f"under *Studies*. `tandem paper {example.name} --study {study}` fills the paper's tables.",
+        f"under *Studies*. `tandem {command}` {example.prints}.",
         "",
         "Your own data, under new names of batches and campaigns, since what has labels stays:",
         "",

@@ -45,7 +45,7 @@ KINDS = ("batch", "campaign", "judge")
 EVALUATOR = "evaluator"
 """The kind of a table that is no part: it names judges that count as one."""
 STUDY_KEYS = ("name", "preset", "option", "title", "description", "licence", "creators", "contact")
-PRESETS = ("crux", "long2rag", "garage", "clapnq")
+PRESETS = ("crux", "long2rag", "garage", "clapnq", "trec-nuggets")
 LONGEST_NAME = 200
 OWN_KEYS = ("labels", "judges")
 """Keys of a campaign in addition to those of its command."""

@@ -9,7 +9,7 @@ from typing import Any
 from analysis.evaluation.selection import read_pairs
 from analysis.study.keys import Options, Refuse, keys_of, list_values
 from tandem.scores.answers.refusals import FILE
-from tandem.scores.presets import TableOptions
+from tandem.scores.presets import PRESETS, TableOptions
 
 
 def table_options(
@@ -28,7 +28,7 @@ def table_options(
             if text.startswith(FILE):
                 path = find("option", text.removeprefix(FILE))
                 pairs[name] = f"{FILE}{path.absolute()}"
-        TableOptions.of(preset or "tandem").changed(pairs)
+        TableOptions.of(preset if preset in PRESETS else "tandem").changed(pairs)
     except ValueError as error:
         refuse("option", f"option: {error}", "correct it")
     return pairs

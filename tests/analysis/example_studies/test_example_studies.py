@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,14 @@ import pytest
 from django.core.management.base import CommandError
 
 from analysis.campaigns.frames import campaign_frame
-from analysis.example_studies import EXAMPLES, files, long2rag
+from analysis.example_studies import EXAMPLES, files, long2rag, trec_nuggets
 from analysis.example_studies.crux import SIZE, sampled_context
 from analysis.study import read_study, status
 from annotation.campaigns.sampling import shuffled
 from annotation.models import Allotment, Campaign, User
 from annotation.people.shares import share_statuses
+from datasets.material import batch_rows
+from datasets.models import Batch
 from judging.models import Judge
 from tandem.labels.frame import Frame
 from tests.cast import run
@@ -37,9 +40,11 @@ def test_a_preset_runs_to_its_end_unchanged(db: None, folder: Path, preset: str)
     said = run("apply_study", folder)
     assert said.endswith("Done: study 'pilot' is as its file says.\n")
     assert run("apply_study", folder) == "Nothing to do: study 'pilot' is as its file says.\n"
-    text = run("paper", preset, "--study", "pilot", "--format", "json", "--resamples", "2")
-    assert empty_tables(json.loads(text)) == set()
-    assert gaps_of_judges(json.loads(text)) == set()
+    results = EXAMPLES[preset].results_of("pilot")
+    text = run(*results, "--format", "json", "--resamples", "2")
+    if results[0] == "paper":
+        assert empty_tables(json.loads(text)) == set()
+        assert gaps_of_judges(json.loads(text)) == set()
     found = status(read_study(folder))
     assert found.preset == preset
     assert {stage.state for stage in found.stages} == {"done"}
@@ -128,6 +133,50 @@ def test_long2rag_labels_are_split_as_its_fixed_shares_split_the_work(
     allotted = Allotment.objects.values_list("item__key", "user__username")
     verified = {(line["item"], line["rater"]) for line in map(json.loads, labels)}
     assert set(allotted) == verified
+
+
+@pytest.mark.every_case
+def test_a_topic_of_the_nuggets_preset_has_one_owner_as_its_fixed_shares_say(
+    db: None, tmp_path: Path
+) -> None:
+    for name in trec_nuggets.ASSESSORS:
+        User.objects.create(username=name, role="annotator")
+    folder = tmp_path / "pilot"
+    run("init_study", folder, "--preset", "trec-nuggets")
+    path = folder / "study.toml"
+    labels = (folder / "labels/assignment.jsonl").read_text("utf-8").splitlines()
+    text = path.read_text("utf-8").replace("# share", "share")
+    path.write_text(text.replace('labels = ["labels/assignment.jsonl"]\n', ""), "utf-8")
+    with pytest.raises(CommandError, match="People give"):
+        run("apply_study", folder)
+    rows = Allotment.objects.values_list("item__key", "user__username", "item__query__key")
+    assert {row[:2] for row in rows} == {
+        (line["item"], line["rater"]) for line in map(json.loads, labels)
+    }
+    # 83 answers, a quarter of them read by two.
+    assert len(rows) == 83 + 21
+    for topic in {topic for _, _, topic in rows}:
+        read = Counter(name for _, name, of in rows if of == topic)
+        answers = {item for item, _, of in rows if of == topic}
+        assert max(read.values()) == len(answers)
+        assert len(read) <= 2
+
+
+def test_nuggets_of_the_preset_come_from_people_and_its_results_compare_the_runs(
+    db: None, tmp_path: Path
+) -> None:
+    run("init_study", tmp_path / "pilot", "--preset", "trec-nuggets")
+    run("apply_study", tmp_path / "pilot")
+    for query in batch_rows(Batch.objects.get(name="pilot-nuggets")):
+        rated = Counter(nugget.importance for nugget in query.nuggets)
+        assert rated == {"vital": 5, "okay": 5}
+        assert all(nugget.sources for nugget in query.nuggets)
+        assert not any("Few travellers" in nugget.text for nugget in query.nuggets)
+    words = EXAMPLES["trec-nuggets"].results_of("pilot")
+    found = json.loads(run(*words, "--format", "json", "--resamples", "50"))
+    assert found["measures"].keys() == {
+        f"{name}{strict}" for name in ("vital", "all", "weighted") for strict in ("", "-strict")
+    }
 
 
 def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
