@@ -125,6 +125,19 @@ def test_a_batch_is_prepared_from_documents_to_scored_key_points(tmp_path: Path)
     assert Label.objects.filter(variable="rating").count() == 6
 
 
+def test_merged_key_points_become_a_nugget_bank_that_says_who_wrote_it(tmp_path: Path) -> None:
+    walked(tmp_path)
+    command("derive_batch", "bank", "--batch", "after merging", "--rule", "nugget-bank")
+    (query,) = batch_rows(Batch.objects.get(name="bank"))
+    assert [(nugget.id, nugget.text, nugget.sources) for nugget in query.nuggets] == [
+        ("t1:m1", "It sank in March 1954.", ("t1/d1#1",)),
+        ("t1:m2", "Channel", ("t1/d2#1",)),
+    ]
+    for nugget in query.nuggets:
+        assert (nugget.meta or {})["prepared"]["merging"]["verdict"] == "accepted"
+        assert set((nugget.meta or {})["prepared"]) == {"key-points", "merging"}
+
+
 def test_the_prepared_file_can_be_loaded_as_another_batch(tmp_path: Path) -> None:
     walked(tmp_path)
     again = command("load_batch", str(tmp_path / "ready.jsonl"), "--name", "elsewhere")
