@@ -150,14 +150,16 @@ def allot(campaign: Campaign) -> None:
     if not shares:
         return
     # The items are locked, so that nobody takes a slot while it is being allotted.
-    whole = campaign.options.get("allotment") == "queries"
-    columns = ("pk", "query__key" if whole else "key", "quota", "query")
-    locked = items.select_for_update(of=("self",)).order_by("pk").values_list(*columns)
+    locked = items.select_for_update().order_by("pk").values_list("pk", "key", "quota", "query")
     kept_from = barred_items(campaign, shares)
     slots = {
-        pk: _Slots(pk, key, quota, barred=kept_from.get(query, ()), query=query if whole else None)
+        pk: _Slots(pk, key, quota, barred=kept_from.get(query, ()))
         for pk, key, quota, query in locked
     }
+    if campaign.options.get("allotment") == "queries":
+        # Without a lock, since a join would also lock the queries.
+        for pk, query, key in items.values_list("pk", "query", "query__key"):
+            slots[pk].query, slots[pk].key = query, key
     held = Assignment.objects.filter(item__campaign=campaign, slot__isnull=False)
     for item, user in held.values_list("item", "rater__user"):
         if item in slots:
@@ -224,12 +226,13 @@ def _allotted(shares: Mapping[int, float], items: Sequence[_Slots]) -> Iterator[
             free = {user: goal for user, goal in goals.items() if user not in out and goal > 0}
             if not free:
                 break
-            user = next((u for u in first if u in free), None)
-            if user is None:
+            again = [user for user in first if user in free]
+            if again:
+                user = again[0]
+                first.remove(user)
+            else:
                 user = max(free, key=lambda u: (free[u] * total - given[u], -u))
                 of_query.append(user)
-            else:
-                first.remove(user)
             given[user] += 1
             if user != OTHERS:
                 people.add(user)
