@@ -54,12 +54,15 @@ def query(number: int) -> dict[str, Any]:
         "key_points": [
             {"id": f"k{number}", "text": "The bridge opened in 1901.", "passage": f"p{number}"}
         ],
+        "nuggets": [{"id": f"n{number}", "text": "Anna Lee built it.", "importance": "vital"}],
         "reports": [
             {
                 "id": f"{PLANTED}/{number}",
                 "text": f"Anna Lee 🌉 built bridge {number}.\r\nIt opened in 1901. {{units}}",
                 "system": PLANTED,
                 "setting": SETTING,
+                "sentences": [f"Anna Lee 🌉 built bridge {number}.", "It opened in 1901. {units}"],
+                "sentence_citations": [[f"p{number}"], []],
             },
             {"id": f"r{number}", "text": f"Nobody knows {number}.", "system": "bm25"},
         ],
