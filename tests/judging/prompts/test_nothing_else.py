@@ -31,6 +31,9 @@ SHOWN = {
     "grounded-answer": {"query", "passage", "title"},
     "answer-rating": {"query", "passage", "title", "report", "reference"},
     "answer-preference": {"query", "report"},
+    "nugget-importance": {"query", "nugget"},
+    "nugget-assignment": {"query", "nugget", "report"},
+    "citation-support": {"query", "report", "passage", "title"},
 }
 """The kinds of text that people see under each protocol, and that its judges may see."""
 
@@ -51,6 +54,9 @@ def marked_query(number: int) -> dict[str, Any]:
     for point in row["key_points"]:
         point["text"] += f" {key}key-point"
         point |= {"meta": {"note": f"{key}key-point-meta"}}
+    for nugget in row["nuggets"]:
+        nugget["text"] += f" {key}nugget"
+        nugget |= {"sources": [f"{key}source"], "meta": {"note": f"{key}nugget-meta"}}
     for report in row["reports"]:
         report["text"] += f" {key}report"
         report |= {"family": f"{key}family", "meta": {"note": f"{key}report-meta"}}
