@@ -107,7 +107,7 @@ def find_task(name: str, team: Team) -> Protocol:
         known = [*DECLARED, *ProtocolFile.objects.filter(team=team).values_list("name", flat=True)]
         advice = did_you_mean(name, known, "see the list of protocols")
         raise ProtocolError(f"no protocol is called {name!r}; {advice}")
-    return stored_protocol(found.pk)
+    return stored_protocol(found.uid)
 
 
 def task_called(name: str, team: Team | None) -> Protocol | None:
@@ -141,14 +141,14 @@ def describe_use(file: ProtocolFile) -> str:
 
 def protocols_of(team: Team) -> list[FileProtocol]:
     """Return the protocols of a team, each in its newest version, by name."""
-    newest = {row.name: row.pk for row in _in_order(ProtocolFile.objects.filter(team=team))}
+    newest = {row.name: row.uid for row in _in_order(ProtocolFile.objects.filter(team=team))}
     return [stored_protocol(newest[name]) for name in sorted(newest)]
 
 
 @lru_cache(maxsize=64)
 def read_stored(stored: uuid.UUID) -> FileProtocol:
     """Return the protocol of a stored file, which never changes."""
-    row = ProtocolFile.objects.get(pk=stored)
+    row = ProtocolFile.objects.get(uid=stored)
     file = protocol_file.read_protocol(row.text, f"{row.name}.toml", row.parts.__getitem__)
     return protocol_of(file, stored)
 

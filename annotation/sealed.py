@@ -203,7 +203,7 @@ KINDS = (
         "protocol file",
         ProtocolFile,
         {
-            **fixed("name", "version", "title", "text", "parts", "digest", "created_at"),
+            **fixed("uid", "name", "version", "title", "text", "parts", "digest", "created_at"),
             **by(MOVED, "team"),
         },
         where={"protocol": "name", "team": "team__name"},

@@ -135,7 +135,7 @@ class Judge(_WrittenOnce, Owned):
     file = models.TextField(blank=True, default="")
     file_sha256 = models.CharField(max_length=64, blank=True, default="")
     protocol_file = models.ForeignKey(
-        ProtocolFile, models.PROTECT, null=True, related_name="judges"
+        ProtocolFile, models.PROTECT, to_field="uid", null=True, related_name="judges"
     )
     granularity = models.CharField(max_length=4, choices=Granularity, default=Granularity.ITEM)
     family = models.CharField(max_length=255, blank=True, default="")

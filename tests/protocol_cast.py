@@ -55,6 +55,7 @@ owed_if = ["partial", "full"]
 [written]
 unit = "report"
 question = "What would you add?"
+asked_if = { faults = ["vague"] }
 
 [[measure]]
 name = "weighted-recall"

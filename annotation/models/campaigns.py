@@ -62,7 +62,7 @@ class Campaign(Owned):
     protocol = models.CharField(max_length=60)
     protocol_version = models.CharField(max_length=20)
     protocol_file = models.ForeignKey(
-        ProtocolFile, models.PROTECT, null=True, related_name="campaigns"
+        ProtocolFile, models.PROTECT, to_field="uid", null=True, related_name="campaigns"
     )
     batch = models.ForeignKey(Batch, models.PROTECT, related_name="campaigns")
     raters_per_item = models.PositiveSmallIntegerField(default=1)

@@ -13,10 +13,10 @@ class ProtocolFile(Owned):
     """A version of a protocol that a team declared in a file. It never changes.
 
     `text` is the file and `parts` the texts beside it that it names. `digest` is the SHA-256 of
-    both. The primary key is random, so that a process may keep what it has read.
+    both. The `uid` is random, so that a process may keep what it has read, and refers to the file.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     name = models.CharField(max_length=40)
     version = models.CharField(max_length=20)
     title = models.CharField(max_length=80)

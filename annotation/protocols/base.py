@@ -37,7 +37,7 @@ class Protocol(Declaration):
     option `points`. `earlier` are the declarations of earlier versions. A campaign keeps the
     declaration under which it was created. `sections` maps headings of the guideline to the
     variables that the section is about, unless the heading is a variable's question. `lacks` says
-    why a batch with all `needs` may still give no items. `stored` is the primary key of a team's
+    why a batch with all `needs` may still give no items. `stored` is the `uid` of a team's
     file that declares it.
     """
 

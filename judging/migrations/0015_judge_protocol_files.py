@@ -19,6 +19,7 @@ class Migration(migrations.Migration):
                 on_delete=django.db.models.deletion.PROTECT,
                 related_name="judges",
                 to="annotation.protocolfile",
+                to_field="uid",
             ),
         ),
     ]
