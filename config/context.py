@@ -43,6 +43,8 @@ class HashedFiles(CompressedManifestStaticFilesStorage):
     """
 
     support_js_module_import_aggregation = False
+    # A pass hashes what imports the files of the pass before, and item pages import seven deep.
+    max_post_process_passes = 10
     patterns = (("css/*.css", _CSS), ("js/*.js", _IMPORTS))
 
     def post_process(self, *arguments: Any, **options: Any) -> Iterator[Any]:
