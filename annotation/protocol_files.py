@@ -15,6 +15,7 @@ from annotation.protocols.declared import FileProtocol, protocol_of
 from annotation.registry import DECLARED, stored_protocol
 from audit.recording import record
 from datasets.models import Team
+from datasets.teams import visible_teams
 from tandem.protocols import protocol_file
 from tandem.similar import did_you_mean
 
@@ -118,6 +119,22 @@ def task_called(name: str, team: Team | None) -> Protocol | None:
         return find_task(name, team)
     except ProtocolError:
         return None
+
+
+def task_name(task: Protocol) -> str:
+    """Return the name by which `find_task` finds a task: of a team's, with its version."""
+    return task.name if task.stored is None else f"{task.name}{VERSION}{task.version}"
+
+
+def visible_files(user: User) -> QuerySet[ProtocolFile]:
+    """Return the protocols that an account may read: those of its teams, or all for an admin."""
+    files = ProtocolFile.objects.select_related("team", "made_by")
+    return files.filter(team__in=visible_teams(user))
+
+
+def newest_first(files: QuerySet[ProtocolFile]) -> QuerySet[ProtocolFile]:
+    """Order protocols by name, and the versions of each from the newest."""
+    return files.order_by("name", "team__name", "-created_at", "pk")
 
 
 def delete(file: ProtocolFile) -> None:

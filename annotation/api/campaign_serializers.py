@@ -15,6 +15,7 @@ from annotation.people.background import KINDS
 from annotation.people.membership import POOL_HELP
 from annotation.progress.person import Progress
 from annotation.protocols import PROTOCOLS
+from annotation.registry import TASKS
 from datasets.api.base import (
     Exact,
     Number,
@@ -87,6 +88,8 @@ class CampaignSerializer(serializers.Serializer[Any]):
 
 
 BACKGROUND_HELP = next(option.api_help for option in OPTIONS if option.name == "background")
+LONGEST_TASK = 61
+"""A name of 40 characters, and a version of 20."""
 NOT_CREATED = "the campaign cannot be created"
 
 
@@ -156,11 +159,25 @@ class OptionsSerializer(Strict):
         return {**super().get_fields(), **fields}
 
 
+class TaskName(serializers.CharField):
+    """The name of a protocol. A step of the preparation is no campaign's task."""
+
+    def to_internal_value(self, data: Any) -> str:
+        name = str(super().to_internal_value(data))
+        if name in TASKS:
+            raise serializers.ValidationError("is a step of the preparation, which creates it")
+        return name
+
+
 class NewCampaignSerializer(SettingsSerializer):
     """The arguments of `create_campaign`."""
 
     name = serializers.CharField(max_length=200, trim_whitespace=False)
-    protocol = serializers.ChoiceField(sorted(PROTOCOLS))
+    protocol = TaskName(
+        max_length=LONGEST_TASK,
+        help_text=f"{', '.join(sorted(PROTOCOLS))}; or a protocol of the team, as NAME (its newest "
+        "version) or NAME@VERSION",
+    )
     batch = serializers.CharField(trim_whitespace=False, help_text="the name of a loaded batch")
     team = serializers.CharField(
         required=False, help_text="the team that it is for; by default the batch's"

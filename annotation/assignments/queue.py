@@ -5,7 +5,7 @@ An answer that arrives after its lease expired counts if a slot is still free.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -33,7 +33,7 @@ from datasets.db.prepared import (
     columns_of,
     run_together,
 )
-from tandem.protocols.base import name_units
+from tandem.protocols.base import ItemSpec, name_units
 
 
 def next_assignment(campaign: Campaign, rater: Rater) -> Assignment | None:
@@ -249,17 +249,27 @@ def _claim_within_share(item: Item, rater: Rater) -> int | None:
 def order_for(item: Item, rater: Rater) -> tuple[list[str], list[str]]:
     """Return the names of an item's units and the fields of its texts, in this rater's order."""
     stored = list(stored_units(item))
-    chosen = design(item.campaign)
-    default = "random" if get_protocol(item.campaign).shuffled else "fixed"
-    if (chosen.order or default) == "fixed":
+    if not is_shuffled(item.campaign):
         return stored, []
-    spec = present(item)
+    return shuffle(item.campaign, present(item), stored, rater.name)
+
+
+def is_shuffled(campaign: Campaign) -> bool:
+    """Whether each rater of a campaign sees units and texts in an order of their own."""
+    default = "random" if get_protocol(campaign).shuffled else "fixed"
+    return (design(campaign).order or default) == "random"
+
+
+def shuffle(
+    campaign: Campaign, spec: ItemSpec, names: Sequence[str], rater: str
+) -> tuple[list[str], list[str]]:
+    """Return the names of these units, and the fields of all texts, in a rater's random order."""
+    seed, purpose = design(campaign).seed, f"order of {spec.key} for {rater}"
     named = name_units(spec.units)
-    names = {unit: name for name, unit in named.items()}
-    purpose = f"order of {item.key} for {rater.name}"
-    units = shuffle_units([named[name] for name in stored], chosen.seed, purpose, spec.key)
-    fields = shuffle_fields([t.field for t in spec.texts], chosen.seed, purpose, spec.key)
-    return [names[unit] for unit in units], fields
+    units = {unit: name for name, unit in named.items()}
+    order = shuffle_units([named[name] for name in names], seed, purpose, spec.key)
+    fields = shuffle_fields([text.field for text in spec.texts], seed, purpose, spec.key)
+    return [units[unit] for unit in order], fields
 
 
 def reclaim(assignment: Assignment) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.relevance import Uses, relevance_of
@@ -67,13 +68,16 @@ class DraftItem:
     uses: Uses | None
 
 
-def draft_items(campaign: Campaign, protocol: Protocol) -> Iterator[DraftItem]:
+def draft_items(
+    campaign: Campaign, protocol: Protocol, queries: int | None = None
+) -> Iterator[DraftItem]:
     """Yield the items of each query, in the batch's order. The campaign need not be stored.
 
+    Only the first `queries` are read, if given.
     Raises DesignError if two items, or two units of an item, would have the same key.
     """
     keys: set[str] = set()
-    for query, row in stored_rows(campaign.batch, protocol.needs):
+    for query, row in islice(stored_rows(campaign.batch, protocol.needs), queries):
         left = relevance_of(campaign, row)
         shown, uses = (left.passages, left.uses) if left else (None, None)
         for spec in items_of(campaign, row, shown, uses):

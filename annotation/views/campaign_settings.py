@@ -31,6 +31,7 @@ from annotation.people.membership import may_manage
 from annotation.presentation import design, schema
 from annotation.progress import cached
 from annotation.progress.counts import answers_by_guideline
+from annotation.protocol_files import VERSION, visible_files
 from annotation.registry import get_protocol
 from annotation.views.new_campaign_forms import DESIGN
 from annotation.views.settings_forms import (
@@ -85,6 +86,8 @@ def _campaign_context(
     return {
         "campaign": campaign,
         "protocol": get_protocol(campaign),
+        "task": f"{campaign.protocol}{VERSION}{campaign.protocol_version}",
+        "file": visible_files(user).filter(campaigns=campaign).first(),
         "facts": describe_design(campaign),
         "form": form,
         "seen": settings_digest(campaign),

@@ -8,6 +8,7 @@ annotator's page is made of rows that are rolled back.
 from __future__ import annotations
 
 import difflib
+import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,9 +35,12 @@ from annotation.campaigns.rendering import render as render_guideline
 from annotation.campaigns.sampling import sample_queries
 from annotation.campaigns.settings import LONGEST_GUIDELINE, SETTINGS, practice_name
 from annotation.models import Assignment, Campaign, Rater
+from annotation.protocol_files import task_name, visible_files
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import Protocol
+from annotation.registry import get_protocol, stored_protocol
 from annotation.views.items import guideline_parts, item_context
-from annotation.views.new_campaign_forms import CampaignForm, TaskForm
+from annotation.views.new_campaign_forms import CampaignForm, TaskForm, default_team
 from annotation.views.settings_forms import add_design_error
 from datasets.access import READERS, role_required
 from datasets.api.throttling import seconds_to_wait
@@ -101,7 +105,7 @@ def _create(request: HttpRequest, form: CampaignForm) -> HttpResponse:
     """Create the campaign, and forget the draft. Raises DesignError and TeamError."""
     created = create_once(
         form.cleaned_data["name"],
-        form.protocol.name,
+        form.task,
         form.batch,
         form.design(),
         form.settings(),
@@ -134,12 +138,13 @@ def _tasks(request: HttpRequest, chosen: TaskForm, status: int) -> HttpResponse:
     if batch is None:
         return render(request, "campaigns/choose.html", context, status=status)
     page = request.get_full_path()
-    asked = jobs.follow(request, FITS, fits_question(batch))
+    team = default_team(get_account(request), batch)
+    asked = jobs.follow(request, FITS, fits_question(batch, team))
     address = f"{request.path}?{_query(batch=batch.name)}"
     shown = jobs.result_or_progress_of(request, asked, address, page, "#tasks", results.value)
     if isinstance(shown, HttpResponse):
         return shown
-    context |= {"shown": shown, "fits": fits_of(batch, shown.value)}
+    context |= {"shown": shown, "fits": fits_of(batch, team, shown.value)}
     in_place = bool(request.htmx)  # type: ignore[attr-defined]
     name = "campaigns/_tasks.html" if in_place else "campaigns/choose.html"
     return render(request, name, context, status=status)
@@ -168,7 +173,9 @@ def begin_continued(
         "team": old.team.name if old.team else "",
         "pool": old.pool,
     }
-    address = {"protocol": old.protocol, "batch": old.batch.name}
+    address = {"protocol": task_name(get_protocol(old)), "batch": old.batch.name}
+    if old.protocol_file_id and old.team:
+        address["team"] = old.team.name
     request.session[DRAFT] = {
         name: [str(each) for each in (value if isinstance(value, tuple) else (value,))]
         for name, value in {**values, **address}.items()
@@ -205,8 +212,9 @@ def _draft_of(request: HttpRequest, protocol: str, batch: str) -> dict[str, Any]
 def _campaign_form(request: HttpRequest, chosen: TaskForm) -> CampaignForm:
     data: QueryDict | None = request.POST if request.method == "POST" else None
     protocol, batch = chosen.cleaned_data["protocol"], chosen.cleaned_data["batch"]
-    draft = _draft_of(request, protocol, batch.name)
-    initial: dict[str, Any] = {"name": _free_name(protocol, batch), **draft}
+    draft = _draft_of(request, task_name(protocol), batch.name)
+    named = {"team": chosen.cleaned_data["team"]} if chosen.cleaned_data["team"] else {}
+    initial: dict[str, Any] = {"name": _free_name(protocol.name, batch), **draft, **named}
     user = get_account(request)
     return CampaignForm(data, initial=initial, user=user, protocol=protocol, batch=batch)
 
@@ -215,8 +223,7 @@ def _with_own_guideline(request: HttpRequest, form: CampaignForm) -> CampaignFor
     """Return the form with the typed values, unchecked, and the protocol's own guideline."""
     typed: dict[str, Any] = {name: form[name].value() for name in form.fields}
     typed["guideline"] = form.protocol.guideline
-    protocol, batch = form.protocol.name, form.batch
-    return CampaignForm(initial=typed, user=form.user, protocol=protocol, batch=batch)
+    return CampaignForm(initial=typed, user=form.user, protocol=form.protocol, batch=form.batch)
 
 
 def _free_name(protocol: str, batch: Batch) -> str:
@@ -238,7 +245,7 @@ def _preview(request: HttpRequest, form: CampaignForm) -> HttpResponse:
         return _render_new(request, form, status=429)
     dry_run = question(
         data["name"],
-        form.protocol.name,
+        form.task,
         form.batch,
         form.design(),
         form.settings(),
@@ -275,6 +282,7 @@ def _render_new(
     context = {
         "form": form,
         "protocol": form.protocol,
+        "task": form.task,
         "batch": form.batch,
         "more_open": _has_choices(form),
         "chosen": len(form.chosen_items(form["chosen"].value())),
@@ -336,7 +344,7 @@ def _annotator_page(request: HttpRequest, form: CampaignForm) -> HttpResponse:
 def _first_assignment(form: CampaignForm) -> Assignment:
     """Store a closed campaign with its first item, assigned to a new rater."""
     design: Design = replace(form.design(), human_share=1.0)
-    campaign = checked_campaign(form.cleaned_data["name"], form.protocol.name, form.batch, design)
+    campaign = checked_campaign(form.cleaned_data["name"], form.protocol, form.batch, design)
     campaign.name = _free_name(form.protocol.name, form.batch)
     settings = form.settings()
     campaign.guideline = settings.guideline or ""
@@ -370,7 +378,7 @@ class Line:
 @role_required(*READERS)
 def look_at_guideline(request: HttpRequest) -> HttpResponse:
     """Show a guideline as people read it, and how it differs from the protocol's own."""
-    protocol = PROTOCOLS.get(request.POST.get("protocol", ""))
+    protocol = _protocol_looked_at(request)
     text = request.POST.get("guideline", "")[:LONGEST_GUIDELINE].replace("\r\n", "\n")
     own = protocol.guideline if protocol else ""
     context = {
@@ -381,6 +389,17 @@ def look_at_guideline(request: HttpRequest) -> HttpResponse:
     in_place = bool(request.htmx)  # type: ignore[attr-defined]
     name = "campaigns/_guideline.html" if in_place else "campaigns/guideline.html"
     return render(request, name, context)
+
+
+def _protocol_looked_at(request: HttpRequest) -> Protocol | None:
+    name, stored = request.POST.get("protocol", ""), request.POST.get("protocol_file", "")
+    if not stored:
+        return PROTOCOLS.get(name)
+    try:
+        file = visible_files(get_account(request)).filter(pk=uuid.UUID(stored)).first()
+    except ValueError:
+        return None
+    return stored_protocol(file.pk) if file else None
 
 
 def _difference(before: str, after: str) -> Iterator[Line]:

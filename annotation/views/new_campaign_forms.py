@@ -18,11 +18,13 @@ from annotation.campaigns.design import Design, read_pairs
 from annotation.models import Campaign, User
 from annotation.people.membership import readable, readable_judges
 from annotation.prerequisites import RULES
+from annotation.protocol_files import task_called, task_name
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import Protocol
 from annotation.views.settings_forms import SettingsForm
-from datasets.models import Batch
+from datasets.models import Batch, Team
 from datasets.option_fields import form_fields, set_choices, set_rows
-from datasets.teams import managed_teams, visible_batches
+from datasets.teams import TeamError, managed_teams, team_for, visible_batches
 from tandem.options import Option, options_of, values_of
 from tandem.protocols.schema import Schema
 
@@ -31,15 +33,40 @@ ASSUMED = options_of(Assumptions)
 
 
 class TaskForm(forms.Form):
-    """The task and the batch of a new campaign, on which the rest of its form depends."""
+    """The task and the batch of a new campaign, on which the rest of its form depends.
 
-    protocol = forms.ChoiceField(label="Task")
+    The cleaned `protocol` is a `Protocol`: of the site, or of the team that the campaign is for.
+    """
+
+    protocol = forms.CharField(label="Task", max_length=100)
     batch = forms.ModelChoiceField(Batch.objects.none(), empty_label=None, to_field_name="name")
+    team = forms.CharField(required=False)
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.user = user
         set_rows(self, "batch", visible_batches(user))
-        set_choices(self, "protocol", [(name, each.title) for name, each in PROTOCOLS.items()])
+
+    def clean(self) -> dict[str, Any]:
+        found = self.cleaned_data
+        name, batch = found.get("protocol", ""), found.get("batch")
+        if name in PROTOCOLS:
+            found["protocol"] = PROTOCOLS[name]
+        elif name and batch is not None:
+            team = default_team(self.user, batch, found.get("team") or "")
+            task = task_called(name, team)
+            if task is None or task.stored is None:
+                self.add_error("protocol", "Choose one of the tasks.")
+            found["protocol"] = task
+        return found
+
+
+def default_team(user: User, batch: Batch, name: str = "") -> Team | None:
+    """Return the team that a campaign over a batch would be for; None before one is chosen."""
+    try:
+        return team_for(user, name, like=batch.team)
+    except TeamError:
+        return None
 
 
 class CampaignForm(SettingsForm):
@@ -93,9 +120,11 @@ class CampaignForm(SettingsForm):
         help_text="For the preview. Empty: the number of people per item.",
     )
 
-    def __init__(self, *args: Any, user: User, protocol: str, batch: Batch, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, user: User, protocol: Protocol, batch: Batch, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.user, self.batch, self.protocol = user, batch, PROTOCOLS[protocol]
+        self.user, self.batch, self.protocol = user, batch, protocol
         teams = managed_teams(user)
         if len(teams) > 1:
             own = teams.filter(pk=batch.team_id).first()
@@ -103,7 +132,7 @@ class CampaignForm(SettingsForm):
                 teams, initial=own, empty_label=None, to_field_name="name"
             )
         self.offer_practice(user)
-        same = readable(user).filter(protocol=protocol).order_by("name")
+        same = readable(user).filter(protocol=protocol.name).order_by("name")
         self.offer("continues", same.values_list("name", flat=True))
         self.fields |= form_fields(self._design_options(), names_errors=False)
         self._offer_variables()
@@ -183,6 +212,11 @@ class CampaignForm(SettingsForm):
     def assumptions(self) -> Assumptions:
         """Return the assumptions of the preview. Raises AssumptionError."""
         return Assumptions(**values_of(ASSUMED, self.cleaned_data))
+
+    @property
+    def task(self) -> str:
+        """The name of the task, as addresses and `create_campaign` have it."""
+        return task_name(self.protocol)
 
     def own(self) -> list[forms.BoundField]:
         """Return the fields that depend on the protocol, in their order."""

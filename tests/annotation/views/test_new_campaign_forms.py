@@ -16,6 +16,7 @@ from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Assignment, Campaign, Rater, User
 from annotation.people.background import Question
 from annotation.people.membership import readable_judges
+from annotation.protocols import PROTOCOLS
 from annotation.views.new_campaign_forms import CampaignForm
 from annotation.views.settings_forms import (
     SettingsForm,
@@ -44,7 +45,7 @@ def study() -> Study:
 
 def form(study: Study, protocol: str = "report-coverage", **sent: Any) -> CampaignForm:
     found = CampaignForm(
-        LEAST | sent, user=study.rita, protocol=protocol, batch=study.campaign.batch
+        LEAST | sent, user=study.rita, protocol=PROTOCOLS[protocol], batch=study.campaign.batch
     )
     assert found.is_valid(), found.errors
     return found
@@ -100,7 +101,7 @@ class TestChoices:
         ]  # fmt: skip
 
     def test_few_fields_are_required(self, study: Study) -> None:
-        empty = CampaignForm({}, user=study.rita, protocol="rubric-passage",
+        empty = CampaignForm({}, user=study.rita, protocol=PROTOCOLS["rubric-passage"],
                              batch=study.campaign.batch)  # fmt: skip
         assert set(empty.errors) == {*LEAST, "per_passage"}
         assert {name: field.initial for name, field in empty.fields.items() if field.initial} == {
@@ -179,7 +180,7 @@ class TestChoices:
     ) -> None:
         def team() -> forms.Field | None:
             return CampaignForm(
-                user=study.root, protocol="report-coverage", batch=study.campaign.batch
+                user=study.root, protocol=PROTOCOLS["report-coverage"], batch=study.campaign.batch
             ).fields.get("team")
 
         assert team() is None
