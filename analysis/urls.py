@@ -18,6 +18,7 @@ from analysis.evaluation.rendering import FORMATS as FORMATS_OF_MEASURES
 from analysis.frozen import views as frozen
 from analysis.monitoring import views as crowd
 from analysis.papers import views as papers
+from analysis.protocol_maker import views as protocols
 from analysis.results import more_queries
 from analysis.results import views as results
 from analysis.study_pages import views as studies
@@ -26,6 +27,12 @@ from tandem.figures.files import FILES
 from tandem.formats import FORMATS
 
 urlpatterns = [
+    path("protocols/", protocols.protocols, name="protocols"),
+    path("protocols/new/", protocols.new_protocol, name="protocol-new"),
+    path("protocols/new/fits/", protocols.protocol_fits, name="protocol-fits"),
+    path("protocols/<uuid:uid>/", protocols.protocol, name="protocol"),
+    path("protocols/<uuid:uid>/file.toml", protocols.download, name="protocol-file"),
+    path("protocols/<uuid:uid>/delete/", protocols.delete_protocol, name="protocol-delete"),
     path("search/", cockpit.search_all, name="search"),
     path("campaigns/", campaign_list.campaigns, name="campaigns"),
     path("campaigns/<int:pk>/", cockpit.campaign, name="campaign"),

@@ -132,8 +132,8 @@ def _limit(request: HttpRequest, view: Callable[..., Any]) -> int:
     if getattr(view, "takes_files", False):
         return files
     is_json = request.content_type == "application/json"
-    plain = settings.LONGEST_JSON if is_json else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    return min(files, int(plain))
+    plain = int(settings.LONGEST_JSON if is_json else settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+    return min(files, plain, getattr(view, "longest_body", plain))
 
 
 def _length(request: HttpRequest) -> int:

@@ -50,6 +50,16 @@ def takes_files(view: ViewT) -> ViewT:
     return view
 
 
+def longest_body(most: int) -> Callable[[ViewT], ViewT]:
+    """Mark a view that takes no body of more bytes than this."""
+
+    def mark(view: ViewT) -> ViewT:
+        view.longest_body = most  # type: ignore[attr-defined]
+        return view
+
+    return mark
+
+
 def found_or_404(found: Found | None) -> Found:
     """Return what a look-up found. Raises Http404 if that is nothing."""
     if found is None:

@@ -6,7 +6,15 @@ from collections.abc import Callable
 from functools import partial
 
 from annotation.protocols import PROTOCOLS
-from docs._reference import api, commands, formats, protocols, settings, statistics
+from docs._reference import (
+    api,
+    commands,
+    formats,
+    protocol_file,
+    protocols,
+    settings,
+    statistics,
+)
 from docs._reference.words import ROOT
 
 FOLDER = "reference"
@@ -18,6 +26,7 @@ def pages() -> dict[str, Callable[[], str]]:
         f"{FOLDER}/commands.md": commands.write,
         f"{FOLDER}/settings.md": settings.write,
         f"{FOLDER}/formats.md": formats.write,
+        f"{FOLDER}/protocol-file.md": protocol_file.write,
         f"{FOLDER}/statistics.md": statistics.write,
         f"{FOLDER}/api.md": api.write,
         f"{FOLDER}/changes.md": write_changes,
@@ -44,4 +53,4 @@ def navigation() -> list[dict[str, object]]:
 
 def _title(path: str) -> str:
     name = path.rpartition("/")[2].removesuffix(".md")
-    return "HTTP API" if name == "api" else name.capitalize()
+    return "HTTP API" if name == "api" else name.replace("-", " ").capitalize()

@@ -1,24 +1,13 @@
 // The field of a judge file: goes to the line of an error, and asks before a text that was typed is
 // replaced. Without this script, only these two features are missing.
 
+import { goTo } from "./go_to_line.js";
+
 /** @returns {HTMLTextAreaElement} */
 function text() {
   const field = document.getElementById("id_file");
   if (field instanceof HTMLTextAreaElement) return field;
   throw new TypeError("the page has no field for a judge file");
-}
-
-/**
- * @param {HTMLTextAreaElement} field
- * @param {number} line from 1
- */
-function goTo(field, line) {
-  const rows = field.value.split("\n");
-  const start = rows.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
-  field.focus();
-  field.setSelectionRange(start, start + (rows[line - 1] ?? "").length);
-  const height = field.scrollHeight / Math.max(1, rows.length);
-  field.scrollTop = Math.max(0, (line - 1) * height - field.clientHeight / 2);
 }
 
 document.addEventListener("click", (event) => {

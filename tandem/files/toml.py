@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 MAX_DEPTH = 50
@@ -107,6 +107,11 @@ class Lines:
             elif not quote and (key := _KEY.match(line)):
                 self._places.append((row, table, counts[table] - 1, key[1].strip("\"' ")))
             quote = _open_quote(line, quote)
+
+    def places(self) -> Iterator[tuple[int, tuple[str, int, str]]]:
+        """Yield each line of a table or a key: the table, its number among equals, and the key."""
+        for row, table, number, key in self._places:
+            yield row, (table, max(0, number), key)
 
     def of(self, table: str, key: str = "", number: int = 0) -> int | None:
         """Return the line of a key, or of its table, or of the table around it.

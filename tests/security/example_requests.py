@@ -21,7 +21,17 @@ from annotation.answers.submission import submit
 from annotation.assignments.withdrawal import give_consent
 from annotation.campaigns.changes import change
 from annotation.campaigns.settings import CampaignSettings
-from annotation.models import Assignment, Invitation, Item, Membership, Rater, Unit, User, rater_of
+from annotation.models import (
+    Assignment,
+    Invitation,
+    Item,
+    Membership,
+    ProtocolFile,
+    Rater,
+    Unit,
+    User,
+    rater_of,
+)
 from annotation.people.invitations import invite
 from annotation.people.log_in_links import log_in_key
 from annotation.people.membership import exclude
@@ -34,7 +44,7 @@ from tandem.figures.files import available_kinds
 from tandem.formats import FORMATS
 from tests.page_cast import PASSWORD, answers, payload
 from tests.security.rules import ADMIN, ANNOTATOR, ANONYMOUS, RESEARCHER
-from tests.security.world import World, planted
+from tests.security.world import PROTOCOL, World, planted
 
 REPORTS = tuple(each.suffix for each in FORMATS.values())
 MEASURES = tuple(each.suffix for each in MEASURES_FORMATS.values())
@@ -201,6 +211,10 @@ def _new_campaign(world: World) -> Example:
 def _starting(world: World) -> Example:
     sent = {"campaign": world.closed.pk, "reuse": "never"}
     return Example("run.started", _at(world, "judge-start", planted().pk), sent)
+
+
+def _protocol() -> object:
+    return ProtocolFile.objects.exclude(team__name="others").get().pk
 
 
 def _trying(world: World) -> Example:
@@ -552,6 +566,23 @@ EXAMPLES: dict[str, list[Builder]] = {
         lambda w: Example("places.freed", _at(w, "api-free", w.study.campaign.pk, _rater(w)))
     ],
     "campaign-new": [_new_campaign],
+    "protocol-new": [
+        lambda w: Example(
+            "protocol.made", reverse("protocol-new"),
+            {"mode": "file", "text": PROTOCOL.replace("1", "2"), "order": "store"},
+        )
+    ],
+    "protocol-delete": [
+        lambda w: Example("protocol.deleted", _at(w, "protocol-delete", _protocol()))
+    ],
+    "api-protocols": [
+        lambda w: Example(
+            "protocol.made", reverse("api-protocols"), {"text": PROTOCOL.replace("1", "2")}
+        )
+    ],
+    "api-protocol-delete": [
+        lambda w: Example("protocol.deleted", _at(w, "api-protocol-delete", _protocol()))
+    ],
     "api-campaigns": [
         lambda w: Example(
             "campaign.made", reverse("api-campaigns"), {**_campaign(w), "name": "Second"}
@@ -806,6 +837,8 @@ WITHOUT_EVENT = {
     "label-first": "fills in the form of a new campaign, whose creation is recorded",
     "more-queries": "fills in the form of a new campaign, whose creation is recorded",
     "guideline-look": "shows what was sent, and stores nothing",
+    "protocol-fits": "counts what was sent, and stores nothing",
+    "api-protocol-check": "checks what was sent, and stores nothing",
     "account_login": "another name of login",
     "mfa_authenticate": "nobody here has a code; see tests/security/test_second_factor.py",
     "mfa_activate_totp": _CONFIRMED,

@@ -20,15 +20,26 @@ from analysis.models import Study as Study_
 from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
-from annotation.models import Assignment, Campaign, Invitation, ProlificStudy, Rater, Unit, User
+from annotation.models import (
+    Assignment,
+    Campaign,
+    Invitation,
+    ProlificStudy,
+    ProtocolFile,
+    Rater,
+    Unit,
+    User,
+)
 from annotation.people.invitations import invite
 from annotation.preparation.steps.questions import CRITERIA
+from annotation.protocol_files import store
 from annotation.registry import STEPS
 from datasets.api_tokens import tokens_of
 from datasets.models import Batch, Job, JobAsker, Query, Question, Report, Team, Upload
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.preparation.status import campaign_for
 from tandem.labels.selection import ReportOptions
+from tandem.protocols.protocol_file import read_protocol
 from tests.api.cast import script_of
 from tests.page_cast import Study, make_study, payload, plant
 from tests.security.routes import Route
@@ -39,6 +50,19 @@ from tests.team_cast import move_to_own_team
 HIDDEN = ("planted-judge", "planted-comment", "planted-draft", "planted-note", "hidden-system")
 NO_NUMBERS = (0, 999_999, 10**30)
 CSRF = "x" * 32
+PROTOCOL = """
+name = "clarity"
+version = "1"
+title = "Clarity"
+item = { each = "report", shows = ["report"] }
+guideline = { en = "Read the report." }
+
+[[variable]]
+name = "clear"
+unit = "report"
+question = "Is it clear?"
+codes = ["no", "yes"]
+"""
 
 
 @dataclass
@@ -84,6 +108,7 @@ def make_world() -> World:
     closed = create_campaign("Closed", "report-coverage", batch, design, pool="open").campaign
     Campaign.objects.filter(pk=closed.pk).update(is_open=False)
     _invite(study)
+    _declare(study.campaign.batch.team)
     _prepare(study.campaign.batch, study.rita)
     olga = _create_other_team(study)
     for campaign in (study.campaign, Campaign.objects.get(name="Named")):
@@ -127,6 +152,7 @@ def _create_other_team(study: Study) -> User:
     """Create Olga's team, with a batch, a campaign, a run, a snapshot, a judge and a step."""
     olga = User.objects.create(username="olga", role="researcher")
     team = move_to_own_team(olga, name="others")
+    _declare(team)
     batch = Batch.objects.create(name="quay", format="native", digest="1" * 64, team=team)
     query = Query.objects.create(batch=batch, key="q", position=0, text="What of the quay?")
     Question.objects.create(batch=batch, query=query, key="q:0", position=0, text="Is it long?")
@@ -144,6 +170,11 @@ def _create_other_team(study: Study) -> User:
     freeze(named, campaign_report(named, ReportOptions(resamples=2)), "", olga)
     _prepare(batch, olga, judge)
     return olga
+
+
+def _declare(team: Team) -> None:
+    """Store a protocol for a team, of the same name for both teams."""
+    store(read_protocol(PROTOCOL, "own.toml"), team)
 
 
 def planted() -> Judge:
@@ -323,6 +354,14 @@ def _teams(world: World, role: str) -> Objects:
     return Objects((mine,), (others,), NO_NUMBERS)
 
 
+def _protocols(world: World, role: str) -> Objects:
+    others = ProtocolFile.objects.get(team__name="others").pk
+    mine = ProtocolFile.objects.exclude(pk=others).get().pk
+    if role == ADMIN:
+        return Objects((mine, others), missing=(uuid.UUID(int=1),))
+    return Objects((mine,), (others,), (uuid.UUID(int=1),))
+
+
 def _uploads(world: World, role: str) -> Objects:
     """Each reader has an upload, which nobody else may open."""
     keys = {who: Upload.objects.get(user=world.users[who]).key for who in READERS}
@@ -441,6 +480,16 @@ ROUTES: dict[tuple[str, str], Provider] = {
             "api-team-members",
             "api-team-shares",
             "api-team-moves",
+        )
+    },
+    **{
+        (name, "uid"): _protocols
+        for name in (
+            "protocol",
+            "protocol-file",
+            "protocol-delete",
+            "api-protocol",
+            "api-protocol-delete",
         )
     },
     ("freeze", "pk"): _campaigns,
