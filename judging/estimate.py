@@ -209,7 +209,7 @@ def _learn(judge: Judge, campaign: Campaign) -> CallAverages:
         run__judge__backend=judge.backend,
         run__judge__model=judge.model,
         run__campaign__protocol=campaign.protocol,
-        run__campaign__protocol_file=campaign.protocol_file_id,
+        run__campaign__protocol_file=campaign.protocol_file,
         run__judge__granularity=judge.granularity,
     )
     newest = list(calls.order_by("-id").values_list("usage", "seconds")[:LEARNED])

@@ -107,7 +107,7 @@ def protocol(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 def _protocol_page(
     request: HttpRequest, file: ProtocolFile, wrong: str = "", status: int = 200
 ) -> HttpResponse:
-    user, task = get_account(request), stored_protocol(file.pk)
+    user, task = get_account(request), stored_protocol(file.uid)
     context = {
         "file": file,
         "protocol": task,
@@ -147,7 +147,7 @@ def delete_protocol(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 
 
 def _file(request: HttpRequest, uid: uuid.UUID) -> ProtocolFile:
-    return get_object_or_404(visible_files(get_account(request)), pk=uid)
+    return get_object_or_404(visible_files(get_account(request)), uid=uid)
 
 
 @longest_body(LONGEST_FORM)

@@ -69,7 +69,7 @@ class ProtocolParameters(PageParameters):
 
 
 class ProtocolSerializer(OwnedSerializer):
-    id = serializers.UUIDField()
+    id = serializers.UUIDField(source="uid")
     name = serializers.CharField()
     version = serializers.CharField()
     title = serializers.CharField()
@@ -231,4 +231,4 @@ def protocols_delete(request: Request, uid: uuid.UUID) -> Any:
 
 
 def _file(request: Request, uid: uuid.UUID) -> ProtocolFile:
-    return get_object_or_404(visible_files(get_account(request)), pk=uid)
+    return get_object_or_404(visible_files(get_account(request)), uid=uid)

@@ -396,10 +396,10 @@ def _protocol_looked_at(request: HttpRequest) -> Protocol | None:
     if not stored:
         return PROTOCOLS.get(name)
     try:
-        file = visible_files(get_account(request)).filter(pk=uuid.UUID(stored)).first()
+        file = visible_files(get_account(request)).filter(uid=uuid.UUID(stored)).first()
     except ValueError:
         return None
-    return stored_protocol(file.pk) if file else None
+    return stored_protocol(file.uid) if file else None
 
 
 def _difference(before: str, after: str) -> Iterator[Line]:

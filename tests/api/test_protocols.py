@@ -127,7 +127,7 @@ def test_two_teams_have_one_name_each_and_never_see_the_others(rita: Script, stu
     team = move_to_own_team(study.ben, name="others")
     other = store(read_protocol(FILE.replace("Helpfulness", "Theirs"), "own.toml"), team)
     assert "Theirs" not in rita.get("protocols/").content.decode()
-    for path in (f"protocols/{other.pk}/", f"protocols/{other.pk}/delete/"):
+    for path in (f"protocols/{other.uid}/", f"protocols/{other.uid}/delete/"):
         sent = rita.post(path) if path.endswith("delete/") else rita.get(path)
         assert sent.status_code == 404
     create(rita, "helpfulness")

@@ -214,7 +214,7 @@ def _starting(world: World) -> Example:
 
 
 def _protocol() -> object:
-    return ProtocolFile.objects.exclude(team__name="others").get().pk
+    return ProtocolFile.objects.exclude(team__name="others").get().uid
 
 
 def _trying(world: World) -> Example:

@@ -355,8 +355,8 @@ def _teams(world: World, role: str) -> Objects:
 
 
 def _protocols(world: World, role: str) -> Objects:
-    others = ProtocolFile.objects.get(team__name="others").pk
-    mine = ProtocolFile.objects.exclude(pk=others).get().pk
+    others = ProtocolFile.objects.get(team__name="others").uid
+    mine = ProtocolFile.objects.exclude(uid=others).get().uid
     if role == ADMIN:
         return Objects((mine, others), missing=(uuid.UUID(int=1),))
     return Objects((mine,), (others,), (uuid.UUID(int=1),))

@@ -145,7 +145,7 @@ def test_a_form_becomes_a_file_and_a_file_with_more_stays_one(rita: Client) -> N
 def test_a_protocol_is_added_for_the_team(rita: Client, study: Study) -> None:
     added = rita.post(NEW, {"mode": "file", "text": FILE, "order": "store"})
     file = ProtocolFile.objects.get()
-    assert added["Location"] == reverse("protocol", args=[file.pk])
+    assert added["Location"] == reverse("protocol", args=[file.uid])
     assert (file.team, file.made_by) == (study.campaign.team, study.rita)
     page = rita.get(added["Location"]).content.decode()
     for words in ("helpfulness@1", "Krippendorff", "cannot-tell", "Read the request first"):
@@ -160,13 +160,13 @@ def test_a_used_version_is_refused_with_the_mend(rita: Client, study: Study) -> 
     refused = rita.post(NEW, {"mode": "file", "text": changed, "order": "store"})
     assert refused.status_code == 422
     assert "give it a new version" in refused.content.decode()
-    delete = rita.post(reverse("protocol-delete", args=[file.pk]))
+    delete = rita.post(reverse("protocol-delete", args=[file.uid]))
     assert delete.status_code == 422
     settings = rita.get(
         reverse("campaign-settings", args=[Campaign.objects.get(name="Own").pk])
     ).content.decode()
     assert "helpfulness@1" in settings
-    assert reverse("protocol", args=[file.pk]) in settings
+    assert reverse("protocol", args=[file.uid]) in settings
 
 
 def test_a_body_over_the_limit_is_refused_before_it_is_read(rita: Client) -> None:
@@ -188,7 +188,7 @@ def test_a_campaign_is_created_with_the_protocol_of_its_team(rita: Client, study
     sent = {"protocol": "helpfulness@1", "batch": "harbour"}
     form = rita.get("/campaigns/new/", sent).content.decode()
     assert 'name="protocol" value="helpfulness@1"' in form
-    look = {**sent, "protocol_file": ProtocolFile.objects.get().pk, "guideline": "# Other"}
+    look = {**sent, "protocol_file": ProtocolFile.objects.get().uid, "guideline": "# Other"}
     seen = rita.post(reverse("guideline-look"), look).content.decode()
     assert "Read the request first" in seen
     least = {"name": "Own", "raters_per_item": "2", "overlap": "1", "human_share": "1"}
@@ -204,12 +204,12 @@ def test_two_teams_have_one_name_each_and_never_see_the_others(rita: Client, stu
     team = move_to_own_team(study.ben, name="others")
     other = store(read_protocol(FILE.replace("Helpfulness", "Theirs"), "own.toml"), team)
     listed = rita.get("/protocols/").content.decode()
-    assert str(mine.pk) in listed
+    assert str(mine.uid) in listed
     assert "Theirs" not in listed + rita.get("/campaigns/new/").content.decode()
     for name in ("protocol", "protocol-file"):
-        assert rita.get(reverse(name, args=[other.pk])).status_code == 404
-    assert rita.get(NEW, {"from": str(other.pk)}).status_code == 404
-    look = {"protocol": "helpfulness", "protocol_file": other.pk, "guideline": "x"}
+        assert rita.get(reverse(name, args=[other.uid])).status_code == 404
+    assert rita.get(NEW, {"from": str(other.uid)}).status_code == 404
+    look = {"protocol": "helpfulness", "protocol_file": other.uid, "guideline": "x"}
     assert b"Theirs" not in rita.post(reverse("guideline-look"), look).content
 
 
