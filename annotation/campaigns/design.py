@@ -18,7 +18,7 @@ Audience = Literal["everyone", "people", "judges"]
 Sampling = Literal["own", "shared", "all"]
 Order = Literal["fixed", "random"]
 ItemOrder = Literal["fixed", "random", "blocked"]
-AllottedBy = Literal["items", "queries"]
+AllottedBy = Literal["queries"]
 Gate = Literal["gap"]
 Points = Literal["answers"]
 JudgeSampling = Literal["all"]
@@ -233,18 +233,14 @@ class Design:
             required=True,
         ),
     )
-    allotment: AllottedBy = field(
-        default="items",
+    allotment: AllottedBy | None = field(
+        default=None,
         metadata=_metadata(
-            "what fixed shares are made up of: single `items`, or whole `queries`, so that one "
-            "person, or as many as an item needs, answers everything about a query",
+            "`queries`: fixed shares are of whole queries, so that one person, or as many as an "
+            "item needs, answers everything about a query; otherwise they are of single items",
             label="Fixed shares are of",
-            values={
-                "items": "Single items",
-                "queries": "Whole queries, each with the same people for all its items",
-            },
-            initial="items",
-            required=True,
+            unset="Single items",
+            values={"queries": "Whole queries, each with the same people for all its items"},
         ),
     )
     chosen: tuple[str, ...] = field(

@@ -208,11 +208,12 @@ class TestDesign:
         sent = {
             "sampling": "own", "per_passage": "5", "passages": " relevant ", "order": "random",
             "prerequisite": "Pilot", "strata": "j", "validates": " j@Pilot ",
+            "allotment": "queries",
         }  # fmt: skip
         assert form(study, "rubric-passage", **sent).design() == Design(
             2, 0.5, 0.25, seed=3, items="blocked", sampling="own", per_passage=5,
             passages="relevant", order="random", prerequisite="Pilot", strata="j",
-            validates="j@Pilot",
+            validates="j@Pilot", allotment="queries",
         )  # fmt: skip
 
     def test_chosen_items_are_read_line_by_line_keeping_blanks_in_ids(self, study: Study) -> None:
