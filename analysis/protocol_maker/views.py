@@ -165,7 +165,7 @@ def new_protocol(request: HttpRequest) -> HttpResponse:
         except (ProtocolError, TeamError) as error:
             draft.note = as_sentence(error)
         else:
-            return redirect("protocol", stored.pk)
+            return redirect("protocol", stored.uid)
     in_place = bool(request.htmx)  # type: ignore[attr-defined]
     refused = order == "store" and not in_place
     name = "protocols/_live.html" if in_place and not order else "protocols/new.html"
