@@ -244,7 +244,7 @@ class TestRefusals:
             ("passages=relevantly", "option passages is all, relevant or relevant:CAMPAIGN"),
             ("passages=relevant:", "option passages is all, relevant or relevant:CAMPAIGN"),
             ("per_passage=0", "option per_passage is 0; give 1 or more"),
-            ("colour=red", "option 'colour=red' is not K=V with K one of audit, categories"),
+            ("colour=red", "option 'colour=red' is not K=V with K one of allotment, audit, categories"),
             ("seed", "option 'seed' is not K=V"),
         ],
     )
