@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.translation import gettext, gettext_noop
@@ -39,11 +39,27 @@ HEADINGS = tuple(
 )
 """Headings of texts that are not titles of their own."""
 KINDS = {
+    "item": gettext_noop("The whole item"),
     "query": gettext_noop("The request"),
     "pair": gettext_noop("The two answers"),
     "report": gettext_noop("Answers"),
+    "question": gettext_noop("Questions"),
+    "key-point": gettext_noop("Key points"),
+    "nugget": gettext_noop("Nuggets"),
+    "report-nugget": gettext_noop("Nuggets in the answer"),
+    "sentence": gettext_noop("Sentences"),
+    "sentence-citation": gettext_noop("Sentences and the passages they cite"),
+    "passage": gettext_noop("Passages"),
+    "passage-sentence": gettext_noop("Sentences of passages"),
     "report-passage": gettext_noop("Passages by answer"),
 }
+WHERE = {
+    "sentence": gettext_noop("in the sentence"),
+    "report": gettext_noop("in the report"),
+    "passage": gettext_noop("in the passage"),
+    "reference": gettext_noop("in the reference answer"),
+}
+"""Where a quote is owed, after *needs a highlight*."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +146,10 @@ class Row:
 
     `listed` is the rule of a list to write for it, and `matching` that of a list to match it with.
     `never` is the JSON of answers that cannot all be given, if there are any. `quotable` is that of
-    the texts that may be quoted, where they depend on the unit.
+    the texts that may be quoted, where they depend on the unit, and `quotes` that of the rules for
+    each of two texts. `sentence` is the JSON of the unit's place in a text; `within` if only the
+    unit itself may be quoted there. `of` is the JSON of the texts that the unit joins, `passage`
+    the heading of the passage that a sentence cites, and `facts` are attributes that are shown.
     """
 
     number: int
@@ -146,6 +165,12 @@ class Row:
     free: tuple[FreePart, ...] = ()
     never: str = ""
     quotable: str = ""
+    quotes: str = ""
+    sentence: str = ""
+    within: bool = False
+    of: str = ""
+    passage: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
 
     @property
     def alone(self) -> bool:
@@ -205,12 +230,13 @@ def sheet_of(
     units_of_payload = stored.get("units")
     sent = units_of_payload if isinstance(units_of_payload, Mapping) else {}
     answers = with_starts(sent, schema, units, spec)
-    rows = tuple(_rows(schema, spec, units, answers))
+    headings = with_headings(texts or spec.texts)
+    rows = tuple(_rows(schema, spec, units, answers, headings))
     questions = {asked.question for row in rows for asked in row.variables}
     title = questions.pop() if len(questions) == 1 else gettext(schema.protocol.title)
     fields = frozenset(text.field for text in spec.texts if _is_marked(text.field, rows))
     comment = str(stored.get("comment") or "")
-    return Sheet(title, rows, comment, fields, with_headings(texts or spec.texts), _noun(spec))
+    return Sheet(title, rows, comment, fields, headings, _noun(spec))
 
 
 def _is_marked(field: str, rows: Sequence[Row]) -> bool:
@@ -222,13 +248,15 @@ def _is_marked(field: str, rows: Sequence[Row]) -> bool:
 
 
 def _rows(
-    schema: Schema, spec: ItemSpec, units: Mapping[str, UnitSpec], answers: Mapping[str, Any]
-) -> Iterator[Row]:
+    schema: Schema, spec: ItemSpec, units: Mapping[str, UnitSpec], answers: Mapping[str, Any],
+    headings: Sequence[tuple[str, Text]],
+) -> Iterator[Row]:  # fmt: skip
+    named = {text.field: heading for heading, text in headings}
     before, several = "", len({unit.kind for unit in units.values()}) > 1
     for number, (name, unit) in enumerate(units.items()):
         answer = answers.get(name)
         known = answer if isinstance(answer, Mapping) else {}
-        written = schema.written(unit.kind)
+        written, rule = schema.written(unit.kind), schema.evidence(unit.kind)
         yield Row(
             number=number,
             name=name,
@@ -238,14 +266,20 @@ def _rows(
                 _asked_variable(schema, v, known.get(v.name))
                 for v in schema.variables_of(unit.kind)
             ),
-            rule=schema.evidence(unit.kind),
+            rule=rule,
             evidence=json.dumps(known.get(EVIDENCE_KEY) or [], ensure_ascii=False),
             prose=_prose(schema, written, spec, known.get(written.name)) if written else None,
             listed=schema.listed(unit.kind),
             matching=schema.matching(unit.kind),
             free=tuple(_free_parts(schema, unit.kind, known)),
             never=json.dumps(found) if (found := schema.contradictions(unit.kind)) else "",
-            quotable=_quotable(schema.evidence(unit.kind), unit, spec),
+            quotable=_quotable(rule, unit, spec),
+            quotes=_quotes(rule, unit, spec),
+            sentence=json.dumps(unit.place) if unit.place else "",
+            within=bool(rule and any(each.within for each in rule.rules)),
+            of=json.dumps(unit.of) if unit.of else "",
+            passage=named.get(unit.of[-1], "") if unit.kind == "sentence-citation" else "",
+            facts=schema.protocol.shown_fields(unit),
         )
         before = unit.kind
 
@@ -253,8 +287,28 @@ def _rows(
 def _quotable(rule: Evidence | None, unit: UnitSpec, spec: ItemSpec) -> str:
     if rule is None or not (rule.beside or unit.of):
         return ""
+    return json.dumps(_fields(rule, unit, spec))
+
+
+def _fields(rule: Evidence, unit: UnitSpec, spec: ItemSpec) -> list[str]:
+    """Return the texts of a unit that may be quoted."""
     fields = [text.field for text in spec.texts if rule.covers(text.field)]
-    return json.dumps([each for each in fields if each in unit.of] or fields)
+    return [each for each in fields if each in unit.of] or fields
+
+
+def _quotes(rule: Evidence | None, unit: UnitSpec, spec: ItemSpec) -> str:
+    if rule is None or rule.beside is None:
+        return ""
+    return json.dumps(
+        [
+            {
+                "fields": _fields(replace(each, beside=None), unit, spec),
+                "owed": each.owed_if,
+                "where": gettext(WHERE.get("sentence" if each.within else each.field, "")),
+            }
+            for each in rule.rules
+        ]
+    )
 
 
 def word_in_answer(variable: Variable, value: object) -> str:
@@ -399,8 +453,7 @@ def _free_parts(schema: Schema, kind: str, known: Mapping[str, Any]) -> Iterator
 
 
 def _kind(kind: str) -> str:
-    heading = KINDS.get(kind) or kind.replace("-", " ").capitalize() + "s"
-    return gettext(heading)
+    return gettext(KINDS.get(kind, kind))
 
 
 def with_headings(texts: Sequence[Text]) -> tuple[tuple[str, Text], ...]:

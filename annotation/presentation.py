@@ -24,12 +24,13 @@ from typing import Any, TypeVar
 
 from cachetools import LRUCache
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import get_language, gettext, gettext_noop
 
 from annotation.campaigns.design import Audience, Design, stored_design
 from annotation.campaigns.relevance import Uses, keep_passages, without_uses
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Unit
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import Protocol
 from annotation.protocols.guidelines import trim_guideline
 from annotation.protocols.items import SENTENCES
 from annotation.protocols.schema import CampaignSchema, schema_of
@@ -202,6 +203,16 @@ def schema(campaign: Campaign, audience: Audience = "everyone") -> CampaignSchem
     names = tuple(dict.fromkeys(map(chosen.variables_for, sides)))
     own = campaign.guideline, campaign.trims_guideline
     return _schema(*asked, stored, names, chosen.categories, *own)
+
+
+def page_schema(campaign: Campaign) -> CampaignSchema:
+    """Return what people are asked, with the texts of a protocol's file in their language."""
+    return schema(campaign, "people").worded_in(get_language() or "en")
+
+
+def page_task(campaign: Campaign) -> Protocol:
+    """Return the protocol with the texts of its file in the reader's language."""
+    return get_protocol(campaign).worded_in(get_language() or "en")
 
 
 def schema_for(campaign: Campaign, kind: str) -> CampaignSchema:

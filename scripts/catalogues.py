@@ -115,7 +115,7 @@ def _of_protocols() -> Iterator[Text]:
                 words = (variable.words.get(c, _plain(c)) for c in variable.answers)
                 yield from words
                 yield from variable.meanings.values()
-            for keys, action in page_for(protocol.slug).keys:
+            for keys, action in page_for(protocol).keys:
                 yield from (key for key in keys.split() if key.isalpha() and len(key) > 1)
                 yield action
             yield from (
@@ -123,7 +123,7 @@ def _of_protocols() -> Iterator[Text]:
             )
             kinds = {variable.kind for variable in protocol.variables}
             yield from (f"{_plain(kind)}s" for kind in kinds if kind not in KINDS)
-    yield from (*HEADINGS, NONE_OF_THESE, "source", "date", "age", "use")
+    yield from (*HEADINGS, NONE_OF_THESE, "source", "date", "age", "use", "importance", "sources")
     yield from (noun for nouns in (UNIT, *UNIT_NOUNS.values()) for noun in nouns)
     yield from (SCOPES[scope] for scope in MOST[ANNOTATOR])
 

@@ -167,6 +167,10 @@ class UnitSerializer(serializers.Serializer[Any]):
     heading = serializers.CharField(
         allow_blank=True, help_text="set at the first unit of each kind"
     )
+    texts = serializers.ListField(
+        child=serializers.CharField(), help_text="fields of the texts that it joins, if it does"
+    )
+    facts = FactSerializer(many=True, help_text="attributes that the protocol shows with it")
     variables = AskedSerializer(many=True)
     evidence = EvidenceSerializer(allow_null=True)
     written = WrittenSerializer(allow_null=True)

@@ -152,6 +152,7 @@ def describe_assignment(assignment: Assignment) -> Mapping[str, Any]:
             "units": [
                 {
                     **_unit(asked, row, units[row.name].kind),
+                    "texts": [fields.get(each, each) for each in units[row.name].of],
                     "text": "" if row.matching and not sheet.list_is_complete else row.text,
                     "verdict": judge_labels.get(row.name),
                 }
@@ -194,6 +195,7 @@ def _unit(asked: Schema, row: Row, kind: str) -> dict[str, Any]:
         "name": row.name,
         "text": row.text,
         "heading": row.heading,
+        "facts": [{"name": name, "value": value} for name, value in row.facts],
         "variables": [describe_variable(variable) for variable in row.variables],
         "evidence": row.rule,
         "written": {

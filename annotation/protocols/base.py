@@ -82,6 +82,13 @@ class Protocol(Declaration):
             return self.guideline
         return translated.read_text("utf-8")
 
+    def worded_in(self, language: str) -> Self:
+        """Return the protocol with the texts in a language that its file has.
+
+        Texts of the site's own protocols are in its catalogues.
+        """
+        return self
+
     @property
     def prompt(self) -> str:
         return self._versioned_prompt[1]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 from annotation.protocols.base import Protocol, split_version
 from annotation.protocols.items import build_items, needs_of
-from tandem.protocols.base import Declaration, ItemForm
+from tandem.protocols.base import ItemForm
 from tandem.protocols.protocol_file import ProtocolFile
 
 NOTHING = "Nothing in the batch has what its pages and questions are about."
@@ -29,7 +30,7 @@ class FileProtocol(Protocol):
             return self.guideline
         return self.file.guidelines.get(language, self.guideline)
 
-    def worded_in(self, language: str) -> Declaration:
+    def worded_in(self, language: str) -> Self:
         return self.file.in_german(self) if language == "de" else self
 
     @property

@@ -13,7 +13,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import get_language, gettext, gettext_noop
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_POST, require_safe
 
@@ -48,8 +48,7 @@ from annotation.campaigns.text_views import TextViews
 from annotation.item_context import AskedVariable, Row, sheet_of, word_in_answer, word_of
 from annotation.long_items import leave_if_long
 from annotation.models import Campaign, User
-from annotation.presentation import schema
-from annotation.registry import get_protocol
+from annotation.presentation import page_schema, page_task
 from annotation.views.answers import (
     answer_changed,
     find_changes,
@@ -102,7 +101,7 @@ def case_for(user: User, campaign: Campaign, unit: int) -> Case:
 def read_part(request: HttpRequest, campaign: Campaign) -> QueuePart:
     """Return the part of the queue that the address names. Raises Http404 if there is none."""
     given = {name: text for name, text in request.GET.items() if text and name != "page"}
-    names = {variable.name for variable in schema(campaign, "people").variables}
+    names = {variable.name for variable in page_schema(campaign).variables}
     options: dict[str, set[str]] = {
         "of": set(DISPUTES_AMONG),
         "state": set(STATES),
@@ -254,7 +253,7 @@ def disputes(request: HttpRequest, pk: int) -> HttpResponse:
     page = Paginator(found, PAGE_LINES).get_page(request.GET.get("page"))
     context = {
         "campaign": campaign,
-        "title": get_protocol(campaign).title,
+        "title": page_task(campaign).title,
         "part": part,
         "query_string": query_string(part),
         "total": len(found),
@@ -263,7 +262,7 @@ def disputes(request: HttpRequest, pk: int) -> HttpResponse:
         "query": query_string(part).removeprefix("?"),
         "lines": list(lines(campaign, user, list(page.object_list), part)),
         "parts": list(part_links(campaign, part)),
-        "asks_several": len(schema(campaign, "people").variables) > 1,
+        "asks_several": len(page_schema(campaign).variables) > 1,
     }
     return render(request, "adjudication/queue.html", context)
 
@@ -287,7 +286,7 @@ def guideline(request: HttpRequest, pk: int) -> HttpResponse:
 def lines(
     campaign: Campaign, user: User, found: Sequence[Dispute], part: QueuePart
 ) -> Iterator[Line]:
-    before, asked = None, schema(campaign, "people")
+    before, asked = None, page_schema(campaign)
     decided = decided_among(campaign, found) if part.state == "decided" else {}
     for each, query, text in with_texts(campaign, found):
         address = address_of(campaign, each.unit, part)
@@ -319,7 +318,7 @@ def _split(asked: Schema, found: Disagreement) -> Split:
 
 def part_links(campaign: Campaign, part: QueuePart) -> Iterator[tuple[str, list[PartLink]]]:
     """Yield each way of dividing the queue, with links to its parts."""
-    asked = {variable.name: variable.question for variable in schema(campaign, "people").variables}
+    asked = {variable.name: variable.question for variable in page_schema(campaign).variables}
     names = list(asked)
     groups: list[tuple[str, str, Mapping[Any, str]]] = [
         (gettext("Show"), "state", STATES),
@@ -386,12 +385,12 @@ def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
     current = case.current
     payload = current.payload if current else None
     sheet = sheet_of(
-        case.schema, case.spec, case.blinding.units, case.blinding.for_page(payload), case.texts
+        worded(case), case.spec, case.blinding.units, case.blinding.for_page(payload), case.texts
     )
     saved_at = current.created_at if current else None
     context = {
         "campaign": campaign,
-        "protocol": get_protocol(campaign),
+        "protocol": page_task(campaign),
         "page": PAGE,
         "case": case,
         "sheet": sheet,
@@ -404,6 +403,10 @@ def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
         "queue_address": address_of(campaign, None, part),
     }
     return render(request, PAGE.template, context)
+
+
+def worded(case: Case) -> Schema:
+    return case.schema.worded_in(get_language() or "en")
 
 
 def cards(case: Case, row: Row) -> Iterator[Card]:
@@ -443,7 +446,7 @@ def _history(case: Case, user: User) -> Iterator[dict[str, object]]:
     for each in case.history:
         units = (case.blinding.for_page(each.payload) or {}).get("units", {})
         values: dict[str, object] = next(iter(units.values()), {})
-        asked = case.schema.variables_of(case.asked.kind)
+        asked = worded(case).variables_of(case.asked.kind)
         answered = (one for one in asked if values.get(one.name) is not None)
         yield {
             "values": [word_in_answer(one, values[one.name]) for one in answered],

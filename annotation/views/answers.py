@@ -39,6 +39,7 @@ from annotation.people.leases import release_expired
 from annotation.prerequisites.grounded_answer import shown_beside
 from annotation.presentation import (
     ForgottenItemError,
+    page_schema,
     present,
     schema,
 )
@@ -177,14 +178,17 @@ def _keep(sent: Submission) -> JsonResponse:
 def _read_submission(form: QueryDict, assignment: Assignment, key: str | None) -> Submission:
     """Read the page's form. Raises RefusedError if a field cannot be read, ChangedError, and
     StoredBeforeError if a response has this key."""
-    if has_revoked(assignment.item.campaign, assignment.rater):
+    campaign = assignment.item.campaign
+    if has_revoked(campaign, assignment.rater):
         raise RefusedError([Problem("", "", REVOKED)])
     reclaim(assignment)
     late = _why_late(assignment)
-    spec, asked = present(assignment.item), schema(assignment.item.campaign, "people")
+    spec, asked = present(assignment.item), page_schema(campaign)
     blinding = blinding_of(assignment, spec)
     basis = form.get("basis") or None
-    current = basis_of(asked, spec, blinding.units.values(), shown_beside(assignment))
+    # The digests of questions do not depend on the language that they were read in.
+    digested = schema(campaign, "people")
+    current = basis_of(digested, spec, blinding.units.values(), shown_beside(assignment))
     changed = find_changes(current, basis)
     if late or changed:
         _check_not_stored(assignment, key)

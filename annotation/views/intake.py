@@ -28,7 +28,7 @@ from annotation.people.consent import (
 )
 from annotation.people.languages import sentence, translated
 from annotation.people.membership import PeopleError
-from annotation.registry import get_protocol
+from annotation.presentation import page_task
 from datasets.access import WORKERS, found_or_404, role_required
 from tandem.messages import Message
 
@@ -139,7 +139,7 @@ def _take_background(request: HttpRequest, campaign: Campaign, rater: Rater) -> 
 
 
 def _about(campaign: Campaign, rater: Rater) -> dict[str, Any]:
-    return {"campaign": campaign, "protocol": get_protocol(campaign), "pseudonym": rater.name}
+    return {"campaign": campaign, "protocol": page_task(campaign), "pseudonym": rater.name}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -29,12 +29,13 @@ from annotation.prerequisites.grounded_answer import shown_beside
 from annotation.presentation import (
     guideline_in,
     ordered_texts,
+    page_schema,
+    page_task,
     present,
     schema,
 )
 from annotation.progress.person import progress_here
 from annotation.provenance import basis_of
-from annotation.registry import get_protocol
 from annotation.views.answers import refusal
 from annotation.views.intake import gone_address
 from annotation.views.protocol_pages import page_for
@@ -90,19 +91,21 @@ def item_context(assignment: Assignment, user: User | None = None) -> dict[str, 
     Renderings that are missing are requested for `user`.
     """
     campaign = assignment.item.campaign
-    spec, asked = present(assignment.item), schema(campaign, "people")
-    saved, page = read_saved_state(assignment), page_for(get_protocol(campaign).slug)
+    spec, asked = present(assignment.item), page_schema(campaign)
+    saved, page = read_saved_state(assignment), page_for(asked.protocol)
     texts = ordered_texts(assignment, spec)
     blinding = blinding_of(assignment, spec)
     sheet = sheet_of(asked, spec, blinding.units, blinding.for_page(saved.payload), texts)
     return {
         "assignment": assignment,
         "campaign": campaign,
-        "protocol": get_protocol(campaign),
+        "protocol": page_task(campaign),
         "page": page,
         "sheet": sheet,
         "views": TextViews(assignment.item, [text.text for text in spec.texts], user),
-        "basis": basis_of(asked, spec, blinding.units.values(), shown_beside(assignment)),
+        "basis": basis_of(
+            schema(campaign, "people"), spec, blinding.units.values(), shown_beside(assignment)
+        ),
         "saved": saved,
         "verdicts": judge_answers_for(assignment, spec, blinding),
         "verdicts_placed": set(),
@@ -123,7 +126,8 @@ def guideline_parts(campaign: Campaign) -> dict[str, Any]:
 
     Both are in the reader's language and name answers as their buttons do.
     """
-    asked, words = schema(campaign, "people"), page_for(get_protocol(campaign).slug).words
+    asked = page_schema(campaign)
+    words = page_for(asked.protocol).words
     texts = guideline_in(campaign, get_language() or "en")
     shown, whole = (with_button_words(text, asked, words) for text in texts)
     rest = "" if whole.strip() == shown.strip() else render_guideline(whole)

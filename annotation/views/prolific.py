@@ -14,7 +14,7 @@ from annotation.people.languages import sentence, translated
 from annotation.people.membership import PeopleError
 from annotation.people.prolific import Arrival, enter, mark_browser
 from annotation.people.prolific_keys import PAUSE, KeysAwayError
-from annotation.registry import get_protocol
+from annotation.presentation import page_task
 from annotation.views.intake import next_address
 from annotation.views.people import BACKEND, TOO_OFTEN
 from audit.recording import folded
@@ -72,7 +72,7 @@ def _prolific_page(
     status: int = 200,
     sealed: str = "",
 ) -> HttpResponse:
-    protocol = get_protocol(study.campaign)
+    protocol = page_task(study.campaign)
     context = {
         "campaign": study.campaign,
         "protocol": protocol,

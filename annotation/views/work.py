@@ -35,10 +35,9 @@ from annotation.models import Assignment, Campaign, Draft, Item, Response, Unit,
 from annotation.people.consent import asked_for_consent
 from annotation.people.languages import translated
 from annotation.people.prolific import completion
-from annotation.presentation import asked_units, ordered_texts, present, schema
+from annotation.presentation import asked_units, ordered_texts, page_schema, page_task, present
 from annotation.progress import cached
 from annotation.progress.person import Progress, minutes_left, progress_of, seconds_per_item
-from annotation.registry import get_protocol
 from annotation.views.intake import gone_address, next_address
 from datasets.access import WORKERS, role_required
 from tandem.grouping import grouped
@@ -63,7 +62,7 @@ def work(request: HttpRequest) -> HttpResponse:
     studies = [
         {
             "campaign": campaign,
-            "title": get_protocol(campaign).title,
+            "title": page_task(campaign).title,
             "progress": numbers[campaign.pk],
             "prerequisite": translated(prerequisites.describe_waits(campaign)),
             "done": done.get(campaign.pk, []),
@@ -270,7 +269,7 @@ def feedback(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 
 
 def _feedback_rows(assignment: Assignment, spec: ItemSpec) -> Iterator[FeedbackRow]:
-    asked, units = schema(assignment.item.campaign, "people"), asked_units(assignment, spec)
+    asked, units = page_schema(assignment.item.campaign), asked_units(assignment, spec)
     swapped = blinding_of(assignment, spec).swapped
     for each in compare_with_gold(assignment):
         unit = units[each.unit]

@@ -65,7 +65,7 @@ class AskedUnit:
     text that must be written where `written_if` holds. `listed` is the key of a list of points.
     `matches` names the key for the numbers of such points, and the variable and code that they
     belong to. `contradictions` are answers that cannot all be given. `key` is the unit's own key,
-    where `name` is what the judge is shown.
+    where `name` is what the judge is shown. `fields` are attributes that are shown with it.
     """
 
     name: str
@@ -82,6 +82,7 @@ class AskedUnit:
     matches: tuple[str, str, str] | None = None
     contradictions: tuple[Conditions, ...] = ()
     key: str = ""
+    fields: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -273,6 +273,7 @@ class Preparer:
                 about=text_number(unit, shown_item.places, query),
                 answer=answer_number(unit, shown_item.places),
                 key=unit.key,
+                fields=self.schema.protocol.shown_fields(unit),
                 **self._answer_fields(unit.kind),
             )
             for name, unit in units.items()

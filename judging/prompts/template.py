@@ -128,7 +128,7 @@ def describe_query(query: str, asked_at: str | None, earlier: Sequence[Turn] = (
 
 
 def describe_units(units: Iterable[AskedUnit]) -> str:
-    """Describe each unit in a line: its key, its wording and the number of its text.
+    """Describe each unit in a line: its key, wording, the number of its text, and attributes.
 
     A passage judged with an answer has both numbers, the passage's first.
     """
@@ -139,7 +139,8 @@ def _describe_unit(unit: AskedUnit) -> str:
     place = f" (text {unit.about + 1})" if unit.about is not None else ""
     if unit.about is not None and unit.answer is not None:
         place = f" (texts {unit.about + 1} and {unit.answer + 1})"
-    return f"- {_quote(unit.name)}: {unit.kind} {_quote(unit.text)}{place}"
+    fields = "".join(f"; {name}: {_quote(value)}" for name, value in unit.fields)
+    return f"- {_quote(unit.name)}: {unit.kind} {_quote(unit.text)}{place}{fields}"
 
 
 def describe_answer(schema: Schema, units: Sequence[AskedUnit], unit_by_unit: bool) -> str:

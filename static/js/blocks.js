@@ -3,6 +3,7 @@
 // sentence's end or a blank. The server creates them (`laid_out` in
 // annotation/templatetags/annotation_tags.py). If it has not, this module does, by the same rule.
 
+export const SCROLLS = ".pane, .texts"; // what a text scrolls in
 const LONG = 6000; // characters: a shorter text is one block, the container itself
 const LEAST = 400;
 const MOST = 3000;

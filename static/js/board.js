@@ -2,7 +2,7 @@
 // texts.
 import { selectedRange } from "./highlighter.js";
 import { piece, writeOn } from "./pieces.js";
-import { scaleOf } from "./scale.js";
+import { wide } from "./sheet.js";
 import { Spans } from "./spans.js";
 import { t, tn } from "./words.js";
 
@@ -30,13 +30,18 @@ export class Board {
   }
 
   // The text to highlight in for the current question, if any: {field, container, text}. If there are
-  // several, it is the one with the selection, or else the one with the focus.
+  // several, it is the one with the selection, or else the one with the focus, or that lacks a highlight.
   get target() {
     if (!this.current?.marks) return undefined;
     const all = this.current.fields.map((field) => ({ field, ...this.texts.get(field) }));
     if (all.length < 2) return all[0];
-    const selected = all.find(({ container }) => selectedRange(container));
-    return selected ?? all.find(({ container }) => container.contains(document.activeElement)) ?? all[0];
+    const owing = this.current.places?.owing()[0]?.fields ?? [];
+    return (
+      all.find(({ container }) => selectedRange(container)) ??
+      all.find(({ container }) => container.contains(document.activeElement)) ??
+      all.find(({ field }) => owing.includes(field)) ??
+      all[0]
+    );
   }
 
   go(unit, focus = false) {
@@ -62,7 +67,7 @@ export class Board {
   focus() {
     const group = this.aim();
     const radios = group ? this.current.radios(group) : [];
-    const slider = group && scaleOf(group)?.slider;
+    const slider = group && wide?.scaleOf(group)?.slider;
     const field = radios.find((radio) => radio.checked) ?? slider ?? radios[0] ?? this.current.prose;
     (
       field ??
@@ -94,12 +99,11 @@ export class Board {
 
   choose(digit) {
     const group = this.aim();
-    const scale = group && scaleOf(group);
-    if (scale) return this.type(group, digit);
+    const answered = group && wide?.choose(this, group, digit);
+    if (answered !== undefined) return answered;
     const radio = group && this.current.radios(group).find((one) => one.parentElement.dataset.key === digit);
     if (!radio) return false;
     const unit = this.current;
-    if ("several" in group.dataset) return this.toggle(group, radio);
     const open = Boolean(unit.problem());
     unit.choose(group, radio.value);
     this.edited(this.current);
@@ -115,45 +119,6 @@ export class Board {
     const after = this.movesOn && whole && this.nextOpen();
     if (after) this.go(after, !reading);
     return true;
-  }
-
-  // Begins a number of the current scale with a key.
-  type(group, key) {
-    this.aimed = group;
-    for (const radio of this.current.radios(group)) radio.checked = false;
-    scaleOf(group).type(key);
-    this.edited(this.current);
-    return true;
-  }
-
-  // Turns one of several codes on or off. Only the person knows when the set is complete, so the focus stays.
-  toggle(group, box) {
-    const unit = this.current;
-    unit.toggle(group, box);
-    this.aimed = group;
-    this.edited(unit);
-    const words = unit.word(group, box.value || []);
-    const n = unit.number + 1;
-    this.say(box.checked ? t("{words}, question {n}", { words, n }) : t("not {words}, question {n}", { words, n }));
-    if (!document.activeElement?.closest("[data-marks]")) box.focus();
-    return true;
-  }
-
-  // Goes on from a question whose answer is complete only when the person says so. Returns false if nothing
-  // is open any more.
-  goOn() {
-    const asked = this.current.asked();
-    const next = asked.slice(asked.indexOf(this.aim()) + 1).find((one) => !this.current.value(one));
-    if (next) {
-      this.aimed = next;
-      this.refresh();
-      this.focus();
-      return true;
-    }
-    if (this.current.proseAsked() && !this.current.prose.value.trim()) return this.write(this.current);
-    const open = this.nextOpen();
-    if (open) this.go(open, true);
-    return Boolean(open);
   }
 
   // After a choice that owes a text, what is typed next is that text and no command.

@@ -9,7 +9,7 @@
 // how many highlights cover it. CSS draws the numbers and what screen readers hear. A paint touches
 // only the blocks (blocks.js) in which something changed; if there are many, it draws the visible ones
 // first.
-import { canvasOf, offsetOf, point, visible } from "./blocks.js";
+import { canvasOf, offsetOf, point, SCROLLS, visible } from "./blocks.js";
 import { t } from "./words.js";
 
 /**
@@ -78,7 +78,7 @@ function draw(canvas, blocks) {
  * @param {Block[]} changed
  */
 function fromView({ container, blocks }, changed) {
-  const top = container.closest(".texts")?.getBoundingClientRect().top ?? 0;
+  const top = container.closest(SCROLLS)?.getBoundingClientRect().top ?? 0;
   let low = 0;
   let high = blocks.length - 1;
   while (low < high) {

@@ -2,15 +2,13 @@
 import { Account } from "./account.js";
 import { Board } from "./board.js";
 import { setUpDrawer } from "./drawer.js";
-import { setUpFaces } from "./faces.js";
 import { selectedRange } from "./highlighter.js";
 import { setUpKeys } from "./keys.js";
 import { trimmed } from "./offsets.js";
 import { writeOn } from "./pieces.js";
 import { Saver } from "./saving.js";
-import { scaleOf } from "./scale.js";
 import { Release, setUpPointer, Words } from "./selecting.js";
-import { Sheet } from "./sheet.js";
+import { Sheet, wide } from "./sheet.js";
 import { setUpSnap } from "./snap.js";
 import { Status } from "./status.js";
 import { outbox, setAside } from "./store.js";
@@ -145,6 +143,15 @@ async function viewSwitch() {
   return setUpView(byId("view"), texts, { changed: () => board.refresh(), say });
 }
 
+// Only low windows show one part at a time, so others do not wait for what that needs.
+/** @type {() => unknown} */
+let face = () => false;
+const faces = import("./faces.js").then(
+  ({ setUpFaces }) => (face = setUpFaces({ sheet, board })),
+  () => undefined,
+);
+if (document.querySelector(".faces").checkVisibility()) await faces;
+
 const does = {
   more: {}, // a protocol's own keys: letter to function; false leaves the key to the browser
   leaf: (link) => byId(link)?.click() ?? false,
@@ -161,7 +168,7 @@ const does = {
   list: () => board.spans.quotes.enter(),
   inQuote: (event, line) => board.spans.quotes.key(event, line),
   guideline: () => drawer.toggle(),
-  face: setUpFaces({ sheet, board }),
+  face: () => face(),
   keys: () => byId("keys").showModal(),
   comment: () => writeOn(sheet.comment),
   jump: () => byId("jump").checkVisibility() && byId("jump").select(),
@@ -218,41 +225,11 @@ form.addEventListener("change", (event) => {
   if (!unit || target.closest("textarea")) return;
   const group = target.closest("[data-variable]");
   board.aimed = group;
-  const several = group && "several" in group.dataset;
-  if (several) unit.toggle(group, target, target.checked);
-  else if (target.type === "radio" && group) scaleOf(group)?.set(null);
   board.edited(unit);
-  const complete = target.type === "radio" && !several;
-  if (unit.groups.includes(group) && complete && !passing) board.write(unit);
+  if (unit.groups.includes(group) && target.type === "radio" && !passing) board.write(unit);
 });
-// A slider that was nowhere takes the place where it is clicked, even if that is where it begins.
-form.addEventListener("click", ({ target }) => {
-  if (target.closest("[data-unset] input[type=range]") && !saver.closed) fromScale(target);
-});
-form.addEventListener("keydown", (event) => {
-  const { key, target } = event;
-  const group = target.closest("[data-variable]");
-  const scale = group && scaleOf(group);
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || saver.closed) return;
-  if (key === "Enter" && (scale || (group && "several" in group.dataset))) {
-    if (board.goOn()) event.preventDefault();
-  } else if (scale && target === scale.slider && /^[-.,]$/.test(key)) {
-    board.type(group, key);
-    event.preventDefault();
-  }
-});
-function fromScale(field) {
-  const unit = unitAt(field);
-  const group = field.closest("[data-variable]");
-  for (const radio of unit.radios(group)) radio.checked = false;
-  scaleOf(group).take(field);
-  board.aimed = group;
-  board.problem(unit, "");
-  board.refresh();
-  saver.changed();
-}
+wide?.setUp({ form, board, saver, unitAt });
 form.addEventListener("input", ({ target }) => {
-  if (target.closest("[data-scale]")) fromScale(target);
   if (!target.closest("textarea")) return;
   if (unitAt(target)) board.problem(unitAt(target), "");
   refused.textContent = "";
@@ -282,4 +259,4 @@ if (outbox.all().some((entry) => entry.uid !== uid)) import("./resend.js").then(
 if ("first" in form.dataset && innerWidth >= 1240) drawer.open(true);
 
 // The objects that a protocol's own page uses, in a module that imports this one.
-export const desk = { form, sheet, board, saver, texts, does, say, drawer };
+export const desk = { form, sheet, board, saver, texts, does, say, drawer, cursor };

@@ -1,4 +1,5 @@
 // Selecting a part of a text by mouse, by touch and by keyboard.
+import { SCROLLS } from "./blocks.js";
 import { caretIn, select, selectedRange } from "./highlighter.js";
 import { trimmed } from "./offsets.js";
 import { CHARACTERS, segmentsOf } from "./segments.js";
@@ -228,7 +229,7 @@ export class Words {
 
 // Scrolls only as far as needed to show the moving end of a range.
 function intoView(container, shown, later) {
-  const scroller = container.closest(".texts");
+  const scroller = container.closest(SCROLLS);
   const box = shown.getBoundingClientRect();
   const frame = scroller.getBoundingClientRect();
   const edge = later ? box.bottom : box.top;

@@ -1,9 +1,12 @@
 // Converts the form of an item to the payload that the server stores, and back.
 import { fromWire, toWire } from "./offsets.js";
-import { scaleOf } from "./scale.js";
 import { t } from "./words.js";
 
 const LONGEST_HISTORY = 200; // steps to undo
+
+// Few pages have questions with numbers or several codes, or units that have a place in a text.
+export const wide = document.querySelector("[data-scale], [data-several]") ? await import("./wide_answers.js") : null;
+const places = document.querySelector("[data-quotes], [data-sentence]") ? await import("./places.js") : null;
 
 /**
  * @typedef {Map<string, {container: HTMLElement, text: string}>} Texts  the texts of the page by field
@@ -126,6 +129,7 @@ export class Unit {
     /** @type {string[]} */
     this.fields = this.several ? [...texts.keys()].filter((name) => name.startsWith(`${field}:`)) : [field];
     if (fields) this.fields = JSON.parse(fields);
+    this.places = places?.placesOf(this) ?? null;
     this.number = Number(element.dataset.unit);
     this.name = /** @type {PageElement} */ (element.querySelector("input")).value;
     this.groups = [...element.querySelectorAll("[data-variable]")];
@@ -196,11 +200,7 @@ export class Unit {
    */
   value(group) {
     const chosen = this.radios(group).filter((radio) => radio.checked);
-    if (!("several" in group.dataset)) return chosen[0]?.value ?? scaleOf(group)?.code() ?? null;
-    if (!chosen.length) return null;
-    // "None of these" has no code: an empty list is an answer only because it was chosen.
-    const [one] = chosen;
-    return "single" in one.dataset && one.value ? one.value : chosen.map((box) => box.value).filter(Boolean);
+    return wide?.value(group, chosen) ?? chosen[0]?.value ?? null;
   }
 
   /**
@@ -208,22 +208,9 @@ export class Unit {
    * @param {unknown} value
    */
   choose(group, value) {
-    const empty = Array.isArray(value) && !value.length;
-    const codes = empty ? [""] : [value].flat();
+    const codes = codesIn(value);
     for (const radio of this.radios(group)) radio.checked = codes.includes(radio.value);
-    scaleOf(group)?.set(value === null || codes.some((code) => this.radio(group, code)) ? null : String(value));
-  }
-
-  /**
-   * Turn a box of a group on or off. A box that stands alone turns the others off.
-   * @param {PageElement} group
-   * @param {PageElement} box
-   */
-  toggle(group, box, on = !box.checked) {
-    for (const other of on ? this.radios(group) : []) {
-      if ("single" in box.dataset || "single" in other.dataset) other.checked = false;
-    }
-    box.checked = on;
+    wide?.scaleOf(group)?.set(value === null || codes.some((code) => this.radio(group, code)) ? null : String(value));
   }
 
   get label() {
@@ -244,10 +231,10 @@ export class Unit {
    * @param {unknown} value
    */
   word(group, value) {
-    const codes = Array.isArray(value) && !value.length ? [""] : [value].flat();
-    const words = codes.map((code) => this.radio(group, code)?.parentElement.querySelector("span")?.textContent);
-    const number = scaleOf(group) && typeof value === "string" ? value : undefined;
-    return words.filter(Boolean).join(", ") || number;
+    const words = codesIn(value).map(
+      (code) => this.radio(group, code)?.parentElement.querySelector("span")?.textContent,
+    );
+    return words.filter(Boolean).join(", ") || wide?.number(group, value);
   }
 
   // Returns the groups whose conditions hold, in order; a variable that is not asked satisfies none.
@@ -302,6 +289,7 @@ export class Unit {
   }
 
   owes() {
+    if (this.places?.rules.length) return this.places.owing().length > 0;
     return this.marks && Boolean(this.element.dataset.owed) && this.counts() && !this.highlights.length;
   }
 
@@ -377,18 +365,30 @@ export class Unit {
     return this.highlights.find((h) => h.start === start && h.end === end && h.field === this.fieldOf(range));
   }
 
+  missing() {
+    const group = this.groups.find((one) => variableOf(one) === this.element.dataset.rule);
+    const word = group && this.word(group, this.value(group));
+    return t("{word} needs a highlight: select the words that give the answer.", { word });
+  }
+
   /**
    * Return why this unit cannot be submitted, as a message for the page, or null.
    * @returns {string | null}
    */
   problem() {
     const open = this.asked().find((group) => !this.value(group));
-    if (open) return scaleOf(open)?.problem() ?? t("Choose an answer.");
+    if (open) return wide?.scaleOf(open)?.problem() ?? t("Choose an answer.");
     if (this.contradicts()) return t("These answers contradict each other: change one of them.");
-    if (this.owes()) return t("Yes needs a highlight: select the words that give the answer.");
+    if (this.owes()) return this.places?.problem() ?? this.missing();
     return this.proseAsked() && !this.prose?.value.trim() ? t("Write the answer.") : null;
   }
 }
+
+/**
+ * An empty list is the code of "None of these".
+ * @param {unknown} value
+ */
+const codesIn = (value) => (Array.isArray(value) && !value.length ? [""] : [value].flat());
 
 /** @param {HTMLElement} group */
 const variableOf = (group) => group.dataset.variable ?? "";

@@ -1,6 +1,6 @@
 // The highlights of the sheet as they are drawn in the texts, and the selected one, whose ends can be
 // moved.
-import { canvasOf, offsetOf, visible } from "./blocks.js";
+import { canvasOf, offsetOf, SCROLLS, visible } from "./blocks.js";
 import { paint, rangeOf } from "./highlighter.js";
 import { trimmed } from "./offsets.js";
 import { few, Quotes } from "./quotes.js";
@@ -92,8 +92,10 @@ export class Spans {
       .filter(({ range }) => range.field === field && range.start <= at && at < range.end);
   }
 
-  add(range) {
+  add(wanted) {
     const { current, say } = this.board;
+    const range = current.places ? current.places.quotable(wanted) : wanted;
+    if (!range) return this.board.problem(current, current.places.outside());
     if (!current.add(range)) return say(t("Already highlighted for question {n}", { n: current.number + 1 }));
     this.taken = null;
     this.board.edited(current);
@@ -120,7 +122,9 @@ export class Spans {
 
   // Replaces a range by another; returns false if that range exists already.
   reshape(unit, range, wanted) {
-    const next = { ...wanted, field: range.field };
+    const whole = { ...wanted, field: range.field };
+    const next = unit.places ? unit.places.quotable(whole) : whole;
+    if (!next) return false;
     const same = range.start === next.start && range.end === next.end;
     if (!same && unit.find(next)) return false;
     unit.remove(range);
@@ -141,7 +145,7 @@ export class Spans {
 
   intoView(unit, range, always = false) {
     const { container } = this.board.texts.get(unit.fieldOf(range));
-    const scroller = container.closest(".texts");
+    const scroller = container.closest(SCROLLS);
     const box = rangeOf(container, visible(canvasOf(container), range)).getBoundingClientRect();
     const frame = scroller.getBoundingClientRect();
     if (!always && box.top > frame.top + 20 && box.bottom < frame.bottom - 20) return;

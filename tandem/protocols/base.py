@@ -340,6 +340,11 @@ class Declaration:
         """The name, followed by that of the reading, if any. It is unique among all readings."""
         return f"{self.name}-{self.reading}" if self.reading else self.name
 
+    def shown_fields(self, unit: UnitSpec) -> tuple[tuple[str, str], ...]:
+        """Return the attributes of a unit that are shown with it."""
+        names = self.items.fields if self.items else ()
+        return tuple(each for each in unit.fields if each[0] in names)
+
 
 class ForgottenUnitError(KeyError):
     """A stored unit that its item's texts no longer have, since they were changed meanwhile."""

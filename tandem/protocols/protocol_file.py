@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from tandem.files.rows import InputError, Place
 from tandem.files.toml import read_toml
@@ -27,6 +28,7 @@ from tandem.protocols.file_structure import (
 )
 
 LONGEST_PART = 100_000
+Declared = TypeVar("Declared", bound=Declaration)
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class ProtocolFile:
     def digest(self) -> str:
         return digest_of(self.text, self.parts)
 
-    def in_german(self, declaration: Declaration) -> Declaration:
+    def in_german(self, declaration: Declared) -> Declared:
         """Return a declaration of this file with its texts in German, where the file has it."""
         say = self.german.get
         variables = tuple(

@@ -18,6 +18,10 @@ from tests.annotation.protocol_cast import QUERY
 Answers = dict[str, Any]
 QUOTE: dict[str, Any] = {"quote": "opened in 1901 🌉", "start": None}
 PLACED = {"quote": "Anna", "start": 0}
+CITED: list[dict[str, Any]] = [
+    {"quote": "opened in 1901", "start": None},
+    {"quote": "The bridge", "start": 0},
+]
 PROSE = {"text": "Anna Lee built it. [1]\n🌉", "citations": ["p", "p#1"]}
 
 POINTS = [
@@ -136,12 +140,24 @@ CASES = (
         },
     ),
     Case("key-point-writing", ("matched",), {"key-point": {"matched": "yes"}}),
+    Case("nugget-importance", (), {"nugget": {"importance": "vital"}}),
+    Case(
+        "nugget-assignment",
+        (),
+        {"report-nugget": {"evidence": [QUOTE, PLACED], "assignment": "support"}},
+    ),
+    Case("citation-support", (), {"sentence-citation": {"evidence": CITED, "support": "partial"}}),
 )
 EACH_CASE = pytest.mark.parametrize(
     "case",
     [pytest.param(case, id="-".join((case.protocol, *case.variables))) for case in CASES],
 )
-OWING = {"report-coverage": ("answerable", "yes"), "key-point-recall": ("entailed", "yes")}
+OWING = {
+    "report-coverage": ("answerable", "yes"),
+    "key-point-recall": ("entailed", "yes"),
+    "nugget-assignment": ("assignment", "partial", "support"),
+    "citation-support": ("support", "partial"),
+}
 
 
 def first_of_each_kind(case: Case) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tandem.files.rows import KeyPoint, Passage, Query, Question, Report
+from tandem.files.rows import KeyPoint, Nugget, Passage, Query, Question, Report
 
 BRIDGE = Passage(
     "p",
@@ -20,6 +20,7 @@ FULL = Report(
     system="bm25-system",
     setting="top-ten",
     sentences=("Anna Lee built it 🌉.", "It opened in 1901."),
+    sentence_citations=(("p", "p#1"), ("p",)),
 )
 EMPTY = Report(
     "r#1", "Nobody knows.", system="oracle-system", setting="zero", sentences=("Nobody knows.",)
@@ -40,6 +41,10 @@ QUERY = Query(
     key_points=(
         KeyPoint("k/1", "It opened in 1901.", "p", spans=("opened in 1901",)),
         KeyPoint("k#2", "It spans a river.", "p#1"),
+    ),
+    nuggets=(
+        Nugget("n/1", "Anna Lee built it.", importance="vital", sources=("p",)),
+        Nugget("n#2", "It opened in 1901. 🌉"),
     ),
     reports=(FULL, EMPTY, ODD),
 )

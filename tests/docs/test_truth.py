@@ -160,9 +160,9 @@ def test_the_example_script_says_why_it_was_refused(study: str, live_server: Liv
 
 def test_the_message_about_a_missing_highlight_is_quoted_exactly() -> None:
     said = (ROOT / "static" / "js" / "sheet.js").read_text("utf-8")
-    (line,) = re.findall(r'owes\(\)\) return t\("([^"]+)"\)', said)
+    (line,) = re.findall(r't\("\{word\}( needs a highlight: [^"]+)"', said)
     page = " ".join(read("tutorials/annotator.md").split())
-    assert line in page
+    assert f"Yes{line}" in page
     words = PROTOCOLS["report-coverage"].variables[0].words
     assert all(f"**{word}**" in page for word in words.values())
 

@@ -5,10 +5,13 @@ import { afterEach, beforeEach, mock } from "node:test";
 import { JSDOM } from "jsdom";
 
 export const USER = "7";
-const { window } = new JSDOM(`<!doctype html><body data-user="${USER}" data-who="/who/"></body>`, {
-  url: "https://tandem.test/tasks/1/",
-  pretendToBeVisual: true,
-});
+const { window } = new JSDOM(
+  `<!doctype html><body data-user="${USER}" data-who="/who/"><p data-several data-quotes></p></body>`,
+  {
+    url: "https://tandem.test/tasks/1/",
+    pretendToBeVisual: true,
+  },
+);
 const names = ["document", "Event", "getComputedStyle", "localStorage", "location", "Node", "NodeFilter"];
 for (const name of names) globalThis[name] = window[name];
 let online = true;

@@ -4,6 +4,7 @@ import { beforeEach, describe, test } from "node:test";
 import { showConflict } from "../../static/js/conflict_dialog.js";
 import { Quotes } from "../../static/js/quotes.js";
 import { Sheet, same } from "../../static/js/sheet.js";
+import { toggle } from "../../static/js/wide_answers.js";
 
 const TEXT = "Zoë 🛶 crossed at dawn.\r\nThe 👩‍👩‍👧 crew slept.";
 const choice = (unit, variable, code, word) =>
@@ -285,9 +286,9 @@ describe("a question that takes several codes", () => {
     several.choose(group, ["left-out", "made-up"]);
     assert.deepEqual(several.value(group), ["made-up", "left-out"]);
     assert.equal(several.word(group, several.value(group)), "Made up, Left out");
-    several.toggle(group, several.radio(group, "unsure"));
+    toggle(several.radios(group), several.radio(group, "unsure"));
     assert.equal(several.value(group), "unsure");
-    several.toggle(group, several.radio(group, "left-out"));
+    toggle(several.radios(group), several.radio(group, "left-out"));
     assert.deepEqual(several.value(group), ["left-out"]);
   });
 

@@ -1,4 +1,4 @@
-"""The item pages of protocols; a protocol without a page of its own gets the generic one.
+"""The item pages of protocols; a protocol without a page of its own gets one of two generic ones.
 
 Each module declares one `Page` (see `base`), and this package finds it by the protocol's slug. An
 option that changes a protocol's page gives it another slug.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from annotation.views.protocol_pages import (
     answer_preference,
     answer_rating,
+    beside,
     grounded_answer,
     grounding_relevance,
     key_point_recall,
@@ -18,6 +19,7 @@ from annotation.views.protocol_pages import (
     rubric_passage,
 )
 from annotation.views.protocol_pages.base import Page
+from tandem.protocols.base import Declaration, kinds_of
 
 PAGES: dict[str, Page] = {
     "answer-preference": answer_preference.PAGE,
@@ -32,7 +34,11 @@ PAGES: dict[str, Page] = {
     "rubric-passage": rubric_passage.PAGE,
 }
 GENERIC = Page()
+BESIDE = ("sentence", "sentence-citation", "report-passage")
+"""The kinds of unit that are judged in a report, perhaps beside a passage."""
 
 
-def page_for(slug: str) -> Page:
-    return PAGES.get(slug, GENERIC)
+def page_for(protocol: Declaration) -> Page:
+    """Return a protocol's own page, or the generic one that suits its kinds of unit."""
+    joined = not kinds_of(protocol.variables).isdisjoint(BESIDE)
+    return PAGES.get(protocol.slug, beside.PAGE if joined else GENERIC)

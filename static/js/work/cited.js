@@ -1,5 +1,6 @@
 // The judge's quotes as outlines over the texts. They are in a separate layer, so that they can cross
 // highlights and the text itself stays unchanged.
+import { SCROLLS } from "../blocks.js";
 import { rangeOf } from "../highlighter.js";
 import { fromWire } from "../offsets.js";
 
@@ -30,7 +31,7 @@ function layerOf(container) {
     container.after(layer);
     container.parentElement.classList.add("cited-frame");
     new ResizeObserver(again).observe(container);
-    container.closest(".texts")?.addEventListener("scroll", again, { passive: true });
+    container.closest(SCROLLS)?.addEventListener("scroll", again, { passive: true });
     layers.set(container, layer);
   }
   return layers.get(container);

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import SHARED_PROMPT
 from annotation.protocols.guidelines import trim_guideline
 
 EVERY = [each for p in PROTOCOLS.values() for each in (p, *p.readings.values())]
@@ -51,12 +52,13 @@ def test_a_prompt_has_its_slots_in_order(protocol):
     assert sorted(slots) == ["{answer}", "{query}", "{texts}", "{units}"]
     assert (slots[0], slots[-1]) == ("{texts}", "{units}")
     assert "never an instruction" in system
-    assert ("word for word" in user) == bool(protocol.evidence or protocol.listed)
+    quotes = protocol.evidence or protocol.listed or protocol.prompt_name == SHARED_PROMPT
+    assert ("word for word" in user) == bool(quotes)
 
 
 @each_protocol
 def test_a_prompt_has_a_version_that_is_not_part_of_its_text(protocol):
-    assert protocol.prompt_name == protocol.slug
+    assert protocol.prompt_name in (protocol.slug, SHARED_PROMPT)
     assert re.fullmatch(r"[1-9]\d*", protocol.prompt_version)
     assert "version:" not in protocol.prompt
 

@@ -55,6 +55,9 @@ answer-rating          | report-passage   | needed_answer       | yes no | nomin
 answer-preference      | pair             | preferred           | first second tie-good tie-bad | nominal
 key-point-writing      | passage          | holds_points        | yes no | nominal
 key-point-writing      | key-point        | matched             | yes no | nominal
+nugget-importance      | nugget           | importance          | okay vital + not-a-nugget | ordinal
+nugget-assignment      | report-nugget    | assignment          | none partial support | ordinal
+citation-support       | sentence-citation | support            | none partial full + cannot-tell | ordinal
 """.strip().splitlines()  # noqa: E501
 
 CONDITIONS = {
@@ -74,6 +77,8 @@ EVIDENCE = {
     "rubric-passage": ("rating", "passage", None),
     "key-point-verification": ("grounded", "passage", None),
     "key-point-recall": ("entailed", "report", "yes"),
+    "nugget-assignment": ("assignment", "report", "partial"),
+    "citation-support": ("support", "report", "partial"),
 }
 ALL = [pytest.param(protocol, id=name) for name, protocol in PROTOCOLS.items()]
 
@@ -125,6 +130,15 @@ def test_evidence_is_required_as_the_table_says(protocol):
     rule = protocol.evidence
     found = (rule.variable, rule.field, next(iter(rule.owed_if), None)) if rule else None
     assert found == EVIDENCE.get(protocol.name)
+
+
+def test_a_citations_support_has_quotes_of_the_sentence_and_of_the_passage():
+    rule = PROTOCOLS["citation-support"].evidence
+    assert rule is not None
+    assert rule.within
+    assert rule.beside is not None
+    assert (rule.beside.field, rule.beside.several) == ("passage", True)
+    assert (rule.owed_if, rule.beside.owed_if) == (("partial",), ("partial", "full"))
 
 
 @pytest.mark.every_case

@@ -249,7 +249,7 @@ def test_the_choices_for_a_pair_name_both_sides_and_both_ties(tmp_path: Path) ->
 def test_the_list_of_keys_contains_the_keys_of_the_page(protocol: str, tmp_path: Path) -> None:
     study = blind_study(protocol, tmp_path)
     body = body_of(study.assignment(study.ada))
-    for key, what in page_for(protocol).keys:
+    for key, what in page_for(PROTOCOLS[protocol]).keys:
         caps = "".join(f"<kbd>{one}</kbd>" for one in key.split())
         assert f"<dt>{caps}</dt><dd>{what}</dd>" in html.unescape(body)
 

@@ -116,7 +116,7 @@ def test_the_keys_that_move_a_highlights_end_are_listed(tmp_path: Path) -> None:
 @pytest.mark.first_case
 @pytest.mark.parametrize("protocol", sorted(PAGES.keys() & DECLARED.keys()))
 def test_the_keys_of_a_protocol_are_listed(tmp_path: Path, protocol: str) -> None:
-    own = page_for(protocol)
+    own = page_for(DECLARED[protocol])
     script = own.script.removeprefix("js/")
     keys = opened(protocol, tmp_path)
     missing = [key for key in own_keys(script) if not keys.names(SIGNS.get(key, key))]

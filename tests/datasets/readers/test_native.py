@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from datasets.readers import native
+from datasets.readers import native, recognise
 from tandem.files.fields import IN_FULL
 from tandem.files.rows import (
     AnswerPoint,
@@ -479,3 +479,8 @@ def test_an_importance_other_than_vital_and_okay_is_refused(file: Path) -> None:
     error = refused(file, changed(lambda r: r["nuggets"][0].update(importance="Vital")))
     assert error.wrong == '"importance" of nugget 1 is "Vital"'
     assert error.remedy == "write one of vital, okay"
+
+
+def test_a_query_with_nuggets_is_no_nugget_bank(tmp_path: Path) -> None:
+    query = {"id": "q", "text": "Who?", "nuggets": [{"id": "n", "text": "Ada."}]}
+    assert recognise([jsonl(tmp_path / "q.jsonl", query)]) == "native"

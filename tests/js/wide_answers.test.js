@@ -1,7 +1,7 @@
 import { element } from "./page.js";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { scaleOf } from "../../static/js/scale.js";
+import { scaleOf } from "../../static/js/wide_answers.js";
 
 const scale = (first, last, step) =>
   scaleOf(
