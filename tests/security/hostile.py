@@ -51,8 +51,18 @@ def batch_line() -> dict[str, Any]:
             {"id": f"k{n} {text}", "text": text, "passage": passages[0]["id"], "spans": [text]}
             for n, text in enumerate(PAYLOADS)
         ],
+        "nuggets": [
+            {"id": f"n{n} {text}", "text": text, "importance": "vital", "sources": [text]}
+            for n, text in enumerate(PAYLOADS)
+        ],
         "reports": [
-            {"id": f"r{n} {system}", "text": f"{n} {ALL}", "system": system}
+            {
+                "id": f"r{n} {system}",
+                "text": f"{n} {ALL}",
+                "system": system,
+                "sentences": [f"{n} {ALL}"],
+                "sentence_citations": [[passages[0]["id"]]],
+            }
             for n, system in enumerate(systems)
         ],
         "meta": {PAYLOADS[0]: PAYLOADS},

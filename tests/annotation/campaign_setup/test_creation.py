@@ -244,7 +244,10 @@ class TestRefusals:
             ("passages=relevantly", "option passages is all, relevant or relevant:CAMPAIGN"),
             ("passages=relevant:", "option passages is all, relevant or relevant:CAMPAIGN"),
             ("per_passage=0", "option per_passage is 0; give 1 or more"),
-            ("colour=red", "option 'colour=red' is not K=V with K one of allotment, audit, categories"),
+            (
+                "colour=red",
+                "option 'colour=red' is not K=V with K one of allotment, audit, categories",
+            ),
             ("seed", "option 'seed' is not K=V"),
         ],
     )
@@ -308,8 +311,13 @@ class TestRefusals:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_every_protocol_gives_units_unique_names(protocol: str) -> None:
-    campaign = campaign_of(protocol)
+def test_every_protocol_gives_units_unique_names(tmp_path: Path, protocol: str) -> None:
+    first, *others = cast.FIRST["reports"]
+    first = first | {"sentence_citations": [["p"], ["p", "p#1"]]}
+    nuggets = [{"id": name, "text": "Anna built it."} for name in ("n", "n/1", "r")]
+    rich = {**cast.FIRST, "nuggets": nuggets, "reports": [first, *others]}
+    cast.load(tmp_path, (rich, cast.SECOND, cast.THIRD), "rich")
+    campaign = campaign_of(protocol, batch="rich")
     for item in campaign.items.all():
         names = [unit.name for unit in item.units.all()]
         assert names
