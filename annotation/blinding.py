@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from annotation.models import Assignment
 from annotation.presentation import asked_units, ordered_texts, schema
 from tandem.protocols.base import ItemSpec, Payload, UnitSpec, kinds_of
+from tandem.protocols.schema import EVIDENCE_KEY
 from tandem.protocols.validation import NOT_AMONG, Problem, RefusedError
 
 BLIND = {
@@ -21,6 +22,7 @@ BLIND = {
     "report-passage",
     "pair",
 }
+REPORT = "report:"
 SWAPPED_CODES = {"first": "second", "second": "first"}
 
 
@@ -28,12 +30,14 @@ SWAPPED_CODES = {"first": "second", "second": "first"}
 class Blinding:
     """A page's aliases of units. `swapped` tells whether the texts of a pair are in reverse order.
 
-    `names` are the stored names by alias, and `units` the units by alias.
+    `names` are the stored names by alias, and `units` the units by alias. `fields` are the aliases
+    of texts whose fields have the id of a report.
     """
 
     names: Mapping[str, str]
     units: Mapping[str, UnitSpec]
     swapped: bool = False
+    fields: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def aliases(self) -> dict[str, str]:
@@ -41,13 +45,34 @@ class Blinding:
 
     def for_page(self, payload: Payload | None) -> Payload | None:
         """Return a stored answer under aliases, without the keys that the page may not have."""
-        if payload is None or not self.names:
+        if payload is None or not (self.names or self.fields):
             return payload
-        return self._renamed(payload, self.aliases)
+        return self._renamed(payload, self.aliases, self.fields)
 
     def for_storage(self, payload: Payload) -> Payload:
         """Return a page's answer under the stored names. Unknown names stay as they are."""
-        return self._renamed(payload, self.names) if self.names else payload
+        if not (self.names or self.fields):
+            return payload
+        return self._renamed(payload, self.names, {a: name for name, a in self.fields.items()})
+
+    def blind(self, spec: ItemSpec) -> ItemSpec:
+        """Return an item whose texts have aliases as fields, also where its units name them."""
+        if not self.fields:
+            return spec
+        texts = (replace(text, field=self._field(text.field)) for text in spec.texts)
+        return replace(spec, texts=tuple(texts), units=tuple(map(self._blind_unit, spec.units)))
+
+    @cached_property
+    def page_units(self) -> Mapping[str, UnitSpec]:
+        """The units by alias, which name the aliases of their texts."""
+        return {name: self._blind_unit(unit) for name, unit in self.units.items()}
+
+    def _blind_unit(self, unit: UnitSpec) -> UnitSpec:
+        place = unit.place and (self._field(unit.place[0]), *unit.place[1:])
+        return replace(unit, of=tuple(map(self._field, unit.of)), place=place)
+
+    def _field(self, name: str) -> str:
+        return self.fields.get(name, name)
 
     def check_names(self, names: Iterable[str]) -> None:
         """Raise RefusedError for a name that is not an alias of the page.
@@ -57,14 +82,32 @@ class Blinding:
         if self.names and not set(names) <= self.names.keys():
             raise RefusedError([Problem("", "", NOT_AMONG)])
 
-    def _renamed(self, payload: Payload, names: Mapping[str, str]) -> Payload:
+    def _renamed(
+        self, payload: Payload, names: Mapping[str, str], fields: Mapping[str, str]
+    ) -> Payload:
         units = payload.get("units")
         units = units if isinstance(units, Mapping) else {}
-        answers = {names.get(name, name): self._swap(units[name]) for name in units}
+        answers = {
+            names.get(name, name): _with_fields(self._swap(units[name]), fields) for name in units
+        }
         return {"units": answers, "comment": payload.get("comment")}
 
     def _swap(self, answer: Any) -> Any:
         return with_swapped_codes(answer) if self.swapped else answer
+
+
+def _with_fields(answer: Any, fields: Mapping[str, str]) -> Any:
+    """Return a unit's answer whose quotes name texts by other fields."""
+    quotes = answer.get(EVIDENCE_KEY) if fields and isinstance(answer, Mapping) else None
+    if not isinstance(quotes, list):
+        return answer
+    renamed = [
+        {**each, "field": fields.get(each["field"], each["field"])}
+        if isinstance(each, Mapping) and isinstance(each.get("field"), str)
+        else each
+        for each in quotes
+    ]
+    return {**answer, EVIDENCE_KEY: renamed}
 
 
 def with_swapped_codes(answer: Any) -> Any:
@@ -75,6 +118,18 @@ def with_swapped_codes(answer: Any) -> Any:
         key: SWAPPED_CODES.get(code, code) if isinstance(code, str) else code
         for key, code in answer.items()
     }
+
+
+def page_blinding(assignment: Assignment, spec: ItemSpec) -> Blinding:
+    """Return the blinding of a page, which also writes the fields of texts where a team's protocol
+    has no page that leaves them out.
+    """
+    found = blinding_of(assignment, spec)
+    if assignment.item.campaign.protocol_file_id is None:
+        return found
+    shown = [text.field for text in ordered_texts(assignment, spec)]
+    reports = [name for name in shown if name.startswith(REPORT)]
+    return replace(found, fields={name: f"{REPORT}{n}" for n, name in enumerate(reports, start=1)})
 
 
 def blinding_of(assignment: Assignment, spec: ItemSpec) -> Blinding:
@@ -100,8 +155,8 @@ def aliases_for(assignment: Assignment) -> dict[str, str]:
 def field_aliases(assignment: Assignment, spec: ItemSpec) -> dict[str, str]:
     """Return aliases of the fields of shown reports, which contain the ids of the reports."""
     shown = [text.field for text in ordered_texts(assignment, spec)]
-    answers = [field for field in shown if field.startswith("report:")]
-    return {field: f"answer-{number}" for number, field in enumerate(answers, start=1)}
+    answers = [name for name in shown if name.startswith(REPORT)]
+    return {name: f"answer-{number}" for number, name in enumerate(answers, start=1)}
 
 
 def problems_for_page(assignment: Assignment, problems: list[Problem]) -> list[Problem]:

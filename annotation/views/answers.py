@@ -30,7 +30,7 @@ from annotation.assignments.queue import (
     next_in_transaction,
     reclaim,
 )
-from annotation.blinding import Blinding, blinding_of, problems_for_page
+from annotation.blinding import Blinding, page_blinding, problems_for_page
 from annotation.gold.scoring import shows_feedback
 from annotation.models import Assignment, Response
 from annotation.people.consent import IntakeOwedError, has_revoked, may_send
@@ -184,7 +184,7 @@ def _read_submission(form: QueryDict, assignment: Assignment, key: str | None) -
     reclaim(assignment)
     late = _why_late(assignment)
     spec, asked = present(assignment.item), page_schema(campaign)
-    blinding = blinding_of(assignment, spec)
+    blinding = page_blinding(assignment, spec)
     basis = form.get("basis") or None
     # The digests of questions do not depend on the language that they were read in.
     digested = schema(campaign, "people")
@@ -316,7 +316,8 @@ def _conflict(sent: Submission) -> JsonResponse:
     saved = read_saved_state(sent.assignment)
     theirs = sent.blinding.for_page(saved.payload)
     if theirs:
-        units = with_starts(theirs["units"], sent.schema, sent.blinding.units, sent.spec)
+        shown = sent.blinding.blind(sent.spec)
+        units = with_starts(theirs["units"], sent.schema, sent.blinding.page_units, shown)
         theirs = {**theirs, "units": units}
     answer = {
         "mine": sent.blinding.for_page(sent.payload),

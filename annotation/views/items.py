@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from dataclasses import replace
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
@@ -18,7 +19,7 @@ from annotation.answers.conflicts import ConflictError
 from annotation.answers.drafts import read_saved_state
 from annotation.answers.submission import Circumstances
 from annotation.assignments.context import Editable, correct_nugget, editable, judge_answers_for
-from annotation.blinding import blinding_of
+from annotation.blinding import page_blinding
 from annotation.campaigns.rendering import render as render_guideline
 from annotation.campaigns.text_views import TextViews
 from annotation.item_context import sheet_of, with_button_words
@@ -93,9 +94,10 @@ def item_context(assignment: Assignment, user: User | None = None) -> dict[str, 
     campaign = assignment.item.campaign
     spec, asked = present(assignment.item), page_schema(campaign)
     saved, page = read_saved_state(assignment), page_for(asked.protocol)
-    texts = ordered_texts(assignment, spec)
-    blinding = blinding_of(assignment, spec)
-    sheet = sheet_of(asked, spec, blinding.units, blinding.for_page(saved.payload), texts)
+    blinding = page_blinding(assignment, spec)
+    texts = blinding.blind(replace(spec, texts=tuple(ordered_texts(assignment, spec)))).texts
+    shown, payload = blinding.blind(spec), blinding.for_page(saved.payload)
+    sheet = sheet_of(asked, shown, blinding.page_units, payload, texts)
     return {
         "assignment": assignment,
         "campaign": campaign,
@@ -110,7 +112,7 @@ def item_context(assignment: Assignment, user: User | None = None) -> dict[str, 
         "verdicts": judge_answers_for(assignment, spec, blinding),
         "verdicts_placed": set(),
         "cannot": CANNOT_JUDGE,
-        **page.facts(assignment, spec, sheet),
+        **page.facts(assignment, shown, sheet),
     }
 
 

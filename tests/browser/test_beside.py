@@ -165,6 +165,8 @@ def test_the_page_is_accessible_and_a_phone_shows_one_text(
     page.set_viewport_size({"width": size[0], "height": size[1]})
     narrow = size[0] < 700
     tabs = page.get_by_role("tab", name="Passage")
+    if page.locator("#guideline [data-close]").is_visible():
+        page.locator("#guideline [data-close]").click()
     expect(tabs).to_be_visible() if narrow else expect(tabs).to_be_hidden()
     if narrow:
         tabs.click()
