@@ -96,7 +96,12 @@ class Case:
 
     @cached_property
     def blinding(self) -> Blinding:
-        return blinding_of(self.assignment, self.spec)
+        return replace(blinding_of(self.assignment, self.spec), fields=self.aliases)
+
+    @cached_property
+    def shown(self) -> ItemSpec:
+        """The item with the page's names of its texts."""
+        return self.blinding.blind(self.spec)
 
     @cached_property
     def basis(self) -> Basis:

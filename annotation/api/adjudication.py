@@ -229,7 +229,7 @@ def _case(request: Request, pk: int, unit: int) -> tuple[User, Case]:
 
 
 def describe_case(case: Case, user: User) -> dict[str, Any]:
-    sheet = sheet_of(case.schema, case.spec, case.blinding.units, None, case.texts)
+    sheet = sheet_of(case.schema, case.shown, case.blinding.page_units, None, case.texts)
     (row,) = sheet.rows
     return {
         "unit": case.unit.pk,

@@ -385,7 +385,11 @@ def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
     current = case.current
     payload = current.payload if current else None
     sheet = sheet_of(
-        worded(case), case.spec, case.blinding.units, case.blinding.for_page(payload), case.texts
+        worded(case),
+        case.shown,
+        case.blinding.page_units,
+        case.blinding.for_page(payload),
+        case.texts,
     )
     saved_at = current.created_at if current else None
     context = {
