@@ -165,3 +165,7 @@ interface Canvas {
   blocks: Block[];
   later?: ReturnType<typeof setTimeout>;
 }
+
+// A module that the sheet imports cannot name it even in a comment: in the hashed files, each would
+// wait for the other's name.
+type SheetUnit = import("./sheet.js").Unit;

@@ -6,7 +6,7 @@ import { t } from "./words.js";
 
 /**
  * Return the places of a unit, or null if it has none.
- * @param {import("./sheet.js").Unit} unit
+ * @param {SheetUnit} unit
  */
 export function placesOf(unit) {
   const { quotes, sentence } = unit.element.dataset;
@@ -14,7 +14,7 @@ export function placesOf(unit) {
 }
 
 class Places {
-  /** @param {import("./sheet.js").Unit} unit */
+  /** @param {SheetUnit} unit */
   constructor(unit) {
     const { quotes = "[]", sentence, within } = unit.element.dataset;
     this.unit = unit;
