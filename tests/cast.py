@@ -97,6 +97,14 @@ THIRD["reports"] = [
     {"id": "t2", "text": "It does not.", "system": "two"},
 ]
 BATCH = (FIRST, SECOND, THIRD)
+NUGGETS = [{"id": name, "text": "Anna built it."} for name in ("n", "n/1", "r")]
+CITING = FIRST["reports"][0] | {"sentence_citations": [["p"], ["p", "p#1"]]}
+RICH: tuple[Line, ...] = (
+    {**FIRST, "nuggets": NUGGETS, "reports": [CITING, *FIRST["reports"][1:]]},
+    SECOND,
+    THIRD,
+)
+"""The small cast with a nugget bank, and a report whose sentences cite."""
 
 
 def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> Path:

@@ -7,6 +7,7 @@ from typing import Any
 from annotation.assignments.queue import claim_slot, order_for
 from annotation.models import Assignment, Item, Rater
 from annotation.presentation import asked_units, present, schema, texts_by_field
+from tandem.protocols.base import UnitSpec
 from tandem.protocols.schema import EVIDENCE_KEY, Schema
 
 
@@ -23,18 +24,18 @@ def good_answer(assignment: Assignment) -> dict[str, Any]:
     """An answer: the first code of every asked variable, and evidence where it is allowed."""
     spec, asked = present(assignment.item), schema(assignment.item.campaign)
     texts = dict(texts_by_field(spec))
-    return {
-        name: _unit(asked, unit.kind, texts) for name, unit in asked_units(assignment, spec).items()
-    }
+    return {name: _unit(asked, unit, texts) for name, unit in asked_units(assignment, spec).items()}
 
 
-def _unit(asked: Schema, kind: str, texts: dict[str, str]) -> dict[str, Any]:
+def _unit(asked: Schema, unit: UnitSpec, texts: dict[str, str]) -> dict[str, Any]:
     answer: dict[str, Any] = {}
+    kind = unit.kind
     if rule := asked.evidence(kind):
-        text = texts[rule.field]
+        field, begin = unit.place[:2] if rule.within and unit.place else (rule.field, 0)
+        named = {"field": field} if rule.names_texts else {}
         answer[EVIDENCE_KEY] = [
-            {"quote": text[5:14], "start": 5},
-            {"quote": text[2:9], "start": 2},
+            {"quote": texts[field][start:end], "start": start, **named}
+            for start, end in ((begin + 5, begin + 14), (begin + 2, begin + 9))
         ]
     for variable in asked.variables_of(kind):
         held = asked.holds(variable.asked_if, answer)

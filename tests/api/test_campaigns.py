@@ -100,7 +100,6 @@ def test_a_campaign_created_concurrently_is_compared_with_the_request(
         ({"study": {}}, "study"),
         ({"name": ""}, "name"),
         ({"name": "x" * 201}, "name"),
-        ({"protocol": "none"}, "protocol"),
         ({"batch": "none"}, "batch"),
         ({"raters_per_item": -1}, "raters_per_item"),
         ({"raters_per_item": 1001}, "raters_per_item"),
@@ -128,6 +127,7 @@ def test_an_invalid_field_is_refused_and_named(
     ("more", "said"),
     [
         ({"overlap": 0}, "overlap is not above 0"),
+        ({"protocol": "none"}, "no protocol is called"),
         ({"options": {"passages": "some"}}, "option passages"),
         ({"options": {"passages": "relevant:none"}}, "does not apply"),
         ({"options": {"variables": ["none"]}}, "has no variable"),

@@ -41,7 +41,8 @@ def variable(
 
 def unit(name: str, text: str, heading: str, *asked: dict[str, Any], **more: Any) -> dict[str, Any]:
     free = dict.fromkeys(("evidence", "written", "listed", "matching", "verdict"))
-    return {"name": name, "text": text, "heading": heading, "variables": [*asked]} | free | more
+    own = {"facts": [], "texts": [], "variables": [*asked]}
+    return {"name": name, "text": text, "heading": heading} | own | free | more
 
 
 def text(field: str, heading: str, words: str, **facts: str) -> dict[str, Any]:
@@ -112,7 +113,7 @@ def test_passages_come_with_their_facts_and_a_written_answer_with_its_sources(
     *passages, query = item["units"]
     first, second = FIRST["passages"][0]["sentences"]
     assert passages == [
-        unit("passage-sentence:q/1/p#1", first, "Passage sentences", helps),
+        unit("passage-sentence:q/1/p#1", first, "Sentences of passages", helps),
         unit("q/1/p#2", second, "", helps),
         unit("passage:q/1/p#1", " ".join(RIVER.split("\n")), "Passages", helps),
     ]

@@ -28,7 +28,10 @@ INVITING: dict[str, Any] = {"role": "annotator", "note": "Eve"}
 # This operation stores its key with the response itself.
 BY_THEMSELVES = {"responses_submit_by_post"}
 # These operations create nothing that lasts.
-NOTHING_MADE = {"campaigns_rehearse", "jobs_cancel", "judges_try", "judges_try_draft"}
+NOTHING_MADE = {
+    *("campaigns_rehearse", "jobs_cancel", "judges_try", "judges_try_draft"),
+    *("protocols_check", "protocols_delete"),
+}
 
 
 def test_every_write_that_creates_something_takes_a_key() -> None:

@@ -18,7 +18,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "datasets" / "demonstration"
 SYSTEMS = {"oracle-context", "keyword-search", "dense-search"}
 QUERY_KEYS = {
     *("id", "text", "asked_at", "questions", "passages", "key_points"),
-    *("reports", "rankings", "references", "meta"),
+    *("nuggets", "reports", "rankings", "references", "meta"),
 }
 LABEL_KEYS = {
     *("campaign", "protocol", "item", "unit", "kind", "variable", "value", "rater", "rater_kind"),

@@ -30,7 +30,7 @@ def azure(name: str = "azure", **fields: Any) -> Judge:
 
 def test_the_command_takes_headers_and_sends_no_other_key(monkeypatch: pytest.MonkeyPatch) -> None:
     # Port 9 is not asked for decisions.
-    monkeypatch.setattr("judging.management.commands.create_judge._is_closed", lambda prompt: False)
+    monkeypatch.setattr("judging.management.commands.create_judge._is_closed", lambda *given: False)
     command(
         "create_judge", "azure", "--backend", "openai", "--model", "m", "--base-url", SERVER,
         "--param", "headers=API-Key=TANDEM_KEY_AZURE, x-org=TANDEM_KEY_ORG",

@@ -28,7 +28,7 @@ from tests.annotation.validating_cast import (
     validating,
 )
 from tests.api.cast import script_of
-from tests.cast import exported
+from tests.cast import RICH, exported
 from tests.page_cast import Study, client_of, page, study_of
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +39,7 @@ NO = {"answerable": "no", "evidence": []}
 
 def study(tmp_path: Path, protocol: str = "report-coverage", **more: Any) -> Study:
     judge()
-    return study_of(protocol, tmp_path, validating(**more))
+    return study_of(protocol, tmp_path, validating(**more), RICH)
 
 
 def shown(of: Study, assignment: Assignment) -> str:
@@ -74,7 +74,7 @@ class TestEveryProtocol:
         self, tmp_path: Path, protocol: str
     ) -> None:
         judge()
-        of = study_of(protocol, tmp_path)
+        of = study_of(protocol, tmp_path, lines=RICH)
         judge_all(of.campaign)
         content = shown(of, of.assignment(of.ada))
         for trace in ("data-judged", "work/validating", JUDGE):

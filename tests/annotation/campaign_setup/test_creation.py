@@ -312,11 +312,7 @@ class TestRefusals:
 @pytest.mark.every_case
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_protocol_gives_units_unique_names(tmp_path: Path, protocol: str) -> None:
-    first, *others = cast.FIRST["reports"]
-    first = first | {"sentence_citations": [["p"], ["p", "p#1"]]}
-    nuggets = [{"id": name, "text": "Anna built it."} for name in ("n", "n/1", "r")]
-    rich = {**cast.FIRST, "nuggets": nuggets, "reports": [first, *others]}
-    cast.load(tmp_path, (rich, cast.SECOND, cast.THIRD), "rich")
+    cast.load(tmp_path, cast.RICH, "rich")
     campaign = campaign_of(protocol, batch="rich")
     for item in campaign.items.all():
         names = [unit.name for unit in item.units.all()]

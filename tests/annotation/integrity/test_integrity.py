@@ -23,7 +23,7 @@ from datasets.models import Passage, Report
 from tests.annotation.answering import good_answer, person
 from tests.annotation.follow_cast import answer, coverage, rating
 from tests.annotation.validating_cast import judge, validating
-from tests.cast import campaign_of, run
+from tests.cast import RICH, campaign_of, load, run
 from tests.page_cast import client_of, study_of
 
 pytestmark = pytest.mark.usefixtures("db")
@@ -55,8 +55,9 @@ def answered(campaign: Campaign, *people: str) -> list[Assignment]:
 @pytest.mark.every_case
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_answers_from_the_page_pass_and_a_flipped_label_is_found(
-    batch: Path, protocol: str
+    tmp_path: Path, protocol: str
 ) -> None:
+    load(tmp_path, RICH)
     campaign = campaign_of(protocol, "--raters-per-item", "2")
     answered(campaign, "ann", "ben")
     assert Response.objects.filter(revision=2, current=True).exists()

@@ -107,7 +107,7 @@ def test_a_version_that_is_used_never_changes(file: Path, batch: Batch) -> None:
     file.write_text(TONE.replace("aloud", "twice"), "utf-8")
     with pytest.raises(CommandError, match="is used by campaign 'first', and the file has changed"):
         run("protocol", "add", str(file))
-    with pytest.raises(CommandError, match="Campaign 'first' uses tone 1"):
+    with pytest.raises(CommandError, match="is used by campaign 'first', and stays"):
         run("protocol", "delete", "tone@1")
     assert get_protocol(Campaign.objects.get(pk=mine.pk)).guideline == "Read it aloud."
     file.write_text(TONE.replace("aloud", "twice").replace('version = "1"', 'version = "2"'))

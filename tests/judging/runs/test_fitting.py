@@ -41,7 +41,7 @@ def test_a_decision_model_is_refused_for_lists(studies: tuple[Campaign, Campaign
     check_closed(closed, deciding)
     check_closed(closed, writing)
     check_closed(written, writing)
-    with pytest.raises(SetupError, match="lists, which decision models cannot give"):
+    with pytest.raises(SetupError, match="lists, or for several codes, which decision"):
         check_closed(written, deciding)
     rater = judge("d", "decisions", model="m", base_url="http://127.0.0.1:9/v1")
     refuses(written, rater, "decision models cannot give", SetupError)
