@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,12 @@ from uuid import UUID
 
 from django.db import transaction
 
-from annotation.blinding import SWAPPED_CODES
 from annotation.models import Campaign, Rater, User
 from annotation.protocol_files import task_called
 from audit.recording import record
 from datasets.models import Team, only_team
 from datasets.teams import managed_by, team_for, there_are_several, visible_to_team
-from judging.answer_files import ANSWERS, SCRIPTED, AnswerFileError, Write, read_answers
+from judging.answer_files import ANSWERS, SCRIPTED, AnswerFileError, read_answers
 from judging.backends import HOSTED
 from judging.backends.addresses import ENVIRONMENT_NAME
 from judging.backends.base import SetupError
@@ -30,7 +29,7 @@ from judging.backends.contents import (
 from judging.backends.decisions import OWN_PARAMS
 from judging.backends.vllm_server import PARAM_FLAGS
 from judging.judge_backends import build_backend
-from judging.judge_file.completions import completion_for
+from judging.judge_file.completions import writer
 from judging.judge_file.document import JudgeFile, own_protocol, read_file
 from judging.judge_file.template import FileError
 from judging.library import is_earlier_version
@@ -39,7 +38,6 @@ from judging.params import ParamError, Value, add_omitted, check_params
 from judging.prompts.template import PromptError, read_prompt, sha256_of
 from judging.servers import GUARDED, variables_of, variables_of_judge, withheld_key
 from tandem.files.toml import Lines
-from tandem.labels.file.rows import LabelRow
 from tandem.names import has_controls, why_no_name
 
 BASELINE = "lexical"
@@ -412,40 +410,7 @@ def _answers(definition: Definition, stored: UUID | None) -> dict[str, str]:
 @lru_cache(maxsize=4)
 def _answers_of(path: Path, digest: str, file: str, stored: UUID | None) -> dict[str, str]:
     """Like `_answers`, cached by the file's content, since a study needs it several times."""
-    return read_answers(path, _writer(read_file(file, stored)) if file else None)
-
-
-def _writer(file: JudgeFile) -> Write:
-    """Return a function that writes completions and caches them by labels."""
-    known: dict[tuple[Any, ...], str] = {}
-
-    def write(labels: Mapping[str, str], grades: Mapping[str, str]) -> str:
-        key = (*sorted(labels.items()), None, *sorted(grades.items()))
-        if key not in known:
-            known[key] = completion_for(file, labels, grades)
-        return known[key]
-
-    return partial(_completions, file, write)
-
-
-def _completions(
-    file: JudgeFile,
-    write: Callable[[Mapping[str, str], Mapping[str, str]], str],
-    rows: Sequence[LabelRow],
-) -> Iterator[tuple[int, str]]:
-    """Yield the completions of a unit by replicate. Labels that the file does not read are skipped.
-
-    A judge asked in both orders sees a pair's answers swapped in every second replicate.
-    """
-    labels = {row.variable: row.value or "" for row in rows if row.variable in file.parser.reads}
-    grades = {row.variable: row.grade for row in rows if row.grade}
-    if not labels:
-        return
-    replicate = rows[0].replicate
-    for number in (replicate, replicate + 1) if file.order == "both" else (replicate,):
-        turned = SWAPPED_CODES if file.order == "both" and number % 2 else {}
-        shown = {name: turned.get(code, code) for name, code in labels.items()}
-        yield number, write(shown, grades)
+    return read_answers(path, writer(read_file(file, stored)) if file else None)
 
 
 def shown_params(judge: Judge) -> dict[str, Any]:

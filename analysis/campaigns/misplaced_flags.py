@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from annotation.answers.evidence import MisplacedEvidence, find_misplaced_evidence
+from annotation.answers.misplaced import MisplacedEvidence, find_misplaced_evidence
 from annotation.models import Campaign
 from tandem.types import JSON
 

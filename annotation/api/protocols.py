@@ -28,8 +28,8 @@ from annotation.protocol_files import (
 from annotation.protocols.declared import protocol_of
 from datasets.api.base import Exact, PageParameters, Strict
 from datasets.api.batches import OwnedSerializer
-from datasets.api.errors import RefusedBodyError, TooLargeError, problem
-from datasets.api.parsers import StrictJSONParser
+from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.parsers import StrictJSONParser, read_body
 from datasets.api.routes import Routes, given
 from datasets.teams import TeamError, check_managed, team_for
 from tandem.protocols import protocol_file
@@ -55,11 +55,8 @@ class TomlParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        body = stream.read(MOST_BYTES + 1)
-        if len(body) > MOST_BYTES:
-            raise TooLargeError(f"the file is above {MOST_BYTES} bytes; shorten it")
         try:
-            return {"text": body.decode()}
+            return {"text": read_body(stream, MOST_BYTES).decode()}
         except UnicodeDecodeError as error:
             raise ParseError("the file is not UTF-8; save it in that encoding") from error
 

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from annotation.answers.evidence import find_misplaced_evidence
+from annotation.answers.misplaced import find_misplaced_evidence
 from annotation.answers.submission import Circumstances, Detail, prepare, submit
 from annotation.imports.files import read_groups
 from annotation.imports.first_answers import First, FirstImports, new_assignment

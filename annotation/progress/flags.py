@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 
-from annotation.answers.evidence import find_misplaced_evidence, misplaced_label_ids
+from annotation.answers.misplaced import find_misplaced_evidence, misplaced_label_ids
 from annotation.exposure.ledger import saw_answers
 from annotation.gold.scoring import Score
 from annotation.models import Assignment, Campaign, GoldAnswer, Item, Label, Rater, Span

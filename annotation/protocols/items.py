@@ -13,9 +13,9 @@ from annotation.protocols.units import (
     key_point_units,
     passage_key,
     passage_units,
-    passage_with_answer,
     question_units,
     reference_texts,
+    report_passage_unit,
     report_texts,
     report_units,
     source_units,
@@ -249,16 +249,10 @@ class _Makers:
     def report_passages(self) -> Iterator[UnitSpec]:
         name = "passage" if self.item.passage is not None else ""
         for report in self.reports:
+            answer = "report" if self.report else f"report:{report.id}"
             for p in _own_passages(self.query, self.item):
-                fields = (
-                    "report" if self.report else f"report:{report.id}",
-                    name or f"passage:{p.id}",
-                )
-                words = passage_with_answer(
-                    p.title or first_words(p.text), first_words(report.text)
-                )
-                key = f"{report.id}/{p.id}"
-                yield UnitSpec("report-passage", key, words, fields, _of_passage(p))
+                unit = report_passage_unit(report, p, (answer, name or f"passage:{p.id}"))
+                yield replace(unit, fields=_of_passage(p))
 
 
 def _report_of(query: material.Query, item: ItemSpec) -> material.Report | None:

@@ -75,9 +75,16 @@ def report_passage_units(query: material.Query) -> Iterator[UnitSpec]:
     """Yield each pair of a report and a passage, keyed `report/passage`."""
     for report in query.reports:
         for p in query.passages:
-            fields = f"report:{report.id}", f"passage:{p.id}"
-            words = passage_with_answer(p.title or first_words(p.text), first_words(report.text))
-            yield UnitSpec("report-passage", f"{report.id}/{p.id}", words, fields)
+            yield report_passage_unit(report, p, (f"report:{report.id}", f"passage:{p.id}"))
+
+
+def report_passage_unit(
+    report: material.Report, passage: material.Passage, of: tuple[str, str]
+) -> UnitSpec:
+    """Return the unit that joins a report and a passage, whose texts have these fields."""
+    title = passage.title or first_words(passage.text)
+    words = passage_with_answer(title, first_words(report.text))
+    return UnitSpec("report-passage", f"{report.id}/{passage.id}", words, of)
 
 
 def sentence_units(query: material.Query) -> Iterator[UnitSpec]:

@@ -33,10 +33,15 @@ class StrictJSONParser(BaseParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
         most = min(settings.LONGEST_JSON, settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
-        body = stream.read(most + 1)
-        if len(body) > most:
-            raise TooLargeError(f"the body is above {most} bytes; send less at once")
-        return parse_body(body)
+        return parse_body(read_body(stream, most))
+
+
+def read_body(stream: IO[Any], most: int) -> bytes:
+    """Return a body of at most so many bytes. Raises TooLargeError."""
+    body: bytes = stream.read(most + 1)
+    if len(body) > most:
+        raise TooLargeError(f"the body is above {most} bytes; send less at once")
+    return body
 
 
 def parse_body(body: bytes) -> Any:

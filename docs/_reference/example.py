@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from analysis.campaigns.misplaced_flags import flag_as_json
-from annotation.answers.evidence import MisplacedEvidence
+from annotation.answers.misplaced import MisplacedEvidence
 from tandem.crosscheck import process
 from tandem.labels.backgrounds import Question
 from tandem.labels.file.frames import file_frame

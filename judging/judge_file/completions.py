@@ -7,10 +7,13 @@ and parser as a model does.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
+from annotation.blinding import SWAPPED_CODES
+from judging.answer_files import Write
 from judging.backends.base import Answer, AskedUnit
 from judging.judge_file.document import JudgeFile
 from judging.judge_file.fixtures import asked_unit
@@ -21,6 +24,7 @@ from judging.parsers.json_path import JsonParser, Path
 from judging.parsers.letter import LetterParser
 from judging.parsers.regex import RegexParser, compile_pattern
 from judging.parsers.tags import TagsParser
+from tandem.labels.file.rows import LabelRow
 
 Words = Mapping[str, str]
 """The word to be written for each variable that the parser reads."""
@@ -104,3 +108,36 @@ def _like(parser: RegexParser, completion: str, words: Words) -> Iterator[str]:
         for (start, end), word in sorted(zip(places, chosen, strict=True), reverse=True):
             text = text[:start] + word + text[end:]
         yield text
+
+
+def writer(file: JudgeFile) -> Write:
+    """Return a function that writes completions and caches them by labels."""
+    known: dict[tuple[Any, ...], str] = {}
+
+    def write(labels: Mapping[str, str], grades: Mapping[str, str]) -> str:
+        key = (*sorted(labels.items()), None, *sorted(grades.items()))
+        if key not in known:
+            known[key] = completion_for(file, labels, grades)
+        return known[key]
+
+    return partial(_by_replicate, file, write)
+
+
+def _by_replicate(
+    file: JudgeFile,
+    write: Callable[[Mapping[str, str], Mapping[str, str]], str],
+    rows: Sequence[LabelRow],
+) -> Iterator[tuple[int, str]]:
+    """Yield the completions of a unit by replicate. Labels that the file does not read are skipped.
+
+    A judge asked in both orders sees a pair's answers swapped in every second replicate.
+    """
+    labels = {row.variable: row.value or "" for row in rows if row.variable in file.parser.reads}
+    grades = {row.variable: row.grade for row in rows if row.grade}
+    if not labels:
+        return
+    replicate = rows[0].replicate
+    for number in (replicate, replicate + 1) if file.order == "both" else (replicate,):
+        turned = SWAPPED_CODES if file.order == "both" and number % 2 else {}
+        shown = {name: turned.get(code, code) for name, code in labels.items()}
+        yield number, write(shown, grades)

@@ -11,6 +11,7 @@ STRATA: dict[str, tuple[str, ...]] = {
         "annotation/answers/conflicts.py",
         "annotation/answers/drafts.py",
         "annotation/answers/evidence.py",
+        "annotation/answers/misplaced.py",
         "annotation/answers/payloads.py",
         "annotation/answers/submission.py",
         "annotation/answers/types.py",

@@ -264,9 +264,6 @@ class ItemSpec:
 
 
 Each = Literal["query", "report", "passage", "report-passage", "key-point", "pair"]
-Shown = Literal[
-    "report", "reports", "passage", "passages", "cited", "references", "key-points", "questions"
-]
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,13 @@ import pytest
 
 from annotation.answers.evidence import (
     LocatedQuote,
-    MisplacedEvidence,
     _exact,
     _uncertainty,
     fields_for,
     locate,
-    locate_quote,
-    locate_rationale,
     remarks,
 )
+from annotation.answers.misplaced import MisplacedEvidence, locate_quote, locate_rationale
 from tandem.protocols.base import ItemSpec, Text, UnitSpec
 from tandem.protocols.points import Point, Quote
 from tandem.protocols.validation import Entry, Prose, RefusedError

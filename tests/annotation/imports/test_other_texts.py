@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 
 from analysis.campaigns.reports import campaign_report
-from annotation.answers.evidence import (
+from annotation.answers.misplaced import (
     MisplacedEvidence,
     find_misplaced_evidence,
     locate_quote,
