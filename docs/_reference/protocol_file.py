@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from docs._reference.words import code, codes, page, table
-from tandem.protocols.file_rules import FIELDS, KINDS, QUOTED, SHOWN
+from tandem.protocols.file_forms import FIELDS, KINDS, QUOTED, SHOWN
 from tandem.protocols.file_structure import JSON, schema
 
 OPENING = """\
@@ -84,7 +84,7 @@ def _values(part: JSON, whole: JSON) -> Iterator[str]:
     names = {"string": "text", "boolean": "true or false", "number": "number", "object": "table"}
     kind = part.get("type", "")
     if kind == "array":
-        choices = [inside, *inside.get("anyOf", ())]
+        choices = [inside, *(_resolved(each, whole) for each in inside.get("anyOf", ()))]
         many = [each for choice in choices for each in choice.get("enum", ())]
         yield f"list of {codes(many)}" if many else f"list of {names[inside['type']]}s"
     else:

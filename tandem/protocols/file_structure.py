@@ -15,6 +15,7 @@ from typing import Any
 
 from tandem.files.rows import InputError, Place
 from tandem.files.toml import Lines, TomlError, read_toml
+from tandem.protocols.file_forms import WORDS
 from tandem.similar import most_similar
 
 JSON = dict[str, Any]
@@ -80,6 +81,8 @@ def parse(text: str, name: str) -> tuple[JSON, Problems]:
 def schema() -> JSON:
     """Return the JSON Schema of a protocol's file."""
     found: JSON = json.loads(SCHEMA.read_text("utf-8"))
+    for name, words in WORDS.items():
+        found["$defs"][name]["enum"] = words
     return found
 
 
