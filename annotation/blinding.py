@@ -120,25 +120,16 @@ def with_swapped_codes(answer: Any) -> Any:
     }
 
 
-def page_blinding(assignment: Assignment, spec: ItemSpec) -> Blinding:
-    """Return the blinding of a page, which also writes the fields of texts where a team's protocol
-    has no page that leaves them out.
-    """
-    found = blinding_of(assignment, spec)
-    if assignment.item.campaign.protocol_file_id is None:
-        return found
-    shown = [text.field for text in ordered_texts(assignment, spec)]
-    reports = [name for name in shown if name.startswith(REPORT)]
-    return replace(found, fields={name: f"{REPORT}{n}" for n, name in enumerate(reports, start=1)})
-
-
 def blinding_of(assignment: Assignment, spec: ItemSpec) -> Blinding:
     named = asked_units(assignment, spec)
     aliases = aliases_for(assignment)
     units = {aliases.get(name, name): unit for name, unit in named.items()}
     pair = any(unit.kind == "pair" for unit in named.values())
     swapped = pair and ordered_texts(assignment, spec) != list(spec.texts)
-    return Blinding({alias: name for name, alias in aliases.items()}, units, swapped)
+    # The shipped protocols' quotes never name a report, and their pages write no fields of reports.
+    own = assignment.item.campaign.protocol_file_id is not None
+    fields = field_aliases(assignment, spec) if own else {}
+    return Blinding({alias: name for name, alias in aliases.items()}, units, swapped, fields)
 
 
 def aliases_for(assignment: Assignment) -> dict[str, str]:
@@ -153,10 +144,15 @@ def aliases_for(assignment: Assignment) -> dict[str, str]:
 
 
 def field_aliases(assignment: Assignment, spec: ItemSpec) -> dict[str, str]:
-    """Return aliases of the fields of shown reports, which contain the ids of the reports."""
+    """Return aliases of the fields of shown reports, which contain the ids of the reports.
+
+    Those of a team's protocol are of the kind `report`, which its evidence may be in.
+    """
+    own = assignment.item.campaign.protocol_file_id is not None
+    prefix = REPORT if own else "answer-"
     shown = [text.field for text in ordered_texts(assignment, spec)]
     answers = [name for name in shown if name.startswith(REPORT)]
-    return {name: f"answer-{number}" for number, name in enumerate(answers, start=1)}
+    return {name: f"{prefix}{number}" for number, name in enumerate(answers, start=1)}
 
 
 def problems_for_page(assignment: Assignment, problems: list[Problem]) -> list[Problem]:

@@ -52,8 +52,8 @@ NO_ALIASES = Blinding({}, {})
 
 
 def get_blinding(assignment: Assignment) -> Blinding:
-    """Return the aliases of an assignment's units. Texts are loaded only if there are any."""
-    if not aliases_for(assignment):
+    """Return the aliases of an assignment's units and texts; texts are loaded only if needed."""
+    if not aliases_for(assignment) and assignment.item.campaign.protocol_file_id is None:
         return NO_ALIASES
     return blinding_of(assignment, present(assignment.item))
 

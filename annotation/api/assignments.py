@@ -128,10 +128,9 @@ def describe_assignment(assignment: Assignment) -> Mapping[str, Any]:
     campaign = assignment.item.campaign
     spec, asked = present(assignment.item), schema(campaign, "people")
     blinding, fields = blinding_of(assignment, spec), field_aliases(assignment, spec)
-    units, texts = blinding.units, ordered_texts(assignment, spec)
-    sheet = sheet_of(
-        asked, spec, units, blinding.for_page(read_saved_state(assignment).payload), texts
-    )
+    units, texts = blinding.page_units, ordered_texts(assignment, spec)
+    payload = blinding.for_page(read_saved_state(assignment).payload)
+    sheet = sheet_of(asked, blinding.blind(spec), units, payload, texts)
     judge_labels = judge_answers_for(assignment, spec, blinding)
     draft = Draft.objects.filter(assignment=assignment).first()
     answer = assignment.responses.filter(current=True).first()

@@ -30,7 +30,7 @@ from annotation.assignments.queue import (
     next_in_transaction,
     reclaim,
 )
-from annotation.blinding import Blinding, page_blinding, problems_for_page
+from annotation.blinding import Blinding, blinding_of, problems_for_page
 from annotation.gold.scoring import shows_feedback
 from annotation.models import Assignment, Response
 from annotation.people.consent import IntakeOwedError, has_revoked, may_send
@@ -184,7 +184,7 @@ def _read_submission(form: QueryDict, assignment: Assignment, key: str | None) -
     reclaim(assignment)
     late = _why_late(assignment)
     spec, asked = present(assignment.item), page_schema(campaign)
-    blinding = page_blinding(assignment, spec)
+    blinding = blinding_of(assignment, spec)
     basis = form.get("basis") or None
     # The digests of questions do not depend on the language that they were read in.
     digested = schema(campaign, "people")

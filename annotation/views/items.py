@@ -19,7 +19,7 @@ from annotation.answers.conflicts import ConflictError
 from annotation.answers.drafts import read_saved_state
 from annotation.answers.submission import Circumstances
 from annotation.assignments.context import Editable, correct_nugget, editable, judge_answers_for
-from annotation.blinding import page_blinding
+from annotation.blinding import blinding_of
 from annotation.campaigns.rendering import render as render_guideline
 from annotation.campaigns.text_views import TextViews
 from annotation.item_context import sheet_of, with_button_words
@@ -94,7 +94,7 @@ def item_context(assignment: Assignment, user: User | None = None) -> dict[str, 
     campaign = assignment.item.campaign
     spec, asked = present(assignment.item), page_schema(campaign)
     saved, page = read_saved_state(assignment), page_for(asked.protocol)
-    blinding = page_blinding(assignment, spec)
+    blinding = blinding_of(assignment, spec)
     texts = blinding.blind(replace(spec, texts=tuple(ordered_texts(assignment, spec)))).texts
     shown, payload = blinding.blind(spec), blinding.for_page(saved.payload)
     sheet = sheet_of(asked, shown, blinding.page_units, payload, texts)

@@ -11,6 +11,7 @@ from annotation.models import Span
 from annotation.protocol_files import store
 from datasets.models import only_team
 from tandem.protocols.protocol_file import read_protocol
+from tests.api.cast import script_of
 from tests.page_cast import client_of, page, study_of
 
 pytestmark = pytest.mark.django_db
@@ -66,3 +67,19 @@ def test_no_text_is_named_by_its_report_and_quotes_come_back_to_theirs(tmp_path:
     again = client.get(page("item", mine)).content.decode()
     assert "secret-model" not in again
     assert "&quot;field&quot;: &quot;report:2&quot;" in again
+
+
+def test_the_api_names_texts_as_pages_do(tmp_path: Path) -> None:
+    store(read_protocol(BOTH, "both.toml"), only_team())
+    study = study_of("both", tmp_path, lines=[QUERY])
+    mine, ada = study.assignment(study.ada), script_of(study.ada)
+    shown = ada.get(f"assignments/{mine.uid}/")
+    assert [each["field"] for each in shown.json()["texts"]] == ["report:1", "report:2"]
+    quote = {"quote": "Nobody knows", "start": 0, "field": "report:2"}
+    units = {"a": {"answers": "yes", "evidence": [quote]}}
+    sent = ada.put(f"assignments/{mine.uid}/response/", {"units": units})
+    assert sent.status_code in (200, 201), sent.content
+    assert Span.objects.get().field == "report:secret-model-2"
+    again = ada.get(f"assignments/{mine.uid}/")
+    assert "secret-model" not in again.content.decode()
+    assert again.json()["response"]["units"]["a"]["evidence"] == [quote]
