@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from tandem.trust.state import state_of
 from tests.trust.populations import Population, population
 from tests.trust.reference import reference
 
-TOLERANCE = {"rtol": 1e-9, "atol": 1e-9}
+close = partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-9)
 SEEDS = range(12)
 
 
@@ -53,9 +54,9 @@ def test_evidence_of_every_form(seed: int) -> None:
         (ours.evidence_of_difference(difference, 90), theirs.evidence_better(difference, 90)),
     ]
     for mine, reference_value in pairs:
-        np.testing.assert_allclose(mine, reference_value, **TOLERANCE)
+        close(mine, reference_value)
     mean = ours.null_means(size, wrong, risk, total)
-    np.testing.assert_allclose(
+    close(
         ours.evidence_of_excess(wrong / size, mean),
         theirs.refutation(wrong / size, mean),
         **TOLERANCE,
@@ -104,9 +105,7 @@ def test_a_loop_from_the_first_draw_to_the_last(seed: int) -> None:
         assert (state.cannot_be_met is not None) == bool(loop.cannot_be_met())
         assert state.share == pytest.approx(loop.share(), abs=1e-12)
         if state.certified < made.plan.cuts and state.phases[-1].drawn:
-            np.testing.assert_allclose(
-                state.evidence(state.certified), loop.evidence(), **TOLERANCE
-            )
+            close(state.evidence(state.certified), loop.evidence())
     assert not state_of(made.plan, labelled).to_draw()
 
 
