@@ -99,7 +99,8 @@ def state_of(plan: Plan, labelled: Sequence[tuple[int, Ints]]) -> State:
     """
     needed = log(1 / plan.delta)
     known: dict[int, Ints] = {}
-    phases, decided = [Phase(0, (), ())], []
+    phases = [Phase(0, (), ())]
+    decided: list[int] = []
     turns = iter(_order(plan, 0, ()))
     for query, wrong in labelled:
         if len(decided) == plan.cuts or query != next(turns, None):
