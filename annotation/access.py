@@ -240,6 +240,7 @@ COLUMNS = {
         "items_per_person",
         "continues_id",
         "has_shares",
+        "has_plan",
         "created_at",
         *(setting.attname for setting in SETTINGS if setting.column),
     ),

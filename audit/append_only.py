@@ -1,4 +1,4 @@
-"""Database triggers that refuse to change or delete a row of the audit trail.
+"""Database triggers that refuse to change or delete a row of the audit trail, or of other tables.
 
 The triggers stop mistakes and faulty queries. They do not stop an administrator, who may drop them;
 the seals show such changes. `manage.py flush` still empties every table. A migration that rebuilds
@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 FIRST = ("audit_event", "audit_seal")
-TABLES = (*FIRST, "audit_fingerprint")
+TABLES = [*FIRST, "audit_fingerprint"]
+"""All tables whose rows never change. Apps add theirs with `protect`."""
 REFUSED = "the audit trail is append-only"
 
 _FUNCTION = f"""
@@ -21,6 +22,11 @@ BEGIN
 END
 $$
 """
+
+
+def protect(*tables: str) -> None:
+    """Add tables of an app, so that `flush` can empty them. A migration creates their triggers."""
+    TABLES.extend(tables)
 
 
 def create_statements(vendor: str, tables: Sequence[str] = TABLES) -> Iterator[str]:

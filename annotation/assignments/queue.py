@@ -23,6 +23,7 @@ from annotation.people.membership import may_take
 from annotation.people.shares import keeps_shares, within_share
 from annotation.presentation import design, present, stored_units
 from annotation.registry import get_protocol
+from annotation.trust.draws import in_order_of_draws
 from datasets.db.prepared import (
     Parameter,
     Prepared,
@@ -136,7 +137,9 @@ def _free_ones(
 
 def _takes_first_free(campaign: Campaign) -> bool:
     """Whether each person gets the first free item, without further rules."""
-    return not prerequisites.wait_rules(campaign) and not campaign.has_shares and is_plain(campaign)
+    if campaign.has_shares or campaign.has_plan:
+        return False
+    return not prerequisites.wait_rules(campaign) and is_plain(campaign)
 
 
 def _next_free(campaign: Campaign, rater: Rater) -> tuple[Item, bool] | None:
@@ -159,7 +162,8 @@ def free_items(campaign: Campaign, rater: Rater) -> QuerySet[Item]:
     free = campaign.items.filter(~_has_assignment(rater.pk, ~Q(**EXPIRED)), taken__lt=F("quota"))
     if campaign.has_shares:
         free = free.filter(within_share(campaign, rater.user_id))
-    return free.filter(may_take(campaign.pk, rater.pk)).order_by("position")
+    free = free.filter(may_take(campaign.pk, rater.pk))
+    return in_order_of_draws(free, campaign) if campaign.has_plan else free.order_by("position")
 
 
 def has_reached_limit(campaign: Campaign, rater: Rater) -> bool:

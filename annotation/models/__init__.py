@@ -54,6 +54,7 @@ from annotation.models.people import (
 )
 from annotation.models.protocols import ProtocolFile
 from annotation.models.shares import Allotment, PersonShare
+from annotation.models.trust import TrustCertificate, TrustDraw, TrustEnd, TrustLook, TrustPlan
 
 __all__ = [
     "CARRIED",
@@ -95,6 +96,11 @@ __all__ = [
     "Response",
     "Span",
     "Tally",
+    "TrustCertificate",
+    "TrustDraw",
+    "TrustEnd",
+    "TrustLook",
+    "TrustPlan",
     "Unit",
     "UnitSampling",
     "User",

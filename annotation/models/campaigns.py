@@ -43,7 +43,8 @@ class Campaign(Owned):
     `consent_version` is the version of the consent text that people agree to before their first
     item (0: none). With `trims_guideline`, people and judges see only those parts of the protocol's
     guideline that are about what the campaign asks. With shares (`has_shares`), a person with a
-    share gets only the items that are allotted to them.
+    share gets only the items that are allotted to them. While it `has_plan`, a plan (`TrustPlan`)
+    draws the queries that people are asked about.
     """
 
     class Pool(models.TextChoices):
@@ -93,6 +94,7 @@ class Campaign(Owned):
     background = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     pay = models.CharField(max_length=60, default="", db_default="", blank=True)
     has_shares = models.BooleanField(default=False, db_default=False)
+    has_plan = models.BooleanField(default=False, db_default=False)
     trims_guideline = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
