@@ -24,6 +24,7 @@ from annotation.presentation import design as design_of
 from annotation.presentation import has_audiences, schema
 from annotation.protocols.base import Protocol
 from annotation.registry import get_protocol
+from annotation.trust.draws import slots_by_query
 from tandem.grouping import grouped
 from tandem.protocols.base import UnitSpec, kinds_of, name_units
 
@@ -40,12 +41,22 @@ def differences(campaign: Campaign) -> Iterator[str]:
 def differences_of_queries(campaign: Campaign) -> Iterator[str]:
     """Yield the differences of queries and slots only."""
     design = design_of(campaign)
+    drawn = _sampled(campaign, design)
+    yield from _queries(campaign, design, drawn)
+    yield from _quotas(campaign, design, drawn)
+
+
+def slots_of_design(campaign: Campaign) -> dict[str, int]:
+    """Return the slots that the design gives each study item, by its key; plans may change them."""
+    design = design_of(campaign)
+    return _slots(campaign, design, _sampled(campaign, design))
+
+
+def _sampled(campaign: Campaign, design: Design) -> Mapping[str, SampledQuery]:
     keys = list(campaign.batch.queries.values_list("key", flat=True))
     items = campaign.items.order_by().values_list("query__key", flat=True)
     chosen = set(items) if design.chosen else ()
-    drawn = sample_queries(keys, design, splits_before(campaign), chosen)
-    yield from _queries(campaign, design, drawn)
-    yield from _quotas(campaign, design, drawn)
+    return sample_queries(keys, design, splits_before(campaign), chosen)
 
 
 def _queries(
@@ -75,19 +86,23 @@ def _describe(is_sampled: bool, split: str) -> str:
 
 
 def _quotas(campaign: Campaign, design: Design, drawn: Mapping[str, SampledQuery]) -> Iterator[str]:
-    """Compare slots, which follow from the samples of queries and of items for several people."""
-    rows = list(
-        campaign.items.filter(use=Item.Use.STUDY)
-        .order_by("position")
-        .values_list("key", "query__key", "quota")
-    )
+    """Compare slots, which follow from the samples, and from the draws of plans."""
+    slots, drawn_by_plans = _slots(campaign, design, drawn), slots_by_query(campaign)
+    rows = campaign.items.filter(use=Item.Use.STUDY).order_by("position")
+    for key, query, quota in rows.values_list("key", "query__key", "quota"):
+        if quota != (fresh := drawn_by_plans.get(query, slots[key])):
+            yield f"item {key!r} has {quota} slots, and the replay gives {fresh}"
+
+
+def _slots(campaign: Campaign, design: Design, drawn: Mapping[str, SampledQuery]) -> dict[str, int]:
     every = _items_for_people(campaign).order_by().values_list("key", "query__key")
     asked = [key for key, query in every if drawn[query].drawn]
     several, for_people = sample_shared_items(asked, design), set(asked)
-    for key, _, quota in rows:
-        fresh = design.raters_per_item if key in several else 1
-        if quota != (fresh := fresh if key in for_people else 0):
-            yield f"item {key!r} has {quota} slots, and the replay gives {fresh}"
+    keys = campaign.items.filter(use=Item.Use.STUDY).order_by().values_list("key", flat=True)
+    return {
+        key: (design.raters_per_item if key in several else 1) if key in for_people else 0
+        for key in keys
+    }
 
 
 def _items_for_people(campaign: Campaign) -> QuerySet[Item]:

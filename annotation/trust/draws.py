@@ -52,6 +52,17 @@ def free(plan: TrustPlan, quotas: dict[str, int]) -> None:
     _set_plan(plan.campaign, False)
 
 
+def slots_by_query(campaign: Campaign) -> dict[str, int]:
+    """Return the slots of the items of each query that a plan draws or holds back, by its key."""
+    found: dict[str, int] = {}
+    for plan in TrustPlan.objects.filter(campaign=campaign).prefetch_related("draws__query"):
+        if plan.is_running:
+            found |= dict.fromkeys(plan.document["population"]["queries"], 0)
+        people = plan.document["people"]
+        found |= {draw.query.key: people for draw in plan.draws.all()}
+    return found
+
+
 def in_order_of_draws(items: QuerySet[Item], campaign: Campaign) -> QuerySet[Item]:
     """Order items by the place of their query in the draw."""
     draws = TrustDraw.objects.filter(

@@ -16,7 +16,7 @@ from math import ceil, log, log1p
 
 import numpy as np
 
-from ..statistics import Floats
+from ..statistics import Floats, Value
 
 BETS = 0.5 + 0.5 * (np.arange(40) + 0.5) / 40
 """The shares of the largest bet that cannot lose everything, over which evidence is averaged."""
@@ -36,11 +36,17 @@ def log_evidence(gains: Floats, losses: Floats, bets: Floats = BETS) -> Floats:
 
     Under the null a gain has a mean of at most 0 given those before it, and is at least -loss.
     """
-    steps = np.log1p(bets * LARGEST * (gains / np.maximum(losses, TINY))[:, None])
-    return _log_mean(np.cumsum(steps, axis=0))
+    return log_mean(np.cumsum(log_steps(gains[:, None], losses[:, None], bets), axis=0))
 
 
-def _log_mean(logs: Floats) -> Floats:
+def log_steps(gain: Value, loss: Value, bets: Floats = BETS) -> Floats:
+    """Return what one draw adds to the logarithm of each bet, by bet in the last axis."""
+    steps: Floats = np.log1p(bets * LARGEST * (gain / np.maximum(loss, TINY)))
+    return steps
+
+
+def log_mean(logs: Floats) -> Floats:
+    """Return the logarithm of the mean over bets of evidence that is given by its logarithms."""
     top = logs.max(axis=-1, keepdims=True)
     mean: Floats = (top + np.log(np.exp(logs - top).mean(axis=-1, keepdims=True)))[..., 0]
     return mean

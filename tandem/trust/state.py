@@ -5,8 +5,8 @@ So the same labels give the same state after one look or after twenty.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import log
 from typing import Literal
 
@@ -14,7 +14,15 @@ import numpy as np
 
 from ..statistics import Floats, Ints
 from .draws import order_by_size
-from .evidence import evidence_by_size, evidence_of_excess, null_means, risk_bound
+from .evidence import (
+    BETS,
+    evidence_by_size,
+    evidence_of_excess,
+    log_mean,
+    log_steps,
+    null_means,
+    risk_bound,
+)
 from .plan import Plan
 
 Labelled = Mapping[int, Ints]
@@ -67,7 +75,17 @@ class State:
     def evidence(self, cut: int, risk: float | None = None) -> Floats:
         """Return the log evidence against Risk >= `risk` after each draw for a cut, (t,)."""
         phase = next((each for each in self.phases if each.cut == cut), None)
-        return np.empty(0) if phase is None else _evidence(self.plan, self.labelled, phase, risk)
+        if phase is None or not phase.drawn:
+            return np.empty(0)
+        plan, drawn, before = self.plan, list(phase.drawn), list(phase.before)
+        return evidence_by_size(
+            plan.accepted[drawn, cut].astype(float),
+            np.array([self.labelled[query][cut] for query in drawn], float),
+            plan.risk if risk is None else risk,
+            float(plan.totals[cut]),
+            float(sum(self.labelled[query][cut] for query in before)),
+            float(plan.accepted[before, cut].sum()) if before else 0.0,
+        )
 
     def bound(self, cut: int | None = None) -> float:
         """Return the upper bound of the risk of a cut, by default of the one that is being tested.
@@ -97,44 +115,79 @@ def state_of(plan: Plan, labelled: Sequence[tuple[int, Ints]]) -> State:
 
     Raises WrongOrderError if they are not in the order of the draw.
     """
+    rest = iter(labelled)
+
+    def following(query: int) -> Ints | None:
+        given, wrong = next(rest, (query, None))
+        if given != query:
+            raise WrongOrderError(f"query {given} was labelled before its turn: {query} is next")
+        return wrong
+
+    state = walk(plan, following)
+    if (left := next(rest, None)) is not None:
+        raise WrongOrderError(f"query {left[0]} is not part of the draw any more")
+    return state
+
+
+def walk(plan: Plan, wrong_of: Callable[[int], Ints | None]) -> State:
+    """Return the state after all labels that are there, query by query in the order of the draw.
+
+    `wrong_of` returns the wrong cells of the next query by cut (J,), or None where it has no labels
+    yet: those behind it do not count before.
+    """
     needed = log(1 / plan.delta)
     known: dict[int, Ints] = {}
-    phases = [Phase(0, (), ())]
+    phases: list[Phase] = []
     decided: list[int] = []
-    turns = iter(_order(plan, 0, ()))
-    for query, wrong in labelled:
-        if len(decided) == plan.cuts or query != next(turns, None):
-            raise WrongOrderError(f"query {query} is not the next in the order of the draw")
-        known[query] = np.asarray(wrong)
-        last = phases[-1]
-        phases[-1] = last = Phase(last.cut, last.before, (*last.drawn, query))
-        proved = _evidence(plan, known, last)[-1] >= needed
-        while len(decided) < plan.cuts and (proved or _is_counted(plan, known, len(decided))):
+    while len(decided) < plan.cuts:
+        cut, before = len(decided), tuple(known)
+        drawn: list[int] = []
+        evidence = Evidence.of(plan, cut, [known[query][cut] for query in before], before)
+        proved = False
+        for query in _order(plan, cut, before):
+            if (wrong := wrong_of(query)) is None:
+                break
+            known[query] = np.asarray(wrong)
+            drawn.append(query)
+            proved = evidence.add(plan.accepted[query, cut], known[query][cut]) >= needed
+            if proved or _is_counted(plan, known, cut):
+                decided.append(len(known))
+                break
+        phases.append(Phase(cut, before, tuple(drawn)))
+        if len(decided) == cut:
+            break
+        while len(decided) < plan.cuts and _is_counted(plan, known, len(decided)):
             decided.append(len(known))
-            proved = False
-            if len(decided) < plan.cuts:
-                phases.append(Phase(len(decided), tuple(known), ()))
-                turns = iter(_order(plan, len(decided), tuple(known)))
     return State(plan, known, tuple(phases), tuple(decided))
+
+
+@dataclass
+class Evidence:
+    """The evidence of one phase, draw by draw: the logarithms of its bets so far."""
+
+    risk: float
+    total: float
+    wrong: float
+    size: float
+    logs: Floats = field(default_factory=lambda: np.zeros(len(BETS)))
+
+    @classmethod
+    def of(cls, plan: Plan, cut: int, wrong: Sequence[int], before: Sequence[int]) -> Evidence:
+        seen = float(plan.accepted[list(before), cut].sum()) if before else 0.0
+        return cls(plan.risk, float(plan.totals[cut]), float(sum(wrong)), seen)
+
+    def add(self, size: int, wrong: int) -> float:
+        """Return the log evidence after one more draw."""
+        left = self.total - self.size
+        mean = min(max((self.risk * self.total - self.wrong) / left, 0.0), 1.0)
+        self.logs += log_steps(mean - wrong / size, 1 - mean)
+        self.wrong, self.size = self.wrong + wrong, self.size + size
+        return float(log_mean(self.logs))
 
 
 def _order(plan: Plan, cut: int, before: Sequence[int]) -> list[int]:
     sizes = dict(enumerate(plan.accepted[:, cut].tolist()))
     return order_by_size(sizes, sizes.keys() - set(before), plan.seed, cut)
-
-
-def _evidence(plan: Plan, labelled: Labelled, phase: Phase, risk: float | None = None) -> Floats:
-    cut, drawn, before = phase.cut, list(phase.drawn), list(phase.before)
-    if not drawn:
-        return np.empty(0)
-    return evidence_by_size(
-        plan.accepted[drawn, cut].astype(float),
-        np.array([labelled[query][cut] for query in drawn], float),
-        plan.risk if risk is None else risk,
-        float(plan.totals[cut]),
-        float(sum(labelled[query][cut] for query in before)),
-        float(plan.accepted[before, cut].sum()),
-    )
 
 
 def _is_counted(plan: Plan, labelled: Labelled, cut: int) -> bool:

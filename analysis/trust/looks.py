@@ -1,0 +1,162 @@
+"""Where a plan stands: what its labels prove, recomputed at each look, whoever looked before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+
+from analysis.trust.cells import Cells, identity_of, read_cells, variable_of
+from analysis.trust.labels import Answered, answered, wrong_cells
+from analysis.trust.plans import plan_of
+from annotation.models import TrustLook, TrustPlan
+from audit.recording import record
+from tandem.statistics import Bools, Ints
+from tandem.trust.plan import Plan
+from tandem.trust.state import State, walk
+
+STALE = {
+    "batch": "the batch has changed since the commitment",
+    "prompt": "the judge's prompt has changed since the commitment",
+    "model": "the judge's model has changed since the commitment",
+    "fingerprint": "the server of the judge reports another version of the model",
+    "verdicts": "the judge's verdicts are not those of the commitment",
+    "truth": "labels that counted at an earlier look no longer count",
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """A look at a plan: its `state`, the cells, and the answers so far.
+
+    `stale` has the reasons why nothing may be certified any more. `wrong` are the wrong cells of
+    each labelled query.
+    """
+
+    plan: TrustPlan
+    cells: Cells
+    answers: Answered
+    state: State
+    wrong: dict[int, Bools]
+    stale: tuple[str, ...]
+
+    @property
+    def waiting(self) -> int:
+        """The drawn queries that are not counted yet."""
+        return sum(query not in self.state.labelled for query in self.answers.drawn)
+
+    @property
+    def verdict(self) -> str:
+        """`stale`, `certified`, `not yet` or `cannot be met`."""
+        if self.stale:
+            return "stale"
+        if self.state.certified:
+            return "certified"
+        return "cannot be met" if self.state.cannot_be_met else "not yet"
+
+
+def look_at(plan: TrustPlan) -> Look:
+    """Return where a plan stands, without recording it."""
+    document = plan.document
+    variable = variable_of(plan.campaign, plan.variable)
+    assert plan.judge is not None
+    cells = read_cells(plan.campaign, variable, plan.judge, document["population"]["queries"])
+    answers = answered(plan, cells)
+    of_plan = plan_of(document)
+    wrong = dict(wrong_cells(plan, cells, sorted(answers.complete)))
+    state = _counted(of_plan, document, cells, answers, wrong)
+    wrong = {query: cells for query, cells in wrong.items() if query in state.labelled}
+    return Look(plan, cells, answers, state, wrong, tuple(_stale(plan, cells, state)))
+
+
+def _counted(
+    plan: Plan, document: dict[str, Any], cells: Cells, answers: Answered, wrong: dict[int, Bools]
+) -> State:
+    """Return the state after the queries that are complete or late, in the order of the draw."""
+    thresholds = [cut["threshold"] for cut in document["cuts"]]
+    drawn = set(answers.drawn)
+
+    def wrong_of(query: int) -> Ints | None:
+        if query not in drawn:
+            return None
+        if query in answers.complete:
+            sure = cells.sure[cells.query == query]
+            by_cut = [(wrong[query] & (sure >= least)).sum() for least in thresholds]
+            return np.array(by_cut, dtype=np.int64)
+        return np.asarray(plan.accepted[query]) if query in answers.late else None
+
+    return walk(plan, wrong_of)
+
+
+def _stale(plan: TrustPlan, cells: Cells, state: State) -> list[str]:
+    """Return the reasons for which a plan's commitment no longer describes what is there."""
+    document = plan.document
+    now = identity_of(plan.campaign, plan.judge) if plan.judge else {}
+    changed = [
+        key for key in ("prompt", "model", "fingerprint") if now.get(key) != document["judge"][key]
+    ]
+    if plan.campaign.batch.digest != document["batch"]:
+        changed.append("batch")
+    if cells.digest != document["verdicts"]:
+        changed.append("verdicts")
+    last = plan.looks.order_by("-id").first()
+    if last is not None and not _continues(last.state["wrong"], state, cells):
+        changed.append("truth")
+    return [STALE[key] for key in changed]
+
+
+def _continues(before: list[list[Any]], state: State, cells: Cells) -> bool:
+    """Whether the labels of an earlier look are still the first ones of this look."""
+    now = [[cells.queries[query], wrong.tolist()] for query, wrong in state.labelled.items()]
+    return now[: len(before)] == before
+
+
+def record_look(plan: TrustPlan) -> Look:
+    """Look at a plan, and record what was seen."""
+    with transaction.atomic():
+        look = look_at(plan)
+        TrustLook.objects.create(
+            plan=plan, labelled=len(look.state.labelled), state=as_json(look, with_wrong=True)
+        )
+        record("trust.looked", plan.campaign_id, plan, labelled=len(look.state.labelled))
+    return look
+
+
+def as_json(look: Look, with_wrong: bool = False) -> dict[str, Any]:
+    """Return a look as JSON: counts only, unless it is the record that nobody is shown."""
+    state, document = look.state, look.plan.document
+    found: dict[str, Any] = {
+        "plan": look.plan.digest,
+        "verdict": look.verdict,
+        "stale": list(look.stale),
+        "labelled": len(state.labelled),
+        "drawn": len(look.answers.drawn),
+        "waiting": look.waiting,
+        "certified": state.certified,
+        "share": state.share,
+        "risk": document["risk"],
+        "delta": document["delta"],
+        "level": document["level"],
+        "cuts": [_cut(look, cut) for cut in range(state.plan.cuts)],
+    }
+    if with_wrong:
+        found["wrong"] = [
+            [look.cells.queries[query], wrong.tolist()] for query, wrong in state.labelled.items()
+        ]
+    return found
+
+
+def _cut(look: Look, cut: int) -> dict[str, Any]:
+    state = look.state
+    evidence = state.evidence(cut)
+    return {
+        "share": float(state.plan.totals[cut] / state.plan.cells.sum()),
+        "threshold": look.plan.document["cuts"][cut]["threshold"],
+        "certified_after": state.decided_after[cut] if cut < state.certified else None,
+        "bound": state.bound(cut) if len(evidence) else None,
+        "evidence": [float(value) for value in np.round(evidence, 9)],
+        "needed": log(1 / look.plan.document["level"]),
+    }

@@ -1,0 +1,213 @@
+"""Commit to a plan, draw its queries, and end it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+
+from analysis.trust.cells import Cells, TrustError, identity_of, judge_of, read_cells, variable_of
+from annotation.campaign_setup.replay import slots_of_design
+from annotation.models import (
+    Campaign,
+    Rater,
+    TrustDraw,
+    TrustEnd,
+    TrustPlan,
+    UnitSampling,
+)
+from annotation.trust import draws
+from audit.recording import record
+from datasets.models import Query
+from tandem.document import count
+from tandem.trust.canonical import digest_of
+from tandem.trust.plan import DELTA, LATE_DAYS, RISK, SHARES, CutTable, Plan, level
+from tandem.trust.truth import FEWEST, Truth
+
+FORM = "tandem-trust-plan/1"
+FEWEST_QUERIES = 20
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a plan shall certify: at most `risk` wrong cells, with confidence 1 - `delta`.
+
+    `shares` are those of the cells that the cuts accept. `people` answer each query; None means as
+    many as the campaign asks.
+    """
+
+    variable: str
+    judge: str
+    risk: float = RISK
+    delta: float = DELTA
+    shares: tuple[float, ...] = SHARES
+    truth: Truth = "majority"
+    people: int | None = None
+    late_days: int = LATE_DAYS
+
+    def __post_init__(self) -> None:
+        for name, value in (("risk", self.risk), ("delta", self.delta)):
+            if not 0 < value < 1:
+                raise TrustError(f"{name} is between 0 and 1, and not {value:g}")
+        if not self.shares or any(not 0 < share <= 1 for share in self.shares):
+            raise TrustError("shares are above 0 and at most 1")
+
+
+def commit(campaign: Campaign, wish: Wish) -> TrustPlan:
+    """Store a plan before its first label, and ask people about none of its queries yet.
+
+    Raises TrustError.
+    """
+    variable, judge = variable_of(campaign, wish.variable), judge_of(campaign, wish.judge)
+    people = campaign.raters_per_item if wish.people is None else wish.people
+    if people < FEWEST[wish.truth]:
+        raise TrustError(
+            f"{wish.truth} needs at least {count(FEWEST[wish.truth], 'person', 'people')} on each "
+            f"query, and the campaign asks {people}; say --people or --truth"
+        )
+    with _one_at_a_time(campaign):
+        cells = read_cells(campaign, variable, judge)
+        number = 1 + _before(campaign, TrustPlan.Kind.CERTIFY, wish.variable, judge)
+        document = commitment(campaign, cells, wish, people, number)
+        plan = TrustPlan.objects.create(
+            campaign=campaign,
+            kind=TrustPlan.Kind.CERTIFY,
+            variable=wish.variable,
+            judge=judge,
+            number=number,
+            document=document,
+            digest=digest_of(document),
+        )
+        draws.hold_back(plan, cells.pks)
+        record("trust.planned", campaign.pk, plan, after=document, digest=plan.digest)
+    return plan
+
+
+@contextmanager
+def _one_at_a_time(campaign: Campaign) -> Iterator[None]:
+    with transaction.atomic():
+        Campaign.objects.select_for_update().get(pk=campaign.pk)
+        running = TrustPlan.objects.filter(campaign=campaign, end=None).first()
+        if running:
+            raise TrustError(
+                f"a plan of {campaign} is running ({running.digest[:12]}): end it first, and the "
+                "next one gets a part of what is left of δ"
+            )
+        if UnitSampling.objects.filter(item__campaign=campaign).exclude(kind="all").exists():
+            raise TrustError(
+                f"{campaign} asks people only a sample of each query's units, and a plan has every "
+                "cell of a drawn query answered: make a campaign that asks all of them"
+            )
+        yield
+
+
+def _before(campaign: Campaign, kind: str, variable: str, judge: Rater | None) -> int:
+    """Count the plans for one population, judge and variable, also under other campaigns' names."""
+    plans = TrustPlan.objects.filter(kind=kind, variable=variable, judge=judge)
+    return plans.filter(campaign__batch=campaign.batch).count()
+
+
+def commitment(
+    campaign: Campaign, cells: Cells, wish: Wish, people: int, number: int
+) -> dict[str, Any]:
+    """Return the document of a plan, with a new seed. Raises TrustError."""
+    if len(cells.queries) < FEWEST_QUERIES:
+        left = "; ".join(f"{n} are left out: {why}" for why, n in cells.excluded.items())
+        raise TrustError(
+            f"{count(len(cells.queries), 'query', 'queries')} can be drawn, and a plan needs "
+            f"{FEWEST_QUERIES}{f' ({left})' if left else ''}"
+        )
+    table = CutTable.of(cells.sure, cells.query, len(cells.queries), wish.shares)
+    if not table.thresholds:
+        raise TrustError(f"{wish.judge} has given no verdict on {wish.variable} in these queries")
+    sizes = np.bincount(cells.query, minlength=len(cells.queries))
+    return {
+        "format": FORM,
+        "kind": "certify",
+        "campaign": campaign.name,
+        "variable": wish.variable,
+        "judge": identity_of(campaign, judge_of(campaign, wish.judge)),
+        "batch": campaign.batch.digest,
+        "verdicts": cells.digest,
+        "population": {
+            "queries": list(cells.queries),
+            "cells": sizes.tolist(),
+            "excluded": dict(cells.excluded),
+        },
+        "cuts": [
+            {"share": share, "threshold": least}
+            for least, share in zip(
+                table.thresholds, (table.accepted.sum(axis=0) / sizes.sum()).tolist(), strict=True
+            )
+        ],
+        "accepted": table.accepted.tolist(),
+        "systems": _shares_of_systems(cells, table),
+        "risk": wish.risk,
+        "delta": wish.delta,
+        "level": level(wish.delta, number),
+        "number": number,
+        "truth": wish.truth,
+        "people": people,
+        "late_days": wish.late_days,
+        "form": "whole",
+        # Everything above is fixed before the seed is known.
+        "seed": secrets.token_hex(16),
+    }
+
+
+def _shares_of_systems(cells: Cells, table: CutTable) -> dict[str, list[float]]:
+    """Return the share of each system's cells that each cut accepts."""
+    found = {}
+    for n, system in enumerate(cells.systems):
+        own = cells.sure[cells.system == n]
+        found[system] = [float((own >= least).mean()) for least in table.thresholds]
+    return found
+
+
+def plan_of(document: dict[str, Any]) -> Plan:
+    """Return the plan that a commitment's document describes."""
+    return Plan(
+        accepted=np.array(document["accepted"], dtype=np.int64),
+        cells=np.array(document["population"]["cells"], dtype=np.int64),
+        risk=document["risk"],
+        delta=document["level"],
+        seed=document["seed"],
+    )
+
+
+def draw(plan: TrustPlan, order: Sequence[int], cut: int, wanted: int) -> list[TrustDraw]:
+    """Ask people about the next queries of the order, given by number, that are not drawn yet.
+
+    Raises TrustError if the plan has ended.
+    """
+    if not plan.is_running:
+        raise TrustError("the plan has ended: commit to another one")
+    keys = plan.document["population"]["queries"]
+    with transaction.atomic():
+        Campaign.objects.select_for_update().get(pk=plan.campaign_id)
+        drawn = set(plan.draws.values_list("query__key", flat=True))
+        new = [keys[query] for query in order if keys[query] not in drawn][:wanted]
+        rows = {
+            query.key: query
+            for query in Query.objects.filter(batch=plan.campaign.batch, key__in=new)
+        }
+        return draws.release(plan, [rows[key] for key in new], cut, plan.document["people"])
+
+
+def end(plan: TrustPlan, reason: str = "") -> TrustEnd:
+    """End a plan: its labels may be read like all others, and people are asked as before it.
+
+    Raises TrustError if it has ended.
+    """
+    if not plan.is_running:
+        raise TrustError("the plan has ended already")
+    with transaction.atomic():
+        made = TrustEnd.objects.create(plan=plan, reason=reason)
+        draws.free(plan, slots_of_design(plan.campaign))
+        record("trust.ended", plan.campaign_id, plan, after=reason)
+    return made
