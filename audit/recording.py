@@ -36,7 +36,7 @@ Fact = str | int | bool | None
 COMMAND = Actor()
 _actor: ContextVar[Actor] = ContextVar("actor", default=COMMAND)
 _folded: ContextVar[bool] = ContextVar("folded", default=False)
-_WORD = re.compile(r"[A-Za-z0-9._:+-]{0,60}")
+_WORD = re.compile(r"[A-Za-z0-9._:+-]{0,64}")
 
 
 def current_actor() -> Actor:

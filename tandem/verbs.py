@@ -20,6 +20,7 @@ NOUNS = {
     "token": "keys of the API",
     "team": "people who share batches, campaigns and judges",
     "protocol": "tasks of a team's own, each in one file",
+    "trust": "what a judge may decide, proven by query",
     "labels": "labels from other tools",
     "dispute": "units that raters disagree on",
     "audit": "the log of who did what",
@@ -60,6 +61,10 @@ def _verb(name: str, command: str, help: str, subject: str = "") -> Verb:
 
 def _protocol(action: str, usage: str, help: str) -> Verb:
     return Verb(("protocol", action), help, "protocol", action=action, usage=usage)
+
+
+def _trust(action: str, usage: str, help: str) -> Verb:
+    return Verb(("trust", action), help, "trust", action=action, usage=usage)
 
 
 def _team(action: str, usage: str, help: str) -> Verb:
@@ -125,6 +130,10 @@ TREE = (
     _protocol("show", "NAME", "print the file of a team’s protocol"),
     _protocol("delete", "NAME@VERSION", "delete a version that no campaign uses"),
     _protocol("schema", "", "print the JSON Schema of such files, for editors"),
+    _trust("plan", "CAMPAIGN --variable V --judge J", "commit before the first label"),
+    _trust("draw", "CAMPAIGN [--queries N]", "ask people about the next queries of the plan"),
+    _trust("look", "CAMPAIGN", "what the labels prove so far, as often as you like"),
+    _trust("end", "CAMPAIGN [--reason TEXT]", "end the plan: its labels are like all others"),
     _team("list", "", "teams with their members, and how much they have"),
     _team("create", "NAME [--owner ACCOUNT]", "create a team"),
     _team("rename", "TEAM NAME", "give a team another name"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from django.db import transaction
 
 from analysis.trust.cells import Cells, TrustError, identity_of, judge_of, read_cells, variable_of
+from analysis.trust.options import PlanOptions
 from annotation.campaign_setup.replay import slots_of_design
 from annotation.models import (
     Campaign,
@@ -26,58 +26,34 @@ from audit.recording import record
 from datasets.models import Query
 from tandem.document import count
 from tandem.trust.canonical import digest_of
-from tandem.trust.plan import DELTA, LATE_DAYS, RISK, SHARES, CutTable, Plan, level
-from tandem.trust.truth import FEWEST, Truth
+from tandem.trust.plan import CutTable, Plan, level
+from tandem.trust.truth import FEWEST
 
 FORM = "tandem-trust-plan/1"
 FEWEST_QUERIES = 20
 
 
-@dataclass(frozen=True)
-class Wish:
-    """What a plan shall certify: at most `risk` wrong cells, with confidence 1 - `delta`.
-
-    `shares` are those of the cells that the cuts accept. `people` answer each query; None means as
-    many as the campaign asks.
-    """
-
-    variable: str
-    judge: str
-    risk: float = RISK
-    delta: float = DELTA
-    shares: tuple[float, ...] = SHARES
-    truth: Truth = "majority"
-    people: int | None = None
-    late_days: int = LATE_DAYS
-
-    def __post_init__(self) -> None:
-        for name, value in (("risk", self.risk), ("delta", self.delta)):
-            if not 0 < value < 1:
-                raise TrustError(f"{name} is between 0 and 1, and not {value:g}")
-        if not self.shares or any(not 0 < share <= 1 for share in self.shares):
-            raise TrustError("shares are above 0 and at most 1")
-
-
-def commit(campaign: Campaign, wish: Wish) -> TrustPlan:
+def commit(campaign: Campaign, options: PlanOptions) -> TrustPlan:
     """Store a plan before its first label, and ask people about none of its queries yet.
 
     Raises TrustError.
     """
-    variable, judge = variable_of(campaign, wish.variable), judge_of(campaign, wish.judge)
-    people = campaign.raters_per_item if wish.people is None else wish.people
-    if people < FEWEST[wish.truth]:
+    variable, judge = variable_of(campaign, options.variable), judge_of(campaign, options.judge)
+    people = campaign.raters_per_item if options.people is None else options.people
+    if people < FEWEST[options.truth]:
+        few = count(FEWEST[options.truth], "person", "people")
         raise TrustError(
-            f"{wish.truth} needs at least {count(FEWEST[wish.truth], 'person', 'people')} on each "
-            f"query, and the campaign asks {people}; say --people or --truth"
+            f"{options.truth} needs at least {few} on each query, and not {people}: say --people "
+            "or --truth"
         )
     with _one_at_a_time(campaign):
         cells = read_cells(campaign, variable, judge)
-        number = 1 + _before(campaign, TrustPlan.Kind.CERTIFY, wish.variable, judge)
-        document = commitment(campaign, cells, wish, people, number)
+        number = 1 + _before(campaign, TrustPlan.Kind.CERTIFY, options.variable, judge)
+        document = commitment(campaign, cells, options, people, number)
         plan = TrustPlan.objects.create(
             campaign=campaign,
             kind=TrustPlan.Kind.CERTIFY,
-            variable=wish.variable,
+            variable=options.variable,
             judge=judge,
             number=number,
             document=document,
@@ -113,7 +89,7 @@ def _before(campaign: Campaign, kind: str, variable: str, judge: Rater | None) -
 
 
 def commitment(
-    campaign: Campaign, cells: Cells, wish: Wish, people: int, number: int
+    campaign: Campaign, cells: Cells, options: PlanOptions, people: int, number: int
 ) -> dict[str, Any]:
     """Return the document of a plan, with a new seed. Raises TrustError."""
     if len(cells.queries) < FEWEST_QUERIES:
@@ -122,16 +98,18 @@ def commitment(
             f"{count(len(cells.queries), 'query', 'queries')} can be drawn, and a plan needs "
             f"{FEWEST_QUERIES}{f' ({left})' if left else ''}"
         )
-    table = CutTable.of(cells.sure, cells.query, len(cells.queries), wish.shares)
+    table = CutTable.of(cells.sure, cells.query, len(cells.queries), options.cut_shares)
     if not table.thresholds:
-        raise TrustError(f"{wish.judge} has given no verdict on {wish.variable} in these queries")
+        raise TrustError(
+            f"{options.judge} has given no verdict on {options.variable} in these queries"
+        )
     sizes = np.bincount(cells.query, minlength=len(cells.queries))
     return {
         "format": FORM,
         "kind": "certify",
         "campaign": campaign.name,
-        "variable": wish.variable,
-        "judge": identity_of(campaign, judge_of(campaign, wish.judge)),
+        "variable": options.variable,
+        "judge": identity_of(campaign, judge_of(campaign, options.judge)),
         "batch": campaign.batch.digest,
         "verdicts": cells.digest,
         "population": {
@@ -147,13 +125,13 @@ def commitment(
         ],
         "accepted": table.accepted.tolist(),
         "systems": _shares_of_systems(cells, table),
-        "risk": wish.risk,
-        "delta": wish.delta,
-        "level": level(wish.delta, number),
+        "risk": options.risk,
+        "delta": options.delta,
+        "level": level(options.delta, number),
         "number": number,
-        "truth": wish.truth,
+        "truth": options.truth,
         "people": people,
-        "late_days": wish.late_days,
+        "late_days": options.late_days,
         "form": "whole",
         # Everything above is fixed before the seed is known.
         "seed": secrets.token_hex(16),

@@ -23,7 +23,6 @@ from annotation.people.membership import may_take
 from annotation.people.shares import keeps_shares, within_share
 from annotation.presentation import design, present, stored_units
 from annotation.registry import get_protocol
-from annotation.trust.draws import in_order_of_draws
 from datasets.db.prepared import (
     Parameter,
     Prepared,
@@ -162,8 +161,7 @@ def free_items(campaign: Campaign, rater: Rater) -> QuerySet[Item]:
     free = campaign.items.filter(~_has_assignment(rater.pk, ~Q(**EXPIRED)), taken__lt=F("quota"))
     if campaign.has_shares:
         free = free.filter(within_share(campaign, rater.user_id))
-    free = free.filter(may_take(campaign.pk, rater.pk))
-    return in_order_of_draws(free, campaign) if campaign.has_plan else free.order_by("position")
+    return free.filter(may_take(campaign.pk, rater.pk)).order_by("position")
 
 
 def has_reached_limit(campaign: Campaign, rater: Rater) -> bool:

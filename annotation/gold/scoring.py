@@ -18,6 +18,7 @@ from annotation.counters import raters_in
 from annotation.models import Admission, Assignment, Campaign, GoldAnswer, Item, Label, Rater, User
 from annotation.people.leases import EXPIRED
 from annotation.presentation import design
+from annotation.trust.draws import in_order_of_draws
 from audit.recording import record
 from tandem.grouping import grouped
 from tandem.messages import Message
@@ -279,6 +280,9 @@ def count_remaining_gold(campaign: Campaign, rater: Rater, study: int) -> tuple[
 def _study(
     ready: QuerySet[Item], campaign: Campaign, rater: Rater, seed: int, number: int
 ) -> Iterator[QuerySet[Item]]:
+    if campaign.has_plan:
+        yield in_order_of_draws(ready, campaign)
+        return
     order = design(campaign).items
     in_order = ready.order_by("position")
     if order == "fixed":

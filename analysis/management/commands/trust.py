@@ -1,0 +1,89 @@
+"""`trust`: plans that certify what a judge may decide: commit, draw, look, end."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Callable
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from analysis.trust.cells import TrustError
+from analysis.trust.looks import as_json, look_at, record_look
+from analysis.trust.options import PLAN_OPTIONS, PlanOptions
+from analysis.trust.plans import commit, draw, end
+from analysis.trust.words import describe_look, describe_plan
+from annotation.management.base import campaign_called
+from annotation.models import Campaign, TrustPlan
+from datasets.console import Command as BaseCommand
+from datasets.console import refusing
+from tandem.document import count
+from tandem.options import add_arguments, values_of
+
+ACTIONS = ("plan", "draw", "look", "end")
+DRAWN = 10
+"""How many queries a draw asks people about, if nobody says."""
+
+
+class Command(BaseCommand):
+    help = (
+        "What a judge may decide, proven by query: commit to a plan before the first label (plan), "
+        "ask people about its next queries (draw), see what the labels prove (look), end it (end)."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("action", choices=ACTIONS, metavar="ACTION", help=", ".join(ACTIONS))
+        parser.add_argument("campaign", metavar="CAMPAIGN")
+        add_arguments(parser, PLAN_OPTIONS)
+        parser.add_argument(
+            "--queries", type=int, default=DRAWN, metavar="N", help=f"for draw; else {DRAWN}"
+        )
+        parser.add_argument("--reason", default="", help="for end: why, for the record")
+        parser.add_argument("--format", choices=("text", "json"), default="text")
+
+    def run(self, **options: Any) -> None:
+        campaign = campaign_called(options["campaign"])
+        run: Callable[[Campaign, dict[str, Any]], None] = getattr(self, f"_{options['action']}")
+        with refusing(TrustError):
+            run(campaign, options)
+
+    def _plan(self, campaign: Campaign, options: dict[str, Any]) -> None:
+        for name in ("variable", "judge"):
+            if not options[name]:
+                raise CommandError(f"plan needs --{name}.")
+        plan = commit(campaign, PlanOptions(**values_of(PLAN_OPTIONS, options)))
+        self._print(options, plan.document | {"digest": plan.digest}, describe_plan(plan))
+
+    def _draw(self, campaign: Campaign, options: dict[str, Any]) -> None:
+        if options["queries"] < 1:
+            raise CommandError("--queries is at least 1.")
+        plan = running_plan(campaign)
+        state = look_at(plan).state
+        made = draw(plan, state.to_draw(), state.certified, options["queries"])
+        keys = [each.query.key for each in made]
+        what = count(len(keys), "query", "queries")
+        text = f"{what} drawn: people are asked about them now." if keys else "Nothing is left."
+        self._print(options, {"drawn": keys}, text)
+
+    def _look(self, campaign: Campaign, options: dict[str, Any]) -> None:
+        look = record_look(running_plan(campaign))
+        self._print(options, as_json(look), describe_look(look))
+
+    def _end(self, campaign: Campaign, options: dict[str, Any]) -> None:
+        plan = running_plan(campaign)
+        end(plan, options["reason"])
+        text = "The plan has ended. Its labels are read like all others from now on."
+        self._print(options, {"plan": plan.digest, "ended": True}, text)
+
+    def _print(self, options: dict[str, Any], document: dict[str, Any], text: str) -> None:
+        is_json = options["format"] == "json"
+        self.stdout.write(json.dumps(document, ensure_ascii=False) if is_json else text)
+
+
+def running_plan(campaign: Campaign) -> TrustPlan:
+    """Return the plan that runs in a campaign. Raises TrustError if there is none."""
+    plan = TrustPlan.objects.filter(campaign=campaign, end=None).first()
+    if plan is None:
+        raise TrustError(f"no plan of {campaign} is running")
+    return plan

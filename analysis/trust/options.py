@@ -1,0 +1,110 @@
+"""What a plan shall certify, declared once for command, page, API and study file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from analysis.trust.cells import TrustError
+from tandem.labels.selection import option_metadata
+from tandem.options import check_bounds, options_of
+from tandem.trust.plan import DELTA, LATE_DAYS, RISK, SHARES
+from tandem.trust.truth import IN_WORDS, Truth
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """The options of a plan. Raises TrustError for values out of bounds."""
+
+    variable: str = field(
+        metadata=option_metadata(
+            "the variable whose verdicts are certified",
+            label="Variable",
+            kind="name",
+            required=True,
+        )
+    )
+    judge: str = field(
+        metadata=option_metadata(
+            "the judge whose verdicts are certified", label="Judge", kind="name", required=True
+        )
+    )
+    risk: float = field(
+        default=RISK,
+        metadata=option_metadata(
+            "the largest share of wrong cells among those that the judge decides",
+            label="Largest share of wrong cells",
+            least=0.001,
+            most=0.5,
+            page={"empty": RISK},
+        ),
+    )
+    delta: float = field(
+        default=DELTA,
+        metadata=option_metadata(
+            "one minus the confidence of all plans for the same judge and queries together",
+            label="Chance of a false certificate",
+            hint="Over all plans for the same judge and queries; the first gets four fifths of it.",
+            least=0.0001,
+            most=0.5,
+            page={"empty": DELTA},
+        ),
+    )
+    shares: str = field(
+        default=",".join(f"{share:g}" for share in SHARES),
+        metadata=option_metadata(
+            "the shares of all cells, surest first, for which the judge is tested one after the "
+            "other, as .5,.7,.9",
+            label="Shares to be certified",
+            metavar="S,S",
+            longest=60,
+            page={"empty": ""},
+        ),
+    )
+    truth: Truth = field(
+        default="majority",
+        metadata=option_metadata(
+            "what is true of a cell",
+            label="True is what says",
+            values=IN_WORDS,
+        ),
+    )
+    people: int | None = field(
+        default=None,
+        metadata=option_metadata(
+            "how many people answer each drawn query; else as many as the campaign asks",
+            label="People on each query",
+            least=1,
+            most=100,
+        ),
+    )
+    late_days: int = field(
+        default=LATE_DAYS,
+        metadata=option_metadata(
+            "the days after which a drawn query without all its answers counts as wholly wrong, so "
+            "that it does not block those behind it",
+            label="Days to answer a drawn query",
+            least=1,
+            most=365,
+            page={"empty": LATE_DAYS},
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        try:
+            check_bounds(PLAN_OPTIONS, vars(self))
+        except ValueError as error:
+            raise TrustError(str(error)) from error
+        if not self.cut_shares:
+            raise TrustError(f"shares {self.shares!r}: numbers above 0 and at most 1, as .5,.7,.9")
+
+    @property
+    def cut_shares(self) -> tuple[float, ...]:
+        """The shares as numbers, strict to loose; empty if one of them is none."""
+        try:
+            found = sorted({float(part) for part in self.shares.split(",")})
+        except ValueError:
+            return ()
+        return tuple(found) if all(0 < share <= 1 for share in found) else ()
+
+
+PLAN_OPTIONS = options_of(PlanOptions)

@@ -1,0 +1,83 @@
+"""A plan and a look at it in plain sentences, for the command and the pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analysis.trust.looks import Look
+from analysis.trust.plans import plan_of
+from annotation.models import TrustPlan
+from tandem.document import count
+from tandem.trust.evidence import draws_without_error, fewest_draws
+from tandem.trust.state import state_of
+from tandem.trust.truth import IN_WORDS
+
+NOT_CLAIMED = (
+    "It says nothing about rankings of systems, other systems, other texts, evidence spans or "
+    "future queries."
+)
+
+
+def describe_plan(plan: TrustPlan) -> str:
+    return "\n".join(_plan_lines(plan))
+
+
+def _plan_lines(plan: TrustPlan) -> Iterator[str]:
+    document = plan.document
+    of = plan_of(document)
+    queries, cells = document["population"]["queries"], int(of.cells.sum())
+    yield f"Plan {document['number']} of {document['campaign']}: SHA-256 {plan.digest}"
+    yield (
+        f"Of the {cells} cells of {count(len(queries), 'query', 'queries')}, "
+        f"{document['judge']['name']} may decide a share on {document['variable']}, of which at "
+        f"most {of.risk:.0%} are wrong, with confidence {1 - document['delta']:.0%}. "
+        f"{NOT_CLAIMED}"
+    )
+    yield f"True is what says {IN_WORDS[document['truth']]}."
+    for reason, number in document["population"]["excluded"].items():
+        yield f"{count(number, 'query is', 'queries are')} left out: {reason}."
+    shares = ", ".join(f"{cut['share']:.0%}" for cut in document["cuts"])
+    yield f"Tested one after the other, surest first: {shares} of the cells."
+    few = fewest_draws(of.risk, of.delta)
+    sizes = of.accepted[state_of(of, []).to_draw(), 0].astype(float)
+    exact = draws_without_error(sizes, of.risk, of.delta, float(of.totals[0]))
+    yield (
+        f"No draw can certify the first share before about {count(few, 'query', 'queries')}; "
+        + (
+            f"without one wrong cell, {exact} of these do."
+            if exact
+            else "even without one wrong cell, these queries do not suffice."
+        )
+    )
+
+
+def describe_look(look: Look) -> str:
+    return "\n".join(_look_lines(look))
+
+
+def _look_lines(look: Look) -> Iterator[str]:
+    state, document = look.state, look.plan.document
+    labelled, drawn = len(state.labelled), len(look.answers.drawn)
+    yield f"{count(labelled, 'query', 'queries')} labelled of {drawn} drawn."
+    if look.stale:
+        yield f"Stale: {'; '.join(look.stale)}. Nothing is certified any more."
+        return
+    if state.certified:
+        yield (
+            f"{document['judge']['name']} may decide {state.share:.0%} of the cells on "
+            f"{document['variable']}: of these at most {state.plan.risk:.0%} are wrong, with "
+            f"confidence {1 - document['delta']:.0%}. {NOT_CLAIMED}"
+        )
+    if state.cannot_be_met:
+        yield (
+            f"Even of the surest {document['cuts'][0]['share']:.0%} of the cells more than "
+            f"{state.plan.risk:.0%} are wrong: the plan cannot be met."
+        )
+    elif state.certified < state.plan.cuts and labelled:
+        at = state.certified
+        yield (
+            f"Of the surest {document['cuts'][at]['share']:.0%} at most {state.bound(at):.0%} are "
+            "wrong, by what is labelled so far."
+        )
+    if look.waiting:
+        yield f"{count(look.waiting, 'drawn query waits', 'drawn queries wait')} for answers."
