@@ -23,6 +23,7 @@ from analysis.results import more_queries
 from analysis.results import views as results
 from analysis.study_pages import views as studies
 from analysis.study_pages.evaluators import evaluators
+from analysis.trust import views as trust
 from tandem.figures.files import FILES
 from tandem.formats import FORMATS
 
@@ -41,6 +42,7 @@ urlpatterns = [
     path("campaigns/<int:pk>/results/", results.results, name="results"),
     path("campaigns/<int:pk>/label-first/", results.label_first, name="label-first"),
     path("campaigns/<int:pk>/more-queries/", more_queries.more_queries, name="more-queries"),
+    path("campaigns/<int:pk>/trust/", trust.trust, name="trust"),
     path("batches/<int:pk>/measures/", results.batch_measures, name="batch-measures"),
     # Addresses of earlier versions.
     path("campaigns/<int:pk>/report/", results.old_report, name="report"),

@@ -55,26 +55,32 @@ class Cells:
     excluded: Mapping[str, int]
 
 
+def variables_of(campaign: Campaign) -> dict[str, Variable]:
+    """Return the variables whose verdicts are right or wrong, because one code is chosen."""
+    asked = schema_for(campaign, "judge").variables
+    return {each.name: each for each in asked if not (each.several or each.scale)}
+
+
+def judges_of(campaign: Campaign) -> dict[str, Rater]:
+    """Return by name the judges that have answered items of a campaign."""
+    judges = Rater.objects.filter(kind="judge", assignments__item__campaign=campaign).distinct()
+    return {judge.name: judge for judge in judges.order_by("name")}
+
+
 def variable_of(campaign: Campaign, name: str) -> Variable:
     """Return a variable whose cells a judge can decide. Raises TrustError."""
-    asked = {variable.name: variable for variable in schema_for(campaign, "judge").variables}
-    if name not in asked:
-        other = did_you_mean(name, asked, f"it has {', '.join(asked)}")
-        raise TrustError(f"no variable {name!r} in {campaign}: {other}")
-    if asked[name].several or asked[name].scale:
-        raise TrustError(
-            f"{name} takes several codes or a number: a verdict is right or wrong only where one "
-            "code is chosen"
-        )
-    return asked[name]
+    found = variables_of(campaign)
+    if name not in found:
+        other = did_you_mean(name, found, f"it has {', '.join(found) or 'none'}")
+        raise TrustError(f"no variable {name!r} of one code in {campaign}: {other}")
+    return found[name]
 
 
 def judge_of(campaign: Campaign, name: str) -> Rater:
     """Return a judge that has answered items of the campaign. Raises TrustError."""
-    judges = Rater.objects.filter(kind="judge", assignments__item__campaign=campaign).distinct()
-    found = {judge.name: judge for judge in judges}
+    found = judges_of(campaign)
     if name not in found:
-        other = did_you_mean(name, found, f"{', '.join(sorted(found)) or 'nobody'} did")
+        other = did_you_mean(name, found, f"{', '.join(found) or 'nobody'} did")
         raise TrustError(f"no judge {name!r} has answered items of {campaign}: {other}")
     return found[name]
 

@@ -137,6 +137,7 @@ def as_json(look: Look, with_wrong: bool = False) -> dict[str, Any]:
         "waiting": look.waiting,
         "certified": state.certified,
         "share": state.share,
+        "likely_more": state.likely_more,
         "risk": document["risk"],
         "delta": document["delta"],
         "level": document["level"],

@@ -18,11 +18,7 @@ NOT_CLAIMED = (
 )
 
 
-def describe_plan(plan: TrustPlan) -> str:
-    return "\n".join(_plan_lines(plan))
-
-
-def _plan_lines(plan: TrustPlan) -> Iterator[str]:
+def plan_sentences(plan: TrustPlan) -> Iterator[str]:
     document = plan.document
     of = plan_of(document)
     queries, cells = document["population"]["queries"], int(of.cells.sum())
@@ -51,14 +47,10 @@ def _plan_lines(plan: TrustPlan) -> Iterator[str]:
     )
 
 
-def describe_look(look: Look) -> str:
-    return "\n".join(_look_lines(look))
-
-
-def _look_lines(look: Look) -> Iterator[str]:
+def look_sentences(look: Look) -> Iterator[str]:
     state, document = look.state, look.plan.document
-    labelled, drawn = len(state.labelled), len(look.answers.drawn)
-    yield f"{count(labelled, 'query', 'queries')} labelled of {drawn} drawn."
+    labelled, drawn = count(len(state.labelled), "query", "queries"), len(look.answers.drawn)
+    yield f"{labelled} labelled of {drawn} drawn."
     if look.stale:
         yield f"Stale: {'; '.join(look.stale)}. Nothing is certified any more."
         return
@@ -73,11 +65,12 @@ def _look_lines(look: Look) -> Iterator[str]:
             f"Even of the surest {document['cuts'][0]['share']:.0%} of the cells more than "
             f"{state.plan.risk:.0%} are wrong: the plan cannot be met."
         )
-    elif state.certified < state.plan.cuts and labelled:
-        at = state.certified
-        yield (
-            f"Of the surest {document['cuts'][at]['share']:.0%} at most {state.bound(at):.0%} are "
-            "wrong, by what is labelled so far."
-        )
+    elif state.certified < state.plan.cuts and (bound := state.bound()) < 1:
+        share = document["cuts"][state.certified]["share"]
+        yield f"Of the surest {share:.0%} at most {bound:.0%} are wrong, by the labels so far."
+    if state.likely_more:
+        more = count(state.likely_more, "more query certifies", "more queries certify")
+        yield f"About {more} them if the next ones are like those so far."
     if look.waiting:
-        yield f"{count(look.waiting, 'drawn query waits', 'drawn queries wait')} for answers."
+        waiting = count(look.waiting, "drawn query does", "drawn queries do")
+        yield f"{waiting} not count yet: answers are missing, or one before it has to count first."

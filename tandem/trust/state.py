@@ -96,6 +96,28 @@ class State:
         return risk_bound(lambda risk: self.evidence(at, risk), self.plan.delta)
 
     @property
+    def likely_more(self) -> int | None:
+        """How many more queries certify the present cut if errors stay as frequent as so far.
+
+        None if no query is labelled, or if all that are left would not suffice.
+        """
+        plan, cut, known = self.plan, self.certified, list(self.labelled)
+        if cut == plan.cuts or not known:
+            return None
+        size = plan.accepted[known, cut]
+        rate = sum(self.labelled[query][cut] for query in known) / max(size.sum(), 1)
+        phase = self.phases[-1]
+        before = [int(self.labelled[query][cut]) for query in phase.before]
+        evidence = Evidence.of(plan, cut, before, phase.before)
+        for query in phase.drawn:
+            evidence.add(plan.accepted[query, cut], self.labelled[query][cut])
+        for more, query in enumerate(self.to_draw(), 1):
+            of_query = int(plan.accepted[query, cut])
+            if evidence.add(of_query, rate * of_query) >= log(1 / plan.delta):
+                return more
+        return None
+
+    @property
     def cannot_be_met(self) -> CannotBeMet | None:
         """Whether it is proven that the first cut has a risk above the plan's, and by what."""
         plan, order = self.plan, list(self.labelled)
@@ -176,7 +198,7 @@ class Evidence:
         seen = float(plan.accepted[list(before), cut].sum()) if before else 0.0
         return cls(plan.risk, float(plan.totals[cut]), float(sum(wrong)), seen)
 
-    def add(self, size: int, wrong: int) -> float:
+    def add(self, size: int, wrong: float) -> float:
         """Return the log evidence after one more draw."""
         left = self.total - self.size
         mean = min(max((self.risk * self.total - self.wrong) / left, 0.0), 1.0)

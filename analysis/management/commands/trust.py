@@ -12,10 +12,10 @@ from django.core.management.base import CommandError
 from analysis.trust.cells import TrustError
 from analysis.trust.looks import as_json, look_at, record_look
 from analysis.trust.options import PLAN_OPTIONS, PlanOptions
-from analysis.trust.plans import commit, draw, end
-from analysis.trust.words import describe_look, describe_plan
+from analysis.trust.plans import commit, draw, end, running_plan
+from analysis.trust.words import look_sentences, plan_sentences
 from annotation.management.base import campaign_called
-from annotation.models import Campaign, TrustPlan
+from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
 from datasets.console import refusing
 from tandem.document import count
@@ -53,7 +53,8 @@ class Command(BaseCommand):
             if not options[name]:
                 raise CommandError(f"plan needs --{name}.")
         plan = commit(campaign, PlanOptions(**values_of(PLAN_OPTIONS, options)))
-        self._print(options, plan.document | {"digest": plan.digest}, describe_plan(plan))
+        text = "\n".join(plan_sentences(plan))
+        self._print(options, plan.document | {"digest": plan.digest}, text)
 
     def _draw(self, campaign: Campaign, options: dict[str, Any]) -> None:
         if options["queries"] < 1:
@@ -68,7 +69,7 @@ class Command(BaseCommand):
 
     def _look(self, campaign: Campaign, options: dict[str, Any]) -> None:
         look = record_look(running_plan(campaign))
-        self._print(options, as_json(look), describe_look(look))
+        self._print(options, as_json(look), "\n".join(look_sentences(look)))
 
     def _end(self, campaign: Campaign, options: dict[str, Any]) -> None:
         plan = running_plan(campaign)
@@ -79,11 +80,3 @@ class Command(BaseCommand):
     def _print(self, options: dict[str, Any], document: dict[str, Any], text: str) -> None:
         is_json = options["format"] == "json"
         self.stdout.write(json.dumps(document, ensure_ascii=False) if is_json else text)
-
-
-def running_plan(campaign: Campaign) -> TrustPlan:
-    """Return the plan that runs in a campaign. Raises TrustError if there is none."""
-    plan = TrustPlan.objects.filter(campaign=campaign, end=None).first()
-    if plan is None:
-        raise TrustError(f"no plan of {campaign} is running")
-    return plan

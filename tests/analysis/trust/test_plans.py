@@ -29,7 +29,7 @@ def committed(folder: Path, *options: str) -> TrustPlan:
 
 
 def look() -> dict[str, object]:
-    return json.loads(run("trust", "look", "c", "--format", "json"))  # type: ignore[no-any-return]
+    return json.loads(run("trust", "look", "c", "--format", "json"))
 
 
 def test_a_plan_is_committed_with_all_that_is_fixed_before_the_first_label(tmp_path: Path) -> None:
