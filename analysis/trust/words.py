@@ -34,17 +34,14 @@ def plan_sentences(plan: TrustPlan) -> Iterator[str]:
         yield f"{count(number, 'query is', 'queries are')} left out: {reason}."
     shares = ", ".join(f"{cut['share']:.0%}" for cut in document["cuts"])
     yield f"Tested one after the other, surest first: {shares} of the cells."
-    few = fewest_draws(of.risk, of.delta)
+    few = count(fewest_draws(of.risk, of.delta), "query", "queries")
     sizes = of.accepted[state_of(of, []).to_draw(), 0].astype(float)
     exact = draws_without_error(sizes, of.risk, of.delta, float(of.totals[0]))
-    yield (
-        f"No draw can certify the first share before about {count(few, 'query', 'queries')}; "
-        + (
-            f"without one wrong cell, {exact} of these do."
-            if exact
-            else "even without one wrong cell, these queries do not suffice."
-        )
-    )
+    if exact is None:
+        yield f"Even without one wrong cell, these queries do not suffice: it takes about {few}."
+    else:
+        first = count(exact, "query certifies", "queries certify")
+        yield f"Without one wrong cell, {first} the first share (of many queries, about {few})."
 
 
 def look_sentences(look: Look) -> Iterator[str]:
