@@ -30,13 +30,14 @@ RISKS = np.linspace(0.005, 0.995, 199)
 
 
 def log_evidence(gains: Floats, losses: Floats, bets: Floats = BETS) -> Floats:
-    """Return the logarithms of the evidence after each of the gains, (t,).
+    """Return the logarithms of the evidence after each of the gains, (..., t).
 
         W_t = mean over bets c of Π_i (1 + .999 c gain_i / loss_i)
 
     Under the null a gain has a mean of at most 0 given those before it, and is at least -loss.
     """
-    return log_mean(np.cumsum(log_steps(gains[:, None], losses[:, None], bets), axis=0))
+    steps = log_steps(gains[..., None], losses[..., None], bets)
+    return log_mean(np.cumsum(steps, axis=-2))
 
 
 def log_steps(gain: Value, loss: Value, bets: Floats = BETS) -> Floats:
@@ -53,8 +54,10 @@ def log_mean(logs: Floats) -> Floats:
 
 
 def _before(values: Floats) -> Floats:
-    """Return the sum of the values before each, (t,)."""
-    return np.concatenate([[0.0], np.cumsum(values)[:-1]])
+    """Return the sum of the values before each, (..., t)."""
+    before = np.zeros(values.shape)
+    np.cumsum(values[..., :-1], axis=-1, out=before[..., 1:])
+    return before
 
 
 def null_means(
@@ -103,14 +106,24 @@ def evidence_of_even(
     return log_evidence((least - excess) / largest, ((1 - risk) * largest - least) / largest)
 
 
-def evidence_of_difference(difference: Floats, queries: int) -> Floats:
-    """Return log evidence against "B is not better than A", (t,).
+def evidence_of_difference(difference: Floats, queries: float, margin: float = 0) -> Floats:
+    """Return log evidence against "B is not better than A by more than -`margin`", (..., t).
 
-    `difference` (t,) is B's score minus A's by people, in [-1, 1], on queries that were drawn
-    evenly without replacement from `queries`.
+    `difference` (..., t) is B's score minus A's by people, in [-1, 1], on queries that were drawn
+    evenly without replacement from `queries`, infinite for a stream. Without a margin the evidence
+    says that B is better; with one, between 0 and 1, that B is not worse than A by it or more.
+
+    Under the null the differences of all queries, shifted up by the margin, sum to 0 at most:
+    Σ (D + margin) <= 0. So given those seen, the next has a mean of at most
+
+        most = -Σ seen (D + margin) / queries left - margin,
+
+    within [-1, 1]. The shifted difference lies in [-1 + margin, 1 + margin]; against its mean it
+    gains D - most, since the margin cancels, and loses 1 + most at worst. So every factor of
+    `log_evidence` has a mean of at most 1 and stays positive.
     """
-    left = queries - np.arange(len(difference))
-    most = np.clip(-_before(difference) / left, -1, 1)
+    left = queries - np.arange(difference.shape[-1])
+    most = np.clip(-_before(difference + margin) / left - margin, -1, 1)
     return log_evidence(difference - most, 1 + most, SMALL_BETS)
 
 
