@@ -29,7 +29,7 @@ def differences(mean: float, queries: int, studies: int, seed: int = 0) -> Float
 
 def exactly(mean: float, queries: int, studies: int, seed: int = 0) -> Floats:
     """Return differences whose mean over all queries of a study is exactly this."""
-    made = np.clip(differences(0, queries, studies, seed), -0.75, 0.75)
+    made = np.clip(differences(0, queries, studies, seed), -0.6, 0.6)
     return made - made.mean(axis=1, keepdims=True) + mean
 
 
