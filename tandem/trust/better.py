@@ -128,7 +128,7 @@ class Standing:
         """Return how many more queries it will likely take."""
         if self.better:
             return More(0, 0, 0)
-        return more_queries(self.difference, self.needed, seed, paths)
+        return queries_to_decision(self.difference, self.needed, seed, paths)
 
 
 def standings(differences: Sequence[Difference], delta: float) -> list[Standing]:
@@ -181,7 +181,7 @@ def not_worse_after(of: Difference, side: Side, margin: float, delta: float) -> 
     return int(reached.argmax()) + 1 if reached.any() else None
 
 
-def more_queries(of: Difference, needed: float, seed: int = 0, paths: int = PATHS) -> More:
+def queries_to_decision(of: Difference, needed: float, seed: int = 0, paths: int = PATHS) -> More:
     """Simulate how many more queries it takes until either direction reaches `needed`.
 
     Each future resamples the differences seen, once for what the other queries may be like and once
