@@ -67,14 +67,7 @@ class Shown:
     @property
     def systems(self) -> list[str]:
         """The systems by people's mean score, highest first, and those without a mean last."""
-        means = self.score["systems"]
-
-        def value(system: str) -> float | None:
-            found = means[system].get(MEAN) or self.score.get("majority", {}).get(system)
-            return found["value"] if found else None
-
-        values = {system: value(system) for system in means}
-        return sorted(values, key=lambda each: (values[each] is None, -(values[each] or 0)))
+        return order_of_systems(self.score)
 
     @property
     def block(self) -> JSON:
@@ -94,6 +87,18 @@ class Shown:
     def compared(self, units: int) -> int:
         """Return a count of units, linked to those on which the judge and people are compared."""
         return compared_units(self.block, self.judge, units)
+
+
+def order_of_systems(score: JSON) -> list[str]:
+    """Return the systems of a score by people's mean, highest first, those without one last."""
+    means = score["systems"]
+
+    def value(system: str) -> float | None:
+        found = means[system].get(MEAN) or score.get("majority", {}).get(system)
+        return found["value"] if found else None
+
+    values = {system: value(system) for system in means}
+    return sorted(values, key=lambda each: (values[each] is None, -(values[each] or 0)))
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ from . import (
     readings,
     slices,
     soft_labels,
+    system_decisions,
     system_order,
     systems,
     variance_components,
@@ -111,6 +112,7 @@ PARTS: tuple[SectionPart, ...] = (
     written.PART,
     # Scores of systems.
     systems.PART,
+    system_decisions.PART,
     missing.SCORES,
     systems.PAIRS,
     system_order.PART,

@@ -26,12 +26,13 @@ from ..statistics import (
     wilcoxon_signed_rank,
 )
 from ..types import JSON
-from .base import OF_SCORES, SYSTEMS, SectionPart, Shown
+from .base import OF_SCORES, SYSTEMS, SectionPart, Shown, order_of_systems
 from .by_code import frame_of_code
 from .citations import CITED, cited_statistics, methods_of
 from .crowd import FEW_ITEMS, FEWEST, is_crowd, quantiles_of, ranking_table
 from .estimates import estimates, mean_share
 from .nouns import joined
+from .system_decisions import decisions
 from .system_order import best_first as _best_first
 from .system_order import order_methods, p_values, system_order
 from .system_order import p_value_of as _p_value
@@ -112,7 +113,7 @@ def scores_of_items(frame: Frame) -> dict[str, Scores]:
     found: dict[str, Scores] = {}
     for name, (variable, measure) in MEASURES.items():
         labels = frame.variables.get(variable)
-        if labels is not None and _is_of_answers(set(labels.scale.categories)):
+        if labels is not None and is_of_answers(set(labels.scale.categories)):
             keys = {q: n for n, q in enumerate(sorted({i.query for i in frame.items}))}
             queries = np.array([keys[item.query] for item in frame.items], dtype=np.int64)
             values, agreed = (
@@ -145,9 +146,9 @@ def _summaries(frame: Frame, name: str, labels: VariableFrame) -> dict[str, Scor
         f"mean {name}" if len(about) == 1 else ": ".join(about): Scores(
             frame,
             labels,
-            _means_of_items(values, *items),
+            means_of_items(values, *items),
             of_items,
-            _means_of_items(joint[:, None], *items)[:, 0],
+            means_of_items(joint[:, None], *items)[:, 0],
             bounds,
             about,
         )
@@ -171,7 +172,7 @@ def _has(labels: VariableFrame, code: str) -> tuple[Floats, Floats]:
     return given.astype(float), most.astype(float)
 
 
-def _means_of_items(values: Floats, item: Ints, items: int) -> Floats:
+def means_of_items(values: Floats, item: Ints, items: int) -> Floats:
     """Return the mean of each item's units, (I, R), from the values of units (U, R)."""
     there = np.isfinite(values)
     sums, sizes = np.zeros((items, values.shape[1])), np.zeros((items, values.shape[1]))
@@ -180,7 +181,7 @@ def _means_of_items(values: Floats, item: Ints, items: int) -> Floats:
     return np.divide(sums, sizes, out=np.full_like(sums, np.nan), where=sizes > 0)
 
 
-def _is_of_answers(categories: Set[str]) -> bool:
+def is_of_answers(categories: Set[str]) -> bool:
     """Whether a variable's categories are yes and no; one of them may be unused."""
     return categories >= ANSWERS or (bool(categories) and categories <= ANSWERS)
 
@@ -204,7 +205,7 @@ def _block(
         made = correlation_estimates(x, y, table.queries, detail=" over items", **how)
         return {name: estimate.as_json() for name, estimate in made.items()}
 
-    return {
+    made = {
         **(_about(table) if table.about else {}),
         "items": _items(table),
         "systems": _systems(table),
@@ -215,6 +216,7 @@ def _block(
         "correlation": _correlations(both, compare),
         "estimate": estimates(both, sampled),
     }
+    return made | {"decisions": decisions(table, sampled, seed, order_of_systems(made))}
 
 
 def _about(table: Scores) -> JSON:

@@ -20,7 +20,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..statistics import MINIMUM_CLUSTERS, Floats, Ints
+from ..statistics import MINIMUM_CLUSTERS, Bools, Floats, Ints
 from .evidence import evidence_of_difference
 
 Side = Literal["a", "b"]
@@ -73,7 +73,7 @@ class Difference:
         """
         return evidence_of_difference(self._towards(better), self.queries, margin)
 
-    def counted(self, better: Side, margin: float = 0) -> Floats:
+    def counted(self, better: Side, margin: float = 0) -> Bools:
         """Return where arithmetic alone proves it, (t,): each other query at worst, still above."""
         if isinf(self.queries):
             return np.zeros(self.labelled, bool)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import inf, isinf
 from typing import Literal
 
@@ -16,9 +16,9 @@ import numpy as np
 
 from ..labels.resampling import Scores
 from ..scores.agreement import POWERED, Labelled, powered_pairs
-from ..statistics import Bools, Estimate, Floats, paired_t, undefined
+from ..statistics import PEOPLE_ALONE, Bools, Estimate, Floats, paired_t, undefined
 from ..types import JSON
-from .better import ROUNDING, Difference, More, Standing, standings
+from .better import SIDES, Difference, More, Standing, standings
 from .draws import even_order
 
 Drawn = Literal["committed", "evenly", "all", "unknown"]
@@ -26,7 +26,7 @@ DELTA = 0.05
 HOW_DRAWN: Mapping[Drawn, str] = {
     "committed": "drawn evenly at random, in an order that was committed before the first label",
     "evenly": "drawn evenly at random, as whoever asked says; read in a random order",
-    "all": "all queries, read as if drawn evenly at random from more queries like them",
+    "all": "all that have labels, read as if drawn evenly at random from more queries like them",
     "unknown": "not known to be drawn at random, so they are no evidence",
 }
 NEVER_DECIDES = "the judge alone never decides"
@@ -42,7 +42,8 @@ class UnboundedScoreError(ValueError):
 class QueryScores:
     """Scores in [0, 1] of S systems on Q queries by people and by judges, (Q, S), NaN = none.
 
-    `queries` (Q,) are keys, and `asked` (Q, S) says on which queries a system is judged at all.
+    `queries` (Q,) are keys, and `asked` (Q, S) says on which queries a system is judged at all,
+    and `answered` (Q, S) where people gave an answer, which may be an escape, without a score.
     """
 
     name: str
@@ -51,6 +52,7 @@ class QueryScores:
     people: Floats
     judges: Mapping[str, Floats]
     asked: Bools
+    answered: Bools
 
     @classmethod
     def of(cls, name: str, table: Scores) -> QueryScores:
@@ -79,13 +81,16 @@ class QueryScores:
             scaled(table.people),
             {raters[n].name: scaled(table.values[:, n]) for n in table.labels.columns("judge")},
             np.isfinite(there),
+            np.isfinite(table.by_query(_answered(table))[1]),
         )
 
     def of_systems(self, systems: Sequence[str]) -> QueryScores:
         """Return the scores of some systems, in their order. Raises ValueError for an unknown."""
         if unknown := [each for each in systems if each not in self.systems]:
             there = ", ".join(sorted(self.systems))
-            raise ValueError(f"there is no system {unknown[0]!r} in these labels; there are {there}")
+            raise ValueError(
+                f"there is no system {unknown[0]!r} in these labels; there are {there}"
+            )
         at = [self.systems.index(each) for each in systems]
         return QueryScores(
             self.name,
@@ -94,14 +99,49 @@ class QueryScores:
             self.people[:, at],
             {judge: of[:, at] for judge, of in self.judges.items()},
             self.asked[:, at],
+            self.answered[:, at],
         )
+
+    def over(self, queries: Sequence[str]) -> QueryScores:
+        """Return the scores of these queries, all of which ask about every system."""
+        known = {key: n for n, key in enumerate(self.queries)}
+        rows = np.array([known.get(key, -1) for key in queries], dtype=np.int64)
+
+        def placed(values: Floats) -> Floats:
+            # The last row is for queries without any label.
+            return np.vstack([values, np.full((1, values.shape[1]), np.nan)])[rows]
+
+        return QueryScores(
+            self.name,
+            self.systems,
+            tuple(queries),
+            placed(self.people),
+            {judge: placed(of) for judge, of in self.judges.items()},
+            np.ones((len(queries), len(self.systems)), bool),
+            np.isfinite(placed(np.where(self.answered, 1, np.nan))),
+        )
+
+    def labelled(self) -> list[int]:
+        """Return the rows with two systems or more on which people answered about all of them."""
+        everywhere = (self.answered | ~self.asked).all(axis=1)
+        return np.flatnonzero(everywhere & (self.asked.sum(axis=1) > 1)).tolist()
 
     def in_hashed_order(self, rows: Collection[int], seed: str) -> list[int]:
         """Return rows in a random order that follows from the seed and the queries' keys."""
         ranked = sorted(range(len(self.queries)), key=self.queries.__getitem__)
-        return [
-            row for row in (ranked[n] for n in even_order(len(ranked), seed)) if row in set(rows)
-        ]
+        kept = set(rows)
+        return [ranked[n] for n in even_order(len(ranked), seed) if ranked[n] in kept]
+
+
+def _answered(table: Scores) -> Floats:
+    """Return 1 for each item about which a person answered, also by an escape, NaN for others."""
+    labels = table.labels
+    people = {labels.raters[n].name for n in labels.columns("human")}
+    units = (labels.codes_of("human") >= 0).any(axis=1)
+    units[[a.unit for a in labels.asides if not a.is_missing and a.rater in people]] = True
+    found = np.full(len(table.values), np.nan)
+    found[labels.units.item[units]] = 1
+    return found
 
 
 @dataclass(frozen=True)
@@ -135,27 +175,52 @@ def _difference(scores: QueryScores, draw: Draw, a: int, b: int) -> Difference:
     drawn = [(place, row) for place, row in enumerate(draw.rows, 1) if both[row]]
     rows = [row for _, row in drawn]
     # Where a score is undefined, nothing is added to the sum of which the hypotheses speak.
-    values = np.nan_to_num(scores.people[rows, b] - scores.people[rows, a], nan=0.0)
-    values[[row in draw.late for row in rows]] = np.nan
+    values: Floats = np.nan_to_num(scores.people[rows, b] - scores.people[rows, a], nan=0.0)
+    values[np.array([row in draw.late for row in rows], bool)] = np.nan
     queries = inf if draw.how == "all" else float(both.sum())
     places = np.array([place for place, _ in drawn], dtype=np.int64)
     return Difference(scores.systems[a], scores.systems[b], values, queries, places)
 
 
-def compared(
-    scores: QueryScores,
-    draw: Draw,
-    delta: float = DELTA,
-    seed: int = 0,
-    simulated: Collection[tuple[str, str]] | None = None,
-) -> JSON:
-    """Return the comparison of all pairs of systems, as JSON.
+def compared(scores: QueryScores, draw: Draw, delta: float = DELTA, seed: int = 0) -> JSON:
+    """Return the comparison of all pairs of systems, which share `delta` by Holm, as JSON."""
+    return {
+        **_head(scores, draw, delta),
+        "pairs": [
+            {
+                **_pair(each, draw, seed),
+                "prediction_powered": _powered(scores, draw, each.difference),
+                "judges": _judges(scores, each.difference),
+            }
+            for each in standings(differences_of(scores, draw), delta)
+        ],
+    }
 
-    `delta` is shared by all pairs (Holm). How many more queries a pair likely needs is simulated
-    for the `simulated` pairs, by default for all.
+
+def neighbours(scores: QueryScores, draw: Draw, delta: float = DELTA, seed: int = 0) -> JSON:
+    """Return what is known of each two neighbours in the order of the systems, as JSON.
+
+    All pairs of systems share `delta`, since their order is not known beforehand. The evidence is
+    the greatest for the first of the two so far.
     """
-    known = draw.how != "unknown"
     found = standings(differences_of(scores, draw), delta)
+    next_to = set(pairwise(scores.systems))
+    pairs = [
+        _pair(each, draw, seed)
+        for each in found
+        if (each.difference.a, each.difference.b) in next_to
+    ]
+    for pair in pairs:
+        if "evidence" in pair:
+            pair["evidence"] = max(pair["evidence"]["a"], default=0.0, key=_strength)
+    return {**_head(scores, draw, delta), "compared": len(found), "pairs": pairs}
+
+
+def _strength(evidence: float | None) -> float:
+    return inf if evidence is None else evidence
+
+
+def _head(scores: QueryScores, draw: Draw, delta: float) -> JSON:
     return {
         "score": scores.name,
         "systems": list(scores.systems),
@@ -164,18 +229,18 @@ def compared(
         "exploratory": draw.is_exploratory,
         "delta": delta,
         "labelled": len(draw.rows),
-        "pairs": [
-            {
-                "a": each.difference.a,
-                "b": each.difference.b,
-                **_people(each),
-                **(_standing(each, draw) if known else {"state": "no evidence"}),
-                **_more(each, seed, known, simulated),
-                "prediction_powered": _powered(scores, draw, each.difference),
-                "judges": _judges(scores, each.difference),
-            }
-            for each in found
-        ],
+    }
+
+
+def _pair(of: Standing, draw: Draw, seed: int) -> JSON:
+    known = draw.how != "unknown"
+    difference = of.difference
+    return {
+        "a": difference.a,
+        "b": difference.b,
+        **_people(of),
+        **(_standing(of, draw) if known else {"state": "no evidence"}),
+        "more": _more(of.more(seed) if known else More(reason=NO_EVIDENCE)),
     }
 
 
@@ -192,29 +257,24 @@ def _people(of: Standing) -> JSON:
 def _standing(of: Standing, draw: Draw) -> JSON:
     """Return what people's labels decide. Without a committed draw, it is never `decided`."""
     state = "not yet" if of.better is None else "exploratory" if draw.is_exploratory else "decided"
-    strongest = of.difference.strongest
     return {
         "state": state,
         "better": of.name,
         "after": of.after,
         "by": of.by,
         "needed": of.needed,
-        "evidence": {
-            side: [min(float(each), float(np.finfo(float).max)) for each in values]
-            for side, values in strongest.items()
-        },
+        "evidence": {side: _series(of.difference.strongest[side]) for side in SIDES},
     }
 
 
-def _more(
-    of: Standing, seed: int, known: bool, simulated: Collection[tuple[str, str]] | None
-) -> JSON:
-    name = of.difference.a, of.difference.b
-    if simulated is not None and name not in simulated:
-        return {}
-    more = of.more(seed) if known else More(reason=NO_EVIDENCE)
-    made: JSON = {"value": more.median, "low": more.low, "high": more.high}
-    return {"more": {**made, "reason": more.reason} if more.reason else made}
+def _series(values: Floats) -> list[float | None]:
+    """Return log evidence by query; null once arithmetic proves it."""
+    return [None if each == inf else round(each, 9) for each in values.tolist()]
+
+
+def _more(of: More) -> JSON:
+    made: JSON = {"value": of.median, "low": of.low, "high": of.high}
+    return {**made, "reason": of.reason} if of.reason else made
 
 
 def _columns(scores: QueryScores, of: Difference) -> tuple[int, int]:
@@ -232,7 +292,9 @@ def _powered(scores: QueryScores, draw: Draw, of: Difference) -> JSON:
 def _powered_by(scores: QueryScores, judge: Floats, draw: Draw, of: Difference) -> Estimate:
     n = len(draw.rows) if draw.registered is None else draw.registered
     if draw.how in ("unknown", "all"):
-        return undefined(NO_EVIDENCE if draw.how == "unknown" else "people labelled all", n, POWERED)
+        return undefined(
+            NO_EVIDENCE if draw.how == "unknown" else "people labelled all", n, POWERED
+        )
     if len(draw.rows) < n:
         return undefined(f"{len(draw.rows)} of the {n} registered queries are labelled", n, POWERED)
     first = list(draw.rows[:n])
@@ -258,8 +320,3 @@ def _judges(scores: QueryScores, of: Difference) -> JSON:
         }
         for judge, values in scores.judges.items()
     }
-
-
-def is_level(difference: float | None) -> bool:
-    """Whether a mean difference is none at all."""
-    return difference is not None and abs(difference) < ROUNDING

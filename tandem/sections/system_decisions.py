@@ -1,0 +1,135 @@
+"""Section: between neighbours in the order of systems, what people's labels decide.
+
+Labels of a report have no committed draw, so all of it is exploratory: nothing is called decided.
+"""
+
+from __future__ import annotations
+
+from math import exp, inf
+
+import numpy as np
+
+from ..document import DASH, Cell, Number, Table, count
+from ..labels.people_sample import PeopleSample
+from ..labels.resampling import Scores
+from ..trust.compared import Draw, QueryScores, UnboundedScoreError, neighbours
+from ..types import JSON
+from .base import SYSTEMS, SectionPart, Shown
+from .citations import CITED
+
+LARGEST = 1e6
+"""Evidence beyond is not printed."""
+
+
+def decisions(table: Scores, sampled: PeopleSample | None, seed: int, systems: list[str]) -> JSON:
+    """Return what is known of neighbours among the systems, best first, by people's scores.
+
+    `sampled` are the queries sampled for people, None if all are asked about. Without a sample,
+    labels count only if people scored all queries. The `reason` says why there is nothing.
+    """
+    try:
+        scores = QueryScores.of("", table).of_systems(systems)
+    except UnboundedScoreError as error:
+        return {"reason": str(error)}
+    return neighbours(scores, draw_of(scores, sampled, seed), seed=seed)
+
+
+def draw_of(scores: QueryScores, sampled: PeopleSample | None, seed: int) -> Draw:
+    """Return the labelled queries in a random order, and how they came to be labelled."""
+    labelled = set(scores.labelled())
+    several = np.flatnonzero(scores.asked.sum(axis=1) > 1).tolist()
+    order = scores.in_hashed_order(several, str(seed))
+    if sampled is None:
+        rows = [row for row in order if row in labelled]
+        return Draw("all" if len(rows) == len(several) else "unknown", rows)
+    drawn = [n for n in order if scores.queries[n] in sampled.drawn]
+    # What is finished first is no random sample, so the order ends before what is not finished.
+    ends = (n for n, row in enumerate(drawn) if scores.queries[row] in sampled.unfinished)
+    return Draw("evenly", drawn[: next(ends, len(drawn))])
+
+
+def standing_words(pair: JSON, exploratory: bool) -> str:
+    """Say what is known of a pair: decided, or how many more queries it will likely take."""
+    before = "exploratory: " if exploratory else ""
+    if pair["state"] == "no evidence":
+        return str(pair["more"]["reason"])
+    if better := pair["better"]:
+        after = count(pair["after"], "query", "queries")
+        if exploratory:
+            return f"{before}evidence for {better or DASH} after {after}"
+        return f"decided: {better or DASH} is better, after {after}"
+    return f"{before}{more_words(pair['more'])}"
+
+
+def more_words(more: JSON) -> str:
+    """Say how many more queries a decision will likely take."""
+    if more["value"] is None:
+        return f"not yet; {more['reason']}"
+    low, high = more["low"], more["high"]
+    ends = f"at least {low:,}" if high is None else f"{low:,} to {high:,}"
+    return f"not yet; likely {count(more['value'], 'more query', 'more queries')} ({ends})"
+
+
+def evidence_text(log_evidence: float | None) -> str:
+    """Return evidence as a number, from its logarithm; None if arithmetic proves it."""
+    value = inf if log_evidence is None or log_evidence > 700 else exp(log_evidence)
+    return f"{value:.3g}" if value < LARGEST else f"over {LARGEST:,.0f}"
+
+
+def decision_tables(shown: Shown) -> list[Table]:
+    """Return what is known of neighbours; none in snapshots of older reports."""
+    found = shown.score.get("decisions", {})
+    pairs = found.get("pairs", [])
+    if not pairs:
+        return []
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            f"{pair['a'] or DASH} – {pair['b'] or DASH}",
+            pair["labelled"],
+            *(
+                (evidence_text(pair["evidence"]), evidence_text(pair["needed"]))
+                if "evidence" in pair
+                else (Number(None, reason=pair["more"]["reason"]),) * 2
+            ),
+            standing_words(pair, found["exploratory"]),
+        )
+        for pair in pairs
+    )
+    header = ("Neighbours, the better first", "Queries", "Evidence", "Needed", "Is it decided?")
+    return [Table("Neighbours in the order of systems, by people", header, rows)]
+
+
+def _about(shown: Shown) -> str:
+    found = shown.score["decisions"]
+    kind = (
+        "Exploratory, because no draw was committed before the labels. "
+        if found["exploratory"]
+        else ""
+    )
+    return (
+        f"{kind}The labelled queries: {found['how_drawn']}. All "
+        f"{count(found['compared'], 'pair', 'pairs')} of systems share δ = {found['delta']:g}."
+    )
+
+
+def decision_methods(report: JSON) -> list[str]:
+    found = [block.get("decisions", {}) for block in report["scores"].values()]
+    if not any("evidence" in pair for each in found for pair in each.get("pairs", [])):
+        return []
+    return [
+        "Whether one of two systems is better by people's scores is tested by betting on the "
+        "differences of queries drawn without replacement, in both directions at half the level "
+        f"{CITED['waudbysmith2020']} {CITED['waudbysmith2024']}, and adjusted over all pairs "
+        f"{CITED['holm1979']}; the result holds however often somebody looks. Without a draw that "
+        "was committed before the labels it is exploratory. The number of further queries is "
+        "simulated by resampling the differences."
+    ]
+
+
+PART = SectionPart(
+    SYSTEMS,
+    title="Which system is better",
+    tables=decision_tables,
+    about=_about,
+    methods=decision_methods,
+)
