@@ -291,15 +291,16 @@ def _powered(scores: QueryScores, draw: Draw, of: Difference) -> JSON:
 
 def _powered_by(scores: QueryScores, judge: Floats, draw: Draw, of: Difference) -> Estimate:
     n = len(draw.rows) if draw.registered is None else draw.registered
-    if draw.how in ("unknown", "all"):
-        return undefined(
-            NO_EVIDENCE if draw.how == "unknown" else "people labelled all", n, POWERED
-        )
-    if len(draw.rows) < n:
-        return undefined(f"{len(draw.rows)} of the {n} registered queries are labelled", n, POWERED)
     first = list(draw.rows[:n])
-    if late := draw.late.intersection(first):
-        return undefined(f"people did not answer {len(late)} of the queries", n, POWERED)
+    late = draw.late.intersection(first)
+    reasons = {
+        NO_EVIDENCE: draw.how == "unknown",
+        PEOPLE_ALONE: draw.how == "all",
+        f"{len(first)} of the {n} registered queries are labelled": len(first) < n,
+        f"people did not answer {len(late)} of the queries": bool(late),
+    }
+    if why := next((reason for reason, holds in reasons.items() if holds), ""):
+        return undefined(why, n, POWERED)
     a, b = _columns(scores, of)
     sampled = np.isin(np.arange(len(scores.queries)), first)
     # The difference of two columns is the first less the second.
