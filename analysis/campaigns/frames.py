@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from django.core.cache import caches
-from django.db.models import CharField, Count, Max, OuterRef, Subquery, Value
+from django.db.models import CharField, Count, Max, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Length, NullIf
 
 from analysis.campaigns.disclosure import saw_frame
@@ -202,13 +202,18 @@ def stored_labels(campaign: Campaign) -> Iterator[LabelFact]:
     ordered = labels.order_by(*_ORDER)
     marked = exposed_labels(labels)
     if not marked:
-        yield from map(LabelFact._make, ordered.values_list(*_COLUMNS).iterator(chunk_size=5000))
+        yield from facts_of(ordered)
     else:
         # Only some units of an answer may be exposed.
         for pk, *row in ordered.values_list("pk", *_COLUMNS).iterator(chunk_size=5000):
             fact = LabelFact._make(row)
             yield fact._replace(exposed=pk in marked) if fact.exposed else fact
     yield from _missing(campaign)
+
+
+def facts_of(labels: QuerySet[Label]) -> Iterator[LabelFact]:
+    """Yield the facts of labels, in their order."""
+    yield from map(LabelFact._make, labels.values_list(*_COLUMNS).iterator(chunk_size=5000))
 
 
 def verdicts_in_other_campaigns(campaign: Campaign) -> dict[AssistedKey, str]:

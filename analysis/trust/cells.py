@@ -102,7 +102,7 @@ def read_cells(
     )
     keys = {query: key for _, _, _, query, key, _ in rows}
     if queries is None:
-        keys, excluded = _population(campaign, keys)
+        keys, excluded = population(campaign, keys)
     else:
         keys, excluded = {pk: key for pk, key in keys.items() if key in set(queries)}, {}
     number = {query: n for n, query in enumerate(keys)}
@@ -125,9 +125,13 @@ def read_cells(
     )
 
 
-def _population(
+def population(
     campaign: Campaign, keys: Mapping[int, str]
 ) -> tuple[dict[int, str], dict[str, int]]:
+    """Return which of these queries (keys by primary key) may be drawn, and how many may not, why.
+
+    Queries of the campaign that are not among them are counted as `NOT_ASKED`.
+    """
     people = Assignment.objects.filter(item__campaign=campaign, rater__kind=Rater.Kind.HUMAN)
     asked = set(people.values_list("item__query", flat=True))
     splits = QuerySampling.objects.filter(campaign=campaign, role="development")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -60,14 +60,17 @@ def answers_of(plan: TrustPlan) -> QuerySet[Response]:
     return firsts.exclude(exposed=True).exclude(assignment__rater__name__in=excluded)
 
 
-def answered(plan: TrustPlan, cells: Cells, now: datetime | None = None) -> Answered:
-    """Return which of the drawn queries have all their answers, and which are late."""
+def answered(plan: TrustPlan, pks: Sequence[int], now: datetime | None = None) -> Answered:
+    """Return which of the drawn queries have all their answers, and which are late.
+
+    `pks` are the primary keys of the plan's queries, in its order.
+    """
     now = now or timezone.now()
-    number = {pk: n for n, pk in enumerate(cells.pks)}
+    number = {pk: n for n, pk in enumerate(pks)}
     rows = TrustDraw.objects.filter(plan=plan).order_by("place").values_list("query", "drawn_at")
     draws = [(number[query], at) for query, at in rows if query in number]
     wanted: dict[int, int] = defaultdict(int)
-    items = plan.campaign.items.filter(use=Item.Use.STUDY, query__in=cells.pks).order_by()
+    items = plan.campaign.items.filter(use=Item.Use.STUDY, query__in=list(pks)).order_by()
     for query in items.values_list("query", flat=True):
         wanted[number[query]] += plan.document["people"]
     given: dict[int, int] = defaultdict(int)

@@ -64,7 +64,7 @@ def look_at(plan: TrustPlan) -> Look:
     variable = variable_of(plan.campaign, plan.variable)
     assert plan.judge is not None
     cells = read_cells(plan.campaign, variable, plan.judge, document["population"]["queries"])
-    answers = answered(plan, cells)
+    answers = answered(plan, cells.pks)
     of_plan = plan_of(document)
     wrong = dict(wrong_cells(plan, cells, sorted(answers.complete)))
     state = _counted(of_plan, document, cells, answers, wrong)

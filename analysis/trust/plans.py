@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -46,9 +46,9 @@ def commit(campaign: Campaign, options: PlanOptions) -> TrustPlan:
             f"{options.truth} needs at least {few} on each query, and not {people}: say --people "
             "or --truth"
         )
-    with _one_at_a_time(campaign):
+    with one_at_a_time(campaign):
         cells = read_cells(campaign, variable, judge)
-        number = 1 + _before(campaign, TrustPlan.Kind.CERTIFY, options.variable, judge)
+        number = 1 + plans_before(campaign, TrustPlan.Kind.CERTIFY, options.variable, judge)
         document = commitment(campaign, cells, options, people, number)
         plan = TrustPlan.objects.create(
             campaign=campaign,
@@ -65,7 +65,8 @@ def commit(campaign: Campaign, options: PlanOptions) -> TrustPlan:
 
 
 @contextmanager
-def _one_at_a_time(campaign: Campaign) -> Iterator[None]:
+def one_at_a_time(campaign: Campaign) -> Iterator[None]:
+    """Commit to a plan in one transaction. Raises TrustError if the campaign cannot have one."""
     with transaction.atomic():
         Campaign.objects.select_for_update().get(pk=campaign.pk)
         running = TrustPlan.objects.filter(campaign=campaign, end=None).first()
@@ -82,7 +83,7 @@ def _one_at_a_time(campaign: Campaign) -> Iterator[None]:
         yield
 
 
-def _before(campaign: Campaign, kind: str, variable: str, judge: Rater | None) -> int:
+def plans_before(campaign: Campaign, kind: str, variable: str, judge: Rater | None) -> int:
     """Count the plans for one population, judge and variable, also under other campaigns' names."""
     plans = TrustPlan.objects.filter(kind=kind, variable=variable, judge=judge)
     return plans.filter(campaign__batch=campaign.batch).count()
@@ -92,12 +93,7 @@ def commitment(
     campaign: Campaign, cells: Cells, options: PlanOptions, people: int, number: int
 ) -> dict[str, Any]:
     """Return the document of a plan, with a new seed. Raises TrustError."""
-    if len(cells.queries) < FEWEST_QUERIES:
-        left = "; ".join(f"{n} are left out: {why}" for why, n in cells.excluded.items())
-        raise TrustError(
-            f"{count(len(cells.queries), 'query', 'queries')} can be drawn, and a plan needs "
-            f"{FEWEST_QUERIES}{f' ({left})' if left else ''}"
-        )
+    check_enough(cells.queries, cells.excluded)
     table = CutTable.of(cells.sure, cells.query, len(cells.queries), options.cut_shares)
     if not table.thresholds:
         raise TrustError(
@@ -136,6 +132,16 @@ def commitment(
         # Everything above is fixed before the seed is known.
         "seed": secrets.token_hex(16),
     }
+
+
+def check_enough(queries: Sequence[str], excluded: Mapping[str, int]) -> None:
+    """Raise TrustError if too few queries can be drawn. `excluded` counts others by reason."""
+    if len(queries) < FEWEST_QUERIES:
+        left = "; ".join(f"{n} are left out: {why}" for why, n in excluded.items())
+        raise TrustError(
+            f"{count(len(queries), 'query', 'queries')} can be drawn, and a plan needs "
+            f"{FEWEST_QUERIES}{f' ({left})' if left else ''}"
+        )
 
 
 def _shares_of_systems(cells: Cells, table: CutTable) -> dict[str, list[float]]:
