@@ -133,6 +133,7 @@ TREE = (
     _trust("plan", "CAMPAIGN --variable V --judge J", "commit before the first label"),
     _trust("draw", "CAMPAIGN [--queries N]", "ask people about the next queries of the plan"),
     _trust("look", "CAMPAIGN", "what the labels prove so far, as often as you like"),
+    _verb("trust compare", "compare_systems", "which of two systems is better, or how many more"),
     _trust("end", "CAMPAIGN [--reason TEXT]", "end the plan: its labels are like all others"),
     _team("list", "", "teams with their members, and how much they have"),
     _team("create", "NAME [--owner ACCOUNT]", "create a team"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from analysis.campaigns.frames import facts_of
 from analysis.trust.cells import TrustError, population
 from analysis.trust.labels import answered, answers_of
 from analysis.trust.looks import STALE
+from analysis.trust.options import ComparisonOptions
 from analysis.trust.plans import FORM, check_enough, draw, one_at_a_time, plans_before
 from annotation.models import (
     Campaign,
@@ -33,48 +33,25 @@ from tandem.labels.facts import LabelFact, scale_of
 from tandem.labels.frame import Frame, make_frame
 from tandem.sections.named_scores import NamedScore, UnknownScoreError, score_called
 from tandem.trust.canonical import digest_of
-from tandem.trust.compared import DELTA, Draw, QueryScores, UnboundedScoreError, compared
+from tandem.trust.compared import Draw, QueryScores, UnboundedScoreError, compared
 from tandem.trust.draws import even_order
-from tandem.trust.plan import LATE_DAYS, level
+from tandem.trust.plan import level
 from tandem.types import JSON
 
 BLANK = "blank"
 """The kind of rater of what is not labelled yet, which no statistic counts."""
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """What a plan shall decide: which of the `systems` is better, with confidence 1 - `delta`.
-
-    `score` is empty if the campaign has one alone. `people` answer each query; None means as many
-    as the campaign asks. Prediction-powered differences are read at `registered` queries.
-    """
-
-    systems: tuple[str, ...]
-    score: str = ""
-    delta: float = DELTA
-    people: int | None = None
-    registered: int | None = None
-    late_days: int = LATE_DAYS
-
-    def __post_init__(self) -> None:
-        if len(set(self.systems)) < max(2, len(self.systems)):
-            raise TrustError("name two systems or more, each once")
-        if not 0 < self.delta < 1:
-            raise TrustError(f"delta is between 0 and 1, and not {self.delta:g}")
-        if self.people is not None and self.people < 1:
-            raise TrustError("at least one person answers each query")
-        if self.registered is not None and self.registered < 1:
-            raise TrustError("the registered number of queries is at least 1")
-
-
-def commit(campaign: Campaign, wish: Comparison) -> TrustPlan:
+def commit_comparison(
+    campaign: Campaign, systems: Sequence[str], options: ComparisonOptions
+) -> TrustPlan:
     """Store a plan before its first label, and ask people about none of its queries yet.
 
     Raises TrustError.
     """
+    check_systems(systems)
     with one_at_a_time(campaign):
-        pks, document = _commitment(campaign, wish)
+        pks, document = _commitment(campaign, systems, options)
         plan = TrustPlan.objects.create(
             campaign=campaign,
             kind=TrustPlan.Kind.COMPARE,
@@ -89,14 +66,22 @@ def commit(campaign: Campaign, wish: Comparison) -> TrustPlan:
     return plan
 
 
-def _commitment(campaign: Campaign, wish: Comparison) -> tuple[list[int], JSON]:
+def check_systems(systems: Sequence[str]) -> None:
+    """Raise TrustError unless there are two systems or more, each once."""
+    if len(set(systems)) < max(2, len(systems)):
+        raise TrustError("name two systems or more, each once")
+
+
+def _commitment(
+    campaign: Campaign, systems: Sequence[str], options: ComparisonOptions
+) -> tuple[list[int], JSON]:
     """Return the primary keys of a plan's queries, and its document with a new seed."""
-    asked = _queries_with(campaign, wish.systems)
+    asked = _queries_with(campaign, systems)
     keys, excluded = population(campaign, asked)
     check_enough(list(keys.values()), excluded)
-    if wish.registered is not None and wish.registered > len(keys):
-        raise TrustError(f"{wish.registered} queries are registered, and there are {len(keys)}")
-    named = _score(campaign, wish.score, list(keys))
+    if (options.registered or 0) > len(keys):
+        raise TrustError(f"{options.registered} queries are registered, and there are {len(keys)}")
+    named = _score(campaign, options.score, list(keys))
     try:
         QueryScores.of(named.name, named.scores)
     except UnboundedScoreError as error:
@@ -109,16 +94,16 @@ def _commitment(campaign: Campaign, wish: Comparison) -> tuple[list[int], JSON]:
         "variable": named.variable,
         "batch": campaign.batch.digest,
         "population": {"queries": list(keys.values()), "excluded": excluded},
-        "systems": list(wish.systems),
+        "systems": list(systems),
         "score": {"name": named.name, "meaning": named.meaning},
         "order": "even",
-        "delta": wish.delta,
-        "level": level(wish.delta, number),
+        "delta": options.delta,
+        "level": level(options.delta, number),
         "number": number,
         "truth": "mean of people",
-        "people": campaign.raters_per_item if wish.people is None else wish.people,
-        "registered": wish.registered,
-        "late_days": wish.late_days,
+        "people": campaign.raters_per_item if options.people is None else options.people,
+        "registered": options.registered,
+        "late_days": options.late_days,
         # Everything above is fixed before the seed is known.
         "seed": secrets.token_hex(16),
     }
@@ -145,11 +130,11 @@ def order_of(plan: TrustPlan) -> list[int]:
 
 def draw_next(plan: TrustPlan, wanted: int) -> list[TrustDraw]:
     """Ask people about the next queries; none once every pair of systems is decided."""
-    state = look_at(plan)
+    state = look_at_comparison(plan)
     return [] if state["verdict"] != "not yet" else draw(plan, order_of(plan), 0, wanted)
 
 
-def look_at(plan: TrustPlan) -> JSON:
+def look_at_comparison(plan: TrustPlan) -> JSON:
     """Return where a comparison stands, without recording it.
 
     The `verdict` is `stale`, `decided` if all pairs of systems are, or `not yet`. Queries count in
@@ -189,10 +174,10 @@ def shown(look: JSON) -> JSON:
     return {key: value for key, value in look.items() if key != "seen"}
 
 
-def record_look(plan: TrustPlan) -> JSON:
+def record_comparison(plan: TrustPlan) -> JSON:
     """Look at a comparison, and record what was seen."""
     with transaction.atomic():
-        look = look_at(plan)
+        look = look_at_comparison(plan)
         TrustLook.objects.create(plan=plan, labelled=look["labelled"], state=look)
         record("trust.looked", plan.campaign_id, plan, labelled=look["labelled"])
     return shown(look)

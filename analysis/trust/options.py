@@ -1,4 +1,4 @@
-"""What a plan shall certify, declared once for command, page, API and study file."""
+"""What a plan shall certify or compare, declared once for command, page, API and study file."""
 
 from __future__ import annotations
 
@@ -9,6 +9,32 @@ from tandem.labels.selection import option_metadata
 from tandem.options import check_bounds, options_of
 from tandem.trust.plan import DELTA, LATE_DAYS, RISK, SHARES
 from tandem.trust.truth import IN_WORDS, Truth
+
+_DELTA = option_metadata(
+    "one minus the confidence of all plans for the same judge and queries together",
+    label="Chance of a false certificate",
+    hint="Over all plans for the same judge and queries; the first gets four fifths of it.",
+    least=0.0001,
+    most=0.5,
+    page={"empty": DELTA},
+)
+_PEOPLE = option_metadata(
+    "how many people answer each drawn query; else as many as the campaign asks",
+    label="People on each query",
+    least=1,
+    most=100,
+)
+_LATE = (
+    "the days after which a drawn query without all its answers counts {}, so that it does not "
+    "block those behind it"
+)
+_LATE_DAYS = option_metadata(
+    "",
+    label="Days to answer a drawn query",
+    least=1,
+    most=365,
+    page={"empty": LATE_DAYS},
+)
 
 
 @dataclass(frozen=True)
@@ -38,17 +64,7 @@ class PlanOptions:
             page={"empty": RISK},
         ),
     )
-    delta: float = field(
-        default=DELTA,
-        metadata=option_metadata(
-            "one minus the confidence of all plans for the same judge and queries together",
-            label="Chance of a false certificate",
-            hint="Over all plans for the same judge and queries; the first gets four fifths of it.",
-            least=0.0001,
-            most=0.5,
-            page={"empty": DELTA},
-        ),
-    )
+    delta: float = field(default=DELTA, metadata=_DELTA)
     shares: str = field(
         default=",".join(f"{share:g}" for share in SHARES),
         metadata=option_metadata(
@@ -68,25 +84,9 @@ class PlanOptions:
             values=IN_WORDS,
         ),
     )
-    people: int | None = field(
-        default=None,
-        metadata=option_metadata(
-            "how many people answer each drawn query; else as many as the campaign asks",
-            label="People on each query",
-            least=1,
-            most=100,
-        ),
-    )
+    people: int | None = field(default=None, metadata=_PEOPLE)
     late_days: int = field(
-        default=LATE_DAYS,
-        metadata=option_metadata(
-            "the days after which a drawn query without all its answers counts as wholly wrong, so "
-            "that it does not block those behind it",
-            label="Days to answer a drawn query",
-            least=1,
-            most=365,
-            page={"empty": LATE_DAYS},
-        ),
+        default=LATE_DAYS, metadata=_LATE_DAYS | {"help": _LATE.format("as wholly wrong")}
     )
 
     def __post_init__(self) -> None:
@@ -108,3 +108,53 @@ class PlanOptions:
 
 
 PLAN_OPTIONS = options_of(PlanOptions)
+
+
+@dataclass(frozen=True)
+class ComparisonOptions:
+    """The options of a plan that compares systems. Raises TrustError for values out of bounds."""
+
+    score: str = field(
+        default="",
+        metadata=option_metadata(
+            "the score by which systems are compared: one of the report, a variable, or the share "
+            "of a code as VARIABLE:CODE; else the only one",
+            label="Score",
+            metavar="SCORE",
+            kind="name",
+            page={"empty": ""},
+        ),
+    )
+    delta: float = field(
+        default=DELTA,
+        metadata=_DELTA
+        | {
+            "help": "the chance of a false decision, over all pairs of systems and all comparisons "
+            "by the same variable",
+            "label": "Chance of a false decision",
+            "hint": "Over all comparisons by the same variable; the first gets four fifths of it.",
+        },
+    )
+    people: int | None = field(default=None, metadata=_PEOPLE)
+    registered: int | None = field(
+        default=None,
+        metadata=option_metadata(
+            "the number of labelled queries at which people and judges together give a difference, "
+            "which decides nothing; else all that are labelled",
+            label="Registered number of queries",
+            least=10,
+        ),
+    )
+    late_days: int = field(
+        default=LATE_DAYS,
+        metadata=_LATE_DAYS | {"help": _LATE.format("against either system")},
+    )
+
+    def __post_init__(self) -> None:
+        try:
+            check_bounds(COMPARISON_OPTIONS, vars(self))
+        except ValueError as error:
+            raise TrustError(str(error)) from error
+
+
+COMPARISON_OPTIONS = options_of(ComparisonOptions)

@@ -153,14 +153,6 @@ def _shares_of_systems(cells: Cells, table: CutTable) -> dict[str, list[float]]:
     return found
 
 
-def running_plan(campaign: Campaign) -> TrustPlan:
-    """Return the plan that runs in a campaign. Raises TrustError if there is none."""
-    plan = TrustPlan.objects.filter(campaign=campaign, end=None).first()
-    if plan is None:
-        raise TrustError(f"no plan of {campaign} is running")
-    return plan
-
-
 def plan_of(document: dict[str, Any]) -> Plan:
     """Return the plan that a commitment's document describes."""
     return Plan(

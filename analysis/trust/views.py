@@ -13,9 +13,10 @@ from django.views.decorators.http import require_http_methods
 
 from analysis.forms import OptionsForm
 from analysis.trust.cells import TrustError, judges_of, variables_of
-from analysis.trust.looks import Look, look_at, record_look
+from analysis.trust.looks import Look, look_at
 from analysis.trust.options import PLAN_OPTIONS, PlanOptions
-from analysis.trust.plans import commit, draw, end, running_plan
+from analysis.trust.plans import commit, end
+from analysis.trust.running import draw_queries, look_and_describe, running_plan
 from analysis.trust.words import NOT_CLAIMED, look_sentences, plan_sentences
 from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.models import Campaign, TrustPlan
@@ -96,13 +97,11 @@ def _draw(request: HttpRequest, campaign: Campaign, form: PlanForm) -> None:
     wanted = number_in(request.POST.get("queries", ""))
     if not 1 <= wanted <= MOST_DRAWN:
         raise TrustError(f"draw from 1 to {MOST_DRAWN} queries")
-    plan = running_plan(campaign)
-    state = look_at(plan).state
-    draw(plan, state.to_draw(), state.certified, wanted)
+    draw_queries(running_plan(campaign), wanted)
 
 
 def _look(request: HttpRequest, campaign: Campaign, form: PlanForm) -> None:
-    record_look(running_plan(campaign))
+    look_and_describe(running_plan(campaign))
 
 
 def _end(request: HttpRequest, campaign: Campaign, form: PlanForm) -> None:

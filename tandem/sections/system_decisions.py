@@ -5,14 +5,15 @@ Labels of a report have no committed draw, so all of it is exploratory: nothing 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import exp, inf
 
 import numpy as np
 
-from ..document import DASH, Cell, Number, Table, count
+from ..document import DASH, Cell, Number, Table, count, rounded
 from ..labels.people_sample import PeopleSample
 from ..labels.resampling import Scores
-from ..trust.compared import Draw, QueryScores, UnboundedScoreError, neighbours
+from ..trust.compared import Draw, QueryScores, UnboundedScoreError, neighbours, strength
 from ..types import JSON
 from .base import SYSTEMS, SectionPart, Shown
 from .citations import CITED
@@ -110,6 +111,47 @@ def _about(shown: Shown) -> str:
         f"{kind}The labelled queries: {found['how_drawn']}. All "
         f"{count(found['compared'], 'pair', 'pairs')} of systems share δ = {found['delta']:g}."
     )
+
+
+def describe_comparison(found: JSON) -> str:
+    """Say what is decided of systems, and what stands beside it without deciding."""
+    return "\n".join(_comparison_lines(found))
+
+
+def _comparison_lines(found: JSON) -> Iterator[str]:
+    labelled = count(found["labelled"], "query", "queries")
+    yield f"{found['score']} ({found['meaning']}): {labelled} labelled."
+    yield f"The labelled queries: {found['how_drawn']}."
+    if found.get("stale"):
+        yield f"Stale: {'; '.join(found['stale'])}. Nothing is decided any more."
+        return
+    for pair in found["pairs"]:
+        yield f"{pair['a']} and {pair['b']}: {standing_words(pair, found['exploratory'])}."
+        yield from _beside(pair)
+    if found.get("waiting"):
+        yield f"{count(found['waiting'], 'drawn query waits', 'drawn queries wait')} for answers."
+
+
+def _beside(pair: JSON) -> Iterator[str]:
+    less = f"{pair['b']} less {pair['a']}"
+    if "evidence" in pair:
+        strongest = (
+            f"{pair[side]} {evidence_text(max(series, key=strength, default=0.0))}"
+            for side, series in pair["evidence"].items()
+        )
+        needed = evidence_text(pair["needed"])
+        yield f"  Evidence that each is better: {', '.join(strongest)}; {needed} is needed."
+    if pair["mean_difference"] is not None:
+        yield f"  {less} by people: {rounded(pair['mean_difference'])}."
+    for judge, of in pair["prediction_powered"].items():
+        yield f"  {less} by people and {judge} together, which decides nothing: {_figure(of)}."
+    for judge, of in pair["judges"].items():
+        yield f"  {less} by {judge} alone, which never decides: {_figure(of['difference'])}."
+
+
+def _figure(estimate: JSON) -> str:
+    number = Number.from_estimate(estimate)
+    return f"{number}" if number.value is not None else f"not known ({number.reason})"
 
 
 def decision_methods(report: JSON) -> list[str]:

@@ -20,9 +20,10 @@ from ..statistics import PEOPLE_ALONE, Bools, Estimate, Floats, paired_t, undefi
 from ..types import JSON
 from .better import SIDES, Difference, More, Standing, standings
 from .draws import even_order
+from .plan import DELTA
 
 Drawn = Literal["committed", "evenly", "all", "unknown"]
-DELTA = 0.05
+
 HOW_DRAWN: Mapping[Drawn, str] = {
     "committed": "drawn evenly at random, in an order that was committed before the first label",
     "evenly": "drawn evenly at random, as whoever asked says; read in a random order",
@@ -212,11 +213,12 @@ def neighbours(scores: QueryScores, draw: Draw, delta: float = DELTA, seed: int 
     ]
     for pair in pairs:
         if "evidence" in pair:
-            pair["evidence"] = max(pair["evidence"]["a"], default=0.0, key=_strength)
+            pair["evidence"] = max(pair["evidence"]["a"], default=0.0, key=strength)
     return {**_head(scores, draw, delta), "compared": len(found), "pairs": pairs}
 
 
-def _strength(evidence: float | None) -> float:
+def strength(evidence: float | None) -> float:
+    """Return log evidence as a number, infinite where arithmetic proves it."""
     return inf if evidence is None else evidence
 
 

@@ -10,10 +10,10 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.trust.cells import TrustError
-from analysis.trust.looks import as_json, look_at, record_look
 from analysis.trust.options import PLAN_OPTIONS, PlanOptions
-from analysis.trust.plans import commit, draw, end, running_plan
-from analysis.trust.words import look_sentences, plan_sentences
+from analysis.trust.plans import commit, end
+from analysis.trust.running import draw_queries, look_and_describe, running_plan
+from analysis.trust.words import plan_sentences
 from annotation.management.base import campaign_called
 from annotation.models import Campaign
 from datasets.console import Command as BaseCommand
@@ -59,17 +59,14 @@ class Command(BaseCommand):
     def _draw(self, campaign: Campaign, options: dict[str, Any]) -> None:
         if options["queries"] < 1:
             raise CommandError("--queries is at least 1.")
-        plan = running_plan(campaign)
-        state = look_at(plan).state
-        made = draw(plan, state.to_draw(), state.certified, options["queries"])
+        made = draw_queries(running_plan(campaign), options["queries"])
         keys = [each.query.key for each in made]
         what = count(len(keys), "query", "queries")
         text = f"{what} drawn: people are asked about them now." if keys else "Nothing is left."
         self._print(options, {"drawn": keys}, text)
 
     def _look(self, campaign: Campaign, options: dict[str, Any]) -> None:
-        look = record_look(running_plan(campaign))
-        self._print(options, as_json(look), "\n".join(look_sentences(look)))
+        self._print(options, *look_and_describe(running_plan(campaign)))
 
     def _end(self, campaign: Campaign, options: dict[str, Any]) -> None:
         plan = running_plan(campaign)

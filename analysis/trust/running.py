@@ -1,0 +1,37 @@
+"""The plan that runs in a campaign, of either kind: draw its next queries, look where it stands."""
+
+from __future__ import annotations
+
+from analysis.trust.cells import TrustError
+from analysis.trust.comparisons import draw_next, record_comparison
+from analysis.trust.looks import as_json, look_at, record_look
+from analysis.trust.plans import draw
+from analysis.trust.words import look_sentences
+from annotation.models import Campaign, TrustDraw, TrustPlan
+from tandem.sections.system_decisions import describe_comparison
+from tandem.types import JSON
+
+
+def running_plan(campaign: Campaign) -> TrustPlan:
+    """Return the plan that runs in a campaign. Raises TrustError if there is none."""
+    plan = TrustPlan.objects.filter(campaign=campaign, end=None).first()
+    if plan is None:
+        raise TrustError(f"no plan of {campaign} is running")
+    return plan
+
+
+def draw_queries(plan: TrustPlan, wanted: int) -> list[TrustDraw]:
+    """Ask people about the next queries of a plan; none if nothing is left to decide."""
+    if plan.kind == TrustPlan.Kind.COMPARE:
+        return draw_next(plan, wanted)
+    state = look_at(plan).state
+    return draw(plan, state.to_draw(), state.certified, wanted)
+
+
+def look_and_describe(plan: TrustPlan) -> tuple[JSON, str]:
+    """Look at a plan, record it, and return what it shows as JSON and in words."""
+    if plan.kind == TrustPlan.Kind.COMPARE:
+        found = record_comparison(plan)
+        return found, describe_comparison(found)
+    look = record_look(plan)
+    return as_json(look), "\n".join(look_sentences(look))
