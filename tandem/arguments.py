@@ -26,34 +26,39 @@ class OptionError(ValueError):
     """An option has an invalid value."""
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add all options of a report except those that name its source."""
+def add_label_arguments(parser: ArgumentParser) -> None:
+    """Add the options that say what the labels of files are."""
     parser.add_argument(
         "--level",
         action="append",
         default=[],
         metavar="VARIABLE=LEVEL",
-        help="for --labels: nominal (the default), ordinal, interval, or set: JSON lists of codes",
+        help="for labels files: nominal (the default), ordinal, interval, or set: JSON lists of codes",
     )
     parser.add_argument(
         "--scale",
         action="append",
         default=[],
         metavar="VARIABLE=CODES[:LEVEL]",
-        help="for --labels: the codes in their order, such as rating=1,2,3,4,5:ordinal (the "
+        help="for labels files: the codes in their order, such as rating=1,2,3,4,5:ordinal (the "
         "default level)",
     )
     parser.add_argument(
         "--wide",
         metavar="VARIABLE",
-        help="for --labels: the files have one column for each rater, with labels of VARIABLE",
+        help="for labels files: the files have one column for each rater, with labels of VARIABLE",
     )
     parser.add_argument(
         "--protocol",
         type=Path,
         metavar="FILE",
-        help="for --labels: a team's protocol, whose variables they are: codes, levels, escapes",
+        help="for labels files: a team's protocol, whose variables they are: codes, levels, escapes",
     )
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add all options of a report except those that name its source."""
+    add_label_arguments(parser)
     parser.add_argument("--format", choices=list(FORMATS), default="json")
     parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
     add_declared(parser, options_of(ReportOptions))

@@ -85,6 +85,7 @@ TREE = (
     _verb("restore", "restore", "restore a backup into an empty place, or test that it works"),
     _verb("init", "init_study", "a folder with a study that runs, on made-up data"),
     _verb("verify", "verify", "check a release or an export, without a database"),
+    _verb("gate", "gate", "conditions of a release: they hold, fail, or are not decided"),
     _verb("demo", "demo", "a made-up study from end to end, in the browser"),
     _verb("study plan", "plan_study", "what applying a study file would create and change"),
     _verb("study apply", "apply_study", "do it, up to where people have to work first"),

@@ -22,9 +22,7 @@ from .findings import Finding, GateError, Outcome
 GROUPS = frozenset({"agreement", "judges", "overall", "systems"})
 OWNERS = ("variables", "scores")
 ESTIMATE = {"value", "low", "high", "method"}
-SHORT = {
-    key: key.partition("_")[2] for key, each in {**AMONG, **OF_TWO}.items() if each.citation
-}
+SHORT = {key: key.partition("_")[2] for key, each in {**AMONG, **OF_TWO}.items() if each.citation}
 """Coefficients' keys without their author: krippendorff_alpha is also called alpha."""
 NO_INTERVAL = "no interval: "
 _CONDITION = re.compile(r"\s*(?P<name>.*?\S)\s*(?P<operator>>=|<=|>|<)\s*(?P<limit>[^<>=]+?)\s*")
@@ -89,7 +87,7 @@ class Figure:
         return ".".join(self.path)
 
     def names(self) -> Iterator[tuple[int, str]]:
-        """Yield what it may be called, with ranks: of equal names, that of the lowest one counts."""
+        """Yield what it may be called, with ranks: of equal names the lowest rank counts."""
         owner, *rest, key = self.path
         for short, last in enumerate(dict.fromkeys((key, SHORT.get(key, key)))):
             yield short, ".".join((owner, *rest, last))
@@ -115,9 +113,7 @@ def _inside(path: tuple[str, ...], block: Any) -> Iterator[Figure]:
             deeper = path if key in GROUPS else (*path, key)
             if isinstance(value, dict | list):
                 yield from _inside(deeper, value)
-            elif (
-                isinstance(value, int | float) and not isinstance(value, bool)
-            ) or value is None:
+            elif (isinstance(value, int | float) and not isinstance(value, bool)) or value is None:
                 yield Figure(deeper, value, str(block.get("reason") or "the report has no value"))
 
 

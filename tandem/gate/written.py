@@ -15,11 +15,12 @@ _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot contain, not even escaped."""
 
 
-def as_lines(findings: Sequence[Finding]) -> list[str]:
-    """Return a line for each finding, and one for all of them."""
+def as_lines(findings: Sequence[Finding], quiet: bool = False) -> list[str]:
+    """Return a line for each finding, and one for all; `quiet` only for those that do not hold."""
     width = max(len(outcome) for outcome in Outcome)
-    lines = [f"{each.outcome:{width}}  {each.condition}: {_about(each)}" for each in findings]
-    return [*lines, f"The gate: {outcome_of(findings)}."]
+    shown = [each for each in findings if not quiet or each.outcome != Outcome.HOLDS]
+    lines = [f"{each.outcome:{width}}  {each.condition}: {_about(each)}" for each in shown]
+    return lines if quiet else [*lines, f"The gate: {outcome_of(findings)}."]
 
 
 def _about(finding: Finding) -> str:

@@ -109,6 +109,11 @@ def run_verb(verb: Verb, arguments: list[str]) -> int:
         from tandem.program.verify import verify_folder
 
         return verify_folder(arguments)
+    if verb.command == "gate":
+        from tandem.program.gate import gate
+
+        if (status := gate(arguments)) is not None:
+            return status
     from tandem.program.site import run_command
 
     prepare(verb.command)

@@ -1,0 +1,210 @@
+"""The options of `tandem gate`, and what comes of them."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..arguments import add_label_arguments
+from ..labels.frame import Frame
+from ..trust.compared import DELTA, HOW_DRAWN
+from .figures import Condition, Figures, decide
+from .findings import Finding, GateError
+from .sources import Reading, Sources
+from .systems import Release, Terms, better, better_in, not_worse
+from .written import as_json, as_junit, as_lines, as_markdown
+
+HELP = (
+    "Decide conditions of a release, for pipelines: over a report, a comparison or a certificate, "
+    "from files or a campaign. Ends with status 0 if all hold, 1 if one fails, and 3 if one is "
+    "not decided."
+)
+INTERVAL, VALUE = "interval", "value"
+DRAWN = tuple(how for how in HOW_DRAWN if how != "committed")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add all options of the verb."""
+    add = parser.add_argument
+    add(
+        "sources",
+        nargs="+",
+        metavar="SOURCE",
+        help="labels files, a report, comparison or certificate in JSON, or the name of a campaign",
+    )
+    add(
+        "--min",
+        action="append",
+        default=[],
+        metavar="CONDITION",
+        help="a bound of a figure, such as 'alpha>=.6' or 'VARIABLE.JUDGE.kappa>.5', with >=, >, "
+        "<= or <; may be given several times",
+    )
+    add(
+        "--by",
+        choices=(INTERVAL, VALUE),
+        default=INTERVAL,
+        help="what decides a --min: the whole interval (default), or the value alone",
+    )
+    add("--judge", metavar="JUDGE", help="the judge of --certified")
+    add(
+        "--certified",
+        type=float,
+        metavar="SHARE",
+        help="the share of the cells that a certificate says --judge may decide, at least",
+    )
+    add("--digest", metavar="SHA256", help="the digest of the certificate, from elsewhere")
+    _add_comparisons(add)
+    add("--junit", type=Path, metavar="FILE", help="write JUnit XML, for the pipeline’s test view")
+    add("--markdown", type=Path, metavar="FILE", help="write a table, for pull requests")
+    add("--format", choices=("text", "json"), default="text", help="lines, or one JSON object")
+    add_label_arguments(parser)
+
+
+def _add_comparisons(add: Callable[..., Any]) -> None:
+    add(
+        "--better",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("NEW", "OLD"),
+        help="the system NEW is better than OLD by people’s labels; may be given several times",
+    )
+    add(
+        "--not-worse-than",
+        metavar="BASELINE",
+        help="the labels’ system is not worse than that of the labels file or campaign BASELINE",
+    )
+    add("--margin", type=float, metavar="M", help="of --not-worse-than, on a score from 0 to 1")
+    add(
+        "--systems",
+        nargs=2,
+        metavar=("NEW", "OLD"),
+        help="for --not-worse-than: the systems of the labels and of the baseline; needed only if "
+        "there are several",
+    )
+    add("--score", default="", metavar="NAME", help="compare by this score; else by the only one")
+    add(
+        "--drawn",
+        choices=DRAWN,
+        default="unknown",
+        help="how the queries that people labelled were drawn; if unknown (default), they are no "
+        "evidence",
+    )
+    add(
+        "--queries",
+        type=int,
+        metavar="N",
+        help="for --drawn evenly: of how many queries, if the labels do not contain all of them",
+    )
+    add(
+        "--delta",
+        type=float,
+        default=DELTA,
+        metavar="D",
+        help="the chance of a wrong --better or --not-worse-than (default: %(default)s)",
+    )
+
+
+def check(options: Mapping[str, Any]) -> None:
+    """Check what can be checked before anything is read. Raises GateError."""
+    if not (
+        options["min"]
+        or options["better"]
+        or options["not_worse_than"]
+        or options["certified"] is not None
+    ):
+        raise GateError("Give a condition: --min, --certified, --better or --not-worse-than.")
+    for one, other in (("not_worse_than", "margin"), ("certified", "judge")):
+        if (options[one] is None) != (options[other] is None):
+            raise GateError(f"{_option(one)} and {_option(other)} go together.")
+    if not 0 <= (options["margin"] or 0) < 1:
+        raise GateError("--margin is at least 0 and below 1.")
+    if not 0 < (1 if options["certified"] is None else options["certified"]) <= 1:
+        raise GateError("--certified is a share above 0, at most 1.")
+    if not 0 < options["delta"] < 1:
+        raise GateError("--delta is between 0 and 1.")
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def findings(options: Mapping[str, Any], reading: Reading) -> list[Finding]:
+    """Return what comes of all conditions. Raises GateError, InputError and others of readers."""
+    check(options)
+    conditions = [Condition.of(text) for text in options["min"]]
+    sources = reading.sources(options["sources"])
+    return [
+        *_of_figures(conditions, sources, options),
+        *_of_certificates(sources, options),
+        *_of_pairs(sources, options),
+        *_of_baseline(sources, options, reading),
+    ]
+
+
+def _of_figures(
+    conditions: Sequence[Condition], sources: Sources, options: Mapping[str, Any]
+) -> list[Finding]:
+    if not conditions:
+        return []
+    figures = Figures(sources.whole_report())
+    by_value = options["by"] == VALUE
+    return [found for each in conditions for found in decide(each, figures, by_value)]
+
+
+def _of_certificates(sources: Sources, options: Mapping[str, Any]) -> list[Finding]:
+    return []
+
+
+def _terms(options: Mapping[str, Any]) -> Terms:
+    return Terms(options["drawn"], options["delta"], options["score"], options["queries"])
+
+
+def _of_pairs(sources: Sources, options: Mapping[str, Any]) -> list[Finding]:
+    pairs = [(new, old) for new, old in options["better"]]
+    if not pairs:
+        return []
+    if sources.comparison is not None:
+        found = sources.comparison
+        return [better_in(found, new, old, options["drawn"]) for new, old in pairs]
+    labels = sources.need_labels("--better", "a comparison or labels")
+    return better(labels.frame(), pairs, _terms(options))
+
+
+def _of_baseline(sources: Sources, options: Mapping[str, Any], reading: Reading) -> list[Finding]:
+    baseline = options["not_worse_than"]
+    if baseline is None:
+        return []
+    labels = sources.need_labels("--not-worse-than", "the labels of the new system")
+    new, old = options["systems"] or ("", "")
+
+    def release(frame: Frame, system: str) -> Release:
+        return Release.of(frame, options["score"], system)
+
+    return [
+        not_worse(
+            release(labels.frame(), new),
+            release(reading.labels(baseline).frame(), old),
+            options["margin"],
+            _terms(options),
+            baseline,
+        )
+    ]
+
+
+def written(found: Sequence[Finding], options: Mapping[str, Any], quiet: bool = False) -> list[str]:
+    """Write the files that are asked for, and return what to print; `quiet` keeps what holds back.
+
+    Raises OSError.
+    """
+    if options["junit"]:
+        options["junit"].write_text(as_junit(found), "utf-8")
+    if options["markdown"]:
+        options["markdown"].write_text(as_markdown(found), "utf-8")
+    if options["format"] == "json":
+        return [json.dumps(as_json(found), ensure_ascii=False)]
+    return as_lines(found, quiet)
