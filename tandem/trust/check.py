@@ -1,0 +1,296 @@
+"""What labels that exist say about a judge's errors among its surest cells: one look, exploratory.
+
+How the labelled queries were drawn decides what may be said. Drawn evenly, they give a bound by
+`evidence_of_even`, with queries in the order of the SHA-256 of their keys, which depends on nothing
+else. Drawn by size from a committed draw, they give the bound of the plan. If every query is
+labelled, the risk is known. Otherwise there are figures, and no bound: queries that somebody chose,
+or that were finished first, may be the easy ones. Evenly drawn labels in the form by size would
+certify falsely where errors sit in the largest queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+
+from ..labels.people_sample import PeopleSample, describe_unfinished
+from ..statistics import Bools, Estimate, Floats, Ints, defined, undefined
+from .cells import Cells
+from .evidence import evidence_by_size, evidence_of_even, risk_bound
+from .plan import SHARES, CutTable, Plan
+from .state import State, state_of
+
+Drawn = Literal["even", "by-size", "all", "unknown"]
+UNKNOWN_DRAW = (
+    "nobody said how the labelled queries were drawn, and queries that were chosen or finished "
+    "first may be the easy ones"
+)
+NO_LABEL = "people labelled none of these cells"
+TOO_FEW = "too few queries are labelled for a bound below 1"
+EXACT = "every query is labelled, so that the risk is exact"
+RISK_METHOD = "share of wrong cells among labelled ones"
+
+
+@dataclass(frozen=True)
+class Committed:
+    """A committed draw by size, as far as it is labelled.
+
+    `queries` are the keys of the plan's population in its order, `thresholds` the least sureness
+    that each cut accepts, strict cuts first, `level` the plan's, and `labelled` the keys of the
+    labelled queries in the order of the draw.
+    """
+
+    queries: tuple[str, ...]
+    thresholds: tuple[float, ...]
+    seed: str
+    risk: float
+    level: float
+    labelled: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How the labelled queries were drawn.
+
+    `sample` are the queries that people were asked; without it, those with any label. `unjudged`
+    says by judge why its cells are not those of all queries. `plans` are the committed draws by
+    variable and judge, which go before the `kind`. `reason` says why nothing is known.
+    """
+
+    kind: Drawn
+    sample: PeopleSample | None = None
+    unjudged: Mapping[str, str] = MappingProxyType({})
+    plans: Mapping[tuple[str, str], Committed] = MappingProxyType({})
+    reason: str = UNKNOWN_DRAW
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """Accepted cells: how many, how many of them people labelled, and how many of these are wrong.
+
+    `outstanding` ones are without a label in labelled queries, and count as wrong for the bound.
+    """
+
+    cells: int
+    labelled: int
+    wrong: int
+    outstanding: int
+    risk: Estimate
+    bound: Estimate
+
+
+@dataclass(frozen=True)
+class CutCheck:
+    """A cut: the share of all cells that it accepts, the least sureness, and the accepted cells.
+
+    The bounds of `systems` share δ, so that all of them hold together.
+    """
+
+    share: float
+    threshold: float
+    whole: Accepted
+    systems: Mapping[str, Accepted]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A judge's cuts, strict to loose. `labelled` counts queries with labels, of `queries`."""
+
+    queries: int
+    labelled: int
+    cells: int
+    cuts: tuple[CutCheck, ...]
+
+
+def check(
+    cells: Cells, draw: Draw, judge: str, delta: float, shares: tuple[float, ...] = SHARES
+) -> Check:
+    """Return the risk of a judge's surest cells, for each share of cells and for all that it has.
+
+    Each bound holds by itself with confidence 1 - `delta`; for a committed draw, with the level and
+    the cuts of its plan.
+    """
+    committed = draw.committed if draw.kind == "by-size" else None
+    if committed is not None:
+        cells, delta = cells.only(committed.queries), committed.level
+    labelled = _labelled(cells, draw)
+    if committed is not None:
+        thresholds = committed.thresholds
+    else:
+        table = CutTable.of(cells.sure, cells.query, len(cells.keys), (*shares, 1.0))
+        thresholds = table.thresholds
+    look = _Look(cells, labelled, draw, judge, thresholds)
+    cuts = tuple(_cut(look, cut, delta) for cut in range(len(thresholds)))
+    return Check(len(cells.keys), int(labelled.sum()), len(cells.query), cuts)
+
+
+def _labelled(cells: Cells, draw: Draw) -> Bools:
+    """Return which queries count as labelled, (G,)."""
+    if draw.kind == "by-size" and draw.committed is not None:
+        return _are_among(cells.keys, draw.committed.labelled)
+    has_label = cells.by_query(cells.labelled) > 0
+    if draw.sample is None:
+        return has_label
+    # A drawn query that everybody declined is part of the sample, too.
+    finished = draw.sample.drawn - draw.sample.unfinished
+    return _are_among(cells.keys, draw.sample.drawn) & (
+        has_label | _are_among(cells.keys, finished)
+    )
+
+
+def _are_among(keys: tuple[str, ...], some: Collection[str]) -> Bools:
+    return np.array([key in some for key in keys], bool)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """The cells of a judge, and what the look at them knows of the draw."""
+
+    cells: Cells
+    labelled: Bools
+    draw: Draw
+    judge: str
+    thresholds: tuple[float, ...]
+
+    def accepted(self, cut: int) -> Bools:
+        return np.asarray(self.cells.sure >= self.thresholds[cut])
+
+    def why_no_bound(self) -> str:
+        """Return why no cut has a bound; empty if one may have."""
+        draw = self.draw
+        if draw.kind == "unknown":
+            return draw.reason
+        if self.unjudged:
+            return self.unjudged
+        if draw.sample is not None and draw.sample.unfinished:
+            return describe_unfinished(draw.sample.unfinished, draw.sample.drawn)
+        if draw.kind == "all":
+            left = int((~self.labelled).sum())
+            if left:
+                return f"{left} of {len(self.labelled)} queries have no label from people"
+        return ""
+
+    @cached_property
+    def state(self) -> State:
+        """Return the state of the plan of a committed draw. Raises ValueError."""
+        committed = self.draw.committed
+        assert committed is not None
+        masks = [self.accepted(cut) for cut in range(len(self.thresholds))]
+        accepted = np.stack([self.cells.by_query(mask) for mask in masks], axis=1)
+        wrong = np.stack([self.cells.by_query(mask & self.counted_wrong) for mask in masks], axis=1)
+        cells = self.cells.by_query(np.ones(len(self.cells.query), bool))
+        plan = Plan(accepted, cells, committed.risk, committed.level, committed.seed)
+        number = {key: n for n, key in enumerate(committed.queries)}
+        return state_of(plan, [(number[key], wrong[number[key]]) for key in committed.labelled])
+
+    @property
+    def counted_wrong(self) -> Bools:
+        """Whether a cell of a labelled query counts as wrong: without a label it does."""
+        return self.cells.wrong | ~self.cells.labelled
+
+
+def _cut(look: _Look, cut: int, delta: float) -> CutCheck:
+    mask, cells = look.accepted(cut), look.cells
+    names = sorted({str(name) for name in cells.system if name is not None})
+    of_system = np.array([name or "" for name in cells.system], dtype=object)
+    systems = {
+        name: _accepted(look, cut, mask & (of_system == name), delta / len(names))
+        for name in (names if len(names) > 1 else ())
+    }
+    whole = _accepted(look, cut, mask, delta)
+    return CutCheck(float(mask.mean()), float(look.thresholds[cut]), whole, systems)
+
+
+def _accepted(look: _Look, cut: int, mask: Bools, delta: float) -> Accepted:
+    cells = look.cells
+    seen = mask & look.labelled[cells.query]
+    labelled = seen & cells.labelled
+    number, wrong = int(labelled.sum()), int((labelled & cells.wrong).sum())
+    risk = undefined(NO_LABEL, 0, RISK_METHOD)
+    if number:
+        risk = defined(wrong / number, None, number, RISK_METHOD)
+    outstanding = int((seen & ~cells.labelled).sum())
+    bound = _bound(look, cut, mask, delta)
+    return Accepted(int(mask.sum()), number, wrong, outstanding, risk, bound)
+
+
+def _bound(look: _Look, cut: int, mask: Bools, delta: float) -> Estimate:
+    """Return the upper bound of the risk of some of a cut's cells; n counts labelled queries."""
+    size = look.cells.by_query(mask)
+    queries = int((look.labelled & (size > 0)).sum())
+    method = f"upper bound with confidence {1 - delta:.6g}, {FORMS[look.draw.kind]}"
+    why = look.why_no_bound() or (NO_LABEL if not queries else "")
+    if not why and look.draw.kind == "all":
+        left = int((mask & ~look.cells.labelled).sum())
+        why = f"{EXACT}, but for {left} cells without a label" if left else EXACT
+    if why:
+        return undefined(why, queries, method)
+    wrong = look.cells.by_query(mask & look.counted_wrong)
+    try:
+        if look.draw.kind == "by-size":
+            bound = _bound_by_size(look, cut, size, wrong, delta)
+        else:
+            bound = _bound_of_even(look, size, wrong, delta)
+    except ValueError as error:
+        return undefined(f"the labels are not those of the plan: {error}", queries, method)
+    if bound >= 1:
+        return undefined(TOO_FEW, queries, method)
+    return defined(bound, None, queries, method)
+
+
+FORMS: Mapping[Drawn, str] = {
+    "even": "by betting on queries drawn evenly",
+    "by-size": "by betting on queries drawn by size",
+    "all": "not needed",
+    "unknown": "unknown draw",
+}
+
+
+def _bound_of_even(look: _Look, size: Ints, wrong: Ints, delta: float) -> float:
+    """Bound the risk over the queries with any of the cells, drawn evenly among these."""
+    order = np.array(hashed_order(look.cells.keys), np.int64)
+    drawn = order[look.labelled[order] & (size[order] > 0)]
+    sizes, errors = size[drawn].astype(float), wrong[drawn].astype(float)
+    total, queries, largest = float(size.sum()), int((size > 0).sum()), float(size.max())
+
+    def evidence(risk: float) -> Floats:
+        return evidence_of_even(sizes, errors, risk, total, queries, largest)
+
+    return risk_bound(evidence, delta)
+
+
+def _bound_by_size(look: _Look, cut: int, size: Ints, wrong: Ints, delta: float) -> float:
+    """Bound the risk of some of a cut's cells, `size` (G,), by the draws for that cut.
+
+    A query is drawn by all of the cut's cells A_q, so E_q / A_q has the mean Σ E / Σ A for the
+    errors E of any part of them.
+    """
+    state = look.state
+    phase = next((each for each in state.phases if each.cut == cut), None)
+    if phase is None or not phase.drawn:
+        return 1.0
+    whole, before = state.plan.accepted[:, cut], list(phase.before)
+    drawn, part = list(phase.drawn), float(size.sum()) / float(whole.sum())
+
+    def evidence(risk: float) -> Floats:
+        return evidence_by_size(
+            whole[drawn].astype(float),
+            wrong[drawn].astype(float),
+            risk * part,
+            float(whole.sum()),
+            float(wrong[before].sum()),
+            float(whole[before].sum()),
+        )
+
+    return risk_bound(evidence, delta)
+
+
+def hashed_order(keys: tuple[str, ...]) -> list[int]:
+    """Return the positions of queries in the order of the SHA-256 of their keys in UTF-8."""
+    return sorted(range(len(keys)), key=lambda n: sha256(keys[n].encode()).digest())
