@@ -39,4 +39,4 @@ def labels_report(
         protocols = {protocol.name}
     named = next(iter(protocols)) if len(protocols) == 1 else None
     head = {"campaign": None, "protocol": named, "batch": None}
-    return {**frame_report(head, frame, options, list(frame.variables), sampled=None), "hints": []}
+    return {**frame_report(head, frame, options, list(frame.variables), draw=None), "hints": []}

@@ -37,6 +37,7 @@ _MAPS: Mapping[str, tuple[str, ...]] = {
     "people": ("rater",),
     "labels_per_unit": ("category",),
     "majority": ("group",),
+    "by_system": ("group",),
     "unanchored": ("rater",),
 }
 """Keys whose objects map names to objects, with the columns for these names."""

@@ -15,6 +15,7 @@ from ..labels.frame import Frame
 from ..labels.resampling import MEAN, Sample, Scores
 from ..labels.selection import ReportOptions
 from ..statistics import ORDERED, Estimate
+from ..trust.check import Draw
 from ..types import JSON
 from ..unit_counts import compared_units
 from .words import codes_of
@@ -31,7 +32,8 @@ OF_SCORES, FURTHER = "Scores and systems", "Further statistics"
 class Labels:
     """The labels of a variable of `frame`: all of them as `sample`, and the comparable as `both`.
 
-    `block` has what is computed so far, under the report's keys.
+    `block` has what is computed so far, under the report's keys. `draw` says how the queries with
+    people's labels were drawn, if that is known.
     """
 
     frame: Frame
@@ -39,6 +41,7 @@ class Labels:
     both: Sample
     options: ReportOptions
     block: JSON
+    draw: Draw | None = None
 
     def judge(self, column: int) -> JSON:
         """Return the block of the judge in a column."""

@@ -16,6 +16,7 @@ from ..labels.resampling import Sample
 from ..labels.selection import ReportOptions
 from ..labels.splits import evaluation_items, splits_as_json
 from ..statistics import resamples_of
+from ..trust.check import Draw
 from ..types import (
     JSON,
     Beside,
@@ -59,6 +60,7 @@ from . import (
     system_decisions,
     system_order,
     systems,
+    trust,
     variance_components,
     verdict,
     warnings,
@@ -98,6 +100,7 @@ PARTS: tuple[SectionPart, ...] = (
     by_code.JUDGES,
     alt_test.PART,
     alt_power.PART,
+    trust.PART,
     cuts.PART,
     calibration.PART,
     consistency.PART,
@@ -127,6 +130,7 @@ PARTS: tuple[SectionPart, ...] = (
     exposure.ELSEWHERE,
     # What methods say of judges, written answers, intervals and the check.
     judges.METHODS,
+    trust.METHODS,
     cuts.METHODS,
     alt_test.METHODS,
     alt_power.METHODS,
@@ -146,7 +150,7 @@ def frame_report(
     frame: Frame,
     options: ReportOptions,
     order: list[str],
-    sampled: PeopleSample | None,
+    draw: Draw | None,
     check: bool = True,
     progress: Progress = ignore_progress,
     words: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
@@ -158,8 +162,8 @@ def frame_report(
     """Create the report of a frame, as JSON.
 
     `head` describes the labels: campaign, protocol and batch, each null if there is none. Variables
-    are in `order`. `sampled` are the queries sampled for people; None if these were not a random
-    share of all. With `check`, other libraries compute the figures again. `progress` is called with
+    are in `order`. `draw` says how the queries for people were drawn; None if that is not known.
+    With `check`, other libraries compute the figures again. `progress` is called with
     the number of finished steps and of all steps. By variable, `words` maps codes to words, and
     `nouns` has the singular and plural of the units' noun. `chosen` is the number of items that
     were chosen instead of sampled. `publish` gets the report without spans, strata,
@@ -174,11 +178,12 @@ def frame_report(
     steps = Steps(progress, 2 + len(names) * (own + 1) + sum(judged))
     samples = {n: Sample(frame.variables[n], options.resamples, options.seed) for n in names}
     later = beside(lambda: _later(frame, samples, options, comparable))
-    labels = {n: _variable(frame, samples[n], options, comparable, steps) for n in names}
+    labels = {n: _variable(frame, samples[n], options, comparable, draw, steps) for n in names}
     variables = {name: of.block for name, of in labels.items()}
     for name, block in variables.items():
         block |= _words(frame.variables[name], words.get(name, {}))
         block |= {"noun": list(nouns[name])} if name in nouns else {}
+    sampled = draw.sample if draw is not None and draw.kind == "even" else None
     found = _scores(frame, options, sampled, comparable)
     steps.done()
     made = _assemble(head, frame, options, variables, found, comparable, chosen)
@@ -295,7 +300,12 @@ def _rater(rater: object) -> JSON:
 
 
 def _variable(
-    whole: Frame, sample: Sample, options: ReportOptions, comparable: Comparable, steps: Steps
+    whole: Frame,
+    sample: Sample,
+    options: ReportOptions,
+    comparable: Comparable,
+    draw: Draw | None,
+    steps: Steps,
 ) -> Labels:
     """Return the labels of a variable with its block, but for what is slow.
 
@@ -303,7 +313,7 @@ def _variable(
     """
     frame = sample.frame
     compared = comparison(sample, options, comparable)
-    of = Labels(whole, sample, comparable_part(sample, comparable), options, compared)
+    of = Labels(whole, sample, comparable_part(sample, comparable), options, compared, draw)
     steps.done()
     for column in frame.columns("judge"):
         for part in PARTS:

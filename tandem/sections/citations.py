@@ -175,6 +175,12 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "GaRAGe: A Benchmark with Grounding Annotations for RAG Evaluation. Findings of the "
         "Association for Computational Linguistics: ACL 2025.",
     ),
+    "shekhar2023": (
+        "(Shekhar and others 2023)",
+        "Shekhar, S., Xu, Z., Lipton, Z. C., Liang, P. J. and Ramdas, A. (2023). Risk-limiting "
+        "financial audits via weighted sampling without replacement. Proceedings of the 39th "
+        "Conference on Uncertainty in Artificial Intelligence.",
+    ),
     "spearman1904": (
         "(Spearman 1904)",
         "Spearman, C. (1904). The proof and measurement of association between two things. "

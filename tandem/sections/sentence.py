@@ -90,6 +90,10 @@ QUESTIONS: Mapping[str, tuple[str, str]] = {
     "agreement": ("Does {judge} agree with people?", "Do the judges agree with people?"),
     "replacement": ("Could {judge} replace a person?", "Could a judge replace a person?"),
     "errors": ("What does {judge} get wrong?", "What do the judges get wrong?"),
+    "trust": (
+        "How wrong is {judge} where it is surest?",
+        "How wrong are the judges where they are surest?",
+    ),
     "rankings": (
         "Does {judge} rank answers as people do?",
         "Do the judges rank answers as people do?",

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..document import PLAIN, Section, count, rounded
+from ..document import Section, count, rounded
 from ..statistics import ORDERED, Coefficient
 from ..statistics.planning import more_queries as planned_queries
 from ..types import JSON
 from .base import SectionPart
+from .nouns import noun_of
 from .replacement import replacement
 from .score_sentences import score_sentences
 from .sentence import (
@@ -40,6 +41,7 @@ from .sentence import (
     words_between,
 )
 from .stated_agreement import coefficient_of, people_of
+from .trust import trust_sentence
 from .words import Words, words_of
 
 YES, NO = "yes", "no"
@@ -102,7 +104,7 @@ def _people(block: JSON, name: str, labelled: bool) -> Sentence:
         return Sentence(question, "Not known", "open", (Part(why, path),))
     words, tone = band_of(found, BANDS, BELOW_CHANCE)
     thin = _thin(of)
-    aside = f"; {thin} of them with under {THIN} shared {_noun(block)[1]}" if thin else ""
+    aside = f"; {thin} of them with under {THIN} shared {noun_of(block)[1]}" if thin else ""
     whole = ("variables", name, "agreement")
     parts = [
         Part(f"{shown.sign} {number(found)}", path),
@@ -143,14 +145,8 @@ def _planned(block: JSON, name: str, shown: JSON) -> Iterator[Part]:
             yield more_queries(plan.needed, plan.more, key, purpose=purpose)
 
 
-def _noun(block: JSON) -> Sequence[str]:
-    """Return the name of a variable's units, in singular and plural."""
-    noun: Sequence[str] = block.get("noun", PLAIN)
-    return noun
-
-
 def _units(block: JSON, number: int) -> str:
-    return count(number, *_noun(block))
+    return count(number, *noun_of(block))
 
 
 def _thin(agreement: JSON) -> int:
@@ -241,6 +237,7 @@ def _judge(block: JSON, name: str, judge: str) -> Iterator[tuple[str, Sentence]]
     yield "agreement", _agreement(of, coefficient_of(block), judge, path)
     yield "replacement", replacement(block, judge, path)
     yield "errors", _errors(block, of, judge, path)
+    yield from trust_sentence(of, judge, path, noun_of(block)[1])
 
 
 def _agreement(of: JSON, shown: Coefficient, judge: str, path: Path) -> Sentence:
@@ -327,7 +324,7 @@ def _errors(block: JSON, of: JSON, judge: str, path: Path) -> Sentence:
     wrong = {cell: n for cell, n in cells.items() if cell[0] != cell[1] and n}
     if not whole:
         return Sentence(
-            question, "Not known", "open", (Part(f"no {_noun(block)[0]} has both labels", key),)
+            question, "Not known", "open", (Part(f"no {noun_of(block)[0]} has both labels", key),)
         )
     if not wrong:
         detail = (
@@ -455,7 +452,7 @@ def _of_codes(question: str, block: JSON, judge: str, path: Path) -> Sentence:
     found = {code: of["judges"][judge] for code, of in block["by_code"].items()}
     units = max(of["units"] for of in found.values())
     if not units:
-        why = f"no {_noun(block)[0]} has both labels"
+        why = f"no {noun_of(block)[0]} has both labels"
         return Sentence(question, "Not known", "open", (Part(why, (*path, "alt_test")),))
     parts: list[Part] = []
     for key, verb, whom in (("missed", "misses", "people"), ("added", "adds", "judge")):

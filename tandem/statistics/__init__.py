@@ -111,6 +111,7 @@ from .estimate import (
     Estimate,
     Scale,
     Statistic,
+    defined,
     undefined,
 )
 from .families import FamilyDifferences, family_differences
@@ -283,6 +284,7 @@ __all__ = [
     "crowd_ceiling_estimates",
     "dawid_skene",
     "decisions",
+    "defined",
     "design_effect",
     "difference_by_cluster",
     "each_with_others",

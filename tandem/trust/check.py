@@ -11,10 +11,9 @@ certify falsely where errors sit in the largest queries.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -31,10 +30,10 @@ UNKNOWN_DRAW = (
     "nobody said how the labelled queries were drawn, and queries that were chosen or finished "
     "first may be the easy ones"
 )
-NO_LABEL = "people labelled none of these cells"
+NO_LABEL = "people labelled none of these units"
 TOO_FEW = "too few queries are labelled for a bound below 1"
 EXACT = "every query is labelled, so that the risk is exact"
-RISK_METHOD = "share of wrong cells among labelled ones"
+RISK_METHOD = "share of wrong answers among the labelled ones"
 
 
 @dataclass(frozen=True)
@@ -65,8 +64,8 @@ class Draw:
 
     kind: Drawn
     sample: PeopleSample | None = None
-    unjudged: Mapping[str, str] = MappingProxyType({})
-    plans: Mapping[tuple[str, str], Committed] = MappingProxyType({})
+    unjudged: Mapping[str, str] = field(default_factory=dict)
+    plans: Mapping[tuple[str, str], Committed] = field(default_factory=dict)
     reason: str = UNKNOWN_DRAW
 
 
@@ -100,8 +99,13 @@ class CutCheck:
 
 @dataclass(frozen=True)
 class Check:
-    """A judge's cuts, strict to loose. `labelled` counts queries with labels, of `queries`."""
+    """A judge's cuts, strict to loose. `labelled` counts queries with labels, of `queries`.
 
+    Each bound holds by itself with confidence 1 - `delta`.
+    """
+
+    kind: Drawn
+    delta: float
     queries: int
     labelled: int
     cells: int
@@ -109,90 +113,95 @@ class Check:
 
 
 def check(
-    cells: Cells, draw: Draw, judge: str, delta: float, shares: tuple[float, ...] = SHARES
+    cells: Cells,
+    draw: Draw,
+    variable: str,
+    judge: str,
+    delta: float,
+    shares: tuple[float, ...] = SHARES,
 ) -> Check:
     """Return the risk of a judge's surest cells, for each share of cells and for all that it has.
 
     Each bound holds by itself with confidence 1 - `delta`; for a committed draw, with the level and
     the cuts of its plan.
     """
-    committed = draw.committed if draw.kind == "by-size" else None
-    if committed is not None:
-        cells, delta = cells.only(committed.queries), committed.level
-    labelled = _labelled(cells, draw)
-    if committed is not None:
-        thresholds = committed.thresholds
+    if (plan := draw.plans.get((variable, judge))) is not None:
+        cells, delta, thresholds = cells.only(plan.queries), plan.level, plan.thresholds
     else:
         table = CutTable.of(cells.sure, cells.query, len(cells.keys), (*shares, 1.0))
         thresholds = table.thresholds
-    look = _Look(cells, labelled, draw, judge, thresholds)
+    look = _Look(cells, draw, judge, plan, thresholds)
     cuts = tuple(_cut(look, cut, delta) for cut in range(len(thresholds)))
-    return Check(len(cells.keys), int(labelled.sum()), len(cells.query), cuts)
-
-
-def _labelled(cells: Cells, draw: Draw) -> Bools:
-    """Return which queries count as labelled, (G,)."""
-    if draw.kind == "by-size" and draw.committed is not None:
-        return _are_among(cells.keys, draw.committed.labelled)
-    has_label = cells.by_query(cells.labelled) > 0
-    if draw.sample is None:
-        return has_label
-    # A drawn query that everybody declined is part of the sample, too.
-    finished = draw.sample.drawn - draw.sample.unfinished
-    return _are_among(cells.keys, draw.sample.drawn) & (
-        has_label | _are_among(cells.keys, finished)
+    return Check(
+        look.kind, delta, len(cells.keys), int(look.labelled.sum()), len(cells.query), cuts
     )
-
-
-def _are_among(keys: tuple[str, ...], some: Collection[str]) -> Bools:
-    return np.array([key in some for key in keys], bool)
 
 
 @dataclass(frozen=True)
 class _Look:
-    """The cells of a judge, and what the look at them knows of the draw."""
+    """The cells of a judge, the least sureness of each cut, and what is known of the draw."""
 
     cells: Cells
-    labelled: Bools
     draw: Draw
     judge: str
+    plan: Committed | None
     thresholds: tuple[float, ...]
 
-    def accepted(self, cut: int) -> Bools:
-        return np.asarray(self.cells.sure >= self.thresholds[cut])
-
-    def why_no_bound(self) -> str:
-        """Return why no cut has a bound; empty if one may have."""
-        draw = self.draw
-        if draw.kind == "unknown":
-            return draw.reason
-        if self.unjudged:
-            return self.unjudged
-        if draw.sample is not None and draw.sample.unfinished:
-            return describe_unfinished(draw.sample.unfinished, draw.sample.drawn)
-        if draw.kind == "all":
-            left = int((~self.labelled).sum())
-            if left:
-                return f"{left} of {len(self.labelled)} queries have no label from people"
-        return ""
+    @property
+    def kind(self) -> Drawn:
+        return self.draw.kind if self.plan is None else "by-size"
 
     @cached_property
-    def state(self) -> State:
-        """Return the state of the plan of a committed draw. Raises ValueError."""
-        committed = self.draw.committed
-        assert committed is not None
-        masks = [self.accepted(cut) for cut in range(len(self.thresholds))]
-        accepted = np.stack([self.cells.by_query(mask) for mask in masks], axis=1)
-        wrong = np.stack([self.cells.by_query(mask & self.counted_wrong) for mask in masks], axis=1)
-        cells = self.cells.by_query(np.ones(len(self.cells.query), bool))
-        plan = Plan(accepted, cells, committed.risk, committed.level, committed.seed)
-        number = {key: n for n, key in enumerate(committed.queries)}
-        return state_of(plan, [(number[key], wrong[number[key]]) for key in committed.labelled])
+    def labelled(self) -> Bools:
+        """Whether each query counts as labelled, (G,)."""
+        if self.plan is not None:
+            return self._are_among(self.plan.labelled)
+        has_label = self.cells.by_query(self.cells.labelled) > 0
+        sample = self.draw.sample
+        if sample is None:
+            return has_label
+        # A drawn query that everybody declined is part of the sample, too.
+        finished = self._are_among(sample.drawn - sample.unfinished)
+        return self._are_among(sample.drawn) & (has_label | finished)
+
+    def _are_among(self, some: Collection[str]) -> Bools:
+        return np.array([key in some for key in self.cells.keys], bool)
 
     @property
     def counted_wrong(self) -> Bools:
         """Whether a cell of a labelled query counts as wrong: without a label it does."""
         return self.cells.wrong | ~self.cells.labelled
+
+    def accepted(self, cut: int) -> Bools:
+        return np.asarray(self.cells.sure >= self.thresholds[cut])
+
+    @property
+    def why_no_bound(self) -> str:
+        """Why no cut has a bound; empty if one may have."""
+        kind, sample = self.kind, self.draw.sample
+        if kind == "by-size":
+            return ""
+        if kind == "unknown":
+            return self.draw.reason
+        if why := self.draw.unjudged.get(self.judge):
+            return why
+        if sample is not None and sample.unfinished:
+            return describe_unfinished(sample.unfinished, sample.drawn)
+        if kind == "all" and (left := int((~self.labelled).sum())):
+            return f"{left} of {len(self.labelled)} queries have no label from people"
+        return ""
+
+    @cached_property
+    def state(self) -> State:
+        """The state of the plan of a committed draw. Raises ValueError."""
+        assert self.plan is not None
+        masks = [self.accepted(cut) for cut in range(len(self.thresholds))]
+        accepted = np.stack([self.cells.by_query(mask) for mask in masks], axis=1)
+        wrong = np.stack([self.cells.by_query(mask & self.counted_wrong) for mask in masks], axis=1)
+        cells = self.cells.by_query(np.ones(len(self.cells.query), bool))
+        plan = Plan(accepted, cells, self.plan.risk, self.plan.level, self.plan.seed)
+        number = {key: n for n, key in enumerate(self.plan.queries)}
+        return state_of(plan, [(number[key], wrong[number[key]]) for key in self.plan.labelled])
 
 
 def _cut(look: _Look, cut: int, delta: float) -> CutCheck:
@@ -224,31 +233,33 @@ def _bound(look: _Look, cut: int, mask: Bools, delta: float) -> Estimate:
     """Return the upper bound of the risk of some of a cut's cells; n counts labelled queries."""
     size = look.cells.by_query(mask)
     queries = int((look.labelled & (size > 0)).sum())
-    method = f"upper bound with confidence {1 - delta:.6g}, {FORMS[look.draw.kind]}"
-    why = look.why_no_bound() or (NO_LABEL if not queries else "")
-    if not why and look.draw.kind == "all":
+    method = f"upper bound with confidence {1 - delta:.6g}, {FORMS[look.kind]}"
+    why = look.why_no_bound or ("" if queries else NO_LABEL)
+    if not why and look.kind == "all":
         left = int((mask & ~look.cells.labelled).sum())
-        why = f"{EXACT}, but for {left} cells without a label" if left else EXACT
+        why = f"{EXACT}, but for a label of {left} of these units" if left else EXACT
     if why:
         return undefined(why, queries, method)
     wrong = look.cells.by_query(mask & look.counted_wrong)
     try:
-        if look.draw.kind == "by-size":
+        if look.kind == "by-size":
             bound = _bound_by_size(look, cut, size, wrong, delta)
         else:
             bound = _bound_of_even(look, size, wrong, delta)
     except ValueError as error:
         return undefined(f"the labels are not those of the plan: {error}", queries, method)
-    if bound >= 1:
+    # Even if every cell that nobody labelled is wrong.
+    most = (wrong[look.labelled].sum() + size[~look.labelled].sum()) / size.sum()
+    if min(bound, most) >= 1:
         return undefined(TOO_FEW, queries, method)
-    return defined(bound, None, queries, method)
+    return defined(min(bound, float(most)), None, queries, method)
 
 
 FORMS: Mapping[Drawn, str] = {
-    "even": "by betting on queries drawn evenly",
-    "by-size": "by betting on queries drawn by size",
-    "all": "not needed",
-    "unknown": "unknown draw",
+    "even": "by betting on queries that were drawn evenly",
+    "by-size": "by betting on queries that were drawn by size",
+    "all": "not needed where all are labelled",
+    "unknown": "not known without the draw",
 }
 
 

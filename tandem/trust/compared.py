@@ -138,7 +138,7 @@ def _answered(table: Scores) -> Floats:
     """Return 1 for each item about which a person answered, also by an escape, NaN for others."""
     labels = table.labels
     people = {labels.raters[n].name for n in labels.columns("human")}
-    units = (labels.codes_of("human") >= 0).any(axis=1)
+    units = np.asarray((labels.codes_of("human") >= 0).any(axis=1))
     units[[a.unit for a in labels.asides if not a.is_missing and a.rater in people]] = True
     found = np.full(len(table.values), np.nan)
     found[labels.units.item[units]] = 1

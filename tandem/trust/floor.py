@@ -10,7 +10,7 @@ from ..statistics import Estimate, Ints, defined, undefined
 
 MOST_VOTES = 100
 """More votes on a cell count as so many: errors of a majority of 100 are rare enough."""
-METHOD = "expected share of cells whose truth is wrong, from how often two people agree"
+METHOD = "expected errors of people together, from how often two of them agree"
 BY_CHANCE = "people agree no more often than by chance"
 
 
@@ -31,7 +31,7 @@ def floor_of_truth(counts: Ints) -> Estimate:
     votes, k = counts.sum(axis=1), counts.shape[1]
     cells, pairs = int((votes > 0).sum()), float((votes * (votes - 1)).sum())
     if not pairs or k < 2:
-        why = "only one category is in use" if k < 2 else "no two people answered the same cell"
+        why = "only one category is in use" if k < 2 else "no two people share a unit"
         return undefined(why, cells, METHOD)
     agree = float((counts * (counts - 1)).sum()) / pairs
     if k * agree <= 1:
