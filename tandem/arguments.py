@@ -33,7 +33,7 @@ def add_label_arguments(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="VARIABLE=LEVEL",
-        help="for labels files: nominal (the default), ordinal, interval, or set: JSON lists of codes",
+        help="for labels files: nominal (the default), ordinal, interval, or set (lists of codes)",
     )
     parser.add_argument(
         "--scale",
@@ -52,7 +52,7 @@ def add_label_arguments(parser: ArgumentParser) -> None:
         "--protocol",
         type=Path,
         metavar="FILE",
-        help="for labels files: a team's protocol, whose variables they are: codes, levels, escapes",
+        help="for labels files: a team's protocol, whose variables, codes and levels they have",
     )
 
 

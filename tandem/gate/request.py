@@ -10,7 +10,8 @@ from typing import Any
 
 from ..arguments import add_label_arguments
 from ..labels.frame import Frame
-from ..trust.compared import DELTA, HOW_DRAWN
+from ..trust.compared import HOW_DRAWN
+from ..trust.plan import DELTA
 from .figures import Condition, Figures, decide
 from .findings import Finding, GateError
 from .sources import Reading, Sources

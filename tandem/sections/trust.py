@@ -126,8 +126,8 @@ def trust_blocks(shown: Shown) -> Iterator[Block]:
         for system, of in cut["by_system"].items()
     )
     if rows:
-        header = ("Surest", "System", *header[1:-1], f"{at_most} of all systems")
-        tables.append(Table("Errors by system", header, rows))
+        of_systems = ("Surest", "System", *header[1:-1], f"{at_most} of all systems")
+        tables.append(Table("Errors by system", of_systems, rows))
     yield Block(TITLE, tuple(tables), _about(found))
 
 
