@@ -11,7 +11,7 @@ from analysis.campaigns.cache import state_of
 from analysis.campaigns.report_job import campaign_of, may_see
 from analysis.disagreements.counts import count_disagreements
 from analysis.monitoring.flags import quality
-from annotation.adjudication.disputes import counted_labels, decided_units, disputes
+from annotation.adjudication.disputes import adjudicated_labels, decided_units, disputes
 from annotation.campaigns.answer_totals import answer_totals
 from annotation.models import Campaign, Decision
 from annotation.progress.counts import answers_by_guideline
@@ -40,7 +40,7 @@ def check_campaign(campaign: Campaign) -> JSON:
     guideline version; None is the protocol's own guideline. `places` are the answers that the
     design asks people for, imported ones included.
     """
-    done, found = decided_units(campaign), disputes(counted_labels(campaign))
+    done, found = decided_units(campaign), disputes(adjudicated_labels(campaign))
     open_ones, people = sum(each.unit not in done for each in found), quality(campaign)
     return {
         "units": people.units,

@@ -19,6 +19,7 @@ from annotation.models import Assignment, Campaign, Label
 from annotation.people.membership import exclusion_reasons
 from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.label_validation import source_campaign
+from annotation.trust import roles
 from datasets.lineage import lineages_of, state_of_labels
 from judging.models import JudgeRun
 from tandem.labels.selection import ReportOptions
@@ -70,7 +71,8 @@ def labels_since(campaign: Campaign, newest: int) -> int:
         response__current=True,
         response__assignment__item__campaign=campaign,
     )
-    return labels.exclude(response__assignment__rater__kind="trial").count()
+    counted = labels.exclude(response__assignment__rater__kind="trial")
+    return roles.without_certify(counted, campaign).count()
 
 
 def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
@@ -86,6 +88,7 @@ def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
         settings.TANDEM_VERSION,
         [campaign.pk, campaign.name, campaign.created_at, campaign.human_share, campaign.options],
         own,
+        roles.state_of(campaign),
         [answers_of(name) for name in sorted(also - {campaign.name})],
         _unanswered(campaign),
         list(JudgeRun.objects.filter(campaign=campaign).values_list("judge").distinct()),

@@ -20,6 +20,7 @@ from annotation.models import Assignment, Campaign, Item, Label, QuerySampling, 
 from annotation.people.membership import exclusion_reasons
 from annotation.prerequisites.label_validation import source_campaign, validated_judge
 from annotation.presentation import schema, schema_for
+from annotation.trust.roles import without_certify
 from datasets.models import Grounding, Report
 from judging.floor import UnitKey as FloorPlace
 from judging.floor import get_floor
@@ -193,12 +194,16 @@ def _judges_metas(campaign: Campaign) -> list[tuple[LabelKey, dict[str, Any]]]:
 
 
 def stored_labels(campaign: Campaign) -> Iterator[LabelFact]:
-    """Yield a campaign's current labels by item and unit, and then the missing ones."""
+    """Yield a campaign's current labels by item and unit, and then the missing ones.
+
+    People's labels of queries that certify a judge are left out until the plan has ended.
+    """
     labels = Label.objects.filter(
         response__current=True,
         response__assignment__item__campaign=campaign,
         response__assignment__item__use=Item.Use.STUDY,
     ).exclude(response__assignment__rater__kind=Rater.Kind.TRIAL)
+    labels = without_certify(labels, campaign)
     ordered = labels.order_by(*_ORDER)
     marked = exposed_labels(labels)
     if not marked:
@@ -239,6 +244,7 @@ def _missing(campaign: Campaign) -> Iterator[LabelFact]:
         status__in=("open", "leased", "done", "cancelled"), missing={}
     )
     closed = closed.filter(item__use=Item.Use.STUDY).exclude(rater__kind=Rater.Kind.TRIAL)
+    closed = without_certify(closed, campaign, "")
     related = ("item__query", "item__report", "rater")
     for assignment in closed.select_related(*related).prefetch_related("item__units").iterator(500):
         units = {u.name: u for u in assignment.item.units.all() if u.name in assignment.asked}

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from annotation.models import Campaign, Item, Label, Rater
+from annotation.trust.roles import without_certify
 from tandem.labels.facts import LabelKey
 from tandem.labels.frame import Frame, Guideline
 from tandem.labels.guidelines import with_guidelines
@@ -68,4 +69,5 @@ def _labels(campaign: Campaign) -> Iterator[tuple[Any, ...]]:
         response__assignment__rater__kind__in=(Rater.Kind.HUMAN, Rater.Kind.JUDGE),
         response__assignment__replicate=0,
     )
-    return labels.order_by().values_list(*_COLUMNS).iterator(chunk_size=5000)
+    read = without_certify(labels, campaign).order_by().values_list(*_COLUMNS)
+    return read.iterator(chunk_size=5000)

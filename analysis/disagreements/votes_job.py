@@ -13,6 +13,7 @@ from analysis.disagreements.votes import VoteTable, votes_of
 from annotation.answers.state import answers_of
 from annotation.models import Campaign
 from annotation.people.membership import exclusion_reasons
+from annotation.trust import roles
 from datasets.models import Job
 from datasets.work import Kind, Options, Progress, Result, results
 
@@ -57,6 +58,7 @@ def _state(options: Options) -> Any:
         campaign.created_at.isoformat(),
         answers_of(campaign.name),
         exclusion_reasons(campaign.name),
+        roles.state_of(campaign),
     ]
 
 

@@ -23,6 +23,7 @@ from annotation.models import Campaign, Item, Response, Unit
 from annotation.people.membership import exclusion_reasons
 from annotation.presentation import schema
 from annotation.registry import get_protocol
+from annotation.trust.roles import without_certify
 from datasets.lineage import lineages_of
 from datasets.material import batch_rows
 from datasets.models import Batch
@@ -145,6 +146,7 @@ class StoredMaterial(Material):
             assignment__replicate=0,
             assignment__assisted_by="",
         ).exclude(assignment__rater__name__in=exclusion_reasons(campaign.name))
+        rows = without_certify(rows, self.stored[campaign.name], "assignment")
         place = "assignment__item__query__key", "assignment__rater__name", "assignment__rater__kind"
         for *of, payload in rows.order_by("assignment_id").values_list(*place, "payload"):
             yield WholeAnswer(of[0], of[1], of[2], payload["units"])

@@ -21,7 +21,7 @@ from annotation.adjudication.disputes import (
     Disagreement,
     Dispute,
     adjudicable,
-    counted_labels,
+    adjudicated_labels,
     own_units,
     unit_disagreements,
 )
@@ -161,7 +161,7 @@ def find_case(user: User, campaign: Campaign, pk: int) -> Case | None:
     if unit is None:
         return None
     history = tuple(_history(unit))
-    disagreements = tuple(unit_disagreements(counted_labels(campaign), unit.pk))
+    disagreements = tuple(unit_disagreements(adjudicated_labels(campaign), unit.pk))
     if not disagreements and not history:
         return None
     saw_answers("dispute", campaign, units=[unit.pk])
@@ -272,7 +272,7 @@ def _answers_by_value(
 ) -> Mapping[int, Mapping[str, Counter[str]]]:
     """Count people by unit, variable and value; a value that only judges gave counts 0."""
     found: dict[int, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-    labels = counted_labels(campaign).filter(unit__in=list(units))
+    labels = adjudicated_labels(campaign).filter(unit__in=list(units))
     of_people = Q(response__assignment__rater__kind=Rater.Kind.HUMAN)
     number = Count("pk", filter=of_people)
     rows = labels.values_list("unit", "variable", "value").annotate(number=number)
@@ -307,7 +307,7 @@ class RaterAnswer:
 def rater_answers(case: Case) -> list[RaterAnswer]:
     """Return the raters' answers to the unit that count, in two queries."""
     by_rater: dict[int, list[Label]] = defaultdict(list)
-    labels = counted_labels(case.campaign).filter(unit=case.unit).order_by("pk")
+    labels = adjudicated_labels(case.campaign).filter(unit=case.unit).order_by("pk")
     related = labels.select_related("response__assignment").prefetch_related("spans")
     for label in related:
         by_rater[label.response.assignment.rater_id].append(label)

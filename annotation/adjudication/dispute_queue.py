@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from annotation.adjudication.disputes import (
     Disagreement,
     Dispute,
-    counted_labels,
+    adjudicated_labels,
     decided_units,
     disagreements,
     own_units,
@@ -32,6 +32,7 @@ from annotation.counters import numbers
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Exclusion, Item, Label, Response, Unit, User
 from annotation.presentation import preload, words_of_unit
+from annotation.trust import roles
 
 Among = Literal["all", "sent", "people", "judges"]
 State = Literal["open", "decided"]
@@ -108,7 +109,7 @@ class _Table:
 
     def with_items(self, campaign: Campaign, items: Ints, state: dict[str, Any]) -> _Table:
         """Return the table with the disagreements of some items as they are now."""
-        labels = counted_labels(campaign).filter(unit__item__in=items.tolist())
+        labels = adjudicated_labels(campaign).filter(unit__item__in=items.tolist())
         new = _Table.of(labels, state, self.others)
         kinds = tuple(dict.fromkeys((*self.kinds, *new.kinds)))
         place = {each: n for n, each in enumerate(kinds)}
@@ -264,7 +265,7 @@ def _table_of(campaign: Campaign) -> _Table:
         if kept is not None and items is not None:
             kept = kept.with_items(campaign, items, state)
         else:
-            kept = _Table.of(counted_labels(campaign), state, others)
+            kept = _Table.of(adjudicated_labels(campaign), state, others)
             caches["reports"].set(_name(campaign), kept)
     with _LOCK:
         _CACHE[campaign.pk] = kept
@@ -276,10 +277,10 @@ def _name(campaign: Campaign) -> str:
 
 
 def _others(campaign: Campaign) -> list[Any]:
-    """Return what disputes depend on apart from answers: exclusions and gold items."""
+    """Return what disputes depend on apart from answers: exclusions, gold items and plans."""
     raters = Exclusion.objects.filter(campaign=campaign, undone_at=None).values_list("rater")
     uses = {what: n for what, n in numbers(campaign).items() if what.startswith("items/")}
-    return [campaign.created_at, sorted(raters), sorted(uses.items())]
+    return [campaign.created_at, sorted(raters), sorted(uses.items()), roles.state_of(campaign)]
 
 
 def _changed_items(campaign: Campaign, kept: _Table) -> Ints | None:

@@ -29,6 +29,7 @@ from annotation.models import (
     User,
 )
 from annotation.people.membership import Role
+from annotation.trust.roles import for_adjudicators, without_certify
 from tandem.grouping import grouped
 
 UnitKey = tuple[int, int, int, int]
@@ -92,7 +93,16 @@ class _Tally(NamedTuple):
 
 
 def counted_labels(campaign: Campaign) -> QuerySet[Label]:
-    """Return the labels of people and judges that count."""
+    """Return the labels of people and judges that count, without those that certify a judge."""
+    return without_certify(_counted_labels(campaign), campaign)
+
+
+def adjudicated_labels(campaign: Campaign) -> QuerySet[Label]:
+    """Return the labels that count and that adjudicators may see."""
+    return for_adjudicators(_counted_labels(campaign), campaign)
+
+
+def _counted_labels(campaign: Campaign) -> QuerySet[Label]:
     exclusions = Exclusion.objects.filter(campaign=campaign, undone_at=None)
     kinds = (Rater.Kind.HUMAN, Rater.Kind.JUDGE)
     return (
@@ -221,7 +231,7 @@ def disputed_units(campaign: Campaign) -> frozenset[int]:
     a person gave one, at least one value differs from that of most people.
     """
     people = Count("pk", filter=Q(response__assignment__rater__kind=Rater.Kind.HUMAN))
-    found = counted_labels(campaign).values("unit", "variable")
+    found = adjudicated_labels(campaign).values("unit", "variable")
     found = found.annotate(least=Min("value"), most=Max("value"), people=people)
     several = found.filter(least__lt=F("most"), people__gt=0)
     return frozenset(several.values_list("unit", flat=True).iterator(chunk_size=5000))

@@ -10,6 +10,7 @@ from annotation.adjudication.requests import Selection
 from annotation.imports.gold import store_gold_answers
 from annotation.models import Assignment, Campaign, GoldAnswer, Item, Label, Rater, Unit, User
 from annotation.people.membership import manageable
+from annotation.trust import roles
 from tandem.files.rows import Place
 from tandem.grouping import grouped
 from tandem.labels.file.rows import LabelRow
@@ -53,6 +54,7 @@ def decided_values(
         response__current=True,
         response__decision__isnull=False,
     )
+    decisions = roles.without_certify(decisions, campaign)
     for unit, value in decisions.values_list("unit", "value"):
         found[unit] = DecidedValue(value, "adjudicated")
     return found
@@ -77,7 +79,7 @@ def goldable(
 ) -> Selection:
     """Return which units of a campaign can become gold answers of another one."""
     decided = decided_values(campaign, units, variable)
-    there = _places(target, campaign, units)
+    certify, there = roles.certify_units(campaign, units), _places(target, campaign, units)
     given = set(
         Assignment.objects.filter(item__campaign=target, rater__kind=Rater.Kind.HUMAN)
         .order_by()
@@ -86,7 +88,9 @@ def goldable(
     reasons = {}
     for unit in units:
         place = there.get(unit)
-        if unit not in decided:
+        if unit in certify:
+            reasons[unit] = roles.REASON
+        elif unit not in decided:
             reasons[unit] = UNDECIDED
         elif place is None:
             reasons[unit] = NO_SUCH_ITEM

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from annotation.adjudication.disputes import counted_labels, decided_units, disputes, sent_units
 from annotation.models import AdjudicationRequest, Campaign, User
+from annotation.trust import roles
 from audit.recording import record
 
 NOT_DISPUTED = "no rater disagrees with people about them"
@@ -38,9 +39,12 @@ def select_sendable(campaign: Campaign, units: Collection[int]) -> Selection:
         each.unit for each in disputes(counted_labels(campaign).filter(unit__in=list(units)))
     }
     decided, sent = decided_units(campaign), sent_units(campaign)
+    certify = roles.certify_units(campaign, units)
     reasons = {}
     for unit in units:
-        if unit in decided:
+        if unit in certify:
+            reasons[unit] = roles.REASON
+        elif unit in decided:
             reasons[unit] = ALREADY_DECIDED
         elif unit in sent:
             reasons[unit] = ALREADY_SENT

@@ -37,6 +37,7 @@ from annotation.models import (
 )
 from annotation.presentation import has_audiences, schema
 from annotation.provenance import Bases
+from annotation.trust.roles import without_certify
 from datasets.models import Query
 from tandem.protocols.base import ItemSpec, Payload, Text, UnitSpec, kinds_of, name_units
 
@@ -287,7 +288,9 @@ class _Carrier:
             assignment__status=Assignment.Status.DONE,
             assignment__rater__kind__in=KINDS,
         ).exclude(assignment__rater__in=self.excluded)
-        related = found.select_related("assignment__rater", "decision", "carried")
+        related = without_certify(found, self.old, "assignment").select_related(
+            "assignment__rater", "decision", "carried"
+        )
         unfinished = set(
             Assignment.objects.filter(item__in=items, rater__kind=Rater.Kind.JUDGE)
             .exclude(status=Assignment.Status.DONE)

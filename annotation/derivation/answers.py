@@ -16,6 +16,7 @@ from annotation.derivation.labels import LabelledUnit, LabelReader, UnitReader
 from annotation.models import Campaign, Exclusion, Rater, Response
 from annotation.prerequisites.base import prerequisite_of
 from annotation.presentation import PREFIX, schema, validates_answers
+from annotation.trust.roles import without_certify
 from datasets.derivation import UnitDigests
 from tandem.files import rows
 from tandem.protocols.base import Payload
@@ -129,6 +130,7 @@ def people_responses(
     ).exclude(assignment__rater__in=list(excluded.values_list("rater", flat=True)))
     if rater is not None:
         found = found.filter(assignment__rater=rater)
+    found = without_certify(found, campaign, "assignment")
     rows_ = found.select_related("assignment__item").order_by("created_at", "pk")
     for response in rows_:
         yield response.assignment.item.query_id, response.assignment.item.key, response

@@ -15,6 +15,7 @@ from django.db.models import Count, Q
 from annotation.models import Assignment, Campaign, Exclusion, Item, Label, Rater, Unit
 from annotation.prerequisites import units_asked_so_far
 from annotation.presentation import design
+from annotation.trust.roles import without_certify
 from datasets.derivation import UnitDigests
 from tandem.grouping import grouped
 
@@ -194,6 +195,7 @@ class LabelReader:
             response__current=True,
             response__assignment__replicate=0,
         )
+        labels = without_certify(labels, self.campaign)
         if self.rater is not None:
             labels = labels.filter(response__assignment__rater=self.rater)
         else:

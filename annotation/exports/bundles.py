@@ -27,6 +27,7 @@ from annotation.exposure.ledger import is_collecting, saw_answers
 from annotation.models import Assignment, Campaign, Label, Rater, Response, Span, Unit
 from annotation.presentation import schema
 from annotation.registry import get_protocol
+from annotation.trust.roles import without_certify
 
 SIZES = (
     (10**3, "n<1K"),
@@ -220,6 +221,7 @@ def counts(campaign: Campaign) -> dict[str, Any]:
     current = Response.objects.filter(current=True, assignment__item__campaign=campaign).exclude(
         assignment__rater__kind=Rater.Kind.TRIAL
     )
+    current = without_certify(current, campaign, "assignment")
     done = Assignment.objects.filter(item__campaign=campaign, status="done").order_by()
     kinds = done.exclude(rater__kind=Rater.Kind.TRIAL).values_list("rater__kind")
     return {

@@ -30,6 +30,7 @@ from annotation.models import (
 from annotation.prerequisites import units_asked_so_far
 from annotation.presentation import design, items_of, schema, schema_for, texts_by_field
 from annotation.registry import get_protocol
+from annotation.trust.roles import without_certify
 from datasets import material
 from datasets.material import as_line as batch_line
 from datasets.models import Query
@@ -103,8 +104,8 @@ class _Label(NamedTuple):
 def label_rows(campaign: Campaign, since: int = 0) -> Iterator[LabelRow]:
     """Yield every current label and every missing label, by item, rater and replicate.
 
-    Labels from trials are left out, and so are labels for gold and practice items. `since` leaves
-    out the items before that position.
+    Labels from trials are left out, and so are labels for gold and practice items, and people's
+    labels that certify a judge. `since` leaves out the items before that position.
     """
     asked, batch = schema(campaign), campaign.batch.name
     for chunk in chunks(_closed_assignments(campaign, since), CHUNK):
@@ -134,10 +135,11 @@ def _closed_assignments(campaign: Campaign, since: int) -> Iterator[_ClosedAssig
         .filter(item__use=Item.Use.STUDY)
         .exclude(status__in=("open", "leased", "cancelled"), missing={})
         .exclude(rater__kind=Rater.Kind.TRIAL)
-        .order_by("item__position", "rater__name", "replicate", "id")
-        .values_list(*_ANSWERED)
     )
-    return map(_ClosedAssignment._make, closed.iterator(chunk_size=CHUNK))
+    readable = without_certify(closed, campaign, "")
+    in_order = readable.order_by("item__position", "rater__name", "replicate", "id")
+    rows = in_order.values_list(*_ANSWERED).iterator(chunk_size=CHUNK)
+    return map(_ClosedAssignment._make, rows)
 
 
 class _Chunk:
@@ -413,6 +415,7 @@ def _response_lines(campaign: Campaign, since: int) -> Iterator[Line]:
         assignment__item__campaign=campaign,
         assignment__item__position__gte=since,
     ).exclude(assignment__rater__kind=Rater.Kind.TRIAL)
+    current = without_certify(current, campaign, "assignment")
     order = ("assignment__item__position", "assignment__rater__name", "assignment_id")
     for response in current.select_related(*related).order_by(*order).iterator(chunk_size=CHUNK):
         assignment = response.assignment

@@ -20,6 +20,7 @@ from annotation.models import Assignment, Campaign, GoldAnswer, Item, Label, Rat
 from annotation.presentation import schema, with_value
 from annotation.progress.counts import DONE, people_of
 from annotation.progress.status import Person
+from annotation.trust.roles import without_certify
 
 WORDS_A_MINUTE = 600
 """More than twice the mean speed of silent reading of prose (238, Brysbaert 2019)."""
@@ -225,11 +226,12 @@ def label_rows(campaign: Campaign, labels: Sequence[Label]) -> list[LabelRow]:
 
 
 def _current(campaign: Campaign) -> QuerySet[Label]:
-    return Label.objects.filter(
+    labels = Label.objects.filter(
         response__current=True,
         response__assignment__item__campaign=campaign,
         response__assignment__replicate=0,
     )
+    return without_certify(labels, campaign)
 
 
 def _others(campaign: Campaign) -> QuerySet[Label]:

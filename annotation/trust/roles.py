@@ -1,52 +1,79 @@
 """Queries whose labels certify a judge: nothing that could change the judge may read them.
 
-A query belongs to `certify` from the moment when a plan draws it until the plan has ended. All
-others belong to `dev`.
+A query is *certify* from the moment when a plan draws it until the plan has ended. People's labels
+of such queries are left out wherever labels are read for a report, a list, a prompt or a file;
+judges' labels stay, as they do for queries that people have not labelled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any, TypeVar
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 
-from annotation.models import Campaign, TrustDraw
+from annotation.models import Campaign, Rater, TrustDraw, TrustPlan, Unit
 
-CERTIFY, DEV = "certify", "dev"
-REFUSED = (
-    "labels of this query certify a judge: until its plan has ended, they are not read for "
-    "prompts, examples, cuts or disagreements"
-)
-
-
-class CertifyLabelsError(ValueError):
-    """Labels of certify queries were asked for. The message names the queries."""
-
-    def __init__(self, queries: Collection[str]) -> None:
-        super().__init__(f"{REFUSED} ({', '.join(sorted(queries)[:5])})")
+REASON = "their labels certify a judge, and are not read before its plan has ended"
+ADJUDICATED = "adjudicated"
+_PEOPLE = (Rater.Kind.HUMAN, Rater.Kind.REFERENCE)
+Row = TypeVar("Row", bound=Model)
 
 
-def certify_queries(campaign: Campaign | int) -> frozenset[int]:
+def certify_queries(campaign: Campaign) -> frozenset[int]:
     """Return the primary keys of a campaign's certify queries."""
-    found = _running().filter(plan__campaign=campaign)
-    return frozenset(found.values_list("query", flat=True))
+    if not campaign.has_plan:
+        return frozenset()
+    return frozenset(_drawn(campaign).values_list("query", flat=True))
 
 
-def is_certify(path: str, campaign: str = "campaign") -> Q:
-    """Return the condition that the query at a path, and its campaign at another, is certify.
+def certify_units(campaign: Campaign, units: Collection[int]) -> frozenset[int]:
+    """Return those of some units, by primary key, that belong to certify queries."""
+    if not campaign.has_plan:
+        return frozenset()
+    found = Unit.objects.filter(pk__in=list(units), item__query__in=_drawn(campaign))
+    return frozenset(found.order_by().values_list("pk", flat=True))
 
-    For instance `~is_certify("item__query", "item__campaign")` keeps what anybody may read.
+
+def without_certify(
+    rows: QuerySet[Row, Any], campaign: Campaign, assignment: str = "response__assignment"
+) -> QuerySet[Row, Any]:
+    """Leave out what people said about certify queries; `assignment` is the path to their rows."""
+    return rows.exclude(_of_people(campaign, assignment)) if campaign.has_plan else rows
+
+
+def for_adjudicators(rows: QuerySet[Row, Any], campaign: Campaign) -> QuerySet[Row, Any]:
+    """Leave out of labels what adjudicators may not see of certify queries.
+
+    Where the truth of a plan is adjudicated, they see people's labels, but none of a judge: a unit
+    that came to them because the judge differs would be decided in its light.
     """
-    drawn = _running().filter(query=OuterRef(path), plan__campaign=OuterRef(campaign))
-    return Q(Exists(drawn))
+    plan = _running(campaign) if campaign.has_plan else None
+    if plan is None or plan.document["truth"] != ADJUDICATED:
+        return without_certify(rows, campaign)
+    judged = Q(response__assignment__rater__kind=Rater.Kind.JUDGE)
+    return rows.exclude(judged, response__assignment__item__query__in=_drawn(campaign))
 
 
-def refuse_certify(campaign: Campaign, queries: Collection[int]) -> None:
-    """Raise CertifyLabelsError if any of the queries, given by primary key, is certify."""
-    if found := certify_queries(campaign) & set(queries):
-        keys = campaign.batch.queries.filter(pk__in=found).values_list("key", flat=True)
-        raise CertifyLabelsError(list(keys))
+def state_of(campaign: Campaign) -> int | None:
+    """Return what decides which labels may be read: the plan that runs, by primary key, or None.
+
+    Its draws need not be known: nobody has labelled a query before it is drawn.
+    """
+    plan = _running(campaign) if campaign.has_plan else None
+    return plan and plan.pk
 
 
-def _running() -> QuerySet[TrustDraw]:
-    return TrustDraw.objects.filter(plan__end=None).order_by()
+def _of_people(campaign: Campaign, assignment: str) -> Q:
+    to = f"{assignment}__" if assignment else ""
+    said = {f"{to}rater__kind__in": _PEOPLE, f"{to}item__query__in": _drawn(campaign)}
+    return Q(**said)
+
+
+def _drawn(campaign: Campaign) -> QuerySet[TrustDraw, Any]:
+    drawn = TrustDraw.objects.filter(plan__campaign=campaign, plan__end=None)
+    return drawn.order_by().values("query")
+
+
+def _running(campaign: Campaign) -> TrustPlan | None:
+    return TrustPlan.objects.filter(campaign=campaign, end=None).first()

@@ -21,6 +21,7 @@ from annotation.campaigns.sampling import AUDIT, DEVELOPMENT, EVALUATION
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Item, Label, QuerySampling, Rater, Unit, User
 from annotation.presentation import schema
+from annotation.trust import roles
 from audit.recording import record
 from judging.backends.base import JSON
 from judging.judge_file.document import Examples, file_of
@@ -135,6 +136,7 @@ def agreed_examples(
         response__current=True,
         response__assignment__rater__kind=Rater.Kind.HUMAN,
     )
+    labels = roles.without_certify(labels, campaign)
     names = set(reads) or {variable.name for variable in schema(campaign, "judges").variables}
     votes: dict[int, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     labels = labels if only is None else labels.filter(unit__in=list(only))
@@ -172,18 +174,20 @@ def chosen_units(campaign: Campaign) -> set[int]:
 
 def selectable_units(campaign: Campaign, units: Collection[int]) -> Selection:
     """Return the units that can be examples: from development queries, with an agreed label."""
-    roles = dict(QuerySampling.objects.filter(campaign=campaign).values_list("query", "role"))
+    drawn = dict(QuerySampling.objects.filter(campaign=campaign).values_list("query", "role"))
     rows = Unit.objects.filter(pk__in=list(units), item__campaign=campaign).order_by()
     split = {
-        pk: roles.get(query, EVALUATION) for pk, query in rows.values_list("pk", "item__query")
+        pk: drawn.get(query, EVALUATION) for pk, query in rows.values_list("pk", "item__query")
     }
     agreed = {(each.item, each.unit) for each in agreed_examples(campaign, (), units)}
     named = {pk: (item, name) for pk, item, name in rows.values_list("pk", "item_id", "name")}
-    before = chosen_units(campaign)
+    before, certify = chosen_units(campaign), roles.certify_units(campaign, units)
     reasons = {}
     for unit in units:
         if unit not in split:
             reasons[unit] = "they are not of this campaign"
+        elif unit in certify:
+            reasons[unit] = roles.REASON
         elif split[unit] != DEVELOPMENT:
             reasons[unit] = NOT_FOR_EXAMPLES[split[unit]]
         elif unit in before:
