@@ -116,6 +116,8 @@ class OptionFields(Strict):
 
 
 def _serializer_field(option: Option, has_default: bool) -> Field:
+    if option.required and option.default is None:
+        return _field(option, False, required=True)
     default = list if option.kind == "several" else option.default
     about = {"default": default} if has_default else {"required": False}
     return _field(option, has_default or option.empty == "", **about)

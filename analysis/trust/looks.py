@@ -12,6 +12,7 @@ from django.db import transaction
 from analysis.trust.cells import Cells, identity_of, read_cells, variable_of
 from analysis.trust.labels import Answered, answered, wrong_cells
 from analysis.trust.plans import plan_of
+from annotation.exposure.ledger import saw_figures
 from annotation.models import TrustLook, TrustPlan
 from audit.recording import record
 from tandem.statistics import Bools, Ints
@@ -69,6 +70,8 @@ def look_at(plan: TrustPlan) -> Look:
     wrong = dict(wrong_cells(plan, cells, sorted(answers.complete)))
     state = _counted(of_plan, document, cells, answers, wrong)
     wrong = {query: cells for query, cells in wrong.items() if query in state.labelled}
+    labelled = sum(len(wrong[query]) for query in wrong)
+    saw_figures("trust", plan.campaign, labelled)
     return Look(plan, cells, answers, state, wrong, tuple(_stale(plan, cells, state)))
 
 

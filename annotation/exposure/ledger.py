@@ -46,6 +46,7 @@ KINDS: dict[str, str] = {
     "overview": "the campaign's first page",
     "items": "the items with their answers",
     "measures": "the measures",
+    "trust": "the evidence for what a judge may decide",
     "robustness": "the robustness sheet",
     "quality": "agreement and flags during the work",
     "flagged": "the labels behind a flag",

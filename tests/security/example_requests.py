@@ -835,6 +835,10 @@ WITHOUT_EVENT = {
     "doctor-examine": "starts an examination, which changes nothing",
     "change-draft-try": "needs development queries; tests/analysis/drafts tests its event",
     "label-first": "fills in the form of a new campaign, whose creation is recorded",
+    **dict.fromkeys(
+        ("trust", "api-trust", "api-trust-draws", "api-trust-looks", "api-trust-end"),
+        "needs twenty queries and their judge; tests/analysis/trust tests its events",
+    ),
     "more-queries": "fills in the form of a new campaign, whose creation is recorded",
     "guideline-look": "shows what was sent, and stores nothing",
     "protocol-fits": "counts what was sent, and stores nothing",

@@ -195,6 +195,12 @@ RULES: dict[str, Rule] = {
     # 422, since no two judges have labels here.
     "label-first": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 302, 422})),
     "api-label-first": takes(READERS, 400),
+    # An order without a value does nothing; 422 where no plan is running.
+    "trust": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 302, 422})),
+    "api-trust": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 400})),
+    "api-trust-draws": takes(READERS, 422),
+    "api-trust-looks": takes(READERS, 422),
+    "api-trust-end": takes(READERS, 422),
     "more-queries": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 302})),
     # An empty body is a draft without text.
     "change-drafts": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),

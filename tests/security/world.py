@@ -534,6 +534,10 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("label-first", "pk"): _campaigns,
     ("api-label-first", "pk"): _campaigns,
     ("more-queries", "pk"): _campaigns,
+    **{
+        (name, "pk"): _campaigns
+        for name in ("trust", "api-trust", "api-trust-draws", "api-trust-looks", "api-trust-end")
+    },
     ("change-drafts", "pk"): _campaigns,
     **{(name, "pk"): _labelled_campaigns for name in ("change-draft", "change-draft-try")},
     **{(name, "draft"): _drafts for name in ("change-draft", "change-draft-try")},
