@@ -61,7 +61,7 @@ def state_of(campaign: Campaign) -> int | None:
     Its draws need not be known: nobody has labelled a query before it is drawn.
     """
     plan = _running(campaign) if campaign.has_plan else None
-    return plan and plan.pk
+    return plan.pk if plan else None
 
 
 def _of_people(campaign: Campaign, assignment: str) -> Q:
