@@ -46,7 +46,7 @@ def draw_of(scores: QueryScores, sampled: PeopleSample | None, seed: int) -> Dra
     drawn = [n for n in order if scores.queries[n] in sampled.drawn]
     # What is finished first is no random sample, so the order ends before what is not finished.
     ends = (n for n, row in enumerate(drawn) if scores.queries[row] in sampled.unfinished)
-    return Draw("evenly", drawn[: next(ends, len(drawn))])
+    return Draw("even", drawn[: next(ends, len(drawn))])
 
 
 def standing_words(pair: JSON, exploratory: bool) -> str:

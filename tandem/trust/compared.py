@@ -22,11 +22,11 @@ from .better import SIDES, Difference, More, Standing, standings
 from .draws import even_order
 from .plan import DELTA
 
-Drawn = Literal["committed", "evenly", "all", "unknown"]
+Drawn = Literal["committed", "even", "all", "unknown"]
 
 HOW_DRAWN: Mapping[Drawn, str] = {
     "committed": "drawn evenly at random, in an order that was committed before the first label",
-    "evenly": "drawn evenly at random, as whoever asked says; read in a random order",
+    "even": "drawn evenly at random, as whoever asked says; read in a random order",
     "all": "all that have labels, read as if drawn evenly at random from more queries like them",
     "unknown": "not known to be drawn at random, so they are no evidence",
 }
@@ -150,13 +150,15 @@ class Draw:
     """The labelled queries (rows) in the order of their draw, and how they were drawn.
 
     `late` are those that people did not answer in time. `registered` is the number of queries at
-    which prediction-powered differences are read, fixed before the first label.
+    which prediction-powered differences are read, fixed before the first label. `among` is the
+    number of queries from which they were drawn, by default those with scores of both systems.
     """
 
     how: Drawn
     rows: Sequence[int]
     late: frozenset[int] = field(default_factory=frozenset)
     registered: int | None = None
+    among: int | None = None
 
     @property
     def is_exploratory(self) -> bool:
@@ -176,9 +178,9 @@ def _difference(scores: QueryScores, draw: Draw, a: int, b: int) -> Difference:
     drawn = [(place, row) for place, row in enumerate(draw.rows, 1) if both[row]]
     rows = [row for _, row in drawn]
     # Where a score is undefined, nothing is added to the sum of which the hypotheses speak.
-    values: Floats = np.nan_to_num(scores.people[rows, b] - scores.people[rows, a], nan=0.0)
-    values[np.array([row in draw.late for row in rows], bool)] = np.nan
-    queries = inf if draw.how == "all" else float(both.sum())
+    apart = np.nan_to_num(scores.people[rows, b] - scores.people[rows, a], nan=0.0)
+    values = np.where([row in draw.late for row in rows], np.nan, apart)
+    queries = inf if draw.how == "all" else float(draw.among or both.sum())
     places = np.array([place for place, _ in drawn], dtype=np.int64)
     return Difference(scores.systems[a], scores.systems[b], values, queries, places)
 

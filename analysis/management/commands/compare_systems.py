@@ -52,8 +52,14 @@ class Command(BaseCommand):
         parser.add_argument(
             "--drawn",
             choices=SAID,
-            help="without a plan: how the labelled queries came to be: evenly at random, all that "
-            "there are, or unknown",
+            help="without a plan, how the labelled queries came to be: drawn evenly at random "
+            "(even), every query (all), or unknown",
+        )
+        parser.add_argument(
+            "--among",
+            type=int,
+            metavar="N",
+            help="for --drawn even: how many queries they were drawn from; else those with labels",
         )
         for name, example in (("level", "LEVEL"), ("scale", "CODES[:LEVEL]")):
             parser.add_argument(
@@ -113,7 +119,10 @@ def _exploratory(
         raise TrustError(str(error)) from error
     draw = draw_of(scores, sample, 0)
     if options["drawn"]:
-        draw = Draw(options["drawn"], scores.in_hashed_order(scores.labelled(), "0"))
+        rows, among = scores.in_hashed_order(scores.labelled(), "0"), options["among"]
+        if among is not None and among < len(rows):
+            raise TrustError(f"{len(rows)} queries are labelled, so not drawn among {among}")
+        draw = Draw(options["drawn"], rows, among=among)
     found = {"meaning": named.meaning, **compared(scores, draw, chosen.delta)}
     return found, describe_comparison(found)
 
