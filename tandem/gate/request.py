@@ -99,7 +99,7 @@ def _add_comparisons(add: Callable[..., Any]) -> None:
         "--queries",
         type=int,
         metavar="N",
-        help="for --drawn evenly: of how many queries, if the labels do not contain all of them",
+        help="for --drawn even: of how many queries, if the labels do not contain all of them",
     )
     add(
         "--delta",

@@ -36,7 +36,7 @@ MARGINS = np.linspace(0, 1, 201)
 """The differences among which the ends of an interval are sought."""
 NOT_STATED = (
     "nobody states how the labelled queries were drawn, and queries that were chosen or finished "
-    "first may be the easy ones: add --drawn evenly or --drawn all if that is so"
+    "first may be the easy ones: add --drawn even or --drawn all if that is so"
 )
 
 

@@ -197,12 +197,12 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "approach for assessing the equivalence of average bioavailability. Journal of "
         "Pharmacokinetics and Biopharmaceutics 15(6), 657–680.",
     ),
-    "waudbysmith2020": (
+    "waudby2020": (
         "(Waudby-Smith and Ramdas 2020)",
         "Waudby-Smith, I. and Ramdas, A. (2020). Confidence sequences for sampling without "
-        "replacement. Advances in Neural Information Processing Systems 33, 20204–20214.",
+        "replacement. Advances in Neural Information Processing Systems 33.",
     ),
-    "waudbysmith2024": (
+    "waudby2024": (
         "(Waudby-Smith and Ramdas 2024)",
         "Waudby-Smith, I. and Ramdas, A. (2024). Estimating means of bounded random variables by "
         "betting. Journal of the Royal Statistical Society B 86(1), 1–27.",

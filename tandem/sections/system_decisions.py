@@ -161,7 +161,7 @@ def decision_methods(report: JSON) -> list[str]:
     return [
         "Whether one of two systems is better by people's scores is tested by betting on the "
         "differences of queries drawn without replacement, in both directions at half the level "
-        f"{CITED['waudbysmith2020']} {CITED['waudbysmith2024']}, and adjusted over all pairs "
+        f"{CITED['waudby2020']} {CITED['waudby2024']}, and adjusted over all pairs "
         f"{CITED['holm1979']}; the result holds however often somebody looks. Without a draw that "
         "was committed before the labels it is exploratory. The number of further queries is "
         "simulated by resampling the differences."
