@@ -115,9 +115,9 @@ PARTS: tuple[SectionPart, ...] = (
     written.PART,
     # Scores of systems.
     systems.PART,
-    system_decisions.PART,
     missing.SCORES,
     systems.PAIRS,
+    system_decisions.PART,
     system_order.PART,
     systems.CORRELATIONS,
     estimates.PART,

@@ -188,7 +188,9 @@ def _difference(scores: QueryScores, draw: Draw, a: int, b: int) -> Difference:
 def compared(scores: QueryScores, draw: Draw, delta: float = DELTA, seed: int = 0) -> JSON:
     """Return the comparison of all pairs of systems, which share `delta` by Holm, as JSON."""
     return {
-        **_head(scores, draw, delta),
+        "score": scores.name,
+        "systems": list(scores.systems),
+        **_head(draw, delta),
         "pairs": [
             {
                 **_pair(each, draw, seed),
@@ -216,7 +218,7 @@ def neighbours(scores: QueryScores, draw: Draw, delta: float = DELTA, seed: int 
     for pair in pairs:
         if "evidence" in pair:
             pair["evidence"] = max(pair["evidence"]["a"], default=0.0, key=strength)
-    return {**_head(scores, draw, delta), "compared": len(found), "pairs": pairs}
+    return {**_head(draw, delta), "compared": len(found), "pairs": pairs}
 
 
 def strength(evidence: float | None) -> float:
@@ -224,10 +226,8 @@ def strength(evidence: float | None) -> float:
     return inf if evidence is None else evidence
 
 
-def _head(scores: QueryScores, draw: Draw, delta: float) -> JSON:
+def _head(draw: Draw, delta: float) -> JSON:
     return {
-        "score": scores.name,
-        "systems": list(scores.systems),
         "drawn": draw.how,
         "how_drawn": HOW_DRAWN[draw.how],
         "exploratory": draw.is_exploratory,

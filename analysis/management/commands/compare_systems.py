@@ -44,10 +44,10 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("systems", nargs="+", metavar="SYSTEM")
+        parser.add_argument("systems", nargs="+", metavar="SYSTEM", help="two systems or more")
         source = parser.add_mutually_exclusive_group(required=True)
-        source.add_argument("--campaign", metavar="C")
-        source.add_argument("--labels", type=Path, nargs="+", metavar="PATH")
+        source.add_argument("--campaign", metavar="C", help="a campaign's name")
+        source.add_argument("--labels", type=Path, nargs="+", metavar="PATH", help="labels files")
         parser.add_argument("--commit", action="store_true", help="commit to a plan that decides")
         parser.add_argument(
             "--drawn",
