@@ -129,6 +129,7 @@ class Figures:
     """The figures of a report by each of their names."""
 
     def __init__(self, report: JSON) -> None:
+        self.is_empty = not any(report[owners] for owners in OWNERS)
         self._named: dict[str, list[tuple[int, Figure]]] = defaultdict(list)
         for figure in figures(report):
             for rank, name in figure.names():
@@ -158,8 +159,11 @@ def decide(condition: Condition, report: Figures, by_value: bool = False) -> lis
     """Return what comes of a condition, for each figure of its name. Raises GateError.
 
     It holds if the whole interval is on the right side, and fails if all of it is on the wrong
-    one; else it is not decided. With `by_value` the value alone decides.
+    one; else it is not decided. With `by_value` the value alone decides. Without labels, nothing is
+    decided.
     """
+    if report.is_empty:
+        return [Finding(condition.text, condition.name, Outcome.UNDECIDED, "there are no labels")]
     return [_decide(condition, each, by_value) for each in report.called(condition.name)]
 
 

@@ -12,6 +12,7 @@ from ..arguments import add_label_arguments
 from ..labels.frame import Frame
 from ..trust.compared import HOW_DRAWN
 from ..trust.plan import DELTA
+from .certified import certified, no_claim
 from .figures import Condition, Figures, decide
 from .findings import Finding, GateError
 from .sources import Reading, Sources
@@ -158,7 +159,12 @@ def _of_figures(
 
 
 def _of_certificates(sources: Sources, options: Mapping[str, Any]) -> list[Finding]:
-    return []
+    judge, share = options["judge"], options["certified"]
+    if share is None:
+        return []
+    labels = sources.need_labels("--certified", "the campaign of a plan")
+    found = [certified(claim, share) for claim in labels.claims(judge)]
+    return found or [no_claim(judge, share, f"no plan certifies what {judge} may decide")]
 
 
 def _terms(options: Mapping[str, Any]) -> Terms:
@@ -173,7 +179,10 @@ def _of_pairs(sources: Sources, options: Mapping[str, Any]) -> list[Finding]:
         found = sources.comparison
         return [better_in(found, new, old, options["drawn"]) for new, old in pairs]
     labels = sources.need_labels("--better", "a comparison or labels")
-    return better(labels.frame(), pairs, _terms(options))
+    committed = {pair: labels.comparison(*pair) for pair in pairs}
+    found = [better_in(of, *pair, options["drawn"]) for pair, of in committed.items() if of]
+    left = [pair for pair, of in committed.items() if not of]
+    return [*found, *(better(labels.frame(), left, _terms(options)) if left else ())]
 
 
 def _of_baseline(sources: Sources, options: Mapping[str, Any], reading: Reading) -> list[Finding]:

@@ -14,7 +14,7 @@ from ..labels.frame import Frame
 from ..labels.selection import ALL_LABELS
 from ..labels_report import labels_report
 from ..types import JSON
-from .certified import Certificate, is_certificate
+from .certified import Claim
 from .findings import GateError
 
 LABELS = (".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".tab", ".parquet", ".xlsx")
@@ -29,12 +29,14 @@ def is_file(word: str) -> bool:
 class Labels:
     """The labels of files or of a campaign, each read when a condition needs it.
 
-    `certificates` are a campaign's own, by the name of the judge.
+    A campaign also has the `claims` of its plans about a judge, by name, and the committed
+    `comparison` of two systems, if there is one.
     """
 
     report: Callable[[], JSON]
     frame: Callable[[], Frame]
-    certificates: Callable[[str], list[Certificate]] = lambda judge: []
+    claims: Callable[[str], list[Claim]] = lambda judge: []
+    comparison: Callable[[str, str], JSON | None] = lambda new, old: None
 
 
 OfCampaign = Callable[[str], Labels]
@@ -42,12 +44,11 @@ OfCampaign = Callable[[str], Labels]
 
 @dataclass(frozen=True)
 class Sources:
-    """What a command line names: at most one of each, and any number of certificates."""
+    """What a command line names: at most one of each."""
 
     labels: Labels | None = None
     report: JSON | None = None
     comparison: JSON | None = None
-    certificates: tuple[Certificate, ...] = ()
 
     def whole_report(self) -> JSON:
         """Return the report given, or that of the labels. Raises GateError."""
@@ -80,9 +81,6 @@ class Reading:
             document = _document(Path(word))
             if document is None:
                 files.append(Path(word))
-            elif is_certificate(document):
-                made = Certificate(document, name=word, digest=self.options["digest"])
-                found = replace(found, certificates=(*found.certificates, made))
             elif "pairs" in document:
                 found = _with(found, word, comparison=document)
             else:
@@ -122,8 +120,6 @@ def _document(path: Path) -> JSON | None:
         # The reader of labels says what is wrong.
         return None
     known = isinstance(document, dict) and (
-        is_certificate(document)
-        or {"pairs", "drawn"} <= document.keys()
-        or {"variables", "scores"} <= document.keys()
+        {"pairs", "drawn"} <= document.keys() or {"variables", "scores"} <= document.keys()
     )
     return document if known else None

@@ -28,8 +28,8 @@ from ..trust.compared import (
 from ..types import JSON
 from .findings import Finding, GateError, Outcome
 
-SEED = "gate"
-"""Of the order in which queries are read whose own order is unknown: the same at every look."""
+SEED = "0"
+"""Of the order in which queries are read whose own order is unknown, as `tandem trust compare`."""
 NAMED = 10
 """The most queries that a reason names."""
 MARGINS = np.linspace(0, 1, 201)
@@ -67,6 +67,8 @@ def better_in(comparison: JSON, new: str, old: str, drawn: Drawn) -> Finding:
     def found(outcome: Outcome, reason: str) -> Finding:
         return Finding(f"better {new} {old}", f"{new} - {old}", outcome, reason, towards)
 
+    if stale := comparison.get("stale"):
+        return found(Outcome.UNDECIDED, f"the comparison is stale: {'; '.join(stale)}")
     better, drawn_so = pair.get("better"), comparison["drawn"]
     if pair["state"] == "no evidence":
         return found(Outcome.UNDECIDED, f"the labelled queries are {comparison['how_drawn']}")

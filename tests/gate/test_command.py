@@ -182,8 +182,10 @@ class TestCampaigns:
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         campaign_of("report-coverage")
-        assert main(["gate", "c", "--min", "rating.alpha>=.6"]) == 2
-        assert "There is no figure" in capsys.readouterr().err
+        with pytest.raises(SystemExit) as end:
+            main(["gate", "c", "--min", "rating.alpha>=.6"])
+        assert end.value.code == 3
+        assert "rating.alpha; there are no labels" in capsys.readouterr().out
 
     def test_an_unknown_one_gets_a_similar_name(self, capsys: pytest.CaptureFixture[str]) -> None:
         campaign_of("report-coverage", name="coverage")

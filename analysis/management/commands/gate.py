@@ -10,6 +10,7 @@ from django.core.management.base import CommandError
 
 from analysis.campaigns.frames import campaign_frame, campaign_strata
 from analysis.campaigns.reports import campaign_report
+from analysis.trust.claims import claims_of, comparison_of
 from annotation.management.base import campaign_called
 from datasets.console import Command as BaseCommand
 from datasets.console import refusing
@@ -51,4 +52,6 @@ def labels_of(name: str) -> Labels:
     return Labels(
         lambda: campaign_report(campaign, ALL_LABELS),
         lambda: campaign_frame(campaign, ALL_LABELS, strata, kind="report"),
+        lambda judge: claims_of(campaign, judge),
+        lambda new, old: comparison_of(campaign, {new, old}),
     )
