@@ -176,8 +176,8 @@ def _of_pairs(sources: Sources, options: Mapping[str, Any]) -> list[Finding]:
     if not pairs:
         return []
     if sources.comparison is not None:
-        found = sources.comparison
-        return [better_in(found, new, old, options["drawn"]) for new, old in pairs]
+        given = sources.comparison
+        return [better_in(given, new, old, options["drawn"]) for new, old in pairs]
     labels = sources.need_labels("--better", "a comparison or labels")
     committed = {pair: labels.comparison(*pair) for pair in pairs}
     found = [better_in(of, *pair, options["drawn"]) for pair, of in committed.items() if of]
