@@ -7,7 +7,7 @@ from collections.abc import Set
 from analysis.trust.comparisons import look_at_comparison
 from analysis.trust.looks import look_at
 from annotation.models import Campaign, TrustPlan
-from tandem.gate.certified import Claim
+from tandem.gate.certified import Claim, error_words
 from tandem.types import JSON
 
 
@@ -28,8 +28,7 @@ def _claim(plan: TrustPlan, judge: str) -> Claim:
         plan.variable,
         state.share,
         0 if state.cannot_be_met else state.plan.share(state.plan.cuts),
-        f"of these at most {100 * document['risk']:g} % are wrong, with confidence "
-        f"{100 * (1 - document['delta']):g} %",
+        error_words(document["risk"], document["delta"]),
         tuple(f"stale: {reason}" for reason in look.stale),
     )
 

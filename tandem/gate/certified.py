@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ..scores.base import percent
+from ..trust.canonical import digest_of
 from .findings import Finding, Outcome
+
+STATEMENT = "https://in-toto.io/Statement/v1"
+"""The type of the statement that a certificate is."""
+NOT_VOUCHED = (
+    "anybody could have written this certificate: add --digest with the SHA-256 that the site or "
+    "the paper states"
+)
 
 
 @dataclass(frozen=True)
@@ -15,6 +25,7 @@ class Claim:
     `share` is 0 if nothing is certified yet, `most` what may still be certified. `doubts` are the
     reasons for which the claim cannot be relied on: a stale plan, or a certificate that nothing
     from elsewhere vouches for. `wording` says how many cells may be wrong, with which confidence.
+    `refuted` says why it is not what it claims to be.
     """
 
     judge: str
@@ -23,12 +34,13 @@ class Claim:
     most: float
     wording: str
     doubts: tuple[str, ...] = ()
+    refuted: str = ""
 
 
 def certified(claim: Claim, wanted: float) -> Finding:
     """Return whether a claim covers at least the wanted share of the cells, and can be relied on.
 
-    It fails if the plan has shown that nothing can be certified.
+    It fails if the plan has shown that nothing can be certified, or if the claim is refuted.
     """
 
     def found(outcome: Outcome, reason: str) -> Finding:
@@ -36,6 +48,8 @@ def certified(claim: Claim, wanted: float) -> Finding:
         figure = f"{claim.variable}.{claim.judge}.certified"
         return Finding(condition, figure, outcome, reason, claim.share)
 
+    if claim.refuted:
+        return found(Outcome.FAILS, claim.refuted)
     if claim.doubts:
         return found(Outcome.UNDECIDED, "; ".join(claim.doubts))
     if claim.share >= wanted:
@@ -46,6 +60,39 @@ def certified(claim: Claim, wanted: float) -> Finding:
         reason = f"the plan certifies {percent(claim.most)} of the cells at most"
         return found(Outcome.UNDECIDED, reason)
     return found(Outcome.UNDECIDED, f"{percent(claim.share)} of the cells are certified so far")
+
+
+def error_words(risk: float, delta: float) -> str:
+    """Say how many of the cells may be wrong."""
+    return f"of these at most {100 * risk:g} % are wrong, with confidence {100 * (1 - delta):g} %"
+
+
+def is_certificate(document: Mapping[str, Any]) -> bool:
+    return document.get("_type") == STATEMENT
+
+
+def claim_of(certificate: Mapping[str, Any], digest: str | None) -> Claim:
+    """Return what a certificate claims; it counts only with the `digest` that is known elsewhere.
+
+    The digest covers the canonical JSON, so that a certificate with one changed byte is refuted.
+    """
+    predicate = certificate.get("predicate", {})
+    try:
+        claim = Claim(
+            str(predicate["judge"]["name"]),
+            str(predicate["variable"]),
+            float(predicate["share"]),
+            float(predicate["share"]),
+            error_words(float(predicate["risk"]), float(predicate["delta"])),
+        )
+    except (KeyError, TypeError, ValueError):
+        why = "the certificate does not say which judge may decide which share"
+        return Claim("", "", 0, 0, "", (why,))
+    if digest is None:
+        return replace(claim, doubts=(NOT_VOUCHED,))
+    if digest_of(certificate) != digest.lower():
+        return replace(claim, refuted="the certificate is not the one with this digest")
+    return claim
 
 
 def no_claim(judge: str, wanted: float, why: str) -> Finding:

@@ -58,7 +58,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="SHARE",
         help="the share of the cells that a certificate says --judge may decide, at least",
     )
-    add("--digest", metavar="SHA256", help="the digest of the certificate, from elsewhere")
+    add(
+        "--digest",
+        metavar="SHA256",
+        help="the digest of the certificate’s file, known from elsewhere; without it, a "
+        "certificate decides nothing",
+    )
     _add_comparisons(add)
     add("--junit", type=Path, metavar="FILE", help="write JUnit XML, for the pipeline’s test view")
     add("--markdown", type=Path, metavar="FILE", help="write a table, for pull requests")
@@ -162,9 +167,14 @@ def _of_certificates(sources: Sources, options: Mapping[str, Any]) -> list[Findi
     judge, share = options["judge"], options["certified"]
     if share is None:
         return []
-    labels = sources.need_labels("--certified", "the campaign of a plan")
-    found = [certified(claim, share) for claim in labels.claims(judge)]
-    return found or [no_claim(judge, share, f"no plan certifies what {judge} may decide")]
+    claims = [] if sources.certificate is None else [sources.certificate]
+    if sources.labels is not None:
+        claims += sources.labels.claims(judge)
+    elif not claims:
+        sources.need_labels("--certified", "a certificate, or the campaign of a plan")
+    found = [certified(each, share) for each in claims if each.judge in (judge, "")]
+    about = f"; the certificate is about {claims[0].judge}" if claims and not found else ""
+    return found or [no_claim(judge, share, f"nothing certifies what {judge} may decide{about}")]
 
 
 def _terms(options: Mapping[str, Any]) -> Terms:

@@ -14,7 +14,7 @@ from ..labels.frame import Frame
 from ..labels.selection import ALL_LABELS
 from ..labels_report import labels_report
 from ..types import JSON
-from .certified import Claim
+from .certified import Claim, claim_of, is_certificate
 from .findings import GateError
 
 LABELS = (".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".tab", ".parquet", ".xlsx")
@@ -49,6 +49,7 @@ class Sources:
     labels: Labels | None = None
     report: JSON | None = None
     comparison: JSON | None = None
+    certificate: Claim | None = None
 
     def whole_report(self) -> JSON:
         """Return the report given, or that of the labels. Raises GateError."""
@@ -81,6 +82,9 @@ class Reading:
             document = _document(Path(word))
             if document is None:
                 files.append(Path(word))
+            elif is_certificate(document):
+                claim = claim_of(document, self.options["digest"])
+                found = _with(found, word, certificate=claim)
             elif "pairs" in document:
                 found = _with(found, word, comparison=document)
             else:
@@ -120,6 +124,8 @@ def _document(path: Path) -> JSON | None:
         # The reader of labels says what is wrong.
         return None
     known = isinstance(document, dict) and (
-        {"pairs", "drawn"} <= document.keys() or {"variables", "scores"} <= document.keys()
+        is_certificate(document)
+        or {"pairs", "drawn"} <= document.keys()
+        or {"variables", "scores"} <= document.keys()
     )
     return document if known else None

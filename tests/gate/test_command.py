@@ -16,6 +16,7 @@ from tandem.gate.findings import Finding, Outcome
 from tandem.gate.written import as_junit, as_lines, as_markdown
 from tandem.program.main import main
 from tests.cast import ROOT, campaign_of, write_lines
+from tests.gate.test_certified import CERTIFICATE, DIGEST
 
 pytestmark = pytest.mark.once
 HOLDS, FAILS, UNDECIDED = Outcome
@@ -101,6 +102,19 @@ class TestExitStatus:
         done = gate(report, "--min", "rating.alpha>.6", "--junit", tmp_path / "none" / "j.xml")
         assert done.returncode == 1
         assert "j.xml: cannot be written (no such file or directory)" in done.stderr
+
+
+def test_a_certificate_counts_for_its_judge_with_its_digest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(CERTIFICATE), "utf-8")
+    words = ["gate", str(path), "--certified", ".5", "--judge"]
+    assert main([*words, "jude", "--digest", DIGEST]) == 0
+    assert main([*words, "jude", "--digest", "0" * 64]) == 1
+    assert main([*words, "jude"]) == 3
+    assert main([*words, "another", "--digest", DIGEST]) == 3
+    assert "the certificate is about jude" in capsys.readouterr().out
 
 
 class TestLabelsFiles:

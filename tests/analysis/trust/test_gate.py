@@ -84,4 +84,4 @@ def test_a_stale_plan_is_not_decided_whatever_it_certified(plan: TrustPlan, gate
 def test_without_a_plan_nothing_is_decided(plan: TrustPlan, gate: Gate) -> None:
     status, found = gate("--judge", "another", "--certified", ".5")
     assert status == UNDECIDED
-    assert found["reason"] == "no plan certifies what another may decide"
+    assert found["reason"] == "nothing certifies what another may decide"
