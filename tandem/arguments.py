@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tandem.formats import FORMATS
+from tandem.formats.check import CHECK_FORMATS
 from tandem.labels.file.scales import DeclaredScale, declared_scale
 from tandem.labels.selection import ReportOptions, read_stratum
 from tandem.options import add_arguments as add_declared
@@ -17,13 +18,31 @@ from tandem.protocols.file_structure import ProtocolFileError
 from tandem.protocols.protocol_file import read_path
 from tandem.statistics import Level
 from tandem.statistics.arrays import LEVELS
+from tandem.trust.options import CHECK_OPTIONS, CheckOptions
 
 FOR_LABELS = ("level", "scale", "wide", "protocol")
 """The options that only labels files have; a campaign's protocol says the same."""
+OF_LABELS = ("assisted", "variable", "rater", "judge", "stratum", "reference", "exposed")
+"""The options of a report that say which labels count."""
 
 
 class OptionError(ValueError):
     """An option has an invalid value."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add all options of a report except those that name its source."""
+    add_label_arguments(parser)
+    _add_output_arguments(parser, FORMATS, "json")
+    add_declared(parser, options_of(ReportOptions))
+
+
+def add_check_arguments(parser: ArgumentParser) -> None:
+    """Add all options of `tandem trust check` except those that name its source."""
+    add_declared(parser, CHECK_OPTIONS)
+    add_declared(parser, (each for each in options_of(ReportOptions) if each.name in OF_LABELS))
+    add_label_arguments(parser)
+    _add_output_arguments(parser, CHECK_FORMATS, "md")
 
 
 def add_label_arguments(parser: ArgumentParser) -> None:
@@ -56,12 +75,9 @@ def add_label_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add all options of a report except those that name its source."""
-    add_label_arguments(parser)
-    parser.add_argument("--format", choices=list(FORMATS), default="json")
+def _add_output_arguments(parser: ArgumentParser, formats: Iterable[str], usual: str) -> None:
+    parser.add_argument("--format", choices=list(formats), default=usual)
     parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
-    add_declared(parser, options_of(ReportOptions))
 
 
 def read_options(given: dict[str, Any]) -> ReportOptions:
@@ -75,6 +91,14 @@ def read_options(given: dict[str, Any]) -> ReportOptions:
     except ValueError as error:
         raise OptionError(str(error)) from error
     return ReportOptions.of_values(values_of(options, given))
+
+
+def read_check_options(given: dict[str, Any]) -> CheckOptions:
+    """Read the options of a check from a command line. Raises OptionError."""
+    try:
+        return CheckOptions(**values_of(CHECK_OPTIONS, given))
+    except ValueError as error:
+        raise OptionError(f"{str(error).rstrip('.')}.") from error
 
 
 def levels_of(given: list[str]) -> dict[str, Level]:

@@ -131,6 +131,7 @@ TREE = (
     _protocol("show", "NAME", "print the file of a team’s protocol"),
     _protocol("delete", "NAME@VERSION", "delete a version that no campaign uses"),
     _protocol("schema", "", "print the JSON Schema of such files, for editors"),
+    _verb("trust check", "check_trust", "how wrong is a judge where it is surest", "--campaign"),
     _trust("plan", "CAMPAIGN --variable V --judge J", "commit before the first label"),
     _trust("draw", "CAMPAIGN [--queries N]", "ask people about the next queries of the plan"),
     _trust("look", "CAMPAIGN", "what the labels prove so far, as often as you like"),

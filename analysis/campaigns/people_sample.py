@@ -17,8 +17,11 @@ def people_sample(campaign: Campaign, with_assisted: bool = False) -> PeopleSamp
 
     Answers that a judge's label assisted count as votes only `with_assisted`.
     """
-    if campaign.human_share >= 1:
-        return None
+    return None if campaign.human_share >= 1 else asked_sample(campaign, with_assisted)
+
+
+def asked_sample(campaign: Campaign, with_assisted: bool = False) -> PeopleSample:
+    """Return the queries that people are asked, whether these are a sample or all of them."""
     asked = Item.objects.filter(campaign=campaign, use=Item.Use.STUDY, quota__gt=0)
     drawn = frozenset(asked.values_list("query__key", flat=True))
     return PeopleSample(drawn, frozenset(unfinished_queries(campaign, with_assisted)))

@@ -16,6 +16,7 @@ from analysis.campaigns.interim import about_interim, interim_of
 from analysis.campaigns.misplaced_flags import misplaced_flags
 from analysis.campaigns.people_sample import people_sample
 from analysis.campaigns.published_readings import published_readings
+from analysis.campaigns.query_draw import known_draw
 from analysis.campaigns.scripted_judges import fakes_among, mark_fakes
 from annotation.models import Campaign
 from annotation.presentation import schema
@@ -72,18 +73,20 @@ def campaign_report(
             report |= {"interim": interim, "verdict": said}
         return report if answers is None else {**report, "written": written(answers)}
 
+    sampled = people_sample(campaign, options.assisted)
     labels = sum(rater.labels for rater in frame.raters)
     report = frame_report(
         head,
         frame,
         options,
         order,
-        people_sample(campaign, options.assisted),
+        sampled,
         progress=progress,
         words=asked.words(),
         nouns=asked.nouns(),
         chosen=chosen_items(campaign),
         publish=lambda part, is_whole: publish(with_rest(part), is_whole),
         beside=compute_beside if labels < FEW_LABELS else compute_later,
+        draw=known_draw(campaign, sampled, options.assisted) if judges_there else None,
     )
     return with_rest(report)

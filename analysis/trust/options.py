@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from analysis.trust.cells import TrustError
 from tandem.labels.selection import option_metadata
 from tandem.options import check_bounds, options_of
-from tandem.trust.plan import DELTA, LATE_DAYS, RISK, SHARES
+from tandem.trust.plan import DELTA, LATE_DAYS, RISK, SHARES, read_shares
 from tandem.trust.truth import IN_WORDS, Truth
 
 _DELTA = option_metadata(
@@ -92,19 +92,14 @@ class PlanOptions:
     def __post_init__(self) -> None:
         try:
             check_bounds(PLAN_OPTIONS, vars(self))
+            read_shares(self.shares)
         except ValueError as error:
             raise TrustError(str(error)) from error
-        if not self.cut_shares:
-            raise TrustError(f"shares {self.shares!r}: numbers above 0 and at most 1, as .5,.7,.9")
 
     @property
     def cut_shares(self) -> tuple[float, ...]:
-        """The shares as numbers, strict to loose; empty if one of them is none."""
-        try:
-            found = sorted({float(part) for part in self.shares.split(",")})
-        except ValueError:
-            return ()
-        return tuple(found) if all(0 < share <= 1 for share in found) else ()
+        """The shares as numbers, strict to loose."""
+        return read_shares(self.shares)
 
 
 PLAN_OPTIONS = options_of(PlanOptions)

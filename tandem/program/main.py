@@ -100,11 +100,11 @@ def _of_noun(noun: str, rest: list[str]) -> int:
 
 def run_verb(verb: Verb, arguments: list[str]) -> int:
     """Run a verb; Django starts only if the verb asks the database."""
-    if verb.command == "report":
-        from tandem.program.report import is_of_files, report_files
+    if verb.command in ("report", "check_trust"):
+        from tandem.program.report import check_files, is_of_files, report_files
 
         if is_of_files(arguments):
-            return report_files(arguments)
+            return (report_files if verb.command == "report" else check_files)(arguments)
     if verb.command == "verify":
         from tandem.program.verify import verify_folder
 

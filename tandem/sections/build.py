@@ -150,7 +150,7 @@ def frame_report(
     frame: Frame,
     options: ReportOptions,
     order: list[str],
-    draw: Draw | None,
+    sampled: PeopleSample | None,
     check: bool = True,
     progress: Progress = ignore_progress,
     words: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
@@ -158,17 +158,19 @@ def frame_report(
     chosen: int = 0,
     publish: Publish = ignore_part,
     beside: Beside = compute_later,
+    draw: Draw | None = None,
 ) -> JSON:
     """Create the report of a frame, as JSON.
 
     `head` describes the labels: campaign, protocol and batch, each null if there is none. Variables
-    are in `order`. `draw` says how the queries for people were drawn; None if that is not known.
-    With `check`, other libraries compute the figures again. `progress` is called with
+    are in `order`. `sampled` are the queries sampled for people; None if these were not a random
+    share of all. With `check`, other libraries compute the figures again. `progress` is called with
     the number of finished steps and of all steps. By variable, `words` maps codes to words, and
     `nouns` has the singular and plural of the units' noun. `chosen` is the number of items that
     were chosen instead of sampled. `publish` gets the report without spans, strata,
     guidelines and components of variance, and then the whole report before its check. `beside`
-    computes strata and components.
+    computes strata and components. `draw` says how the queries with people's labels were drawn, if
+    that is known.
     """
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
     comparable = evaluation_items(frame.strata, options)
@@ -183,7 +185,6 @@ def frame_report(
     for name, block in variables.items():
         block |= _words(frame.variables[name], words.get(name, {}))
         block |= {"noun": list(nouns[name])} if name in nouns else {}
-    sampled = draw.sample if draw is not None and draw.kind == "even" else None
     found = _scores(frame, options, sampled, comparable)
     steps.done()
     made = _assemble(head, frame, options, variables, found, comparable, chosen)

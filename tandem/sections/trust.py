@@ -11,7 +11,7 @@ from math import ceil
 from ..document import UNITS, UNITS_HEAD, Block, Cell, Number, Table, count, count_units, rounded
 from ..trust.cells import Cells, people_of
 from ..trust.check import Accepted, CutCheck, Drawn, check
-from ..trust.plan import DELTA, RISK, SHARES
+from ..trust.options import CheckOptions
 from ..types import JSON
 from .adjudicated import references_of
 from .base import JUDGE, OF_JUDGES, Labels, SectionPart, Shown, blocks_of_judges
@@ -34,16 +34,11 @@ TRUTHS = {
     "adjudicated": "adjudicators' decisions, and people's most frequent answer elsewhere",
 }
 TOO_MANY = "with so many different values, an answer is not right or wrong"
+USUAL = CheckOptions()
 NO_ANSWER = "the judge gave no answer"
 
 
-def trust(
-    of: Labels,
-    column: int,
-    risk: float = RISK,
-    delta: float = DELTA,
-    shares: tuple[float, ...] = SHARES,
-) -> JSON:
+def trust(of: Labels, column: int, options: CheckOptions = USUAL) -> JSON:
     """Return the key `trust` of a judge; nothing if the draw is not known, or nobody labelled."""
     frame, judge = of.both.frame, of.both.frame.raters[column].name
     adjudicated = of.options.reference == "adjudicated"
@@ -52,7 +47,7 @@ def trust(
         return {}
     given = people.votes[people.votes > 0]
     head = {
-        "target": risk,
+        "target": options.risk,
         "truth": people.truth,
         "votes": [int(given.min()), int(given.max())] if len(given) else [0, 0],
         "floor": people.floor.as_json(),
@@ -60,7 +55,7 @@ def trust(
     if of.both.is_continuous:
         return {KEY: {**head, "cuts": [], "reason": TOO_MANY}}
     cells = Cells.of(frame, of.frame.items, column, people)
-    found = check(cells, of.draw, frame.name, judge, delta, shares)
+    found = check(cells, of.draw, frame.name, judge, options.delta, options.cut_shares)
     return {
         KEY: {
             "drawn": found.kind,
@@ -69,7 +64,7 @@ def trust(
             "units": found.cells,
             "delta": found.delta,
             **head,
-            "cuts": [_cut_as_json(cut, risk) for cut in found.cuts],
+            "cuts": [_cut_as_json(cut, options.risk) for cut in found.cuts],
         }
     }
 

@@ -13,6 +13,17 @@ SHARES = (0.5, 0.7, 0.9)
 RISK, DELTA, LATE_DAYS = 0.1, 0.05, 14
 
 
+def read_shares(text: str) -> tuple[float, ...]:
+    """Read shares of cells such as `.5,.7,.9`, in ascending order. Raises ValueError."""
+    try:
+        found = tuple(sorted({float(part) for part in text.split(",")}))
+    except ValueError:
+        found = ()
+    if not found or any(not 0 < share <= 1 for share in found):
+        raise ValueError(f"shares {text!r}: numbers above 0 and at most 1, as .5,.7,.9")
+    return found
+
+
 def level(delta: float, k: int) -> float:
     """Return the level of the k-th plan (from 1) for one population, judge and variable.
 

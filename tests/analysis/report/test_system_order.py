@@ -25,7 +25,6 @@ from tandem.sections.build import frame_report
 from tandem.sections.contents import score_blocks
 from tandem.sections.score_sentences import order_in_words
 from tandem.statistics import holm
-from tandem.trust.check import Draw
 from tandem.types import JSON
 from tests.analysis import order_cast
 from tests.analysis.order_cast import JUDGE, PEOPLE, Study, study
@@ -307,7 +306,7 @@ def test_the_verdict_states_the_prediction_powered_difference_of_the_best_two(
     head = {"campaign": None, "protocol": None, "batch": None}
     options = ReportOptions(resamples=20)
     sample = PeopleSample(frozenset(f"q{n:02}" for n in range(25)))
-    report = frame_report(head, frame, options, ["answerable"], Draw("even", sample), check=False)
+    report = frame_report(head, frame, options, ["answerable"], sample, check=False)
     means = report["scores"]["coverage"]["systems"]
     first, second = sorted(means, key=lambda each: -means[each]["mean"]["value"])[:2]
     (pair,) = (p for p in order(report)["pairs"] if {p["a"], p["b"]} == {first, second})
