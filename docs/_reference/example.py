@@ -24,8 +24,11 @@ from tandem.labels.resampling import Sample
 from tandem.labels.selection import ReportOptions
 from tandem.labels_report import labels_report
 from tandem.sections.backgrounds import backgrounds
+from tandem.sections.base import Labels
 from tandem.sections.families import own_family
 from tandem.sections.guidelines import guidelines
+from tandem.sections.trust import trust, trust_sentence
+from tandem.trust.check import Draw
 
 PEOPLE, JUDGE = ("RATER", "SECOND", "THIRD"), "JUDGE"
 QUERIES = 16
@@ -84,6 +87,12 @@ def _add_fake(made: dict[str, Any]) -> None:
     made["variables"]["answerable"]["judges"][JUDGE] |= found
     made["variables"]["answerable"]["words"] = {"yes": "Yes", "no": "No"}
     made["variables"]["answerable"]["noun"] = ["question", "questions"]
+    judge = made["variables"]["answerable"]["judges"][JUDGE]
+    # As where a report knows how queries were drawn.
+    judge |= trust(Labels(frame, sample, sample, ReportOptions(), {}, Draw("even")), column)
+    said = trust_sentence(judge, JUDGE, (), "questions")
+    of_judge = made["verdict"]["variables"]["answerable"]["judges"][JUDGE]
+    of_judge |= {name: sentence.as_json() for name, sentence in said}
     again = dict.fromkeys(("replicates", "orders"), found["own_family"]["preference"])
     made["variables"]["answerable"]["judges"][JUDGE]["consistency"] = again
     next(rater for rater in made["raters"] if rater["name"] == JUDGE)["scripted"] = True

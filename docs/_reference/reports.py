@@ -41,14 +41,15 @@ PLACES = {
     "groups": "ANSWER",
     "label_first[].labels": "JUDGE",
     "majority": "SYSTEM",
+    "by_system": "SYSTEM",
     "soft_labels.raters": "RATER",
     "humans.raters": "RATER",
     "unanchored": "RATER",
     "libraries": "LIBRARY",
 }
 """Objects whose keys are data, with the word that replaces each key."""
-OWN_KEYS = {"spearman", "humans", "question"}
-"""A `correlation`, an entry of `estimate` or a sentence with one of these has keys of its own."""
+OWN_KEYS = {"spearman", "humans", "question", "accepted"}
+"""A `correlation`, an entry of `estimate`, a sentence or a cut with one of these has own keys."""
 SAME_AGAIN = "NAME"
 """The page has already described the keys below these."""
 SECTIONS = (

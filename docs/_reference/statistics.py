@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from dataclasses import fields
 
 import tandem.statistics as library
@@ -13,6 +14,9 @@ from tandem.scores.options import Options
 from tandem.scores.presets import PRESETS
 from tandem.sections import systems
 from tandem.statistics import STATISTICS, Statistic
+from tandem.trust.check import check
+from tandem.trust.evidence import evidence_by_size, evidence_of_even, risk_bound
+from tandem.trust.floor import floor_of_truth, majority_error
 
 OPENING = """\
 For researchers who want to know what a number in a report is: every statistic with its formula and
@@ -39,11 +43,30 @@ scale, ranks are those among the values that occur. The methods of a report say 
 """
 
 
+TRUST = """\
+## What a judge may decide
+
+The functions behind bounds of a judge's errors: `check` for labels that exist, and the evidence on
+which it and plans depend. G stands for queries, N for cells (units), t for draws.
+"""
+SHEKHAR = "Shekhar, Xu, Lipton, Liang and Ramdas (UAI 2023)"
+BETTING = "Waudby-Smith and Ramdas (NeurIPS 2020; JRSS-B 2024)"
+BOUNDS: tuple[tuple[Callable[..., object], str], ...] = (
+    (check, f"{BETTING}; {SHEKHAR}"),
+    (evidence_of_even, BETTING),
+    (evidence_by_size, SHEKHAR),
+    (risk_bound, "Ville (1939)"),
+    (floor_of_truth, "our own derivation"),
+    (majority_error, "our own derivation"),
+)
+"""Functions of `tandem.trust`, each with its source."""
+
+
 def write() -> str:
     measured = f"## Measures\n\n### coverage\n\n{plain(systems.__doc__)}\n\n"
     measured += plain(systems.coverage.__doc__)
     sections = [*map(_section, STATISTICS.values()), measured, *map(_measure, MEASURES.values())]
-    return page("Statistics", OPENING, *sections, _options())
+    return page("Statistics", OPENING, *sections, _options(), TRUST, *map(_of_trust, BOUNDS))
 
 
 def _options() -> str:
@@ -96,6 +119,18 @@ def _measure(measure: Measure) -> str:
             plain(function.__doc__),
             f"No value where {plain(measure.undefined)}. Options: {chosen}.",
             f"Source: {plain(measure.citation)}.",
+        ]
+    )
+
+
+def _of_trust(each: tuple[Callable[..., object], str]) -> str:
+    function, citation = each
+    return "\n\n".join(
+        [
+            f"### {function.__name__}",
+            f"```\n{function.__name__}{_arguments(function)}\n```",
+            plain(function.__doc__),
+            f"Source: {citation}.",
         ]
     )
 
