@@ -15,7 +15,7 @@ from tandem.scores.presets import PRESETS
 from tandem.sections import systems
 from tandem.statistics import STATISTICS, Statistic
 from tandem.trust.check import check
-from tandem.trust.evidence import evidence_by_size, evidence_of_even, risk_bound
+from tandem.trust.evidence import evidence_by_size, evidence_of_even, log_evidence, risk_bound
 from tandem.trust.floor import floor_of_truth, majority_error
 
 OPENING = """\
@@ -53,8 +53,9 @@ SHEKHAR = "Shekhar, Xu, Lipton, Liang and Ramdas (UAI 2023)"
 BETTING = "Waudby-Smith and Ramdas (NeurIPS 2020; JRSS-B 2024)"
 BOUNDS: tuple[tuple[Callable[..., object], str], ...] = (
     (check, f"{BETTING}; {SHEKHAR}"),
-    (evidence_of_even, BETTING),
+    (log_evidence, BETTING),
     (evidence_by_size, SHEKHAR),
+    (evidence_of_even, BETTING),
     (risk_bound, "Ville (1939)"),
     (floor_of_truth, "our own derivation"),
     (majority_error, "our own derivation"),

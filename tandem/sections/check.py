@@ -26,7 +26,7 @@ TITLE = "What judges may decide"
 CHOICES = ("variables", "raters", "judges", "strata", "reference")
 """The options of a report on which a check depends."""
 ABOUT = "one exploratory look at labels that exist"
-NOTHING = "No judge and person labelled the same variable, so that nothing can be checked."
+NOTHING = "No person’s and judge’s labels are of the same variable."
 
 
 def check_report(

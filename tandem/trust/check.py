@@ -122,8 +122,11 @@ def check(
 ) -> Check:
     """Return the risk of a judge's surest cells, for each share of cells and for all that it has.
 
-    Each bound holds by itself with confidence 1 - `delta`; for a committed draw, with the level and
-    the cuts of its plan.
+    Each bound holds by itself with confidence 1 - `delta`. It follows from `evidence_of_even` for
+    queries drawn evenly, taken in the order of the SHA-256 of their keys, and from
+    `evidence_by_size` for a committed draw, with the level and the cuts of its plan. Where every
+    query is labelled, the risk is exact, and where the draw is unknown, there is no bound. The
+    bounds of systems hold together, each with δ over their number.
     """
     if (plan := draw.plans.get((variable, judge))) is not None:
         cells, delta, thresholds = cells.only(plan.queries), plan.level, plan.thresholds
@@ -186,6 +189,8 @@ class _Look:
         if why := self.draw.unjudged.get(self.judge):
             return why
         if sample is not None and sample.unfinished:
+            if kind == "all":
+                return f"people have not finished {len(sample.unfinished)} of {len(sample.drawn)} queries"
             return describe_unfinished(sample.unfinished, sample.drawn)
         if kind == "all" and (left := int((~self.labelled).sum())):
             return f"{left} of {len(self.labelled)} queries have no label from people"

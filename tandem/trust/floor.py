@@ -17,11 +17,12 @@ BY_CHANCE = "people agree no more often than by chance"
 def floor_of_truth(counts: Ints) -> Estimate:
     """Return the risk that a faultless judge is expected to have, from votes (N, K) by category.
 
-        A = Σ n_k (n_k - 1) / Σ n (n - 1)            how often two people agree on a cell
-        p = (1 + √((K - 1)(K A - 1))) / K            how often each of them is right
+        A = Σ n_k (n_k - 1) / Σ n (n - 1),
+        p = (1 + √((K - 1)(K A - 1))) / K.
 
-    Votes are taken as independent given the truth, each right with probability p, and wrong answers
-    as spread evenly over the other categories: two people then agree with probability
+    A is how often two people agree on a cell, and p how often each of them is right. Votes are
+    taken as independent given the truth, each right with probability p, and wrong answers as spread
+    evenly over the other categories: two people then agree with probability
     p² + (1 - p)² / (K - 1) = A. The floor is the mean over labelled cells of `majority_error` with
     their number of votes. With three votes on two categories it is 3q² - 2q³ where q = 1 - p, and
     a share s of split votes gives q = (1 - √(1 - 4s/3)) / 2. Undefined if no cell has two votes, or
