@@ -189,8 +189,9 @@ class _Look:
         if why := self.draw.unjudged.get(self.judge):
             return why
         if sample is not None and sample.unfinished:
+            left, of = len(sample.unfinished), len(sample.drawn)
             if kind == "all":
-                return f"people have not finished {len(sample.unfinished)} of {len(sample.drawn)} queries"
+                return f"people have not finished {left} of {of} queries"
             return describe_unfinished(sample.unfinished, sample.drawn)
         if kind == "all" and (left := int((~self.labelled).sum())):
             return f"{left} of {len(self.labelled)} queries have no label from people"
