@@ -240,7 +240,7 @@ class _Cards:
             people, judge = _pages(campaign, "campaign-people", "campaign-judge-start")
             yield Action("Add people", "to", f"{people}?add=1")
             yield Action("Run a judge", "over", judge)
-        if any(campaign.protocol in rule.protocols for rule in RULES.values()):
+        if any(rule.reads(campaign) for rule in RULES.values()):
             address = reverse("batch-derive", args=[campaign.batch_id])
             if campaign.batch_id in self.managed_batches:
                 of = urlencode({"from": campaign.name})

@@ -482,12 +482,12 @@ class _Reader:
         over = part.options.get("batch")
         for name in campaigns_of(part.command, part.options):
             campaign = found[Key("campaign", name)].options
-            other, protocols = campaign["batch"], RULES[part.options["rule"]].protocols
-            if campaign["protocol"] not in protocols:
+            other, rule = campaign["batch"], RULES[part.options["rule"]]
+            if not rule.names(campaign["protocol"]):
                 wrong = (
                     f"campaign {name!r} is of {campaign['protocol']}, which the rule cannot read"
                 )
-                remedy = f"name one of {' or '.join(protocols)}"
+                remedy = f"name one of {' or '.join(rule.protocols)}"
                 raise self.wrong(_table(part.key), "from", wrong, remedy)
             if other != over:
                 wrong = f"campaign {name!r} is over batch {other!r}, and not over {over!r}"

@@ -78,10 +78,16 @@ class LabelWork(Work):
         return kept
 
 
+ANY_PROTOCOL = ("any protocol",)
+"""The `protocols` of a rule that is for all of them, as messages name them."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """One rule. `protocols` are those of the campaigns that it reads; without any it reads none.
 
+    A rule for `ANY_PROTOCOL` reads the campaigns that it `fits`. `hints` say more about options, by
+    name, where the campaigns are known.
     `makes` describes the derived batch in one line. `options` is a dataclass whose fields are the
     rule's options. `version` changes when the same labels would give another batch.
     """
@@ -94,6 +100,15 @@ class Rule:
     options: type = field(default=type(None))
     version: str = "1"
     decides: bool = True
+    fits: Callable[[Campaign], bool] = lambda campaign: True
+    hints: Callable[[Sequence[Campaign]], Mapping[str, str]] = lambda campaigns: {}
+
+    def names(self, protocol: str) -> bool:
+        """Whether the rule is for campaigns of a protocol."""
+        return self.protocols == ANY_PROTOCOL or protocol in self.protocols
+
+    def reads(self, campaign: Campaign) -> bool:
+        return self.names(campaign.protocol) and self.fits(campaign)
 
     @property
     def declared_options(self) -> tuple[Option, ...]:
@@ -145,7 +160,14 @@ def make_options(rule: Rule, given: Mapping[str, Any]) -> Any:
         raise DerivationError(
             f"rule {rule.name} has no option {unknown[0]!r}; its options are {names}", "set"
         )
+    for name, option in known.items():
+        if option.required and not given.get(name):
+            raise DerivationError(
+                f"rule {rule.name} needs {name}, {option.help}; give --set {name}=…", "set"
+            )
     for name, value in given.items():
+        if known[name].kind == "text" and not isinstance(value, str):
+            raise DerivationError(f"option {name} must be a text, not {value!r}", "set")
         if not known[name].allows(value):
             raise _wrong(known[name], value)
     return None if not known else rule.options(**{known[n].field: v for n, v in given.items()})

@@ -45,6 +45,7 @@ from tandem.similar import did_you_mean
 QUERIES_AT_ONCE = 200
 OBJECTS_A_SEARCH = 200_000
 MOST_NAMED = 5
+UNREAD = "no rule reads it, since it asks about nothing that a batch could leave out"
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def fitting_rules(batch: Batch, campaigns: Sequence[Campaign]) -> list[tuple[Rul
     """Return the rules that can be used on a batch, each with the campaigns that it can read."""
     found = []
     for rule in RULES.values():
-        fits = [each for each in campaigns if each.protocol in rule.protocols]
+        fits = [each for each in campaigns if rule.reads(each)]
         if fits or not rule.protocols:
             found.append((rule, [each for each in fits if each.batch_id == batch.pk]))
     return found
@@ -181,9 +182,9 @@ def _campaign(rule: Rule, order: DerivationRequest, name: str) -> Campaign:
             f"give --batch {campaign.batch.name}",
             "from",
         )
-    if campaign.protocol not in rule.protocols or campaign.options.get("points"):
-        fitting = [each.name for each in RULES.values() if campaign.protocol in each.protocols]
-        hint = f"use {' or '.join(fitting)}" if fitting else "no rule reads it"
+    if not rule.reads(campaign) or campaign.options.get("points"):
+        fitting = [each.name for each in RULES.values() if each.reads(campaign)]
+        hint = f"use {' or '.join(fitting)}" if fitting else UNREAD
         if campaign.options.get("points"):
             hint = "its points belong to reports, which no rule can use"
         raise DerivationError(

@@ -51,6 +51,8 @@ def needs_of(form: ItemForm, variables: Sequence[Variable]) -> tuple[Needs, ...]
     names = [form.each, *form.shows, *kinds]
     if {"report-passage", "sentence-citation", "report-nugget", "cited"} & set(names):
         names.append("report")
+    if form.each == "key-point":
+        names.append("passage")  # Only points of passages that the query has become items.
     found = {PARTS[name] for name in names if name in PARTS}
     return tuple(need for need in NEEDS if need in found)
 

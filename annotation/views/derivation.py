@@ -69,12 +69,14 @@ class DeriveForm(forms.Form):
         set_choices(self, "decided_by", _deciders(campaigns))
         if not rule.protocols:
             del self.fields["campaigns"], self.fields["decided_by"], self.fields["ties"]
+        hints = rule.hints(campaigns)
         for option in rule.declared_options:
             field = form_fields([option])[option.name]
             field.initial = option.default
             # The backticks are for the terminal and the reference.
             help_text = option.help.replace("`", "")
-            field.help_text = f"{help_text[:1].upper()}{help_text[1:]}."
+            sentences = (f"{help_text[:1].upper()}{help_text[1:]}.", hints.get(option.name, ""))
+            field.help_text = " ".join(filter(None, sentences))
             self.fields[f"set_{option.name}"] = field
 
     def derivation_request(self, request: HttpRequest, batch: Batch) -> DerivationRequest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from annotation.derivation.base import Rule
 from annotation.derivation.rules.answerable_questions import RULE as ANSWERABLE_QUESTIONS
+from annotation.derivation.rules.by_codes import RULE as BY_CODES
 from annotation.derivation.rules.judged_passages import RULE as JUDGED_PASSAGES
 from annotation.derivation.rules.nugget_bank import RULE as NUGGET_BANK
 from annotation.derivation.rules.passages_as_system import RULE as PASSAGES_AS_SYSTEM
@@ -33,5 +34,6 @@ RULES: dict[str, Rule] = {
         WRITTEN_KEY_POINTS,
         NUGGET_BANK,
         RATED_NUGGETS,
+        BY_CODES,
     )
 }

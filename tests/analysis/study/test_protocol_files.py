@@ -11,7 +11,7 @@ from analysis.models import Study
 from analysis.study import Key, read_study, stages_of
 from analysis.study.status import status_of
 from annotation.models import Campaign, ProtocolFile
-from datasets.models import Team
+from datasets.models import Batch, Team
 from tests import protocol_cast
 from tests.cast import run, write_lines
 from tests.protocol_cast import NAME, TEXT, labels_by, write_protocol
@@ -81,6 +81,23 @@ def test_a_stored_study_has_its_status_without_the_file(folder: Path) -> None:
     (stage,) = (s for s in status_of(Study.objects.get()).stages if s.key.kind == "campaign")
     assert stage.state == "waiting"
     assert stage.counts == {"items": 6, "asked": 12, "answered": 6}
+
+
+def test_a_batch_is_derived_by_the_codes_of_a_file_beside_the_study(folder: Path) -> None:
+    write_lines(folder / "ada.jsonl", [*labels_by("ada"), *labels_by("ben")])
+    derived = """
+[batch.useful]
+rule = "by-codes"
+from = ["own"]
+set = { keep = "use>=2.5,faults!=rude" }
+"""
+    (folder / "study.toml").write_text(STUDY + derived, "utf-8")
+    run("apply_study", folder)
+    counts = Batch.objects.get(name="useful").lineage.counts
+    assert counts["kept"]["reports"] == 2
+    assert counts["dropped"]["reports"] == {"not use>=2.5": 2, "not faults!=rude": 2}
+    change(folder / "study.toml", "{ keep", "{ kept")
+    assert "by-codes has no option 'kept=use>=2.5'" in str(refused("plan_study", folder))
 
 
 @pytest.mark.parametrize(

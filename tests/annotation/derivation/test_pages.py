@@ -72,6 +72,20 @@ def test_a_rule_is_chosen_previewed_and_carried_out(
     assert "raters differ on 3 key points" in unanimous.content.decode()
 
 
+def test_a_rule_for_all_protocols_says_what_each_campaign_asks(
+    source: Batch, rita: User, client: Client
+) -> None:
+    client.force_login(rita)
+    page = reverse("batch-derive", args=[source.pk])
+    form = client.get(page, {"rule": "by-codes"}).content.decode()
+    assert "verify asks grounded (yes, no); key (agree, neutral, disagree)." in form
+    sent = {"rule": "by-codes", "name": "points", "campaigns": ["verify"], "preview": "1"}
+    missing = client.post(page, sent)
+    assert missing.status_code == 422
+    preview = client.post(page, sent | {"set_keep": "grounded=yes", "set_units": "all"})
+    assert "1 left out: not grounded=yes" in preview.content.decode()
+
+
 def test_a_campaign_that_does_not_fit_is_refused_before_a_job_is_asked_for(source: Batch) -> None:
     derivation = DerivationRequest(batch=source, name="points", rule="verified-key-points")
     check_campaigns(replace(derivation, campaigns=["verify"]))

@@ -113,7 +113,7 @@ def test_a_new_version_continues_with_the_answers_given(folder: Path) -> None:
 def test_options_and_rules_of_other_protocols_are_refused(folder: Path) -> None:
     with pytest.raises(CommandError, match="prerequisite"):
         campaign_of(NAME, "--option", "prerequisite=c", name="second")
-    with pytest.raises(CommandError, match=f"which is {NAME}; no rule reads it"):
+    with pytest.raises(CommandError, match=f"which is {NAME}; use by-codes"):
         run("derive_batch", "d", "--batch", "b", "--from", "c", "--rule", "judged-passages")
 
 
