@@ -59,7 +59,7 @@ def queries(number: int, share: float, first: int = 0) -> dict[str, float]:
 def compared(
     new: Release,
     old: Release,
-    drawn: Drawn = "evenly",
+    drawn: Drawn = "even",
     margin: float = 0.05,
     of: int | None = 1000,
 ) -> Finding:
@@ -107,7 +107,7 @@ class TestNotWorse:
         many = scored("a", queries(300, 0.5))
         found = compared(many, many, "unknown")
         assert (found.outcome, found.low) == (UNDECIDED, None)
-        assert "--drawn evenly" in found.reason
+        assert "--drawn even" in found.reason
 
     def test_queries_of_one_side_are_counted_and_named(self) -> None:
         new = scored("new", queries(60, 0.5, first=0))
@@ -166,14 +166,14 @@ class TestBetter:
 
     def test_it_holds_in_one_direction_and_fails_in_the_other(self, frame_of: FrameOf) -> None:
         frame = frame_of({"new": self.many("yes"), "old": self.many("no")})
-        terms = Terms("evenly", 0.05, queries=500)
+        terms = Terms("even", 0.05, queries=500)
         found = [better(frame, [pair], terms)[0] for pair in (("new", "old"), ("old", "new"))]
         assert [each.outcome for each in found] == [HOLDS, FAILS]
         assert [each.value for each in found] == [1, -1]
 
     def test_few_queries_do_not_decide(self, frame_of: FrameOf) -> None:
         frame = frame_of({"new": self.many("yes", 3), "old": self.many("no", 3)})
-        (found,) = better(frame, [("new", "old")], Terms("evenly", 0.05, queries=500))
+        (found,) = better(frame, [("new", "old")], Terms("even", 0.05, queries=500))
         assert found.outcome is UNDECIDED
         assert "3 queries do not decide it yet" in found.reason
 
@@ -207,9 +207,9 @@ class TestOfAComparison:
         assert better_in(made, "new", "old", "unknown").outcome is outcome
 
     def test_evidence_without_a_committed_draw_counts_if_the_draw_is_stated(self) -> None:
-        made = self.comparison(state="exploratory", better="new", after=30) | {"drawn": "evenly"}
+        made = self.comparison(state="exploratory", better="new", after=30) | {"drawn": "even"}
         assert better_in(made, "new", "old", "unknown").outcome is UNDECIDED
-        assert better_in(made, "new", "old", "evenly").outcome is HOLDS
+        assert better_in(made, "new", "old", "even").outcome is HOLDS
 
     def test_the_difference_is_new_minus_old(self) -> None:
         made = self.comparison(state="decided", better="new", after=30)
