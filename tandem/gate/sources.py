@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..arguments import levels_of, protocol_in, scales_of
+from ..files import names_a_file
 from ..labels.file.frames import file_frame
 from ..labels.frame import Frame
 from ..labels.selection import ALL_LABELS
@@ -16,13 +17,6 @@ from ..labels_report import labels_report
 from ..types import JSON
 from .certified import Claim, claim_of, is_certificate
 from .findings import GateError
-
-LABELS = (".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".tab", ".parquet", ".xlsx")
-
-
-def is_file(word: str) -> bool:
-    """Return whether a word names a file of labels or JSON, and not a campaign."""
-    return Path(word).suffix.lower() in LABELS or Path(word).is_file()
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ class Reading:
         found = Sources()
         files: list[Path] = []
         for word in words:
-            if not is_file(word):
+            if not names_a_file(word):
                 found = _with(found, word, labels=self.of_campaign(word))
                 continue
             document = _document(Path(word))
@@ -95,7 +89,7 @@ class Reading:
 
     def labels(self, word: str) -> Labels:
         """Return the labels of a file or a campaign."""
-        return self.files([Path(word)]) if is_file(word) else self.of_campaign(word)
+        return self.files([Path(word)]) if names_a_file(word) else self.of_campaign(word)
 
     def files(self, paths: list[Path]) -> Labels:
         levels = levels_of(self.options["level"])

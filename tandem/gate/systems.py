@@ -87,7 +87,7 @@ def better(frame: Frame, pairs: Sequence[tuple[str, str]], terms: Terms) -> list
 
     The pairs share the level (Holm). Raises GateError.
     """
-    scores = _scores(frame, terms.score)
+    scores, _ = _scores(frame, terms.score)
     found = []
     for new, old in pairs:
         _check_systems((new, old), scores.systems)
@@ -117,16 +117,20 @@ def _better(of: Standing, terms: Terms) -> Finding:
 
 @dataclass(frozen=True)
 class Release:
-    """One system's scores by people: of each query that has it, and which of them are labelled."""
+    """One system's scores by people: of each query that has it, and which of them are labelled.
+
+    `scale` says what 0 and 1 mean.
+    """
 
     system: str
     scores: dict[str, float]
     labelled: frozenset[str]
+    scale: str = ""
 
     @classmethod
     def of(cls, frame: Frame, score: str, system: str = "") -> Release:
         """Return the scores of a system, or of the only one. Raises GateError."""
-        scores = _scores(frame, score)
+        scores, meaning = _scores(frame, score)
         if not system and len(scores.systems) > 1:
             there = join_words([repr(each) for each in scores.systems])
             raise GateError(f"The labels are of {there}; name two with --systems NEW OLD.")
@@ -138,6 +142,7 @@ class Release:
             scores.systems[0],
             {scores.queries[n]: float(scores.people[n, 0]) for n in asked},
             frozenset(scores.queries[n] for n in asked if scores.answered[n, 0]),
+            f"{scores.name}: {meaning}",
         )
 
 
@@ -145,7 +150,12 @@ def not_worse(new: Release, old: Release, margin: float, terms: Terms, baseline:
     """Return whether a release's mean score is above the baseline's minus the margin.
 
     It holds, or fails, by evidence at the level of the terms, with queries paired by their keys.
+    Raises GateError if the two scores are not on one scale.
     """
+    if new.scale != old.scale:
+        raise GateError(
+            f"The scores differ ({new.scale}, and {old.scale}); declare the same --scale for both."
+        )
     common = sorted(new.scores.keys() & old.scores.keys())
     both = new.labelled & old.labelled
     values = np.array([[old.scores[key], new.scores[key]] for key in common]).reshape(-1, 2)
@@ -252,10 +262,11 @@ def _undecided(labelled: int) -> str:
     return f"the labels of {count(labelled, 'query', 'queries')} do not decide it yet"
 
 
-def _scores(frame: Frame, name: str) -> QueryScores:
+def _scores(frame: Frame, name: str) -> tuple[QueryScores, str]:
+    """Return a score by its name, and what its ends mean."""
     try:
         called: NamedScore = score_called(frame, name)
-        return QueryScores.of(called.name, called.scores)
+        return QueryScores.of(called.name, called.scores), called.meaning
     except UnknownScoreError as error:
         advice = "" if name else " Add --score NAME."
         raise GateError(f"Cannot compare: {error}.{advice}") from error

@@ -13,16 +13,17 @@ REFUSED, USAGE = 1, 2
 def gate(arguments: list[str]) -> int | None:
     """Decide conditions over files, and return the exit status; None if a campaign is named."""
     from tandem.arguments import OptionError
+    from tandem.files import names_a_file
     from tandem.files.rows import InputError
     from tandem.gate.findings import STATUS, GateError, outcome_of
     from tandem.gate.request import findings, written
-    from tandem.gate.sources import Reading, is_file
+    from tandem.gate.sources import Reading
     from tandem.labels.file.frames import UnknownLevelError
     from tandem.labels.selection import UnknownOptionError
 
     options = vars(parser().parse_args(arguments))
     named = [*options["sources"], *filter(None, [options["not_worse_than"]])]
-    if not all(map(is_file, named)):
+    if not all(map(names_a_file, named)):
         return None
     if options["json"]:
         options["format"] = "json"

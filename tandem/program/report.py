@@ -10,7 +10,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-FILES = (".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".tab", ".parquet", ".xlsx")
+from tandem.files import names_a_file
+
 REFUSED = 1
 
 
@@ -19,9 +20,7 @@ def is_of_files(arguments: list[str]) -> bool:
     if any(each == "--labels" or each.startswith("--labels=") for each in arguments):
         return True
     first = next(iter(arguments), "-")
-    if first.startswith("-"):
-        return False
-    return Path(first).suffix.lower() in FILES or Path(first).is_file()
+    return not first.startswith("-") and names_a_file(first)
 
 
 def report_files(arguments: list[str]) -> int:

@@ -142,7 +142,23 @@ class TestNotWorse:
 class TestReleases:
     def test_the_score_of_a_query_is_people_s(self, frame_of: FrameOf) -> None:
         made = Release.of(frame_of({"v1": {"q0": ["yes", "no"], "q1": ["yes", "yes"]}}), "")
-        assert made == Release("v1", {"q0": 0.5, "q1": 1.0}, frozenset({"q0", "q1"}))
+        assert made.system == "v1"
+        assert made.scores == {"q0": 0.5, "q1": 1.0}
+        assert made.labelled == {"q0", "q1"}
+
+    def test_scores_on_two_scales_are_not_compared(self, tmp_path: Path) -> None:
+        def release(*codes: str) -> Release:
+            rows = [
+                {"item": f"q{n}", "unit": f"u{n}", "variable": "rating", "value": code,
+                 "rater": "ada", "query": f"q{n}", "system": "v"}
+                for n, code in enumerate(codes)
+            ]  # fmt: skip
+            path = tmp_path / "labels.jsonl"
+            write_lines(path, rows)
+            return Release.of(file_frame([path], {"rating": "ordinal"})[0], "")
+
+        with pytest.raises(GateError, match=r"The scores differ.*declare the same --scale"):
+            compared(release("1", "2", "5"), release("1", "2", "4"))
 
     def test_of_several_systems_one_has_to_be_named(self, frame_of: FrameOf) -> None:
         frame = frame_of({"v1": {"q": ["yes"]}, "v2": {"q": ["no"]}})
