@@ -98,14 +98,14 @@ def _add_comparisons(add: Callable[..., Any]) -> None:
         "--drawn",
         choices=DRAWN,
         default="unknown",
-        help="how the queries that people labelled were drawn; if unknown (default), they are no "
-        "evidence",
+        help="how the queries that people labelled were drawn: evenly at random (even), every query "
+        "(all), or unknown (default): then they are no evidence",
     )
     add(
-        "--queries",
+        "--among",
         type=int,
         metavar="N",
-        help="for --drawn even: of how many queries, if the labels do not contain all of them",
+        help="for --drawn even: from how many queries, if the labels do not contain all of them",
     )
     add(
         "--delta",
@@ -178,7 +178,7 @@ def _of_certificates(sources: Sources, options: Mapping[str, Any]) -> list[Findi
 
 
 def _terms(options: Mapping[str, Any]) -> Terms:
-    return Terms(options["drawn"], options["delta"], options["score"], options["queries"])
+    return Terms(options["drawn"], options["delta"], options["score"], options["among"])
 
 
 def _of_pairs(sources: Sources, options: Mapping[str, Any]) -> list[Finding]:

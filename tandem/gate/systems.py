@@ -44,14 +44,14 @@ NOT_STATED = (
 class Terms:
     """How releases are compared: by which score, at which level, and how queries were drawn.
 
-    `queries` is the number of all queries of which the labelled ones are a sample, if the labels do
-    not contain the others.
+    `among` is the number of queries from which the labelled ones were drawn, if the labels do not
+    contain the others.
     """
 
     drawn: Drawn
     delta: float
     score: str = ""
-    queries: int | None = None
+    among: int | None = None
 
 
 def better_in(comparison: JSON, new: str, old: str, drawn: Drawn) -> Finding:
@@ -92,9 +92,7 @@ def better(frame: Frame, pairs: Sequence[tuple[str, str]], terms: Terms) -> list
     for new, old in pairs:
         _check_systems((new, old), scores.systems)
         of_both = scores.of_systems([old, new])
-        rows = of_both.in_hashed_order(of_both.labelled(), SEED)
-        (difference,) = differences_of(of_both, Draw(terms.drawn, rows))
-        found.append(_sampled(difference, terms))
+        found += differences_of(of_both, _draw(of_both, terms))
     return [_better(each, terms) for each in standings(found, terms.delta)]
 
 
@@ -164,12 +162,10 @@ def not_worse(new: Release, old: Release, margin: float, terms: Terms, baseline:
     scores = QueryScores(
         "", names, tuple(common), values, {}, np.ones(values.shape, bool), answered
     )
-    rows = scores.in_hashed_order(scores.labelled(), SEED)
-    (made,) = differences_of(scores, Draw(terms.drawn, rows))
-    difference = _sampled(made, terms)
+    (difference,) = differences_of(scores, _draw(scores, terms))
     outcome, reason = _not_worse(difference, margin, terms)
     low, high = _interval(difference, terms) if terms.drawn != "unknown" else (None, None)
-    notes = (reason, *_only_on_one_side(new, old), _unlabelled(len(common) - len(rows)))
+    notes = (reason, *_only_on_one_side(new, old), _unlabelled(len(common) - difference.labelled))
     return Finding(
         f"not-worse-than {baseline} margin {margin:g}",
         f"{new.system or 'new'} - {old.system or 'baseline'}",
@@ -225,15 +221,11 @@ def _least(of: Difference, side: Side, delta: float) -> float:
     return float(advantages[low])
 
 
-def _sampled(of: Difference, terms: Terms) -> Difference:
-    """Return a difference as of a sample of all the queries that the terms state."""
-    if terms.queries is None or terms.drawn == "all":
-        return of
-    if terms.queries < of.queries:
-        raise GateError(
-            f"--queries {terms.queries} is fewer than the {of.queries:.0f} queries in the labels."
-        )
-    return Difference(of.a, of.b, of.values, float(terms.queries))
+def _draw(scores: QueryScores, terms: Terms) -> Draw:
+    rows = scores.in_hashed_order(scores.labelled(), SEED)
+    if terms.among is not None and terms.among < len(rows):
+        raise GateError(f"{len(rows)} queries are labelled, so not drawn among {terms.among}.")
+    return Draw(terms.drawn, rows, among=terms.among)
 
 
 def _only_on_one_side(new: Release, old: Release) -> list[str]:

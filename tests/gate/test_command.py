@@ -148,7 +148,7 @@ class TestLabelsFiles:
         assert holds.returncode == 0
         assert "only the baseline has 1 query: q150" in holds.stdout
         assert gate(*words).returncode == 3
-        assert gate(*words, "--drawn", "evenly", "--queries", "100000").returncode in (0, 3)
+        assert gate(*words, "--drawn", "even", "--among", "100000").returncode in (0, 3)
 
 
 class TestWrittenFiles:

@@ -63,7 +63,7 @@ def compared(
     margin: float = 0.05,
     of: int | None = 1000,
 ) -> Finding:
-    return not_worse(new, old, margin, Terms(drawn, 0.05, queries=of), "old.jsonl")
+    return not_worse(new, old, margin, Terms(drawn, 0.05, among=of), "old.jsonl")
 
 
 class TestNotWorse:
@@ -135,7 +135,7 @@ class TestNotWorse:
 
     def test_more_queries_than_stated_are_refused(self) -> None:
         many = scored("a", queries(9, 0.5))
-        with pytest.raises(GateError, match="--queries 5 is fewer than the 9"):
+        with pytest.raises(GateError, match="9 queries are labelled, so not drawn among 5"):
             compared(many, many, of=5)
 
 
@@ -182,14 +182,14 @@ class TestBetter:
 
     def test_it_holds_in_one_direction_and_fails_in_the_other(self, frame_of: FrameOf) -> None:
         frame = frame_of({"new": self.many("yes"), "old": self.many("no")})
-        terms = Terms("even", 0.05, queries=500)
+        terms = Terms("even", 0.05, among=500)
         found = [better(frame, [pair], terms)[0] for pair in (("new", "old"), ("old", "new"))]
         assert [each.outcome for each in found] == [HOLDS, FAILS]
         assert [each.value for each in found] == [1, -1]
 
     def test_few_queries_do_not_decide(self, frame_of: FrameOf) -> None:
         frame = frame_of({"new": self.many("yes", 3), "old": self.many("no", 3)})
-        (found,) = better(frame, [("new", "old")], Terms("even", 0.05, queries=500))
+        (found,) = better(frame, [("new", "old")], Terms("even", 0.05, among=500))
         assert found.outcome is UNDECIDED
         assert "3 queries do not decide it yet" in found.reason
 

@@ -11,6 +11,9 @@ import pytest
 from annotation.models import Campaign, TrustLook, TrustPlan
 from tandem.program.main import main
 from tests.analysis.trust.cast import JUDGE, VARIABLE, all_answer, world
+from tests.analysis.trust.comparison_cast import QUERIES, SYSTEMS
+from tests.analysis.trust.comparison_cast import all_answer as people_compare
+from tests.analysis.trust.comparison_cast import world as compared_world
 from tests.cast import run
 
 pytestmark = pytest.mark.django_db
@@ -85,3 +88,19 @@ def test_without_a_plan_nothing_is_decided(plan: TrustPlan, gate: Gate) -> None:
     status, found = gate("--judge", "another", "--certified", ".5")
     assert status == UNDECIDED
     assert found["reason"] == "nothing certifies what another may decide"
+
+
+def test_a_committed_comparison_decides_for_one_system_and_against_the_other(
+    tmp_path: Path, gate: Gate
+) -> None:
+    compared_world(tmp_path)
+    run("compare_systems", *SYSTEMS, "--campaign", "c", "--commit")
+    run("trust", "draw", "c", "--queries", str(QUERIES))
+    new, old = SYSTEMS
+    assert gate("--better", new, old)[0] == UNDECIDED
+    people_compare(TrustPlan.objects.get())
+    status, found = gate("--better", new, old)
+    assert status == HOLDS
+    assert "committed before the first label" in found["reason"]
+    assert gate("--better", old, new)[0] == FAILS
+    assert not TrustLook.objects.exists()
