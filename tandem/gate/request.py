@@ -98,8 +98,8 @@ def _add_comparisons(add: Callable[..., Any]) -> None:
         "--drawn",
         choices=DRAWN,
         default="unknown",
-        help="how the queries that people labelled were drawn: evenly at random (even), every query "
-        "(all), or unknown (default): then they are no evidence",
+        help="how the queries that people labelled were drawn: evenly at random (even), every "
+        "query (all), or unknown (default): then they are no evidence",
     )
     add(
         "--among",
