@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 from django.db.models import Count, Q
 
@@ -22,9 +23,10 @@ def people_sample(campaign: Campaign, with_assisted: bool = False) -> PeopleSamp
 
 def asked_sample(campaign: Campaign, with_assisted: bool = False) -> PeopleSample:
     """Return the queries that people are asked, whether these are a sample or all of them."""
-    asked = Item.objects.filter(campaign=campaign, use=Item.Use.STUDY, quota__gt=0)
-    drawn = frozenset(asked.values_list("query__key", flat=True))
-    return PeopleSample(drawn, frozenset(unfinished_queries(campaign, with_assisted)))
+    lacking: dict[str, bool] = {}
+    for query, lacks in _asked_items(campaign, with_assisted):
+        lacking[query] = lacking.get(query, False) or lacks
+    return PeopleSample(frozenset(lacking), frozenset(q for q, lacks in lacking.items() if lacks))
 
 
 def unfinished_queries(campaign: Campaign, with_assisted: bool = False) -> set[str]:
@@ -34,15 +36,18 @@ def unfinished_queries(campaign: Campaign, with_assisted: bool = False) -> set[s
     units of the item, or has declined the item with a reason. Where each rater is asked a sample of
     the units, an answer about any of them is a vote.
     """
+    return {query for query, lacks in _asked_items(campaign, with_assisted) if lacks}
+
+
+def _asked_items(campaign: Campaign, with_assisted: bool) -> Iterator[tuple[str, bool]]:
+    """Yield the query of each item that people are asked, and whether the item lacks a vote."""
     votes = _votes(campaign, with_assisted)
     items = Item.objects.filter(campaign=campaign, use=Item.Use.STUDY, quota__gt=0)
     sampled = get_protocol(campaign).sampled
     rows = items.annotate(size=Count("units")).order_by()
-    return {
-        query
-        for item, query, quota, size in rows.values_list("pk", "query__key", "quota", "size")
-        if sum(asked >= (1 if sampled else size) for asked in votes[item].values()) < quota
-    }
+    for item, query, quota, size in rows.values_list("pk", "query__key", "quota", "size"):
+        given = sum(asked >= (1 if sampled else size) for asked in votes[item].values())
+        yield query, given < quota
 
 
 def _votes(campaign: Campaign, with_assisted: bool) -> dict[int, dict[int, float]]:

@@ -8,7 +8,7 @@ from django.db.models import Count
 
 from analysis.campaigns.chosen_items import chosen_items, describe_chosen
 from analysis.campaigns.people_sample import asked_sample
-from annotation.models import Assignment, Campaign, Item, QuerySampling, Rater
+from annotation.models import Assignment, Campaign, Item, QuerySampling, Rater, TrustPlan
 from tandem.document import count
 from tandem.labels.people_sample import PeopleSample
 from tandem.labels.splits import EVALUATION
@@ -18,9 +18,8 @@ RUNNING = (
     "a plan is running, which has drawn some of the queries by size; look at the plan instead, or "
     "end it"
 )
+BY_PLAN = "a plan drew some of the queries, besides those that were sampled evenly"
 NOT_ASKED = "people are not asked here"
-KINDS: dict[str, Drawn] = {"all": "all", "simple": "even"}
-"""The kinds of `QuerySampling` by which people are asked, as kinds of a draw."""
 
 
 def query_draw(
@@ -34,12 +33,13 @@ def query_draw(
         return Draw("unknown", reason=RUNNING)
     if items := chosen_items(campaign):
         return Draw("unknown", reason=describe_chosen(items).partition(". ")[0])
-    drawn = QuerySampling.objects.filter(campaign=campaign).order_by()
-    kinds = set(drawn.values_list("kind", flat=True).distinct())
-    if len(kinds) != 1 or not kinds <= KINDS.keys():
-        return Draw("unknown", reason=NOT_ASKED)
+    kind: Drawn = "all" if campaign.human_share >= 1 else "even"
+    if kind == "even" and TrustPlan.objects.filter(campaign=campaign).exists():
+        return Draw("unknown", reason=BY_PLAN)
     sample = sampled or asked_sample(campaign, with_assisted)
-    return Draw(KINDS[kinds.pop()], sample, dict(_unjudged(campaign)))
+    if not sample.drawn:
+        return Draw("unknown", reason=NOT_ASKED)
+    return Draw(kind, sample, dict(_unjudged(campaign)))
 
 
 def known_draw(

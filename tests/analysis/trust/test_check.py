@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
+from analysis.campaigns.query_draw import query_draw
 from analysis.campaigns.reports import campaign_report
 from analysis.trust.check import campaign_check
 from analysis.trust.looks import look_at
@@ -239,6 +240,14 @@ class TestOfACampaign:
         found = campaign_check(campaign, ALL_LABELS, CheckOptions())
         assert found["variables"] == {}
         assert "No person’s and judge’s labels" in CHECK_FORMATS["md"].render(found)
+
+    def test_a_sample_to_which_a_plan_has_added_queries_is_no_even_one(
+        self, tmp_path: Path
+    ) -> None:
+        campaign = world(tmp_path, "--human-share", "0.5")
+        end(commit(campaign, PlanOptions(variable=VARIABLE, judge=JUDGE)))
+        campaign.refresh_from_db()
+        assert query_draw(campaign).kind == "unknown"
 
     def test_nobody_says_it_for_a_campaign(self, tmp_path: Path) -> None:
         campaign = world(tmp_path, queries=4)
