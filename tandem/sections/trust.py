@@ -185,8 +185,8 @@ def trust_methods(report: JSON) -> list[str]:
     ]
     if "even" in kinds:
         parts.append(
-            f"The bound of the risk is that of bets {CITED['waudbysmith2024']} on queries drawn "
-            f"evenly without replacement {CITED['waudbysmith2020']}, in the order of their keys’ "
+            f"The bound of the risk is that of bets {CITED['waudby2024']} on queries drawn "
+            f"evenly without replacement {CITED['waudby2020']}, in the order of their keys’ "
             "SHA-256."
         )
     if "by-size" in kinds:

@@ -170,6 +170,18 @@ class _Look:
     def _are_among(self, some: Collection[str]) -> Bools:
         return np.array([key in some for key in self.cells.keys], bool)
 
+    @cached_property
+    def systems(self) -> Mapping[str, Bools]:
+        """Whether each cell is of a system, (N,), if there are several."""
+        names = sorted({name for name in self.cells.system if name is not None})
+        of_cell = np.array([name or "" for name in self.cells.system], dtype=object)
+        return {name: of_cell == name for name in names} if len(names) > 1 else {}
+
+    @cached_property
+    def order(self) -> Ints:
+        """The queries in hashed order."""
+        return np.array(hashed_order(self.cells.keys), np.int64)
+
     @property
     def counted_wrong(self) -> Bools:
         """Whether a cell of a labelled query counts as wrong: without a label it does."""
@@ -211,12 +223,10 @@ class _Look:
 
 
 def _cut(look: _Look, cut: int, delta: float) -> CutCheck:
-    mask, cells = look.accepted(cut), look.cells
-    names = sorted({str(name) for name in cells.system if name is not None})
-    of_system = np.array([name or "" for name in cells.system], dtype=object)
+    mask = look.accepted(cut)
     systems = {
-        name: _accepted(look, cut, mask & (of_system == name), delta / len(names))
-        for name in (names if len(names) > 1 else ())
+        name: _accepted(look, cut, mask & own, delta / len(look.systems))
+        for name, own in look.systems.items()
     }
     whole = _accepted(look, cut, mask, delta)
     return CutCheck(float(mask.mean()), float(look.thresholds[cut]), whole, systems)
@@ -271,7 +281,7 @@ FORMS: Mapping[Drawn, str] = {
 
 def _bound_of_even(look: _Look, size: Ints, wrong: Ints, delta: float) -> float:
     """Bound the risk over the queries with any of the cells, drawn evenly among these."""
-    order = np.array(hashed_order(look.cells.keys), np.int64)
+    order = look.order
     drawn = order[look.labelled[order] & (size[order] > 0)]
     sizes, errors = size[drawn].astype(float), wrong[drawn].astype(float)
     total, queries, largest = float(size.sum()), int((size > 0).sum()), float(size.max())

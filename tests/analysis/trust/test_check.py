@@ -17,14 +17,16 @@ from analysis.trust.options import PlanOptions
 from analysis.trust.plans import commit, draw, end
 from annotation.models import Assignment, Campaign, Item
 from tandem.formats.check import CHECK_FORMATS
+from tandem.labels.facts import Scale
 from tandem.labels.selection import ALL_LABELS, ReportOptions
 from tandem.program.main import main
 from tandem.sections.build import frame_report
+from tandem.sections.check import check_report
 from tandem.trust.check import Draw
 from tandem.trust.options import CheckOptions
 from tandem.types import JSON
 from tests.analysis.cast import JUDGE as MODEL
-from tests.analysis.cast import frame_of, table
+from tests.analysis.cast import fact, frame_of, table
 from tests.analysis.trust.cast import JUDGE, PEOPLE, VARIABLE, all_answer, answer, world
 from tests.cast import run, write_lines
 
@@ -35,6 +37,9 @@ ROWS = {
     MODEL: "yynn" + "yyny" * 29,
 }
 """Sixty queries of two units, of which forty are labelled; the judge is wrong on one unit."""
+
+
+HEAD: JSON = {"campaign": "c", "protocol": "p", "batch": "b", "hints": []}
 
 
 def lines() -> list[JSON]:
@@ -157,8 +162,7 @@ class TestOfAFile:
 class TestInAReport:
     def of(self, rows: dict[str, str], draw: Draw) -> JSON:
         frame, options = frame_of(table(rows)), ReportOptions(resamples=20)
-        head: JSON = {"campaign": "c", "protocol": "p", "batch": "b", "hints": []}
-        return frame_report(head, frame, options, ["answerable"], None, check=False, draw=draw)
+        return frame_report(HEAD, frame, options, ["answerable"], None, check=False, draw=draw)
 
     def sentence(self, report: JSON) -> Any:
         said = report["verdict"]["variables"]["answerable"]["judges"][MODEL].get("trust")
@@ -177,6 +181,28 @@ class TestInAReport:
         assert self.sentence(report) == (
             "By these labels: wrong in 0.01 of all units, all of which people labelled"
         )
+
+    def test_an_adjudicator_decides_before_people(self) -> None:
+        decided = fact("r0", "q0", "Dana", "no", rater_kind="reference")
+        frame = frame_of([*table(ROWS), decided])
+        options = ReportOptions(resamples=20, reference="adjudicated")
+        found = block(check_report({}, frame, options, Draw("even"), CheckOptions()))
+        assert found["truth"] == "adjudicated"
+        assert found["floor"]["reason"] == "nobody knows how often adjudicators are wrong"
+        # The judge says yes of q0, as people do.
+        assert found["cuts"][0]["wrong"] == 2
+
+    def test_numbers_of_many_values_are_not_right_or_wrong(self) -> None:
+        scale = Scale(tuple(map(str, range(100))), "interval")
+        facts = [
+            fact(f"r{n}", f"q{n}", rater, str(n), "length")
+            for n in range(100)
+            for rater in ("Ada", MODEL)
+        ]
+        frame = frame_of(facts, length=scale)
+        found = check_report(HEAD, frame, ALL_LABELS, Draw("even"), CheckOptions())
+        assert block(found, variable="length")["cuts"] == []
+        assert "an answer is not right or wrong" in CHECK_FORMATS["md"].render(found)
 
     def test_without_a_bound_there_is_no_line(self) -> None:
         report = self.of(ROWS, Draw("all"))
