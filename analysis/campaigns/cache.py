@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.cache import caches
 from django.db.models import Count, Max, Q
 
+from analysis.campaigns.committed_comparisons import newest_look
 from analysis.campaigns.reports import campaign_report
 from annotation.answers.state import answers_of
 from annotation.exposure.ledger import Note, collect_looks, deliver
@@ -96,6 +97,7 @@ def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
         [state_of_labels(each) for each in lineages_of(campaign.batch)],
         _backgrounds(campaign) if campaign.background else None,
         campaign.registered_queries,
+        newest_look(campaign),
         *asked,
     ]
     text = json.dumps(state, default=str, sort_keys=True)

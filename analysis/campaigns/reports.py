@@ -7,6 +7,7 @@ from dataclasses import replace
 from analysis.campaigns.backgrounds import background_questions
 from analysis.campaigns.behind import behind_warnings
 from analysis.campaigns.chosen_items import chosen_items
+from analysis.campaigns.committed_comparisons import add_committed
 from analysis.campaigns.consistency import add_consistency, pair_counts
 from analysis.campaigns.contamination import contaminated_prompts
 from analysis.campaigns.frames import campaign_frame, campaign_strata, with_families, with_floor
@@ -68,6 +69,7 @@ def campaign_report(
         report |= {"hints": hints, "warnings": [*report["warnings"], *more]}
         mark_fakes(report, fakes)
         add_consistency(report, counts)
+        add_committed(report, campaign)
         if interim:
             said = {"interim": about_interim(interim), **report["verdict"]}
             report |= {"interim": interim, "verdict": said}

@@ -79,8 +79,9 @@ def _commitment(
     asked = _queries_with(campaign, systems)
     keys, excluded = population(campaign, asked)
     check_enough(list(keys.values()), excluded)
-    if (options.registered or 0) > len(keys):
-        raise TrustError(f"{options.registered} queries are registered, and there are {len(keys)}")
+    registered = options.registered or campaign.registered_queries or None
+    if (registered or 0) > len(keys):
+        raise TrustError(f"{registered} queries are registered, and there are {len(keys)}")
     named = _score(campaign, options.score, list(keys))
     try:
         QueryScores.of(named.name, named.scores)
@@ -102,7 +103,7 @@ def _commitment(
         "number": number,
         "truth": "mean of people",
         "people": campaign.raters_per_item if options.people is None else options.people,
-        "registered": options.registered,
+        "registered": registered,
         "late_days": options.late_days,
         # Everything above is fixed before the seed is known.
         "seed": secrets.token_hex(16),

@@ -135,7 +135,7 @@ class ComparisonOptions:
         default=None,
         metadata=option_metadata(
             "the number of labelled queries at which people and judges together give a difference, "
-            "which decides nothing; else all that are labelled",
+            "which decides nothing; else the campaign's, or all that are labelled",
             label="Registered number of queries",
             least=10,
         ),

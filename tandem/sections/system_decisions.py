@@ -1,11 +1,12 @@
 """Section: between neighbours in the order of systems, what people's labels decide.
 
-Labels of a report have no committed draw, so all of it is exploratory: nothing is called decided.
+Labels of a report have no committed draw, so what it computes is exploratory: nothing of it is
+called decided. What a committed plan showed at its last look takes the place of this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import exp, inf
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..labels.people_sample import PeopleSample
 from ..labels.resampling import Scores
 from ..trust.compared import Draw, QueryScores, UnboundedScoreError, neighbours, strength
 from ..types import JSON
-from .base import SYSTEMS, SectionPart, Shown
+from .base import SYSTEMS, SectionPart, Shown, order_of_systems
 from .citations import CITED
 
 LARGEST = 1e6
@@ -49,9 +50,51 @@ def draw_of(scores: QueryScores, sampled: PeopleSample | None, seed: int) -> Dra
     return Draw("even", drawn[: next(ends, len(drawn))])
 
 
-def standing_words(pair: JSON, exploratory: bool) -> str:
+def with_committed(score: JSON, looks: Iterable[JSON]) -> JSON:
+    """Return the decisions of a score with what committed plans showed at their last looks.
+
+    `looks` are on this score, the newest first. A plan's pair takes the place of the exploratory
+    one; those of systems that are no neighbours come last.
+    """
+    found: JSON = score.get("decisions", {})
+    order = {system: n for n, system in enumerate(order_of_systems(score))}
+    committed: dict[frozenset[str], JSON] = {}
+    for look in looks:
+        for pair in look["pairs"]:
+            a, b = sorted((pair["a"], pair["b"]), key=lambda each: order.get(each, len(order)))
+            committed.setdefault(frozenset((a, b)), _as_neighbours(pair, a, b, look))
+    if not committed:
+        return found
+    own = [
+        committed.pop(frozenset((pair["a"], pair["b"])), pair) for pair in found.get("pairs", [])
+    ]
+    return {**found, "pairs": [*own, *committed.values()]}
+
+
+def _as_neighbours(pair: JSON, a: str, b: str, look: JSON) -> JSON:
+    """Return a committed pair as a report has it: `a` first, with the evidence for `a` alone."""
+    mean, side = pair["mean_difference"], "a" if pair["a"] == a else "b"
+    kept = {
+        name: value for name, value in pair.items() if name not in ("prediction_powered", "judges")
+    }
+    return {
+        **kept,
+        "a": a,
+        "b": b,
+        "mean_difference": mean if side == "a" or mean is None else -mean,
+        "evidence": max(pair["evidence"][side], default=0.0, key=strength),
+        "state": "stale" if look["stale"] else pair["state"],
+        "plan": look["plan"],
+        "looked_at": look["looked_at"],
+    }
+
+
+def standing_words(pair: JSON) -> str:
     """Say what is known of a pair: decided, or how many more queries it will likely take."""
+    exploratory = pair["exploratory"]
     before = "exploratory: " if exploratory else ""
+    if pair["state"] == "stale":
+        return "stale: what the plan was committed to has changed"
     if pair["state"] == "no evidence":
         return str(pair["more"]["reason"])
     if better := pair["better"]:
@@ -92,7 +135,7 @@ def decision_tables(shown: Shown) -> list[Table]:
                 if "evidence" in pair
                 else (Number(None, reason=pair["more"]["reason"]),) * 2
             ),
-            standing_words(pair, found["exploratory"]),
+            standing_words(pair),
         )
         for pair in pairs
     )
@@ -102,15 +145,16 @@ def decision_tables(shown: Shown) -> list[Table]:
 
 def _about(shown: Shown) -> str:
     found = shown.score["decisions"]
-    kind = (
-        "Exploratory, because no draw was committed before the labels. "
-        if found["exploratory"]
-        else ""
-    )
-    return (
-        f"{kind}The labelled queries: {found['how_drawn']}. All "
-        f"{count(found['compared'], 'pair', 'pairs')} of systems share δ = {found['delta']:g}."
-    )
+    parts = []
+    if any(not pair["exploratory"] for pair in found["pairs"]):
+        parts.append("By committed plans, at their last look, where it does not say exploratory.")
+    if any(pair["exploratory"] for pair in found["pairs"]):
+        pairs = count(found["compared"], "pair", "pairs")
+        parts.append(
+            "Exploratory, because no draw was committed before the labels. The labelled queries: "
+            f"{found['how_drawn']}. All {pairs} of systems share δ = {found['delta']:g}."
+        )
+    return " ".join(parts)
 
 
 def describe_comparison(found: JSON) -> str:
@@ -126,7 +170,7 @@ def _comparison_lines(found: JSON) -> Iterator[str]:
         yield f"Stale: {'; '.join(found['stale'])}. Nothing is decided any more."
         return
     for pair in found["pairs"]:
-        yield f"{pair['a']} and {pair['b']}: {standing_words(pair, found['exploratory'])}."
+        yield f"{pair['a']} and {pair['b']}: {standing_words(pair)}."
         yield from _beside(pair)
     if found.get("waiting"):
         yield f"{count(found['waiting'], 'drawn query waits', 'drawn queries wait')} for answers."

@@ -230,7 +230,6 @@ def _head(draw: Draw, delta: float) -> JSON:
     return {
         "drawn": draw.how,
         "how_drawn": HOW_DRAWN[draw.how],
-        "exploratory": draw.is_exploratory,
         "delta": delta,
         "labelled": len(draw.rows),
     }
@@ -242,6 +241,7 @@ def _pair(of: Standing, draw: Draw, seed: int) -> JSON:
     return {
         "a": difference.a,
         "b": difference.b,
+        "exploratory": draw.is_exploratory,
         **_people(of),
         **(_standing(of, draw) if known else {"state": "no evidence"}),
         "more": _more(of.more(seed) if known else More(reason=NO_EVIDENCE)),

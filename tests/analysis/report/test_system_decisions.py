@@ -112,9 +112,10 @@ def test_how_many_more_queries_in_words(more: JSON, words: str) -> None:
 
 
 def test_what_is_decided_is_so_only_by_a_committed_draw() -> None:
-    pair = {"state": "decided", "better": "B", "after": 58, "more": {}}
-    assert standing_words(pair, False) == "decided: B is better, after 58 queries"
-    assert standing_words(pair, True) == "exploratory: evidence for B after 58 queries"
+    pair = {"state": "decided", "better": "B", "after": 58, "exploratory": False}
+    assert standing_words(pair) == "decided: B is better, after 58 queries"
+    pair |= {"state": "exploratory", "exploratory": True}
+    assert standing_words(pair) == "exploratory: evidence for B after 58 queries"
 
 
 def test_evidence_is_printed_as_a_number() -> None:

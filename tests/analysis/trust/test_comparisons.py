@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 from django.core.management.base import CommandError
+from django.test import Client
 from django.utils import timezone
 
+from analysis.campaigns.cache import computed_report
 from analysis.trust.comparisons import look_at_comparison
-from annotation.models import Item, TrustDraw, TrustLook, TrustPlan
+from annotation.models import Campaign, Item, TrustDraw, TrustLook, TrustPlan, User
 from annotation.trust.roles import certify_queries
 from audit.models import Event
+from tandem.labels.selection import ReportOptions
 from tandem.trust.better import Difference, standings
 from tandem.trust.canonical import digest_of
 from tandem.trust.draws import even_order
@@ -211,8 +214,8 @@ def test_labels_without_a_plan_are_exploratory_and_never_decide(tmp_path: Path) 
         for name in ("ada", "bram"):
             answer(item, name)
     found = json.loads(run("compare_systems", *COMPARE, "--format", "json"))
-    assert (found["drawn"], found["exploratory"]) == ("all", True)
     (pair,) = found["pairs"]
+    assert (found["drawn"], pair["exploratory"]) == ("all", True)
     assert (pair["state"], pair["better"], pair["queries"]) == ("exploratory", "new", None)
     text = run("compare_systems", *COMPARE, "--drawn", "even", "--among", "100")
     assert "exploratory: evidence for new after" in text
@@ -220,3 +223,33 @@ def test_labels_without_a_plan_are_exploratory_and_never_decide(tmp_path: Path) 
     unknown = run("compare_systems", *COMPARE, "--drawn", "unknown")
     assert "not known to be drawn at random" in unknown
     assert not TrustDraw.objects.exists()
+
+
+def test_the_report_shows_what_the_plan_decided_in_every_format(tmp_path: Path) -> None:
+    plan = committed(tmp_path)
+    draw(40)
+    all_answer(plan)
+    report = computed_report(plan.campaign, ReportOptions(resamples=50)).report
+    assert not report["scores"]
+    after = look()["pairs"][0]["after"]
+    run("trust", "end", "c")
+    for form in ("md", "html", "latex"):
+        text = run("report", "--campaign", "c", "--resamples", "50", "--format", form)
+        assert f"decided: new is better, after {after} queries" in text
+    report = computed_report(Campaign.objects.get(), ReportOptions(resamples=50)).report
+    (pair,) = report["scores"]["coverage"]["decisions"]["pairs"]
+    assert (pair["a"], pair["b"], pair["state"]) == ("new", "old", "decided")
+    assert (pair["plan"], pair["exploratory"]) == (plan.digest, False)
+
+
+def test_the_results_page_has_the_systems_with_what_is_decided(
+    tmp_path: Path, client: Client
+) -> None:
+    plan = committed(tmp_path)
+    draw(40)
+    all_answer(plan)
+    after = look()["pairs"][0]["after"]
+    run("trust", "end", "c")
+    client.force_login(User.objects.create(username="rea", role="admin"))
+    page = client.get(f"/campaigns/{plan.campaign.pk}/results/").content.decode()
+    assert f"decided: new is better, after {after} queries" in page
