@@ -76,15 +76,11 @@ def claim_of(certificate: Mapping[str, Any], digest: str | None) -> Claim:
 
     The digest covers the canonical JSON, so that a certificate with one changed byte is refuted.
     """
-    predicate = certificate.get("predicate", {})
     try:
-        claim = Claim(
-            str(predicate["judge"]["name"]),
-            str(predicate["variable"]),
-            float(predicate["share"]),
-            float(predicate["share"]),
-            error_words(float(predicate["risk"]), float(predicate["delta"])),
-        )
+        predicate = certificate["predicate"]
+        plan, share = predicate["plan"], float(predicate["share"])
+        wording = error_words(float(plan["risk"]), float(plan["delta"]))
+        claim = Claim(str(plan["judge"]["name"]), str(plan["variable"]), share, share, wording)
     except (KeyError, TypeError, ValueError):
         why = "the certificate does not say which judge may decide which share"
         return Claim("", "", 0, 0, "", (why,))

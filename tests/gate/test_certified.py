@@ -15,11 +15,13 @@ HOLDS, FAILS, UNDECIDED = Outcome
 CERTIFICATE: dict[str, Any] = {
     "_type": STATEMENT,
     "predicate": {
-        "judge": {"name": "jude"},
-        "variable": "relevant",
         "share": 0.64,
-        "risk": 0.1,
-        "delta": 0.05,
+        "plan": {
+            "judge": {"name": "jude"},
+            "variable": "relevant",
+            "risk": 0.1,
+            "delta": 0.05,
+        },
     },
 }
 DIGEST = digest_of(CERTIFICATE)
