@@ -20,11 +20,11 @@ FILES, SCALE, MEASURES, COVERAGE = "files", "scale", "measures", "coverage"
 CROWD, INTERVALS, DURABILITY, PRESETS = "crowd", "intervals", "durability", "presets"
 SAVES, PROMISE, DERIVATION = "saves", "promise", "derivation"
 DISAGREEMENTS, MEANS, ORDER, REPLACING = "disagreements", "means", "order", "replacing"
-TEXTS, NUMBERS = "texts", "numbers"
+TEXTS, NUMBERS, TRUST = "texts", "numbers", "trust"
 PARTS = (
     PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES, COVERAGE, CROWD, INTERVALS, DURABILITY,
     PRESETS, SAVES, PROMISE, DERIVATION, DISAGREEMENTS, MEANS, ORDER, REPLACING,
-    TEXTS, NUMBERS,
+    TEXTS, NUMBERS, TRUST,
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -67,6 +67,8 @@ def main(arguments: list[str]) -> int:
         return _texts(options)
     if options.only == NUMBERS:
         return _numbers(options)
+    if options.only == TRUST:
+        return _trust(options)
     if options.only == DURABILITY:
         return _durability(options)
     if options.only == PRESETS:
@@ -115,6 +117,15 @@ def _numbers(options: argparse.Namespace) -> int:
 
     figures = measure_first_numbers(QUICK if options.quick else FULL)
     _write({"machine": machine(), "numbers": figures}, lines(figures), options.output)
+    return 0
+
+
+def _trust(options: argparse.Namespace) -> int:
+    """Simulate false certificates and what is certified; takes minutes, without a database."""
+    from benchmarks.trust import FULL, QUICK, lines, measure_trust
+
+    figures = measure_trust(QUICK if options.quick else FULL)
+    _write({"machine": machine(), "trust": figures}, lines(figures), options.output)
     return 0
 
 

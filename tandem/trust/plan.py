@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -59,7 +60,7 @@ class Plan:
     def cuts(self) -> int:
         return int(self.accepted.shape[1])
 
-    @property
+    @cached_property
     def totals(self) -> Ints:
         """The cells that each cut accepts, (J,)."""
         return np.asarray(self.accepted.sum(axis=0), dtype=np.int64)

@@ -107,8 +107,8 @@ class State:
         size = plan.accepted[known, cut]
         rate = sum(self.labelled[query][cut] for query in known) / max(size.sum(), 1)
         phase = self.phases[-1]
-        before = [int(self.labelled[query][cut]) for query in phase.before]
-        evidence = Evidence.of(plan, cut, before, phase.before)
+        before = {query: self.labelled[query] for query in phase.before}
+        evidence = _begin(plan, before, cut)
         for query in phase.drawn:
             evidence.add(plan.accepted[query, cut], self.labelled[query][cut])
         for more, query in enumerate(self.to_draw(), 1):
@@ -164,7 +164,7 @@ def walk(plan: Plan, wrong_of: Callable[[int], Ints | None]) -> State:
     while len(decided) < plan.cuts:
         cut, before = len(decided), tuple(known)
         drawn: list[int] = []
-        evidence = Evidence.of(plan, cut, [known[query][cut] for query in before], before)
+        evidence = _begin(plan, known, cut)
         proved = False
         for query in _order(plan, cut, before):
             if (wrong := wrong_of(query)) is None:
@@ -172,13 +172,13 @@ def walk(plan: Plan, wrong_of: Callable[[int], Ints | None]) -> State:
             known[query] = np.asarray(wrong)
             drawn.append(query)
             proved = evidence.add(plan.accepted[query, cut], known[query][cut]) >= needed
-            if proved or _is_counted(plan, known, cut):
+            if proved or evidence.is_counted:
                 decided.append(len(known))
                 break
         phases.append(Phase(cut, before, tuple(drawn)))
         if len(decided) == cut:
             break
-        while len(decided) < plan.cuts and _is_counted(plan, known, len(decided)):
+        while len(decided) < plan.cuts and _begin(plan, known, len(decided)).is_counted:
             decided.append(len(known))
     return State(plan, known, tuple(phases), tuple(decided))
 
@@ -193,10 +193,10 @@ class Evidence:
     size: float
     logs: Floats = field(default_factory=lambda: np.zeros(len(BETS)))
 
-    @classmethod
-    def of(cls, plan: Plan, cut: int, wrong: Sequence[int], before: Sequence[int]) -> Evidence:
-        seen = float(plan.accepted[list(before), cut].sum()) if before else 0.0
-        return cls(plan.risk, float(plan.totals[cut]), float(sum(wrong)), seen)
+    @property
+    def is_counted(self) -> bool:
+        """Whether the cut is below the risk even if every unlabelled cell of it is wrong."""
+        return self.wrong + self.total - self.size < self.risk * self.total
 
     def add(self, size: int, wrong: float) -> float:
         """Return the log evidence after one more draw."""
@@ -207,14 +207,13 @@ class Evidence:
         return float(log_mean(self.logs))
 
 
+def _begin(plan: Plan, labelled: Labelled, cut: int) -> Evidence:
+    """Return the evidence of a cut before its first draw, after these labels."""
+    wrong = sum(int(each[cut]) for each in labelled.values())
+    seen = int(plan.accepted[list(labelled), cut].sum()) if labelled else 0
+    return Evidence(plan.risk, float(plan.totals[cut]), float(wrong), float(seen))
+
+
 def _order(plan: Plan, cut: int, before: Sequence[int]) -> list[int]:
     sizes = dict(enumerate(plan.accepted[:, cut].tolist()))
     return order_by_size(sizes, sizes.keys() - set(before), plan.seed, cut)
-
-
-def _is_counted(plan: Plan, labelled: Labelled, cut: int) -> bool:
-    """Whether a cut is below the risk even if every unlabelled cell that it accepts is wrong."""
-    order = list(labelled)
-    wrong = sum(int(wrong[cut]) for wrong in labelled.values())
-    rest = int(plan.totals[cut]) - int(plan.accepted[order, cut].sum())
-    return bool(wrong + rest < plan.risk * plan.totals[cut])
