@@ -11,12 +11,11 @@ from django.db import transaction
 
 from analysis.trust.cells import Cells, identity_of, read_cells, variable_of
 from analysis.trust.labels import Answered, answered, wrong_cells
-from analysis.trust.plans import plan_of
 from annotation.exposure.ledger import saw_figures
 from annotation.models import TrustLook, TrustPlan
 from audit.recording import record
 from tandem.statistics import Bools, Ints
-from tandem.trust.plan import Plan
+from tandem.trust.plan import Plan, plan_of
 from tandem.trust.state import State, walk
 
 STALE = {

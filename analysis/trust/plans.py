@@ -26,7 +26,7 @@ from audit.recording import record
 from datasets.models import Query
 from tandem.document import count
 from tandem.trust.canonical import digest_of
-from tandem.trust.plan import CutTable, Plan, level
+from tandem.trust.plan import CutTable, level
 from tandem.trust.truth import FEWEST
 
 FORM = "tandem-trust-plan/1"
@@ -151,17 +151,6 @@ def _shares_of_systems(cells: Cells, table: CutTable) -> dict[str, list[float]]:
         own = cells.sure[cells.system == n]
         found[system] = [float((own >= least).mean()) for least in table.thresholds]
     return found
-
-
-def plan_of(document: dict[str, Any]) -> Plan:
-    """Return the plan that a commitment's document describes."""
-    return Plan(
-        accepted=np.array(document["accepted"], dtype=np.int64),
-        cells=np.array(document["population"]["cells"], dtype=np.int64),
-        risk=document["risk"],
-        delta=document["level"],
-        seed=document["seed"],
-    )
 
 
 def draw(plan: TrustPlan, order: Sequence[int], cut: int, wanted: int) -> list[TrustDraw]:

@@ -17,7 +17,7 @@ from analysis.trust.looks import Look, look_at
 from analysis.trust.options import PLAN_OPTIONS, PlanOptions
 from analysis.trust.plans import commit, end
 from analysis.trust.running import draw_queries, look_and_describe, running_plan
-from analysis.trust.words import NOT_CLAIMED, look_sentences, plan_sentences
+from analysis.trust.words import look_sentences, plan_sentences
 from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.models import Campaign, TrustPlan
 from annotation.people.membership import may_manage
@@ -26,6 +26,7 @@ from datasets.option_fields import form_fields, set_choices
 from datasets.text import as_sentence, number_in
 from judging.access import blind_page
 from tandem.options import values_of
+from tandem.trust.certificate import NOT_CLAIMED
 
 WIDTH, HEIGHT, LOWEST = 640.0, 150.0, -3.0
 DRAWN, MOST_DRAWN = 10, 1000

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analysis.trust.looks import Look
-from analysis.trust.plans import plan_of
 from annotation.models import TrustPlan
 from tandem.document import count
+from tandem.trust.certificate import NOT_CLAIMED
 from tandem.trust.evidence import draws_without_error, fewest_draws
+from tandem.trust.plan import plan_of
 from tandem.trust.state import state_of
 from tandem.trust.truth import IN_WORDS
-
-NOT_CLAIMED = (
-    "It says nothing about rankings of systems, other systems, other texts, evidence spans or "
-    "future queries."
-)
 
 
 def plan_sentences(plan: TrustPlan) -> Iterator[str]:

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ..statistics import Floats, Ints
+from ..types import JSON
 
 SHARES = (0.5, 0.7, 0.9)
 """The shares of all cells that the cuts accept, strict to loose."""
@@ -68,6 +69,17 @@ class Plan:
     def share(self, certified: int) -> float:
         """Return the share of all cells that the loosest of so many certified cuts accepts."""
         return float(self.totals[certified - 1] / self.cells.sum()) if certified else 0.0
+
+
+def plan_of(document: JSON) -> Plan:
+    """Return the plan that a commitment's document describes. Raises ValueError."""
+    return Plan(
+        accepted=np.array(document["accepted"], dtype=np.int64),
+        cells=np.array(document["population"]["cells"], dtype=np.int64),
+        risk=document["risk"],
+        delta=document["level"],
+        seed=document["seed"],
+    )
 
 
 @dataclass(frozen=True)
