@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from tandem.labels.probabilities import probabilities_of
 from tandem.protocols.base import Variable
 from tandem.similar import did_you_mean
 from tandem.statistics import Floats, Ints
-from tandem.trust.canonical import canonical
+from tandem.trust.canonical import digest_of
 
 LABELLED, DEVELOPMENT, NOT_ASKED = (
     "people were asked about them before the plan",
@@ -104,7 +103,8 @@ def read_cells(
     if queries is None:
         keys, excluded = population(campaign, keys)
     else:
-        keys, excluded = {pk: key for pk, key in keys.items() if key in set(queries)}, {}
+        wanted, excluded = set(queries), {}
+        keys = {pk: key for pk, key in keys.items() if key in wanted}
     number = {query: n for n, query in enumerate(keys)}
     rows = [row for row in rows if row[3] in number]
     systems = sorted({system for *_, system in rows if system})
@@ -165,14 +165,14 @@ def _verdicts(
     code = {name: n for n, name in enumerate(variable.codes)}
     verdict = np.full(len(rows), NO_VERDICT, dtype=np.int64)
     sure = np.full(len(rows), np.nan)
-    digest = sha256()
+    covered = []
     for n, (unit, key, item, _, query, _) in enumerate(rows):
         value, score, meta = given.get(unit, ("", None, None))
-        if value in code:
-            verdict[n], sure[n] = code[value], _sureness(len(code), score, meta)
-        known = None if np.isnan(sure[n]) else float(sure[n])
-        digest.update(canonical([query, item, key, value, known]) + b"\n")
-    return verdict, sure, digest.hexdigest()
+        known = _sureness(len(code), score, meta) if value in code else None
+        if known is not None:
+            verdict[n], sure[n] = code[value], known
+        covered.append([query, item, key, value, known])
+    return verdict, sure, digest_of(covered)
 
 
 def _sureness(categories: int, score: float | None, meta: Any) -> float:

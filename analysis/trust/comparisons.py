@@ -13,7 +13,7 @@ from django.db import transaction
 from analysis.campaigns.frames import facts_of
 from analysis.trust.cells import TrustError, population
 from analysis.trust.labels import answered, answers_of
-from analysis.trust.looks import STALE
+from analysis.trust.looks import STALE, is_rewritten
 from analysis.trust.options import ComparisonOptions
 from analysis.trust.plans import FORM, check_enough, draw, one_at_a_time, plans_before
 from annotation.models import (
@@ -191,8 +191,7 @@ def _known(value: float) -> float | None:
 def _stale(plan: TrustPlan, seen: list[Any]) -> list[str]:
     """Return the reasons for which a plan's commitment no longer describes what is there."""
     changed = ["batch"] if plan.campaign.batch.digest != plan.document["batch"] else []
-    last = plan.looks.order_by("-id").first()
-    if last is not None and last.state["seen"] != seen[: len(last.state["seen"])]:
+    if is_rewritten(plan, "seen", seen):
         changed.append("truth")
     return [STALE[key] for key in changed]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import numpy as np
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 from django.utils import timezone
 
 from analysis.trust.cells import Cells
@@ -22,8 +22,9 @@ from annotation.models import (
     TrustPlan,
 )
 from annotation.people.membership import exclusion_reasons
+from annotation.trust.roles import ADJUDICATED
 from tandem.statistics import Bools, Ints
-from tandem.trust.truth import true_codes, wrong_verdicts
+from tandem.trust.truth import NO_VOTE, true_codes, wrong_verdicts
 
 OWN_PAGES = ("page", "api")
 """How an answer arrives that somebody gave here."""
@@ -31,33 +32,59 @@ OWN_PAGES = ("page", "api")
 
 @dataclass(frozen=True)
 class Answered:
-    """The drawn queries in their order, by number, each with whether it is `complete` or `late`."""
+    """The drawn queries in their order, by number; those with all answers, and those overdue.
+
+    A query is late if it has not all its answers within the days that the plan gives it. What
+    arrives later does not count, so that a state does not depend on when somebody looked.
+    """
 
     drawn: tuple[int, ...]
     complete: frozenset[int]
-    late: frozenset[int]
+    overdue: frozenset[int]
+
+    @property
+    def late(self) -> frozenset[int]:
+        return self.overdue - self.complete
+
+    def without(self, queries: Collection[int]) -> Answered:
+        """Return the same with these queries not complete."""
+        return replace(self, complete=self.complete - set(queries))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The `wrong` cells of queries, by number; `undecided` ones wait for an adjudicator."""
+
+    wrong: Mapping[int, Bools]
+    undecided: frozenset[int]
 
 
 def answers_of(plan: TrustPlan) -> QuerySet[Response]:
-    """Return the answers that count: each person's first, given here after the draw, unaided.
+    """Return the answers that count: each person's first, given here after the draw and in time.
 
-    Answers that were imported, carried over, or given after a look at others' do not count.
+    Answers that were imported, carried over, assisted, or given after a look at others' do not
+    count.
     """
-    draws = TrustDraw.objects.filter(plan=plan)
     firsts = Response.objects.filter(
+        _in_time(plan, "assignment__item__query", "created_at"),
         revision=1,
         door__in=OWN_PAGES,
         carried=None,
         assignment__item__campaign=plan.campaign_id,
         assignment__item__use=Item.Use.STUDY,
-        assignment__item__query__in=draws.values("query"),
         assignment__rater__kind=Rater.Kind.HUMAN,
         assignment__status=Assignment.Status.DONE,
         assignment__assisted_by="",
-        created_at__gt=plan.created_at,
     )
     excluded = exclusion_reasons(plan.campaign.name)
     return firsts.exclude(exposed=True).exclude(assignment__rater__name__in=excluded)
+
+
+def _in_time(plan: TrustPlan, query: str, at: str) -> Exists:
+    """The condition that a query was drawn before a moment, and not longer ago than it may wait."""
+    limit = timedelta(days=plan.document["late_days"])
+    draws = TrustDraw.objects.filter(plan=plan, query=OuterRef(query), drawn_at__lte=OuterRef(at))
+    return Exists(draws.filter(drawn_at__gte=OuterRef(at) - limit).order_by())
 
 
 def answered(plan: TrustPlan, pks: Sequence[int], now: datetime | None = None) -> Answered:
@@ -65,59 +92,71 @@ def answered(plan: TrustPlan, pks: Sequence[int], now: datetime | None = None) -
 
     `pks` are the primary keys of the plan's queries, in its order.
     """
-    now = now or timezone.now()
     number = {pk: n for n, pk in enumerate(pks)}
     rows = TrustDraw.objects.filter(plan=plan).order_by("place").values_list("query", "drawn_at")
     draws = [(number[query], at) for query, at in rows if query in number]
-    wanted: dict[int, int] = defaultdict(int)
-    items = plan.campaign.items.filter(use=Item.Use.STUDY, query__in=list(pks)).order_by()
-    for query in items.values_list("query", flat=True):
-        wanted[number[query]] += plan.document["people"]
-    given: dict[int, int] = defaultdict(int)
-    for query in answers_of(plan).values_list("assignment__item__query", flat=True).order_by():
-        if query in number:
-            given[number[query]] += 1
-    complete = frozenset(query for query, _ in draws if given[query] >= wanted[query])
-    limit = timedelta(days=plan.document["late_days"])
-    late = frozenset(query for query, at in draws if now - at > limit and query not in complete)
-    return Answered(tuple(query for query, _ in draws), complete, late)
+    given = Counter(answers_of(plan).order_by().values_list("assignment__item", flat=True))
+    drawn = TrustDraw.objects.filter(plan=plan).order_by().values("query")
+    items = plan.campaign.items.filter(use=Item.Use.STUDY, query__in=drawn).order_by()
+    lacking = {
+        number[query]
+        for item, query in items.values_list("pk", "query")
+        if query in number and given[item] < plan.document["people"]
+    }
+    since = (now or timezone.now()) - timedelta(days=plan.document["late_days"])
+    return Answered(
+        tuple(query for query, _ in draws),
+        frozenset(query for query, _ in draws if query not in lacking),
+        frozenset(query for query, at in draws if at < since),
+    )
 
 
-def wrong_cells(plan: TrustPlan, cells: Cells, queries: Collection[int]) -> Mapping[int, Bools]:
-    """Return which cells of each of these queries, by number, the judge decides wrongly.
+def check_cells(plan: TrustPlan, cells: Cells, queries: Collection[int]) -> Checked:
+    """Compare the judge's verdicts on the cells of these queries, by number, with the truth.
 
     The cells of a query are those of `cells`, in their order.
     """
     document = plan.document
-    asked = np.isin(cells.query, list(queries))
-    places = np.flatnonzero(asked)
+    places = np.flatnonzero(np.isin(cells.query, list(queries)))
     row = {int(cells.unit[place]): n for n, place in enumerate(places)}
     code = {name: n for n, name in enumerate(cells.codes)}
-    pks = [cells.pks[query] for query in queries]
-    labels = Label.objects.filter(response__in=answers_of(plan), variable=document["variable"])
-    labels = labels.filter(unit__item__query__in=pks).order_by("response__created_at", "response")
-    votes: list[list[int]] = [[] for _ in places]
-    for unit, value in labels.values_list("unit", "value"):
-        if unit in row and value in code and len(votes[row[unit]]) < document["people"]:
-            votes[row[unit]].append(code[value])
-    table = np.full((len(places), max(document["people"], 1)), -1, dtype=np.int64)
-    for n, own in enumerate(votes):
-        table[n, : len(own)] = own
-    decided = _decisions(plan, row, code) if document["truth"] == "adjudicated" else None
-    truth = true_codes(table, document["people"], decided)
+    votes = _votes(plan, row, code)
+    decided = None
+    undecided: frozenset[int] = frozenset()
+    if document["truth"] == ADJUDICATED:
+        decided = _decisions(plan, row, code)
+        differ = votes.max(axis=1) > np.where(votes < 0, len(code), votes).min(axis=1)
+        undecided = frozenset(cells.query[places[differ & (decided < 0)]].tolist())
+    truth = true_codes(votes, document["people"], decided)
     wrong = wrong_verdicts(cells.verdict[places], truth, cells.categories)
-    return {query: wrong[cells.query[places] == query] for query in queries}
+    by_query = {query: wrong[cells.query[places] == query] for query in queries}
+    return Checked(by_query, undecided)
+
+
+def _votes(plan: TrustPlan, row: Mapping[int, int], code: Mapping[str, int]) -> Ints:
+    """Return the codes of the first people on each cell, (N, people), -1 where there is none."""
+    people = plan.document["people"]
+    found = np.full((len(row), people), NO_VOTE, dtype=np.int64)
+    given = np.zeros(len(row), dtype=np.int64)
+    labels = Label.objects.filter(response__in=answers_of(plan), variable=plan.variable)
+    in_order = labels.order_by("response__created_at", "response")
+    for unit, value in in_order.values_list("unit", "value"):
+        if unit in row and value in code and given[row[unit]] < people:
+            found[row[unit], given[row[unit]]] = code[value]
+            given[row[unit]] += 1
+    return found
 
 
 def _decisions(plan: TrustPlan, row: Mapping[int, int], code: Mapping[str, int]) -> Ints:
-    """Return the codes of adjudicators' decisions on cells, -1 where there is none."""
-    found = np.full(len(row), -1, dtype=np.int64)
+    """Return the codes of adjudicators' decisions on cells, -1 where there is none in time."""
+    found = np.full(len(row), NO_VOTE, dtype=np.int64)
     labels = Label.objects.filter(
+        _in_time(plan, "unit__item__query", "response__created_at"),
         response__decision__isnull=False,
-        response__current=True,
+        response__revision=1,
         unit=F("response__decision__unit"),
         unit__item__campaign=plan.campaign_id,
-        variable=plan.document["variable"],
+        variable=plan.variable,
     )
     for unit, value in labels.values_list("unit", "value"):
         if unit in row and value in code:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
 from typing import Any
@@ -10,15 +11,17 @@ import numpy as np
 from django.db import transaction
 
 from analysis.trust.cells import Cells, identity_of, read_cells, variable_of
-from analysis.trust.labels import Answered, answered, wrong_cells
+from analysis.trust.labels import Answered, answered, check_cells
 from annotation.exposure.ledger import saw_figures
 from annotation.models import TrustLook, TrustPlan
 from audit.recording import record
 from tandem.statistics import Bools, Ints
+from tandem.trust.canonical import digest_of
 from tandem.trust.plan import Plan, plan_of
 from tandem.trust.state import State, walk
 
 STALE = {
+    "plan": "the plan is not the one that was committed",
     "batch": "the batch has changed since the commitment",
     "prompt": "the judge's prompt has changed since the commitment",
     "model": "the judge's model has changed since the commitment",
@@ -66,16 +69,21 @@ def look_at(plan: TrustPlan) -> Look:
     cells = read_cells(plan.campaign, variable, plan.judge, document["population"]["queries"])
     answers = answered(plan, cells.pks)
     of_plan = plan_of(document)
-    wrong = dict(wrong_cells(plan, cells, sorted(answers.complete)))
-    state = _counted(of_plan, document, cells, answers, wrong)
-    wrong = {query: cells for query, cells in wrong.items() if query in state.labelled}
-    labelled = sum(len(wrong[query]) for query in wrong)
-    saw_figures("trust", plan.campaign, labelled)
+    checked = check_cells(plan, cells, sorted(answers.complete))
+    answers = answers.without(checked.undecided)
+    state = _counted(of_plan, document, cells, answers, checked.wrong)
+    counted = answers.complete & state.labelled.keys()
+    wrong = {query: cells for query, cells in checked.wrong.items() if query in counted}
+    saw_figures("trust", plan.campaign, sum(map(len, wrong.values())))
     return Look(plan, cells, answers, state, wrong, tuple(_stale(plan, cells, state)))
 
 
 def _counted(
-    plan: Plan, document: dict[str, Any], cells: Cells, answers: Answered, wrong: dict[int, Bools]
+    plan: Plan,
+    document: dict[str, Any],
+    cells: Cells,
+    answers: Answered,
+    wrong: Mapping[int, Bools],
 ) -> State:
     """Return the state after the queries that are complete or late, in the order of the draw."""
     thresholds = [cut["threshold"] for cut in document["cuts"]]
@@ -104,16 +112,21 @@ def _stale(plan: TrustPlan, cells: Cells, state: State) -> list[str]:
         changed.append("batch")
     if cells.digest != document["verdicts"]:
         changed.append("verdicts")
-    last = plan.looks.order_by("-id").first()
-    if last is not None and not _continues(last.state["wrong"], state, cells):
+    if digest_of(document) != plan.digest:
+        changed.append("plan")
+    now = [[cells.queries[query], wrong.tolist()] for query, wrong in state.labelled.items()]
+    if is_rewritten(plan, "wrong", now):
         changed.append("truth")
     return [STALE[key] for key in changed]
 
 
-def _continues(before: list[list[Any]], state: State, cells: Cells) -> bool:
-    """Whether the labels of an earlier look are still the first ones of this look."""
-    now = [[cells.queries[query], wrong.tolist()] for query, wrong in state.labelled.items()]
-    return now[: len(before)] == before
+def is_rewritten(plan: TrustPlan, name: str, now: list[Any]) -> bool:
+    """Whether what an earlier look recorded under a name is not what this one begins with."""
+    looks = plan.looks.order_by("-id")
+    if any(STALE["truth"] in stale for stale in looks.values_list("state__stale", flat=True)):
+        return True
+    last = looks.values_list(f"state__{name}", flat=True).first()
+    return last is not None and last != now[: len(last)]
 
 
 def record_look(plan: TrustPlan) -> Look:
