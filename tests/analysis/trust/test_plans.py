@@ -109,7 +109,7 @@ def test_a_query_that_waits_blocks_those_behind_it_until_it_is_late(tmp_path: Pa
     ("options", "reason"),
     [
         (("--risk", "0.9"), "--risk must be a number from 0.001 to 0.5"),
-        (("--shares", "2"), "shares '2'"),
+        (("--shares", "2"), "Shares '2'"),
         (("--people", "2"), "Majority needs at least 3 people"),
     ],
 )
