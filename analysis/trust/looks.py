@@ -114,8 +114,8 @@ def _stale(plan: TrustPlan, cells: Cells, state: State) -> list[str]:
         changed.append("verdicts")
     if digest_of(document) != plan.digest:
         changed.append("plan")
-    now = [[cells.queries[query], wrong.tolist()] for query, wrong in state.labelled.items()]
-    if is_rewritten(plan, "wrong", now):
+    labelled = [[cells.queries[query], wrong.tolist()] for query, wrong in state.labelled.items()]
+    if is_rewritten(plan, "wrong", labelled):
         changed.append("truth")
     return [STALE[key] for key in changed]
 

@@ -212,6 +212,6 @@ def test_where_people_differ_a_query_waits_for_the_adjudicator(tmp_path: Path) -
     assert case is not None
     said = {"relevant": "yes", "use": "related-information"}
     payload = {"units": {unit.name: said}, "comment": "It is."}
-    decide(case, dora, payload, Circumstances(), "page")  # type: ignore[arg-type]
+    decide(case, dora, payload, Circumstances(), "page")
     look = look_at(plan)
     assert [wrong.tolist() for wrong in look.state.labelled.values()] == [[0, 0]]
