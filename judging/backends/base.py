@@ -56,6 +56,18 @@ class AskedVariable:
 
 
 @dataclass(frozen=True)
+class Quotable:
+    """Texts of one kind that may be quoted for a unit: `fields` are their names and numbers.
+
+    `codes` require a quote. `within` allows only the unit's own words.
+    """
+
+    codes: tuple[str, ...]
+    fields: tuple[tuple[str, int], ...]
+    within: bool
+
+
+@dataclass(frozen=True)
 class AskedUnit:
     """A unit and the fields of its answer.
 
@@ -65,7 +77,8 @@ class AskedUnit:
     text that must be written where `written_if` holds. `listed` is the key of a list of points.
     `matches` names the key for the numbers of such points, and the variable and code that they
     belong to. `contradictions` are answers that cannot all be given. `key` is the unit's own key,
-    where `name` is what the judge is shown. `fields` are attributes that are shown with it.
+    where `name` is what the judge is shown. `fields` are attributes that are shown with it. If
+    quotes may be of two texts, `quotable` has a rule for each.
     """
 
     name: str
@@ -83,6 +96,7 @@ class AskedUnit:
     contradictions: tuple[Conditions, ...] = ()
     key: str = ""
     fields: tuple[tuple[str, str], ...] = ()
+    quotable: tuple[Quotable, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from judging.backends.base import (
     Conditions,
     Facts,
     Findings,
+    Quotable,
     Request,
     Serverless,
     Setup,
@@ -32,7 +33,7 @@ from tandem.protocols.code_sets import names_code
 _WORD = re.compile(r"\w+")
 _ENDINGS = ("ings", "ing", "ies", "ed", "ly", "s")
 _SHORTEST = 4
-VERSION = "1"
+VERSION = "2"
 MAX_POINTS = 5
 MATCH_SHARE = 0.6
 """The share of words from which one text counts as contained in another."""
@@ -144,7 +145,9 @@ class Lexical(Serverless):
             answer[variable.name] = _choose_value(variable, unit, match, facts) if asked else None
         _resolve_contradictions(unit, answer)
         if unit.evidence and _is_quoted(unit.evidence, answer, match):
-            answer["evidence"] = [{"quote": match.quote, "start": None}]
+            of_two = _quotes_of_two(unit, answer[unit.evidence[0]], sentences)
+            of_one = [{"quote": match.quote, "start": None}]
+            answer["evidence"] = of_two if unit.quotable else of_one
         if unit.written:
             prose = {"text": match.quote or facts.query or unit.text, "citations": []}
             answer[unit.written] = prose if _applies(unit.written_if, answer) else None
@@ -220,7 +223,7 @@ def _choose_value(
 
 
 def _choose_code(variable: AskedVariable, unit: AskedUnit, match: Match, facts: Facts) -> str:
-    codes = variable.codes
+    codes = [code for code in variable.codes if code not in variable.escapes]
     if not facts.texts:
         return codes[0]
     if "yes" in codes and "no" in codes:
@@ -243,6 +246,29 @@ def _is_quoted(rule: tuple[str, tuple[str, ...]], answer: Mapping[str, Any], mat
     if not match.quote:
         return False
     return names_code(answer[variable], owed_if) if owed_if else match.share >= MATCH_SHARE
+
+
+def _quotes_of_two(
+    unit: AskedUnit, value: str | list[str] | None, sentences: Sequence[list[str]]
+) -> list[JSON]:
+    """Return a quote of each text from which the value requires one, with the text's name."""
+    return [
+        {"quote": quote, "start": None, "field": field}
+        for rule in unit.quotable
+        if names_code(value, rule.codes)
+        for field, quote in _best_quote(unit, rule, sentences)
+    ]
+
+
+def _best_quote(
+    unit: AskedUnit, rule: Quotable, sentences: Sequence[list[str]]
+) -> list[tuple[str, str]]:
+    """Return the text that shares most words with the unit, and its quote."""
+    found = [(field, _best_window(unit.text, [sentences[n]])) for field, n in rule.fields]
+    if not found:
+        return []
+    field, match = max(found, key=lambda each: each[1].share)
+    return [(field, unit.text if rule.within else match.quote)]
 
 
 def _applies(conditions: Conditions, answer: Mapping[str, Any]) -> bool:

@@ -29,6 +29,7 @@ from judging.backends.base import (
     Backend,
     Facts,
     Message,
+    Quotable,
     Request,
 )
 from judging.judge_file.context import RequestItem, template_context
@@ -274,6 +275,7 @@ class Preparer:
                 answer=answer_number(unit, shown_item.places),
                 key=unit.key,
                 fields=self.schema.protocol.shown_fields(unit),
+                quotable=quotable_texts(self.schema, unit, shown_item.places),
                 **self._answer_fields(unit.kind),
             )
             for name, unit in units.items()
@@ -436,6 +438,25 @@ def answer_fields(schema: CampaignSchema, kind: str) -> dict[str, Any]:
 def _asked_conditions(schema: CampaignSchema, conditions: Conditions) -> Conditions:
     asked = {v.name for v in schema.variables}
     return {name: codes for name, codes in conditions.items() if name in asked}
+
+
+def quotable_texts(
+    schema: CampaignSchema, unit: UnitSpec, places: Mapping[str, int]
+) -> tuple[Quotable, ...]:
+    """Return the rules of the two texts that may be quoted for a unit; none if there is one."""
+    rule = schema.evidence(unit.kind)
+    if rule is None or rule.beside is None:
+        return ()
+    own = [field for field in places if field in unit.of] or list(places)
+    alone = [replace(each, beside=None) for each in rule.rules]
+    return tuple(
+        Quotable(
+            each.owed_if,
+            tuple((field, places[field]) for field in own if each.covers(field)),
+            each.within,
+        )
+        for each in alone
+    )
 
 
 def text_number(unit: UnitSpec, places: Mapping[str, int], query: str) -> int | None:

@@ -19,6 +19,8 @@ from judging.prompts.template import read_prompt
 from judging.runs import ledger, planning
 from tandem.protocols.grounded_answer import DECLARATION
 from tandem.protocols.validation import check
+from tests import protocol_cast
+from tests.cast import run
 from tests.judging.cast import campaign_of, judge, run_scripted
 
 LEXICAL = Lexical(Setup(split_sentences=sentences))
@@ -176,3 +178,21 @@ def test_it_does_not_contradict_itself() -> None:
     )
     answers = LEXICAL.answers(Facts("Who built it?", (), (unit,), unit_by_unit=True))
     assert answers["q"] == {"descriptor": "partial", "deflected": "yes"}
+
+
+def test_an_escape_is_no_step_of_a_scale() -> None:
+    grade = AskedVariable("grade", ("1", "2", "3", "none"), "ordinal", escapes=("none",))
+    assert answer("The ferry sank.", "ferry sank", grade)["grade"] == "3"
+    assert answer("It rained.", "ferry sank", grade)["grade"] == "1"
+
+
+@pytest.mark.django_db
+def test_a_protocol_with_quotes_in_two_texts_gets_one_from_each(tmp_path: Path) -> None:
+    run("protocol", "add", protocol_cast.write_protocol(tmp_path))
+    run("load_batch", protocol_cast.write_batch(tmp_path), "--name", "b")
+    run("create_campaign", "c", "--protocol", protocol_cast.NAME, "--batch", "b")
+    run("create_judge", "words", "--backend", "lexical")
+    assert "6 done, 0 failed" in run("run_judge", "--judge", "words", "--campaign", "c")
+    full = Label.objects.filter(variable="support", value="full", unit__key="plain-1#1/p")
+    quotes = full.get().spans.values_list("field", "quote")
+    assert set(quotes) == {("report", "Ada built it."), ("passage:p", "Ada built it.")}
