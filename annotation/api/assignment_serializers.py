@@ -117,6 +117,16 @@ class AskedSerializer(serializers.Serializer[Any]):
     )
 
 
+class QuotedSerializer(serializers.Serializer[Any]):
+    field = serializers.CharField()
+    codes = serializers.ListField(
+        child=serializers.CharField(), source="owed_if", help_text="codes that need a quote of it"
+    )
+    within = serializers.BooleanField(
+        help_text="whether only the unit's own words in it may be quoted"
+    )
+
+
 class EvidenceSerializer(serializers.Serializer[Any]):
     variable = serializers.CharField()
     field = serializers.CharField(help_text="the text to quote from")
@@ -125,7 +135,11 @@ class EvidenceSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(), help_text="all codes that need a quote"
     )
     several = serializers.BooleanField(
-        help_text="whether there are several texts `FIELD:ID`; a quote may then name its `field`"
+        source="names_texts",
+        help_text="whether several texts may be quoted; a quote may then name its `field`",
+    )
+    quotes = QuotedSerializer(
+        many=True, source="rules", help_text="for each kind of text that may be quoted"
     )
 
     @staticmethod

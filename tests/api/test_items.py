@@ -9,10 +9,11 @@ import pytest
 
 from annotation.answers.submission import submit
 from annotation.campaigns.design import Design
-from annotation.models import Assignment, Campaign, Draft, GoldAnswer
+from annotation.models import Assignment, Campaign, Draft, GoldAnswer, User
+from tests import protocol_cast
 from tests.api.cast import Script, place, script_of
 from tests.blind_cast import blind_study, swapped_pair
-from tests.cast import BRIDGE, FIRST, FULL, RIVER
+from tests.cast import BRIDGE, FIRST, FULL, RIVER, campaign_of, run
 from tests.page_cast import study_of
 
 pytestmark = pytest.mark.django_db
@@ -64,6 +65,7 @@ def test_a_report_comes_with_its_questions_and_the_rule_for_evidence(tmp_path: P
         "codes": ["yes"],
     }
     rule |= {"several": False}
+    rule |= {"quotes": [{"field": "report", "codes": ["yes"], "within": False}]}
     assert item == {
         "uid": str(mine.uid),
         "campaign": mine.item.campaign_id,
@@ -98,6 +100,20 @@ def test_a_quote_names_its_text_if_several_texts_can_be_quoted(tmp_path: Path) -
     item = ada.get(place(mine)).json()
     assert list(quoted(item, item["units"][0]["name"])) == ["quote", "start", "field"]
     assert item["units"][0]["evidence"]["several"] is True
+
+
+def test_a_script_is_told_of_the_quotes_that_are_owed_in_two_texts(tmp_path: Path) -> None:
+    run("protocol", "add", protocol_cast.write_protocol(tmp_path))
+    run("load_batch", protocol_cast.write_batch(tmp_path), "--name", "b")
+    campaign = campaign_of(protocol_cast.NAME, "--pool", "open")
+    ada = script_of(User.objects.create(username="ada"))
+    item = ada.post(f"campaigns/{campaign.pk}/next/", {}).json()
+    rule = next(each["evidence"] for each in item["units"] if each["evidence"])
+    assert rule["several"]
+    assert rule["quotes"] == [
+        {"field": "report", "codes": ["full"], "within": True},
+        {"field": "passage", "codes": ["partial", "full"], "within": False},
+    ]
 
 
 def test_passages_come_with_their_facts_and_a_written_answer_with_its_sources(
