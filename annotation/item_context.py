@@ -419,7 +419,8 @@ def _none_of_these(value: object) -> Choice:
 
 def _shown_scale(variable: Variable, scale: Scale, value: object) -> ShownScale:
     first, last, step = scale.steps
-    low, high = (gettext(variable.words[e]) if e in variable.words else "" for e in (first, last))
+    said = {**variable.meanings, **variable.words}
+    low, high = (gettext(said[each]) if each in said else "" for each in (first, last))
     chosen = read_code(variable, value)
     number = chosen if chosen in variable.codes else None
     return ShownScale(first, last, step, low, high, number or "")

@@ -109,7 +109,8 @@ class Variable:
         return ", ".join(map(self._word, codes)) or NONE_OF_THESE
 
     def _word(self, code: str) -> str:
-        word = code if self.scale else code.replace("-", " ").capitalize()
+        is_number = self.scale and code not in self.escapes
+        word = code if is_number else code.replace("-", " ").capitalize()
         return self.words.get(code, word)
 
     def number(self, text: str) -> str:

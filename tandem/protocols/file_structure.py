@@ -57,7 +57,11 @@ class Problems:
     def check(self) -> None:
         """Raise ProtocolFileError if there are any."""
         if self._found:
-            raise ProtocolFileError(self._found)
+            raise ProtocolFileError(sorted(self._found, key=_in_file))
+
+
+def _in_file(problem: InputError) -> tuple[int, str]:
+    return problem.place.line or 0, str(problem)
 
 
 def parse(text: str, name: str) -> tuple[JSON, Problems]:

@@ -182,6 +182,13 @@ def test_an_error_names_the_line_and_the_mend(change: str, to: str, said: str) -
     assert all(each.startswith("own.toml") for each in found)
 
 
+def test_errors_are_said_in_the_order_of_the_file() -> None:
+    wrong = SUPPORT.replace('["partial"]', "[1, 2]").replace('["full"]', "[3]")
+    lines = [int(each.split("line ")[1].split(":")[0]) for each in refusals(wrong)]
+    assert len(lines) >= 5
+    assert lines == sorted(lines)
+
+
 def test_all_errors_are_said_at_once() -> None:
     wrong = SUPPORT.replace('none = "Not', 'nope = "Not').replace("full = 1 }", "fulll = 1 }")
     assert len(refusals(wrong)) == 3
@@ -243,4 +250,4 @@ def test_a_hostile_file_is_refused_in_bounded_time_and_memory(text: str) -> None
 
 def test_the_schema_for_editors_is_valid_and_is_what_the_reader_checks() -> None:
     Draft202012Validator.check_schema(schema())
-    assert "did you mean" in refusals(SUPPORT.replace("each =", "eech ="))[0]
+    assert any("did you mean" in each for each in refusals(SUPPORT.replace("each =", "eech =")))
