@@ -13,8 +13,9 @@ from django.core.management.base import CommandError
 
 from analysis.models import Study
 from analysis.study.evaluators import changed_in, declare_those_in
-from analysis.study.file import EVALUATOR, Key, StudyFile
+from analysis.study.file import EVALUATOR, StudyFile
 from analysis.study.keys import keys_of
+from analysis.study.parts import Key
 from analysis.study.stages import Stage, link, stage_of, stages_of, store
 from tandem.files.rows import InputError
 from tandem.options import named_options

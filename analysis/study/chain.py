@@ -15,7 +15,8 @@ from django.utils.http import urlencode
 
 from analysis.models import Study
 from analysis.study.cards import Action, Answers, Card, Chain, Flow, Link, Number, Step
-from analysis.study.file import Key, Part, parse_study
+from analysis.study.file import parse_study
+from analysis.study.parts import Key, Part
 from analysis.study.stages import first_step, waiting
 from annotation.access import is_blind, open_campaigns
 from annotation.campaigns.answer_totals import AnswerTotals

@@ -18,8 +18,9 @@ from django.core.management.base import CommandError
 from analysis.models import Study, StudyPart
 from analysis.study.commands import command_called, run_command
 from analysis.study.evaluators import check_declared_in
-from analysis.study.file import JudgeRequest, Key, LabelsFile, Part, StudyFile
+from analysis.study.file import StudyFile
 from analysis.study.names import campaigns_of
+from analysis.study.parts import JudgeRequest, Key, LabelsFile, Part
 from analysis.study.protocols import named_in, task_of
 from annotation.campaign_setup.creation import checked_campaign
 from annotation.campaigns.answer_totals import AnswerTotals, answer_totals

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.models import Study
-from analysis.study.file import Key, StudyFile, parse_study
+from analysis.study.file import StudyFile, parse_study
+from analysis.study.parts import Key
 from analysis.study.stages import Stage, stages_of
 
 STATES = {
