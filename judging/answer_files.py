@@ -2,8 +2,8 @@
 
 The file has the form of the labels export, as JSON Lines or CSV, with the labels of one rater. The
 columns `item`, `unit`, `kind`, `replicate`, `variable`, `value`, `missing`, `spans` and `grade` are
-used, and the `reason` in `meta`. The labels are stored with the judge, which therefore never
-changes. With a judge file, they are stored as completions that the file reads.
+used, and `reason` and `written` in `meta`. The labels are stored with the judge, which therefore
+never changes. With a judge file, they are stored as completions that the file reads.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from tandem.verbs import verb_of
 SCRIPTED = "scripted"
 REASON = "reason"
 """The key in a line's meta of why the judge answered so, for judges without a judge file."""
+WRITTEN = "written"
+"""The key in a line's meta of the texts and lists that the judge writes for the unit, by their keys
+in the answer, for judges without a judge file."""
 ANSWERS, DIGEST = "answers", "answers_sha256"
 """The parameters of a scripted judge: its labels, and their SHA-256."""
 MAX_PACKED = 2_000_000
@@ -84,7 +87,7 @@ def _completions(path: Path, rows: Iterable[LabelRow], write: Write) -> Iterator
 
 def _line(row: LabelRow) -> Line:
     quotes = tuple(span.text for span in row.spans or ())
-    reason = (row.meta or {}).get(REASON)
+    reason, written = (row.meta or {}).get(REASON), (row.meta or {}).get(WRITTEN)
     return Line(
         row.item,
         row.unit,
@@ -95,7 +98,13 @@ def _line(row: LabelRow) -> Line:
         row.missing,
         quotes,
         reason if isinstance(reason, str) else "",
+        written if isinstance(written, dict) else {},
     )
+
+
+def writes(packed: str) -> bool:
+    """Whether the stored answers hold texts or lists, which other units of an item may refer to."""
+    return any(line.written for lines in unpack(packed).lines.values() for line in lines)
 
 
 def replays_other_items(judge: Judge, campaign: Campaign) -> bool:

@@ -17,7 +17,7 @@ from annotation.protocol_files import task_called
 from audit.recording import record
 from datasets.models import Team, only_team
 from datasets.teams import managed_by, team_for, there_are_several, visible_to_team
-from judging.answer_files import ANSWERS, SCRIPTED, AnswerFileError, read_answers
+from judging.answer_files import ANSWERS, SCRIPTED, AnswerFileError, read_answers, writes
 from judging.backends import HOSTED
 from judging.backends.addresses import ENVIRONMENT_NAME
 from judging.backends.base import SetupError
@@ -374,9 +374,10 @@ def _judge(definition: Definition, team: Team | None, stored: UUID | None) -> Ju
     if not definition.file and params.get("isolate") == "unit":
         granularity = Judge.Granularity.UNIT
     if definition.backend == SCRIPTED:
-        # If a unit has no label, the item's other units keep theirs.
-        granularity = Judge.Granularity.UNIT
         params |= _answers(definition, stored)
+        if not writes(params[ANSWERS]):
+            # If a unit has no label, the item's other units keep theirs.
+            granularity = Judge.Granularity.UNIT
     return Judge(
         backend=definition.backend,
         model=definition.model,

@@ -1,16 +1,18 @@
 """TREC's RAG Track: a nugget bank for each topic, and which nuggets the runs' answers contain.
 
-A judge wrote the key points of each topic from its passages, and people edited and merged them in
-the preparation. They become the nuggets. Three people say which are vital, and which are no nuggets
-at all. Then one assessor owns each topic, and a second one reads a quarter of its answers: they and
-a judge say which nuggets each answer contains, and how far the passages that it cites support it.
+A judge writes key points from the passages of each topic and merges them, and people correct both
+in the preparation. They become the nuggets. Three people say which are vital, and which are no
+nuggets at all. Then one assessor owns each topic, and a second one reads a quarter of its answers:
+they and a judge say which nuggets each answer contains, and how far the passages that it cites
+support it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import count
 from typing import Literal
 
 from analysis.example_studies.base import ExampleStudy
@@ -33,7 +35,7 @@ RATERS = ("nora", "omar", "pia")
 ASSESSORS = (*RATERS, "quim")
 OVERLAP = 0.25
 """The share of the answers that two assessors read."""
-JUDGE = "assessor-model"
+JUDGE, WRITER = "assessor-model", "nugget-writer"
 ERRORS = {"nora": 0.05, "omar": 0.07, "pia": 0.09, "quim": 0.06, JUDGE: 0.12}
 IMPORTANCE = ("okay", "vital", "not-a-nugget")
 ASSIGNED, SUPPORTED = ("none", "partial", "support"), ("none", "partial", "full")
@@ -68,6 +70,9 @@ VAGUE = (
     "The {it} has a second use.",
 )
 """What contains a fact only in part."""
+MISSED, BOASTED, KEPT_APART = 0.08, 0.12, 0.5
+"""How often the judge that writes misses a point of a passage, adds to it what the passage does not
+say, and keeps one of a topic's repeated points apart."""
 State = Literal["plain", "boast", "vague"]
 
 
@@ -112,22 +117,25 @@ NOT_A_NUGGET = len(VAGUE)
 """The number of the point that people sort out: the opening of the passages."""
 
 
-def _points(topic: Topic) -> Iterator[Line]:
-    """Yield the merged key points, each with the points that it comes from."""
-    numbers = iter(range(1, 100))
-    for n in range(NOT_A_NUGGET + 1):
-        text = _opening(topic) if n == NOT_A_NUGGET else topic.facts[n].sentence
-        stating = [p for p, facts in enumerate(PASSAGES) if n == NOT_A_NUGGET or n in facts]
-        sources = [
-            {"id": f"{topic.key}:k{next(numbers)}", "text": text, "passage": _passage(topic, p)}
-            for p in stating
-        ]
-        by = {"author": "nugget-writer", "verdict": "accepted", "by": RATERS[0]}
-        meta = {"sources": sources, "prepared": {"key-points": by, "merging": by}}
-        first = _passage(topic, stating[0])
-        yield {
-            "id": _nugget(topic, n), "text": text, "passage": first, "spans": [text], "meta": meta,
-        }  # fmt: skip
+@dataclass(frozen=True)
+class Point:
+    """A key point of a passage: its number in the topic, what it says, and the passage."""
+
+    number: int
+    fact: int
+    passage: int
+
+
+def _points(topic: Topic) -> Iterator[Point]:
+    """Yield the points that people keep, in the order in which the step numbers them."""
+    numbers = count(1)
+    for p, facts in enumerate(PASSAGES):
+        for fact in (NOT_A_NUGGET, *facts):
+            yield Point(next(numbers), fact, p)
+
+
+def _text(topic: Topic, fact: int) -> str:
+    return _opening(topic) if fact == NOT_A_NUGGET else topic.facts[fact].sentence
 
 
 def _documents() -> Iterator[Line]:
@@ -140,8 +148,83 @@ def _documents() -> Iterator[Line]:
                 {"id": _passage(topic, p), "text": text_of(topic, facts, _opening(topic))}
                 for p, facts in enumerate(PASSAGES)
             ],
-            "key_points": list(_points(topic)),
         }
+
+
+def _written(topic: Topic, p: int) -> tuple[list[Line], list[Line]]:
+    """Return the points that the judge writes from a passage, and what they are once reviewed.
+
+    The judge misses some points, and some of its points say more than the passage.
+    """
+    written, reviewed = [], []
+    for fact in (NOT_A_NUGGET, *PASSAGES[p]):
+        draw = seeded(SEED, "writes", topic.key, p, fact).random()
+        text = _text(topic, fact)
+        right = {"text": text, "evidence": [{"quote": text, "start": None}]}
+        reviewed.append(right)
+        if fact == NOT_A_NUGGET or draw > MISSED:
+            boasts = fact != NOT_A_NUGGET and draw > 1 - BOASTED
+            written.append(right | {"text": text[:-1] + BOAST} if boasts else right)
+    return written, reviewed
+
+
+def _merged(topic: Topic) -> tuple[dict[str, Line], dict[str, Line]]:
+    """Return the units of the judge's merged list, and those of the reviewed one.
+
+    The reviewed list has each fact once. In some topics the judge keeps one of them apart.
+    """
+    points = list(_points(topic))
+    texts = [_text(topic, fact) for fact in range(NOT_A_NUGGET + 1)]
+    placed = {f"{topic.key}:k{point.number}": point.fact + 1 for point in points}
+    reviewed = _merged_units(topic, texts, placed)
+    draw = seeded(SEED, "merges", topic.key)
+    if draw.random() > KEPT_APART:
+        return reviewed, reviewed
+    repeated = [point for point in points if any(
+        other.fact == point.fact and other.number < point.number for other in points
+    )]  # fmt: skip
+    apart = draw.choice(repeated)
+    placed |= {f"{topic.key}:k{apart.number}": len(texts) + 1}
+    return _merged_units(topic, [*texts, texts[apart.fact]], placed), reviewed
+
+
+def _merged_units(topic: Topic, texts: Sequence[str], placed: Mapping[str, int]) -> dict[str, Line]:
+    whole = {"repeats": "yes", "merged": [{"text": text, "evidence": []} for text in texts]}
+    points = {key: {"placed": "yes", "matches": [number]} for key, number in placed.items()}
+    return {topic.key: whole, **points}
+
+
+def _prepared() -> Iterator[tuple[str, str, dict[str, Line], dict[str, Line]]]:
+    """Yield each item of the preparation: its step, key, and units as written and as reviewed."""
+    for topic in topics(TOPICS, SEED):
+        for p in range(len(PASSAGES)):
+            key = f"{topic.key}/{_passage(topic, p)}"
+            written, reviewed = (
+                {key: {"holds_points": "yes", "points": points}} for points in _written(topic, p)
+            )
+            yield "key-points", key, written, reviewed
+        yield "merging", topic.key, *_merged(topic)
+
+
+def _of_writer() -> Iterator[Line]:
+    kinds = {"holds_points": "passage", "repeats": "query", "placed": "key-point"}
+    for _, item, written, _ in _prepared():
+        for unit, answer in written.items():
+            (variable, code), (name, value) = answer.items()
+            line = label(item, unit, kinds[variable], variable, code, WRITER)
+            yield line | {"meta": {"written": {name: value}}}
+
+
+def _reviews(step: str) -> Iterator[Line]:
+    """Yield the reviews of a step. One person reviews all that was written about a topic."""
+    of_step = (item for name, *item in _prepared() if name == step)
+    people = {topic.key: RATERS[n % len(RATERS)] for n, topic in enumerate(topics(TOPICS, SEED))}
+    for item, written, reviewed in of_step:
+        by = people[item.partition("/")[0]]
+        if written == reviewed:
+            yield {"item": item, "verdict": "accepted", "by": by}
+        else:
+            yield {"item": item, "verdict": "changed", "answer": reviewed, "by": by}
 
 
 def _answers(topic: Topic) -> Iterator[Answer]:
@@ -261,6 +344,9 @@ def build(study: str) -> dict[str, str]:
         "study.toml": STUDY.format(study=study),
         "documents.jsonl": jsonl(_documents()),
         "runs.jsonl": jsonl(with_reports(({"id": each.key}, _answers(each)) for each in every)),
+        f"labels/{WRITER}.jsonl": jsonl(_of_writer()),
+        "reviews/key-points.jsonl": jsonl(_reviews("key-points")),
+        "reviews/merging.jsonl": jsonl(_reviews("merging")),
         "labels/importance.jsonl": jsonl(_importance()),
     }
     of_judge: list[Line] = []
@@ -286,12 +372,28 @@ title = "A made-up study of a nugget bank"
 licence = "CC0-1.0"
 option = {{ missing_topics = "zero" }}   # a topic that a run lacks counts as 0, as in the track
 
-[batch.{study}-documents]         # topics, passages, and key points: written by a judge from each
-files = ["documents.jsonl"]       # passage, then edited and merged by people in the preparation
+[batch.{study}-documents]         # topics with their passages
+files = ["documents.jsonl"]
+
+[judge.nugget-writer]             # the judges are scripted: they replay files
+backend = "scripted"
+answers = "labels/nugget-writer.jsonl"
+
+[batch.{study}-points]            # the judge writes key points from each passage. People correct
+step = "key-points"               # them: here in a file, otherwise on the page of the preparation
+batch = "{study}-documents"
+judge = "nugget-writer"
+reviews = ["reviews/key-points.jsonl"]
+
+[batch.{study}-merged]            # points that say the same become one, again reviewed by people
+step = "merging"
+batch = "{study}-points"
+judge = "nugget-writer"
+reviews = ["reviews/merging.jsonl"]
 
 [batch.{study}-bank]              # the key points as nuggets
 rule = "nugget-bank"
-batch = "{study}-documents"
+batch = "{study}-merged"
 
 [campaign.{study}-importance]     # which nuggets are vital, and which are none?
 protocol = "nugget-importance"
@@ -307,7 +409,7 @@ from = ["{study}-importance"]
 files = ["runs.jsonl"]
 extends = "{study}-nuggets"
 
-[judge.assessor-model]            # the judge is scripted: it replays a file
+[judge.assessor-model]
 backend = "scripted"
 granularity = "unit"
 answers = "labels/assessor-model.jsonl"
@@ -338,11 +440,11 @@ EXAMPLE = ExampleStudy(
     "TREC’s RAG Track (Pradeep and others 2025)",
     build,
     (
-        "`documents.jsonl`: your topics with passages, and key points by the steps `key-points` and"
-        " `merging` of `tandem batch prepare`; or a nugget bank of your own, without the rule.",
+        "`documents.jsonl`: your topics with passages; or a nugget bank of your own, without the"
+        " steps and the rule.",
         "`runs.jsonl`: your runs, as TREC's files or with `sentences` and `sentence_citations`.",
-        "Remove `labels = …` from the campaigns: `apply` then waits there for people's labels.",
-        'Give the judge a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
+        "Remove `labels = …` and `reviews = …`: `apply` then waits there for people.",
+        'Give the judges models: `backend = "openai"`, `model` and `base_url`, without `answers`.',
         "Run `tandem study apply` after each step; it continues from there.",
     ),
     results=("measures", "--campaign", "{study}-assignment", "--option", "missing_topics=zero"),

@@ -6,7 +6,7 @@ killed, the next `apply` continues from there and reaches the same state.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from django.core.management.base import CommandError
@@ -15,8 +15,8 @@ from analysis.models import Study
 from analysis.study.evaluators import changed_in, declare_those_in
 from analysis.study.file import EVALUATOR, StudyFile
 from analysis.study.keys import keys_of
-from analysis.study.parts import Key
-from analysis.study.stages import Stage, link, stage_of, stages_of, store
+from analysis.study.parts import Action, Key, Stage
+from analysis.study.stages import link, stage_of, stages_of, store
 from tandem.files.rows import InputError
 from tandem.options import named_options
 
@@ -46,9 +46,15 @@ def apply(file: StudyFile, say: Callable[[Key, str], None] = lambda key, line: N
     for position, part in enumerate(file.parts):
         link(study, part, position)
         stage = stage_of(file, part, study, applied.stages)
-        if stage.actions and not stage.blocked:
-            applied.done[part.key] = _do(file, stage, study, position, say)
+        said = set[str]()
+        while not stage.blocked and (todo := [a for a in stage.actions if a.words not in said]):
+            lines = applied.done.setdefault(part.key, [])
+            lines += _do(file, stage, todo, study, position, say)
+            said |= {action.words for action in todo}
             stage = stage_of(file, part, study, applied.stages)
+            # Only a preparation is built once its other actions are done.
+            if stage.exists:
+                break
         applied.stages[part.key] = stage
     for name, words in changed_in(file, study).items():
         say(Key(EVALUATOR, name), words)
@@ -60,12 +66,13 @@ def apply(file: StudyFile, say: Callable[[Key, str], None] = lambda key, line: N
 def _do(
     file: StudyFile,
     stage: Stage,
+    todo: Iterable[Action],
     study: Study,
     position: int,
     say: Callable[[Key, str], None],
 ) -> list[str]:
     lines: list[str] = []
-    for action in stage.actions:
+    for action in todo:
         say(stage.key, action.words)
         try:
             lines += action.do()

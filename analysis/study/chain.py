@@ -17,7 +17,7 @@ from analysis.models import Study
 from analysis.study.cards import Action, Answers, Card, Chain, Flow, Link, Number, Step
 from analysis.study.file import parse_study
 from analysis.study.parts import Key, Part
-from analysis.study.stages import first_step, waiting
+from analysis.study.stages import waiting
 from annotation.access import is_blind, open_campaigns
 from annotation.campaigns.answer_totals import AnswerTotals
 from annotation.counters import answers_by_rater, numbers
@@ -337,7 +337,7 @@ def _card_to_come(part: Part, there: set[Key], finished: set[str]) -> Card:
     absent = [key for key in part.needs if key not in there and key.kind != "judge"]
     unfinished = [key for key in part.awaits if key in there and key.name not in finished]
     after = list(dict.fromkeys((*absent, *unfinished)))
-    words = first_step(part)
+    words = part.first_step
     if after:
         how = f"after {' and '.join(map(str, after))}: {words}"
         return Card(part.key.kind, part.name, "blocked", how=how)

@@ -201,7 +201,7 @@ class _Reader(Tables):
         """Return the key in which a part names another part that it needs."""
         table = self.document[part.key.kind][part.name]
         if need.kind == "judge":
-            return "judges"
+            return "judges" if "judges" in table else "judge"
         return next((k for k, v in table.items() if need.name in str(v)), "")
 
     def _ordered(self, found: Mapping[Key, Part]) -> list[Part]:

@@ -21,21 +21,25 @@ Options = dict[str, Any]
 Refuse = Callable[[str, str, str], NoReturn]
 """Raises the error about a key, with the problem and its remedy."""
 
+STORE_NOTHING = ("queue", "stop", "cancel", "estimate", "batch_file", "offline")
 LEFT_OUT = {
     "load_batch": ("name",),
     "derive_batch": ("name", "dry_run", "output"),
+    "build_batch": ("name", "output"),
     "create_campaign": ("name", "dry_run", "people", "assume"),
     "create_judge": ("name", "check"),
     "import_labels": ("campaign",),
-    "run_judge": ("campaign", "queue", "stop", "cancel", "estimate", "batch_file", "offline"),
+    "run_judge": ("campaign", *STORE_NOTHING),
+    "prepare_batch": STORE_NOTHING,
+    "review_batch": ("step", "batch", "judge", "export", "accept", "keep"),
 }
 """Options without meaning in a file: the table's own name, and options that store nothing."""
-RENAMED = {("load_batch", "paths"): "files", ("import_labels", "paths"): "file"}
-"""The keys for positional arguments, which have no option name."""
-
-
-def has_command(name: str) -> bool:
-    return name in get_commands()
+RENAMED = {
+    ("load_batch", "paths"): "files",
+    ("import_labels", "paths"): "file",
+    ("review_batch", "import"): "file",
+}
+"""The keys for files, most of which are positional arguments without an option name."""
 
 
 @cache

@@ -1,10 +1,10 @@
-"""The parts of a study: its batches, campaigns and judges, each with what it needs."""
+"""The parts of a study: its batches, campaigns and judges, and the stage that each has reached."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,8 @@ class Key:
 
 
 @dataclass(frozen=True)
-class LabelsFile:
-    """Labels to import into a campaign, with the options of `import_labels`."""
+class ImportedFile:
+    """A file of labels or reviews, with the options of the command that imports it."""
 
     path: Path
     options: Mapping[str, Any]
@@ -34,7 +34,7 @@ class LabelsFile:
 
 @dataclass(frozen=True)
 class JudgeRequest:
-    """A judge to run over a campaign, with the limits of its run, as options of `run_judge`."""
+    """A judge to run, with the limits of its run, as options of `run_judge` or `prepare_batch`."""
 
     judge: str
     terms: Mapping[str, Any]
@@ -45,7 +45,8 @@ class Part:
     """A table of the file: a batch, campaign or judge, with the options of its command.
 
     `needs` has the parts that come first. Of those, the campaigns in `awaits` have to be finished,
-    not just created. `protocol` is the file that a campaign names as its protocol.
+    not just created. `protocol` is the file that a campaign names as its protocol. A batch that a
+    preparation step builds has the step's judge in `judges`, and `reviews` of its answers.
     """
 
     key: Key
@@ -54,9 +55,10 @@ class Part:
     needs: tuple[Key, ...]
     line: int | None
     awaits: tuple[Key, ...] = ()
-    labels: tuple[LabelsFile, ...] = ()
+    labels: tuple[ImportedFile, ...] = ()
     judges: tuple[JudgeRequest, ...] = ()
     protocol: ProtocolBeside | None = None
+    reviews: tuple[ImportedFile, ...] = ()
 
     @property
     def name(self) -> str:
@@ -66,6 +68,63 @@ class Part:
     def awaits_people(self) -> bool:
         """Whether it waits for all people, not just for one rater."""
         return self.options.get("decided_by", MODES[0]) in MODES
+
+    @property
+    def first_step(self) -> str:
+        """The action that creates it, in words that can follow "to"."""
+        options = self.options
+        if self.command == "load_batch":
+            return f"load {', '.join(path.name for path in options['paths'])}"
+        if self.command == "derive_batch":
+            sources = " and ".join(key.name for key in self.awaits) or options["batch"]
+            return f"derive it by {options['rule']} from {sources}"
+        if self.command == "build_batch":
+            return f"build it by step {options['step']} from {options['batch']}"
+        if self.command == "create_judge":
+            return f"create it ({options['backend']})"
+        return f"create it ({options['protocol']} over {options['batch']})"
+
+
+@dataclass(frozen=True)
+class Action:
+    """One action on a part, in words that can follow "to" (`load …`, `create …`)."""
+
+    words: str
+    do: Callable[[], list[str]]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part and its current state.
+
+    `blocked` has the required parts that do not exist or are not finished yet. `behind` is set if
+    labels have changed since the part was derived, and says what to do.
+    """
+
+    part: Part
+    exists: bool
+    actions: tuple[Action, ...] = ()
+    waits: tuple[str, ...] = ()
+    blocked: tuple[Key, ...] = ()
+    behind: str = ""
+    counts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Key:
+        return self.part.key
+
+    @property
+    def state(self) -> str:
+        """One of blocked, missing, open, waiting, behind and done."""
+        if not self.exists:
+            if self.blocked:
+                return "blocked"
+            return "waiting" if self.waits and not self.actions else "missing"
+        if self.actions:
+            return "open"
+        if self.behind:
+            return "behind"
+        return "waiting" if self.waits else "done"
 
 
 def table_of(key: Key) -> str:

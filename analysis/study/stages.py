@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,10 @@ from analysis.models import Study, StudyPart
 from analysis.study.commands import command_called, run_command
 from analysis.study.evaluators import check_declared_in
 from analysis.study.file import StudyFile
+from analysis.study.lineage import behind, derived_stage
 from analysis.study.names import campaigns_of
-from analysis.study.parts import JudgeRequest, Key, LabelsFile, Part
+from analysis.study.parts import Action, ImportedFile, JudgeRequest, Key, Part, Stage
+from analysis.study.preparation import prepared
 from analysis.study.protocols import named_in, task_of
 from annotation.campaign_setup.creation import checked_campaign
 from annotation.campaigns.answer_totals import AnswerTotals, answer_totals
@@ -36,58 +38,18 @@ from annotation.people.membership import set_pool
 from annotation.presentation import design as stored_design
 from annotation.protocol_files import ProtocolError
 from datasets.console import known_team, team_option
-from datasets.lineage import describe_behind, lineage_of, units_behind
+from datasets.lineage import lineage_of
 from datasets.loading import file_facts, read_digest
 from datasets.models import Batch, Lineage
 from judging.judges import JudgeError, draft
 from judging.models import Judge
 from judging.params import ParamError
-from judging.runs import ledger, planning
+from judging.runs import planning
 from tandem.files.rows import InputError
 
 FILES = "files"
 """The key for a loaded batch's files in its part's `imported`."""
 MODELS: dict[str, Any] = {"batch": Batch, "campaign": Campaign}
-
-
-@dataclass(frozen=True)
-class Action:
-    """One action on a part, in words that can follow "to" (`load …`, `create …`)."""
-
-    words: str
-    do: Callable[[], list[str]]
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A part and its current state.
-
-    `blocked` has the required parts that do not exist or are not finished yet. `behind` is set if
-    labels have changed since the part was derived, and says what to do.
-    """
-
-    part: Part
-    exists: bool
-    actions: tuple[Action, ...] = ()
-    waits: tuple[str, ...] = ()
-    blocked: tuple[Key, ...] = ()
-    behind: str = ""
-    counts: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def key(self) -> Key:
-        return self.part.key
-
-    @property
-    def state(self) -> str:
-        """One of blocked, missing, open, waiting, behind and done."""
-        if not self.exists:
-            return "blocked" if self.blocked else "missing"
-        if self.actions:
-            return "open"
-        if self.behind:
-            return "behind"
-        return "waiting" if self.waits else "done"
 
 
 def stages_of(file: StudyFile) -> dict[Key, Stage]:
@@ -162,14 +124,14 @@ def _loaded(
     paths, name = part.options["paths"], part.name
     batch = Batch.objects.filter(name=name).first()
     if batch is None:
-        action = Action(first_step(part), lambda: run_command("load_batch", **part.options))
+        action = Action(part.first_step, lambda: run_command("load_batch", **part.options))
         return Stage(part, exists=False, actions=(action,), blocked=blocked)
     if all(path.exists() for path in paths):
         if part.options["extends"]:
             _check_extension(file, part, lineage_of(batch))
         else:
             _check_content(file, part, batch, record)
-    return Stage(part, exists=True, behind=_behind(batch), counts=dict(batch.counts))
+    return Stage(part, exists=True, behind=behind(batch), counts=dict(batch.counts))
 
 
 def _check_content(file: StudyFile, part: Part, batch: Batch, record: StudyPart | None) -> None:
@@ -205,30 +167,15 @@ def _changed(file: StudyFile, part: Part) -> InputError:
     )
 
 
-def _behind(batch: Batch) -> str:
-    """Describe label changes since a batch was derived. Empty if there are none."""
-    lineage = lineage_of(batch)
-    units = units_behind(lineage) if lineage else 0
-    return f"batch {batch.name!r} is {describe_behind(units)}" if units else ""
-
-
 def _derived(
     file: StudyFile, part: Part, blocked: tuple[Key, ...], record: StudyPart | None
 ) -> Stage:
     name, options = part.name, part.options
     batch = Batch.objects.filter(name=name).first()
     if batch is None:
-        action = Action(first_step(part), lambda: run_command(part.command, **options))
+        action = Action(part.first_step, lambda: run_command(part.command, **options))
         return Stage(part, exists=False, actions=(action,), blocked=blocked)
-    lineage = lineage_of(batch)
-    _check_lineage(file, part, lineage)
-    counts = dict(batch.counts) | ({"lineage": lineage.counts} if lineage else {})
-    return Stage(part, exists=True, behind=_behind(batch), counts=counts)
-
-
-def _check_lineage(file: StudyFile, part: Part, lineage: Lineage | None) -> None:
-    """Reject a batch that was derived in a different way than the file says."""
-    options, rule = part.options, RULES[part.options["rule"]]
+    rule = RULES[options["rule"]]
     expected = {
         "rule": rule.name,
         "batch": options["batch"],
@@ -237,23 +184,7 @@ def _check_lineage(file: StudyFile, part: Part, lineage: Lineage | None) -> None
     }
     if rule.decides:
         expected |= {"decided_by": options["decided_by"], "ties": options["ties"]}
-    there = lineage and {
-        "rule": lineage.rule,
-        "batch": lineage.source.name,
-        "from": [each["name"] for each in lineage.campaigns],
-        "set": lineage.options,
-        "decided_by": lineage.decided_by,
-        "ties": lineage.ties,
-    }
-    for key, now in expected.items():
-        before = there[key] if there else "none: it was loaded"
-        if before != now:
-            raise file.error(
-                part,
-                f"batch {part.name!r} is there, and its {key} is {before!r} and not {now!r}",
-                f"a batch never changes: write it as it was, or derive [batch.{part.name}-2]",
-                key,
-            )
+    return derived_stage(file, part, batch, expected)
 
 
 def _judge(
@@ -276,7 +207,7 @@ def _judge(
             draft(definition, known_team(options))
     except (JudgeError, ParamError, CommandError) as error:
         raise _part_error(file, part, str(error)) from error
-    action = Action(first_step(part), lambda: run_command("create_judge", **options))
+    action = Action(part.first_step, lambda: run_command("create_judge", **options))
     return Stage(part, exists=False, actions=(*stores, action), blocked=blocked)
 
 
@@ -297,7 +228,7 @@ def _campaign(
         raise _part_error(file, part, str(error), "protocol") from error
     imported = record.imported if record else {}
     if campaign is None:
-        create = Action(first_step(part), lambda: run_command("create_campaign", **part.options))
+        create = Action(part.first_step, lambda: run_command("create_campaign", **part.options))
         actions = (*stores, create, *_imports(file, part, imported), *_runs(part, None))
         return Stage(part, exists=False, actions=actions, blocked=blocked)
     _check_design(file, part, campaign, design)
@@ -389,7 +320,7 @@ def _imports(file: StudyFile, part: Part, imported: dict[str, str]) -> tuple[Act
     )
 
 
-def _import(study: str, part: Part, labels: LabelsFile) -> list[str]:
+def _import(study: str, part: Part, labels: ImportedFile) -> list[str]:
     digest = _digest([labels.path])
     options = {**labels.options, "paths": [labels.path], "campaign": part.name}
     lines = run_command("import_labels", **options)
@@ -402,7 +333,7 @@ def _import(study: str, part: Part, labels: LabelsFile) -> list[str]:
 
 def _runs(part: Part, campaign: Campaign | None) -> Iterator[Action]:
     for asked in part.judges:
-        left = None if campaign is None else _remaining_requests(campaign, asked.judge)
+        left = None if campaign is None else planning.remaining_requests(campaign, asked.judge)
         if left == 0:
             continue
         many = "" if left is None else f" ({left} requests)"
@@ -411,29 +342,6 @@ def _runs(part: Part, campaign: Campaign | None) -> Iterator[Action]:
 
 def _run(part: Part, asked: JudgeRequest) -> list[str]:
     return run_command("run_judge", **{**asked.terms, "campaign": part.name})
-
-
-def _remaining_requests(campaign: Campaign, name: str) -> int | None:
-    """Return the number of a judge's remaining requests; None if the judge does not exist yet."""
-    judge = Judge.objects.select_related("rater").filter(rater__name=name).first()
-    if judge is None:
-        return None
-    planned = ledger.count_waiting(campaign, judge)
-    cancelled = ledger.count_by_status(campaign, judge).get("cancelled", 0)
-    return planned + cancelled + sum(1 for _ in planning.missing_assignments(campaign, judge))
-
-
-def first_step(part: Part) -> str:
-    """Describe the action that creates a part, in words that can follow "to"."""
-    options = part.options
-    if part.command == "load_batch":
-        return f"load {', '.join(path.name for path in options['paths'])}"
-    if part.command == "derive_batch":
-        sources = " and ".join(key.name for key in part.awaits) or options["batch"]
-        return f"derive it by {options['rule']} from {sources}"
-    if part.command == "create_judge":
-        return f"create it ({options['backend']})"
-    return f"create it ({options['protocol']} over {options['batch']})"
 
 
 def waiting(campaign: Campaign, places: AnswerTotals) -> str:
@@ -457,6 +365,7 @@ def _part_error(file: StudyFile, part: Part, message: str, key: str = "") -> Inp
 KINDS: dict[str, Callable[[StudyFile, Part, tuple[Key, ...], StudyPart | None], Stage]] = {
     "load_batch": _loaded,
     "derive_batch": _derived,
+    "build_batch": prepared,
     "create_judge": _judge,
     "create_campaign": _campaign,
 }

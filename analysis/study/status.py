@@ -8,8 +8,8 @@ from typing import Any
 
 from analysis.models import Study
 from analysis.study.file import StudyFile, parse_study
-from analysis.study.parts import Key
-from analysis.study.stages import Stage, stages_of
+from analysis.study.parts import Key, Stage
+from analysis.study.stages import stages_of
 
 STATES = {
     "blocked": "not yet",

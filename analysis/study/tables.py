@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from analysis.study.keys import Options, Refuse, check_keys, has_command, keys_of, read_options
+from analysis.study.keys import Options, Refuse, check_keys, keys_of, read_options
 from analysis.study.names import campaigns_named, campaigns_of, relevant_by
-from analysis.study.parts import JudgeRequest, Key, LabelsFile, Part, table_of
+from analysis.study.parts import ImportedFile, JudgeRequest, Key, Part, table_of
 from analysis.study.protocols import ENDING, ProtocolBeside, read_beside
 from annotation.campaigns.design import DesignError, design_of
 from annotation.campaigns.settings import OPTIONS
@@ -16,13 +16,19 @@ from annotation.derivation.base import make_options
 from annotation.derivation.base import read_options as read_options_of_rule
 from annotation.derivation.service import rule_called
 from annotation.management.base import read_settings
+from annotation.registry import STEPS
 from datasets.derivation import DerivationError
+from judging.preparation.build import given_thresholds
 from tandem.files.jsonl import excerpt
 from tandem.files.rows import InputError, Place
 from tandem.files.toml import Lines
 
 KINDS = ("batch", "campaign", "judge")
 LONGEST_NAME = 200
+ORIGINS = {"files": "load_batch", "rule": "derive_batch", "step": "build_batch"}
+"""The keys that say where a batch comes from, each with the command that creates it."""
+REVIEWS = "reviews"
+"""The key of a step, in addition to those of its commands: files with reviews of its answers."""
 OWN_KEYS = ("labels", "judges")
 """Keys of a campaign in addition to those of its command."""
 
@@ -60,12 +66,14 @@ class Tables:
 
     def _batch(self, key: Key, table: Mapping[str, Any]) -> Part:
         refuse = self.refuser(table_of(key))
-        if ("files" in table) == ("rule" in table):
-            both = "both files and a rule" if "files" in table else "neither files nor a rule"
-            refuse("rule", f"batch {key.name} has {both}", 'give files = ["…"], or rule = "…"')
-        command = "load_batch" if "files" in table else "derive_batch"
-        if not has_command(command):
-            refuse("rule", "batches cannot be derived by this version", "give files")
+        given = [each for each in ORIGINS if each in table]
+        if len(given) != 1:
+            has = f"both {given[0]} and {given[1]}" if given else "neither files nor a rule or step"
+            remedy = 'give files = ["…"], rule = "…" or step = "…"'
+            refuse(given[-1] if given else "", f"batch {key.name} has {has}", remedy)
+        command = ORIGINS[given[0]]
+        if command == "build_batch":
+            return self._step(key, table)
         check_keys(table, keys_of(command), refuse)
         options = read_options(command, self._with_batch(table, command), refuse, key.name)
         needs = [Key("batch", options[k]) for k in ("batch", "extends") if options.get(k)]
@@ -75,6 +83,30 @@ class Tables:
         options = self._with_paths(key, options, ("paths",))
         line = self.lines.of(table_of(key))
         return Part(key, command, options, (*needs, *sources), line, tuple(sources))
+
+    def _step(self, key: Key, table: Mapping[str, Any]) -> Part:
+        """Return a batch that a step of the preparation builds, with the step's judge."""
+        refuse, of_build = self.refuser(table_of(key)), keys_of("build_batch")
+        of_judge = keys_of("prepare_batch")
+        check_keys(table, dict.fromkeys((*of_build, *of_judge, REVIEWS)), refuse)
+        options = read_options("build_batch", table, refuse, key.name)
+        step, line = STEPS[options["step"]], self.lines.of(table_of(key))
+        try:
+            given_thresholds(step, options["set"])
+        except ValueError as error:
+            wrong, _, remedy = str(error).rpartition("; ")
+            refuse("set", wrong, remedy)
+        batch = Key("batch", options["batch"])
+        if not step.protocol:
+            asks = {*of_judge, REVIEWS} - {"step", "batch"}
+            for each in (name for name in table if name in asks):
+                refuse(each, f"step {step.name} asks no judge", f"leave {each} out")
+            return Part(key, "build_batch", options, (batch,), line)
+        terms = read_options("prepare_batch", table, refuse)
+        judge = JudgeRequest(terms["judge"], terms)
+        reviews = tuple(self._imported(key, REVIEWS, table.get(REVIEWS, []), "review_batch"))
+        needs = batch, Key("judge", judge.judge)
+        return Part(key, "build_batch", options, needs, line, judges=(judge,), reviews=reviews)
 
     def _check_rule(self, key: Key, options: Options) -> None:
         refuse = self.refuser(table_of(key))
@@ -112,7 +144,7 @@ class Tables:
         if protocol is not None:
             options["protocol"] = protocol.name
         judges = tuple(self._judges(key, table.get("judges", [])))
-        labels = tuple(self._labels(key, table.get("labels", [])))
+        labels = tuple(self._imported(key, "labels", table.get("labels", []), "import_labels"))
         needs = [Key("batch", options["batch"])]
         needs += [Key("campaign", name) for name in campaigns_named(options)]
         needs += [Key("judge", asked.judge) for asked in judges]
@@ -142,16 +174,20 @@ class Tables:
             name = error.field if error.field in options else "option"
             refuse(name, wrong, remedy or "correct it")
 
-    def _labels(self, key: Key, given: Any) -> Iterator[LabelsFile]:
-        refuse = self.refuser(table_of(key), "labels")
+    def _imported(self, key: Key, name: str, given: Any, command: str) -> Iterator[ImportedFile]:
+        """Yield the files under a key that is named for what they hold."""
+        refuse = self.refuser(table_of(key), name)
         for each in given if isinstance(given, list) else [given]:
             table = {"file": each} if isinstance(each, str) else each
             if not isinstance(table, Mapping) or not isinstance(table.get("file"), str):
-                refuse("labels", "labels name no file", 'write labels = ["FILE"]')
-            check_keys(table, keys_of("import_labels"), refuse)
-            options = read_options("import_labels", {**table, "file": [table["file"]]}, refuse)
-            path = self._path(table_of(key), "labels", options["paths"][0])
-            yield LabelsFile(path, options)
+                refuse(name, f"{name} name no file", f'write {name} = ["FILE"]')
+            file = keys_of(command)["file"]
+            check_keys(table, keys_of(command), refuse)
+            value = [table["file"]] if file.nargs else table["file"]
+            options = read_options(command, {**table, "file": value}, refuse)
+            found = options[file.dest]
+            path = self._path(table_of(key), name, found[0] if file.nargs else found)
+            yield ImportedFile(path, options)
 
     def _judges(self, key: Key, given: Any) -> Iterator[JudgeRequest]:
         refuse = self.refuser(table_of(key), "judges")

@@ -12,7 +12,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, get_args
@@ -95,7 +95,8 @@ class Line:
     """A label of an answers file: its `value`, or the reason why it is `missing`.
 
     `kind` is None if the file does not say what its units are. `quotes` are the label's evidence,
-    and `reason` is replayed as what the judge thought before it answered.
+    and `reason` is replayed as what the judge thought before it answered. `written` has what the
+    judge writes for the unit besides labels: texts and lists, by their keys in the answer.
     """
 
     item: str
@@ -107,6 +108,7 @@ class Line:
     missing: str | None
     quotes: tuple[str, ...] = ()
     reason: str = ""
+    written: JSON = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -128,8 +130,8 @@ class Answers:
 
 def pack(lines: Iterable[Line]) -> tuple[str, str]:
     """Return lines as a parameter of a judge, compressed, and the SHA-256 of their plain text."""
-    # Lines without a reason are stored as before there were any, so that such judges stay equal.
-    rows = [_columns(line) if line.reason else _columns(line)[:-1] for line in lines]
+    # What a line does not have is stored as before there was any, so that such judges stay equal.
+    rows = [_columns(line)[: 10 if line.written else 9 if line.reason else 8] for line in lines]
     text = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
     # With a fixed time, since equal files must give equal judges.
     packed = base64.b64encode(gzip.compress(text, mtime=0)).decode("ascii")
@@ -222,9 +224,9 @@ def _reply(item: str, unit: AskedUnit, lines: Mapping[str, Line]) -> JSON:
             reply[variable.name] = None
     if unit.evidence and (owner := lines.get(unit.evidence[0])):
         reply["evidence"] = [{"quote": quote, "start": None} for quote in owner.quotes]
-    # A labels file holds no written texts.
-    reply |= {name: None for name in (unit.written, unit.listed) if name}
-    return reply | ({unit.matches[0]: []} if unit.matches else {})
+    written = {key: value for line in lines.values() for key, value in line.written.items()}
+    reply |= {name: written.get(name) for name in (unit.written, unit.listed) if name}
+    return reply | ({(key := unit.matches[0]): written.get(key, [])} if unit.matches else {})
 
 
 def _holds(conditions: Conditions, lines: Mapping[str, Line]) -> bool:

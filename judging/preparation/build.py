@@ -7,7 +7,7 @@ who wrote each part, with which prompt and in which run, and who accepted it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -25,6 +25,7 @@ from judging.models import Review
 from judging.preparation.review import authored_answers, count_unanswered
 from tandem.files.fields import Fields
 from tandem.files.rows import Place, Query
+from tandem.options import read_numbers
 
 AuthorKey = tuple[Campaign, Rater]
 """A step's campaign, and the author whose answers count."""
@@ -52,6 +53,15 @@ def read_thresholds(step: Step, numbers: Mapping[str, float]) -> dict[str, float
         known = ", ".join(step.numbers) or "none"
         raise ValueError(f"{step.name} has no threshold {unknown[0]!r}; it has {known}; correct it")
     return {**step.numbers, **numbers}
+
+
+def given_thresholds(step: Step, pairs: Iterable[str]) -> dict[str, float]:
+    """Return a step's thresholds from `K=V`. Raises ValueError."""
+    return read_thresholds(step, read_numbers(pairs, _wrong_threshold))
+
+
+def _wrong_threshold(pair: str) -> ValueError:
+    return ValueError(f"threshold {pair!r} is not K=V with V a number; correct it")
 
 
 def accepted_results(

@@ -22,7 +22,9 @@ from audit.recording import record
 from judging.models import JudgeCall, Review
 from judging.prompts.isolation import parser_of
 from judging.prompts.repair import Units, find_problems
+from tandem.files.jsonl import excerpt
 from tandem.files.rows import InputError, Place
+from tandem.labels.file.reader import MAX_RATER
 from tandem.protocols.base import ItemSpec, UnitSpec
 from tandem.protocols.validation import Channel, RefusedError
 from tandem.verbs import verb_of
@@ -225,23 +227,82 @@ def accept_all(campaign: Campaign, found: Iterable[AuthoredAnswer], by: Rater) -
 
 
 def import_reviews(
-    campaign: Campaign, path: Path, found: Iterable[AuthoredAnswer], by: Rater
+    campaign: Campaign,
+    path: Path,
+    found: Iterable[AuthoredAnswer],
+    by: Rater | None,
+    keep: bool = False,
 ) -> Counter[str]:
     """Load a reviewed file, all or nothing. Return the counts by outcome. Raises InputError.
 
-    A line without a verdict is skipped. An accepted line whose answer differs from the author's
-    counts as changed. Loading the same file again changes nothing.
+    A line names its answer by `id`, or by the `item` that it is about. A line without a verdict is
+    skipped. An accepted line whose answer differs from the author's counts as changed. `by` is the
+    reviewer of lines that name none. Loading the same file again changes nothing. With `keep`,
+    answers that have a review are left as they are.
     """
-    known = {str(each.assignment.uid): each for each in found}
+    known = _AnswersByName(found)
     counts: Counter[str] = Counter()
     with transaction.atomic():
         for place, line in _lines(path):
-            each = known.get(str(line.get("id")))
-            if each is None:
-                raise InputError(place, "has the id of no answer", "export the reviews again")
-            counts[_import_line(place, line, each, by)] += 1
+            each = known.named_in(line, place)
+            if keep and each.review is not None:
+                counts["reviewed before"] += 1
+            elif line.get("verdict") is None:
+                counts["left without a verdict"] += 1
+            else:
+                counts[_import_line(place, line, each, _reviewer(place, line, by))] += 1
         _record_reviews(campaign, counts, by)
     return counts
+
+
+def decides_more(path: Path, found: Iterable[AuthoredAnswer]) -> bool:
+    """Whether a reviewed file has a verdict on an answer without a review. Raises InputError."""
+    known = _AnswersByName(found)
+    return any(
+        line.get("verdict") is not None and known.named_in(line, place).review is None
+        for place, line in _lines(path)
+    )
+
+
+class _AnswersByName:
+    """The answers of an author by what a line of a reviewed file names: an id, or an item."""
+
+    def __init__(self, found: Iterable[AuthoredAnswer]) -> None:
+        self.by_id: dict[str, AuthoredAnswer] = {}
+        self.by_item: dict[str, list[AuthoredAnswer]] = {}
+        for each in found:
+            self.by_id[str(each.assignment.uid)] = each
+            self.by_item.setdefault(each.assignment.item.key, []).append(each)
+
+    def named_in(self, line: Line, place: Place) -> AuthoredAnswer:
+        if "id" in line:
+            each = self.by_id.get(str(line["id"]))
+            if each is None:
+                raise InputError(place, "has the id of no answer", "export the reviews again")
+            return each
+        item = str(line.get("item"))
+        if not (of_item := self.by_item.get(item, [])):
+            wrong = f"is about item {excerpt(item)}, of which there is no answer"
+            raise InputError(place, wrong, "correct item, or name the answer by id")
+        if len(of_item) > 1:
+            wrong = f"is about item {excerpt(item)}, of which there are {len(of_item)} answers"
+            raise InputError(place, wrong, "name the answer by id, as in the exported file")
+        return of_item[0]
+
+
+def _reviewer(place: Place, line: Line, by: Rater | None) -> Rater:
+    """Return who reviewed a line. A person without an account is named as in a labels file."""
+    name = line.get("by")
+    if name is None:
+        if by is None:
+            raise InputError(place, "does not say who reviewed", "add by, or give --by NAME")
+        return by
+    if not isinstance(name, str) or not name.strip() or len(name) > MAX_RATER or "\0" in name:
+        raise InputError(place, "by is not a name", "write the reviewer's name")
+    rater, _ = Rater.objects.get_or_create(name=name, defaults={"kind": Rater.Kind.HUMAN})
+    if rater.kind != Rater.Kind.HUMAN:
+        raise InputError(place, f"{name!r} is a {rater.kind}", "name the person who reviewed")
+    return rater
 
 
 def store_review(
@@ -258,11 +319,9 @@ def store_review(
 
 
 def _import_line(place: Place, line: Line, each: AuthoredAnswer, by: Rater) -> str:
-    verdict, answer, note = line.get("verdict"), line.get("answer"), line.get("note") or ""
-    if verdict is None:
-        return "left without a verdict"
+    answer, note = line.get("answer", each.original), line.get("note") or ""
     try:
-        return _store_verdict(each, verdict, answer, note, by)
+        return _store_verdict(each, line["verdict"], answer, note, by)
     except InvalidReviewError as error:
         raise InputError(place, str(error), error.remedy) from error
 
@@ -305,10 +364,11 @@ def _store(
     return verdict.value
 
 
-def _record_reviews(campaign: Campaign, counts: Counter[str], by: Rater) -> None:
+def _record_reviews(campaign: Campaign, counts: Counter[str], by: Rater | None) -> None:
     numbers = {verdict: counts[verdict] for verdict in VERDICTS}
     if any(numbers.values()):
-        record("preparation.reviewed", campaign.pk, campaign, by=by.user_id, **numbers)
+        account = by.user_id if by is not None else None
+        record("preparation.reviewed", campaign.pk, campaign, by=account, **numbers)
 
 
 def _lines(path: Path) -> Iterator[tuple[Place, Line]]:

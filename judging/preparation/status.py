@@ -114,10 +114,10 @@ def _step_status(
 
 def author_statuses(campaign: Campaign) -> list[AuthorStatus]:
     raters = Rater.objects.filter(assignments__item__campaign=campaign).distinct()
-    return [_author_status(campaign, rater) for rater in raters.order_by("name")]
+    return [author_status(campaign, rater) for rater in raters.order_by("name")]
 
 
-def _author_status(campaign: Campaign, rater: Rater) -> AuthorStatus:
+def author_status(campaign: Campaign, rater: Rater) -> AuthorStatus:
     counted = answers(campaign, rater).order_by().values("review__verdict").annotate(n=Count("pk"))
     by_verdict = dict(counted.values_list("review__verdict", "n"))
     found = Counter({verdict or WAITING: n for verdict, n in by_verdict.items()})

@@ -28,7 +28,7 @@ from datasets.models import Query
 from judging.models import Judge
 from judging.prompts.isolation import needs_texts, orders, request_parts
 from judging.prompts.perturbations import is_unconstrained, order_of_fields
-from judging.runs.ledger import assignments_of
+from judging.runs.ledger import assignments_of, count_by_status, count_waiting
 
 SHARE, LEAST_UNITS = 0.05, 200
 UNCONSTRAINED_SHARE = 0.02
@@ -321,3 +321,13 @@ _PLANNED_COLUMNS = (
     "created_at",
 )
 _insert = PreparedInsert(Assignment, _PLANNED_COLUMNS, new_only=True)
+
+
+def remaining_requests(campaign: Campaign, name: str) -> int | None:
+    """Return the number of a judge's remaining requests; None if the judge does not exist yet."""
+    judge = Judge.objects.select_related("rater").filter(rater__name=name).first()
+    if judge is None:
+        return None
+    planned = count_waiting(campaign, judge)
+    cancelled = count_by_status(campaign, judge).get("cancelled", 0)
+    return planned + cancelled + sum(1 for _ in missing_assignments(campaign, judge))

@@ -18,9 +18,8 @@ from judging.preparation.build import (
     UnreviewedError,
     accepted_results,
     build,
-    read_thresholds,
+    given_thresholds,
 )
-from tandem.options import read_numbers
 
 
 class Command(BaseCommand):
@@ -47,7 +46,7 @@ class Command(BaseCommand):
     def run(self, **options: Any) -> None:
         step, batch = STEPS[options["step"]], batch_called(options["batch"])
         with refusing(UnreviewedError, ValueError, about=f"Step {step.name}"):
-            numbers = read_thresholds(step, read_numbers(options["set"], wrong_threshold))
+            numbers = given_thresholds(step, options["set"])
             results, work = {}, None
             if step.protocol:
                 work = work_called(step, batch, options["judge"])
@@ -66,7 +65,3 @@ class Command(BaseCommand):
         if built.left_out:
             shown = ", ".join(built.left_out[:10]) + (" …" if len(built.left_out) > 10 else "")
             self.say(f"Left out: {len(built.left_out)} queries ({shown}).")
-
-
-def wrong_threshold(pair: str) -> ValueError:
-    return ValueError(f"threshold {pair!r} is not K=V with V a number; correct it")

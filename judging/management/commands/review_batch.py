@@ -20,7 +20,8 @@ class Command(BaseCommand):
     help = (
         "Export the answers of a preparation step for review, import the reviewed file, or "
         "accept all answers without a problem. In the file, each line gets a verdict: accepted, "
-        "changed (with the answer corrected in place) or rejected."
+        "changed (with the answer corrected in place) or rejected. A file written elsewhere may "
+        "name the item instead of the id, and its reviewer under by."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -29,6 +30,9 @@ class Command(BaseCommand):
         parser.add_argument("--batch", required=True, metavar="B", help="the step's original batch")
         parser.add_argument("--judge", default="", metavar="J", help="the author, if several wrote")
         parser.add_argument("--by", metavar="NAME", help="the reviewer's account")
+        parser.add_argument(
+            "--keep", action="store_true", help="import no review of an answer that has one"
+        )
         how = parser.add_mutually_exclusive_group(required=True)
         how.add_argument("--export", type=Path, metavar="F", help="a file of JSON Lines to write")
         how.add_argument("--import", type=Path, metavar="F", help="the reviewed file")
@@ -43,14 +47,13 @@ class Command(BaseCommand):
             path.write_text("".join(lines), "utf-8")
             self.say(f"Wrote {len(found)} answers to {path}.")
             return
-        if not options["by"]:
+        by = reviewer_called(options["by"]) if options["by"] else None
+        if path := options["import"]:
+            self.tell(import_reviews(campaign, path, found, by, options["keep"]))
+            return
+        if by is None:
             raise CommandError("Say who reviews; give --by NAME.")
-        by = reviewer_called(options["by"])
-        path = options["import"]
-        counts = (
-            import_reviews(campaign, path, found, by) if path else accept_all(campaign, found, by)
-        )
-        self.tell(counts)
+        self.tell(accept_all(campaign, found, by))
 
     def tell(self, counts: Counter[str]) -> None:
         summary = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()) if count)
