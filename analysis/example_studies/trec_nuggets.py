@@ -217,9 +217,10 @@ def _of_writer() -> Iterator[Line]:
 
 def _reviews(step: str) -> Iterator[Line]:
     """Yield the reviews of a step. One person reviews all that was written about a topic."""
-    of_step = (item for name, *item in _prepared() if name == step)
     people = {topic.key: RATERS[n % len(RATERS)] for n, topic in enumerate(topics(TOPICS, SEED))}
-    for item, written, reviewed in of_step:
+    for name, item, written, reviewed in _prepared():
+        if name != step:
+            continue
         by = people[item.partition("/")[0]]
         if written == reviewed:
             yield {"item": item, "verdict": "accepted", "by": by}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Q
 
 from analysis.campaigns.evaluators import campaigns_of, check_declared
 from analysis.campaigns.reports import campaign_report
@@ -41,9 +42,9 @@ from analysis.study import Key, StudyFile
 from annotation.exports.bundles import Exporting
 from annotation.models import Campaign, ProtocolFile
 from annotation.presentation import schema
-from datasets.derivation import file_line
+from datasets.derivation import STEP, file_line
 from datasets.material import batch_rows
-from datasets.models import Batch
+from datasets.models import Batch, Lineage
 from judging.manifest import manifest_of
 from judging.models import Judge, JudgeRun
 from tandem.crosscheck.process import shared_child
@@ -206,9 +207,13 @@ class _Release:
         return found if found["measures"] else None
 
     def of_judges(self, judges: list[tuple[str, Judge]]) -> Files:
-        ours = [part.campaign_id for part in self.study.parts.filter(kind="campaign")]
+        ours = self.study.parts.filter(kind="campaign").values("campaign")
+        batches = self.study.parts.filter(kind="batch").values("batch")
+        steps = Lineage.objects.filter(batch__in=batches, kind=STEP)
+        prepared = [each["name"] for of in steps for each in of.campaigns]
         for plain, judge in judges:
-            runs = JudgeRun.objects.filter(judge=judge, campaign__in=ours).order_by("pk")
+            named = Q(campaign__in=ours) | Q(campaign__name__in=prepared)
+            runs = JudgeRun.objects.filter(named, judge=judge).order_by("pk")
             manifests = [manifest_of(run) for run in runs.select_related("campaign", "judge")]
             path = f"judges/{plain}.json"
             self.judges.append({"name": judge.rater.name, "file": path})

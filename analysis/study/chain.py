@@ -17,6 +17,7 @@ from analysis.models import Study
 from analysis.study.cards import Action, Answers, Card, Chain, Flow, Link, Number, Step
 from analysis.study.file import parse_study
 from analysis.study.parts import Key, Part
+from analysis.study.preparation import failures, reviews_to_do
 from analysis.study.stages import waiting
 from annotation.access import is_blind, open_campaigns
 from annotation.campaigns.answer_totals import AnswerTotals
@@ -26,7 +27,7 @@ from annotation.exposure.ledger import saw_figures
 from annotation.models import Campaign, Rater, User
 from annotation.people.membership import manageable, readable
 from annotation.progress.recent_totals import cached_answer_totals
-from annotation.registry import get_protocol
+from annotation.registry import STEPS, get_protocol
 from datasets.behind import behind_for
 from datasets.derivation import RULE
 from datasets.lineage import derive_again_address, describe_behind
@@ -34,6 +35,7 @@ from datasets.models import Batch, Lineage
 from datasets.teams import manages, visible_batches
 from judging.answer_files import scripted_among
 from judging.models import JudgeRun
+from judging.preparation.status import step_statuses
 from tandem.files.rows import InputError
 
 BLIND = (
@@ -120,6 +122,8 @@ class _Cards:
                 finished.add(campaign.name)
         for part in to_come:
             card = _card_to_come(part, there, finished)
+            if card.state == "missing" and part.command == "build_batch":
+                card = self.preparation(card, part)
             if part.key.kind == "batch":
                 links[part.name] = Link(card)
             elif part.options["batch"] in links:
@@ -149,6 +153,27 @@ class _Cards:
             links=(_new_campaign(batch),),
             steps=(self._derive_again(batch, lineage, behind),) if behind else (),
         )
+
+    def preparation(self, card: Card, part: Part) -> Card:
+        """Return the card of a batch that a step builds, with what its judge and people did."""
+        batch = next((each for each in self.batches if each.name == part.options["batch"]), None)
+        if batch is None:
+            return card
+        (status,) = step_statuses(batch, self.user, [STEPS[part.options["step"]]])
+        judge = part.options["judge"]
+        author = next((each for each in status.authors if each.rater.name == judge), None)
+        if author is None:
+            return card
+        page, lost = reverse("preparation", args=[batch.pk]), sum(failures(author).values())
+        run = reverse("judge-run", args=[author.runs[0].pk]) if author.runs else page
+        of = author.written + sum(author.missing.values())
+        fake = bool(scripted_among([judge]))
+        raters = (Answers(judge, True, author.written, of, 0, lost, run, fake),)
+        card = replace(card, address=page, raters=raters)
+        todo = reviews_to_do(part, author)
+        if not todo or author.missing.keys() - failures(author).keys():
+            return card
+        return replace(card, state="waiting", steps=(Step("people", todo, "Review", page),))
 
     def _reasons(self, lineage: Lineage) -> tuple[dict[str, dict[str, int]], str]:
         """Return the dropped parts by reason, or why this account may not see them now."""
@@ -324,7 +349,8 @@ def _sampled(campaign: Campaign, page: str) -> Iterator[Flow]:
 def _describe_lineage(lineage: Lineage) -> str:
     """Describe in a line how a batch was derived."""
     if lineage.kind != RULE:
-        return f"{lineage.rule} from {lineage.source.name}"
+        by = f", written by {lineage.decided_by} and reviewed" if lineage.decided_by else ""
+        return f"{lineage.rule} from {lineage.source.name}{by}"
     title = RULES[lineage.rule].title if lineage.rule in RULES else lineage.rule
     sources = " and ".join(each["name"] for each in lineage.campaigns) or lineage.source.name
     by = DECISION_RULES.get(lineage.decided_by, lineage.decided_by)

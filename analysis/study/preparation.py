@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import get_args
 
 from analysis.models import StudyPart
 from analysis.study.commands import run_command
@@ -23,6 +24,7 @@ from judging.preparation.build import given_thresholds
 from judging.preparation.review import authored_answers, decides_more
 from judging.preparation.status import AuthorStatus, author_status, campaign_name
 from judging.runs import planning
+from tandem.labels.file.rows import Reason
 
 
 def prepared(
@@ -104,12 +106,17 @@ def reviews_to_do(part: Part, progress: AuthorStatus) -> str:
             f"People review {open_} of {progress.written} answers by {judge} to {where}: on the "
             "page of the preparation, or import their reviews."
         )
-    if progress.missing and not part.options["partial"]:
+    if (lost := failures(progress)) and not part.options["partial"]:
         return (
-            f"{_listed(progress.missing)} by {judge} to {where} are missing: set partial = true "
+            f"{_listed(lost)} by {judge} to {where} are missing: set partial = true "
             "to build the batch without them."
         )
     return ""
+
+
+def failures(progress: AuthorStatus) -> dict[str, int]:
+    """Count the answers that the judge failed to give, by reason."""
+    return {reason: n for reason, n in progress.missing.items() if reason in get_args(Reason)}
 
 
 def _listed(missing: Mapping[str, int]) -> str:
