@@ -14,13 +14,14 @@ from django.core.management.base import CommandError
 from analysis.campaigns.frames import campaign_frame
 from analysis.example_studies import EXAMPLES, files, long2rag, trec_nuggets
 from analysis.example_studies.crux import SIZE, sampled_context
+from analysis.models import Study
 from analysis.study import read_study, status
 from annotation.campaigns.sampling import shuffled
 from annotation.models import Allotment, Campaign, User
 from annotation.people.shares import share_statuses
 from datasets.material import batch_rows
 from datasets.models import Batch
-from judging.models import Judge
+from judging.models import Judge, Review
 from tandem.labels.frame import Frame
 from tests.cast import run
 
@@ -49,8 +50,8 @@ def test_a_preset_runs_to_its_end_unchanged(db: None, folder: Path, preset: str)
     assert found.preset == preset
     assert {stage.state for stage in found.stages} == {"done"}
     assert {judge.backend for judge in Judge.objects.all()} == {"scripted"}
-    for campaign in Campaign.objects.all():
-        assert_judged(campaign_frame(campaign))
+    for part in Study.objects.get().parts.filter(kind="campaign"):
+        assert_judged(campaign_frame(part.campaign))
 
 
 def gaps_of_judges(report: dict[str, Any]) -> set[tuple[str, str]]:
@@ -177,6 +178,60 @@ def test_nuggets_of_the_preset_come_from_people_and_its_results_compare_the_runs
     assert found["measures"].keys() == {
         f"{name}{strict}" for name in ("vital", "all", "weighted") for strict in ("", "-strict")
     }
+
+
+def test_people_correct_what_the_judge_of_the_nuggets_preset_writes_and_merges(
+    db: None, tmp_path: Path
+) -> None:
+    run("init_study", tmp_path / "pilot", "--preset", "trec-nuggets")
+    documents = (tmp_path / "pilot/documents.jsonl").read_text("utf-8").splitlines()
+    assert all(json.loads(line).keys() == {"id", "text", "passages"} for line in documents)
+    run("apply_study", tmp_path / "pilot")
+    # 12 topics with six passages each.
+    assert verdicts("pilot-documents: key-points").total() == 72
+    assert verdicts("pilot-points: merging").total() == 12
+    for campaign in ("pilot-documents: key-points", "pilot-points: merging"):
+        found = verdicts(campaign)
+        assert found.keys() == {"accepted", "changed"}
+        assert 0.2 < found["changed"] / found.total() < 0.7
+    for query in batch_rows(Batch.objects.get(name="pilot-merged")):
+        texts = [point.text for point in query.key_points]
+        assert len(texts) == len(set(texts)) == 11
+        assert not any(trec_nuggets.BOAST in text for text in texts)
+        steps = [(point.meta or {})["prepared"] for point in query.key_points]
+        assert {each["merging"]["author"] for each in steps} == {"nugget-writer"}
+        # One person reviews a topic.
+        (person,) = {each[step]["by"] for each in steps for step in ("key-points", "merging")}
+        assert person in trec_nuggets.RATERS
+
+
+def verdicts(campaign: str) -> Counter[str]:
+    of = Review.objects.filter(response__assignment__item__campaign__name=campaign)
+    return Counter(of.values_list("verdict", flat=True))
+
+
+@pytest.mark.long
+def test_the_nuggets_preset_is_released_with_its_chain_from_raw_topics(
+    db: None, tmp_path: Path
+) -> None:
+    run("init_study", tmp_path / "pilot", "--preset", "trec-nuggets")
+    run("apply_study", tmp_path / "pilot")
+    release = tmp_path / "release"
+    run("freeze_study", tmp_path / "pilot", "--output", release, "--resamples", "2")
+    assert "Nothing has changed" in run("verify", release)
+    facts = json.loads((release / "release.json").read_text("utf-8"))
+    lineages = {batch["name"]: batch["lineage"] for batch in facts["batches"]}
+    chain = {name: of and (of["rule"], of["source"]) for name, of in lineages.items()}
+    assert chain == {
+        "pilot-documents": None,
+        "pilot-points": ("key-points", "pilot-documents"),
+        "pilot-merged": ("merging", "pilot-points"),
+        "pilot-bank": ("nugget-bank", "pilot-merged"),
+        "pilot-nuggets": ("rated-nuggets", "pilot-bank"),
+        "pilot-runs": ("extended", "pilot-nuggets"),
+    }
+    writer = json.loads((release / "judges/nugget-writer.json").read_text("utf-8"))
+    assert len(writer["runs"]) == 2
 
 
 def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
