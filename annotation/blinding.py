@@ -69,7 +69,9 @@ class Blinding:
 
     def _blind_unit(self, unit: UnitSpec) -> UnitSpec:
         place = unit.place and (self._field(unit.place[0]), *unit.place[1:])
-        return replace(unit, of=tuple(map(self._field, unit.of)), place=place)
+        of = tuple(map(self._field, unit.of))
+        # Places of equal units name reports.
+        return replace(unit, of=of, place=place, same_as=None, also=())
 
     def _field(self, name: str) -> str:
         return self.fields.get(name, name)

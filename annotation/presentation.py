@@ -32,7 +32,7 @@ from annotation.models import Assignment, Campaign, Item, Label, Rater, Response
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
 from annotation.protocols.guidelines import trim_guideline
-from annotation.protocols.items import SENTENCES
+from annotation.protocols.items import SENTENCES, judge_once
 from annotation.protocols.schema import CampaignSchema, schema_of
 from annotation.registry import get_protocol, task_of
 from datasets.db.prepared import InList, Parameter, Prepared
@@ -281,7 +281,10 @@ def has_units_for_people(campaign: Campaign, spec: ItemSpec) -> bool:
     """Whether people have a question about an item's units."""
     if not has_audiences(campaign):
         return True
-    return bool(kinds_of(schema(campaign, "people").variables) & {u.kind for u in spec.units})
+    return bool(
+        kinds_of(schema(campaign, "people").variables)
+        & {u.kind for u in spec.units if not u.same_as}
+    )
 
 
 def _joined(schemas: Sequence[CampaignSchema]) -> CampaignSchema:
@@ -302,7 +305,8 @@ def items_of(
 ) -> Iterable[ItemSpec]:
     """Return a protocol's items for a query, with every unit that may be asked.
 
-    `passages` are the ones that the campaign's option keeps (None: all), with their `uses`.
+    `passages` are the ones that the campaign's option keeps (None: all), with their `uses`. Units
+    that the option `same` does not ask are marked.
     """
     asked = schema(campaign)
     query = without_uses(query) if passages is None else keep_passages(query, passages, uses)
@@ -311,7 +315,8 @@ def items_of(
     if kinds_of(asked.variables) & set(SENTENCES):
         reports = [replace(each, sentences=sentences_of(each)) for each in query.reports]
         query = replace(query, reports=tuple(reports))
-    return asked.protocol.make_items(query, asked.variables)
+    made = asked.protocol.make_items(query, asked.variables)
+    return judge_once(query, made) if campaign.options.get("same") else made
 
 
 def present(item: Item) -> ItemSpec:

@@ -95,6 +95,7 @@ class _Units:
     """The units of one kind in their order, with the row and the sentence of each.
 
     `absent` are those about a passage that the batch lacks, and `fields` their attributes.
+    `labelled` are the names of the units whose labels they have: their own or an equal one's.
     """
 
     names: list[UnitName] = field(default_factory=list)
@@ -102,11 +103,19 @@ class _Units:
     sentence: list[int] = field(default_factory=list)
     absent: list[bool] = field(default_factory=list)
     fields: list[Fields] = field(default_factory=list)
+    labelled: list[UnitName] = field(default_factory=list)
 
     def add(
-        self, name: UnitName, row: int, sentence: int, fields: Fields, absent: bool = False
+        self,
+        name: UnitName,
+        row: int,
+        sentence: int,
+        fields: Fields,
+        labelled: UnitName | None = None,
+        absent: bool = False,
     ) -> None:
         self.names.append(name)
+        self.labelled.append(labelled or name)
         self.row.append(row)
         self.sentence.append(sentence)
         self.absent.append(absent)
@@ -147,7 +156,8 @@ def _units(
                 if unit.kind in kinds and (report := _report_of(item, unit, own)) is not None:
                     name = item.key, unit.kind, unit.key
                     sentence = _sentence_of(unit.key, report)
-                    found[unit.kind].add(name, row[report], sentence, unit.fields)
+                    first = unit.same_as and (unit.same_as[0], unit.kind, unit.same_as[1])
+                    found[unit.kind].add(name, row[report], sentence, unit.fields, first)
     if citations := found.get(CITATION):
         found[CITATION] = _with_absent(citations, queries, row)
     return found
@@ -181,7 +191,8 @@ def _with_absent(units: _Units, queries: Sequence[Query], row: Mapping[str, int]
                 for passage in dict.fromkeys(cited):
                     key = f"{report.id}#{number}/{passage}"
                     if (n := there.get(key)) is not None:
-                        made.add(units.names[n], row[report.id], number, units.fields[n])
+                        own = units.names[n], row[report.id], number, units.fields[n]
+                        made.add(*own, units.labelled[n])
                     elif passage not in passages:
                         name = "", CITATION, key
                         made.add(name, row[report.id], number, (), absent=True)
@@ -204,6 +215,7 @@ def _evaluators(
     )
     unmet = _conditions_not_met(frame, variable, place, [r.name for r in of.raters])
     codes = np.where(unmet & (labels.codes == NOT_ASKED), NOT_APPLICABLE, labels.codes)
+    codes = codes[[place[name] for name in units.labelled]]
     people = of.columns(HUMAN)
     if people:
         yield PEOPLE, PEOPLE, replace(labels, codes=codes[:, people])

@@ -8,6 +8,7 @@ from itertools import groupby
 
 from analysis.campaigns.people_sample import unfinished_queries
 from analysis.evaluation.stored import sampled_queries
+from annotation.exports.rows import places_of, present_items, shown_items
 from annotation.models import Campaign, Item, Rater, Response, Unit
 from tandem.types import JSON
 
@@ -16,7 +17,9 @@ def item_lines(campaign: Campaign) -> Iterator[bytes]:
     """Yield a line for each item: its query, its units in order, and who answered.
 
     The raters are in the order in which they were asked. Items with another use than study have it.
+    A unit has in `also` the equal units that take its labels.
     """
+    also = _also(campaign) if campaign.options.get("same") else {}
     raters = _raters(campaign)
     units = Unit.objects.filter(item__campaign=campaign).order_by("item__position", "position")
     rows = units.values_list("item_id", "kind", "key").iterator(chunk_size=5000)
@@ -26,10 +29,24 @@ def item_lines(campaign: Campaign) -> Iterator[bytes]:
         line = {
             "item": key,
             "query": query,
-            "units": [{"kind": kind, "unit": unit} for _, kind, unit in of_items.get(pk, ())],
+            "units": [
+                {"kind": kind, "unit": unit, **also.get((pk, kind, unit), {})}
+                for _, kind, unit in of_items.get(pk, ())
+            ],
             "raters": raters.get(pk, []),
         }
         yield _line(line | ({} if use == Item.Use.STUDY else {"use": use}))
+
+
+def _also(campaign: Campaign) -> dict[tuple[int, str, str], JSON]:
+    """Return the key `also` of units with equal ones, by the item's primary key, kind and key."""
+    return {
+        (item.pk, unit.kind, unit.key): {"also": places_of(unit)}
+        for chunk in shown_items(campaign)
+        for item, spec in present_items(campaign, chunk)
+        for unit in spec.units
+        if unit.also
+    }
 
 
 def _raters(campaign: Campaign) -> dict[int, list[str]]:

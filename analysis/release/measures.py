@@ -20,6 +20,7 @@ from analysis.evaluation.parts_by_protocol import parts_of
 from analysis.evaluation.people_mean import Persons
 from analysis.release.layout import MEASURES
 from annotation.protocols.base import Protocol
+from annotation.protocols.items import judge_once
 from datasets.text import sentences_of
 from tandem.files.rows import Query
 from tandem.labels.evaluators import Evaluator
@@ -57,7 +58,9 @@ def _declared(facts: JSON, task: Protocol) -> DeclaredContent | None:
 
     def items(query: Query) -> Iterable[ItemSpec]:
         reports = [replace(each, sentences=sentences_of(each)) for each in query.reports]
-        return task.make_items(replace(query, reports=tuple(reports)), variables)
+        query = replace(query, reports=tuple(reports))
+        made = task.make_items(query, variables)
+        return judge_once(query, made) if facts["options"].get("same") else made
 
     return DeclaredContent.of(task, variables, items)
 

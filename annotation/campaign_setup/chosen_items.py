@@ -44,6 +44,8 @@ class ChosenItems:
             audit=0.0,
             items="fixed",
             chosen=self.items,
+            # The item with the first of equal citations need not be among the chosen ones.
+            same=None,
         )
 
     @property

@@ -25,6 +25,7 @@ from annotation.campaigns.sampling import (
     SampledQuery,
     Split,
     sample_queries,
+    sampling_kind,
 )
 from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Campaign, Item, QuerySampling, Unit, UnitSampling, User
@@ -36,6 +37,7 @@ from annotation.presentation import design as stored
 from annotation.presentation import schema
 from annotation.protocol_files import ProtocolError, find_task
 from annotation.protocols.base import Protocol
+from annotation.protocols.items import CITATION
 from annotation.protocols.schema import CampaignSchema, schema_of
 from annotation.registry import DECLARED, get_protocol
 from audit.recording import record
@@ -316,6 +318,7 @@ def _check_options(protocol: Protocol, design: Design) -> None:
         "sampling": design.sampling in ("own", "shared") and not protocol.sampled,
         "judge_sampling": design.judge_sampling and not protocol.sampled,
         "passages": design.passages != "all" and "passages" not in protocol.needs,
+        "same": design.same and not any(s.variables_of(CITATION) for s in asked),
     }
     if protocol.reading == "answers" and design.passages != "all":
         raise DesignError(
@@ -323,6 +326,18 @@ def _check_options(protocol: Protocol, design: Design) -> None:
             "context of a "
             "report; leave it out",
             "passages",
+        )
+    if design.same and sampling_kind(design, protocol) != "all":
+        raise DesignError(
+            "equal citations are asked once only where every citation is asked; give sampling=all",
+            "same",
+        )
+    citations = [v for each in asked for v in each.variables_of(CITATION)]
+    if design.same and any(v.several or v.level == "interval" for v in citations):
+        raise DesignError(
+            "a report gives means and shares by system of citations with numbers or several codes, "
+            "so each of these is asked; leave same out",
+            "same",
         )
     for option in (name for name, means_nothing in idle.items() if means_nothing):
         raise DesignError(

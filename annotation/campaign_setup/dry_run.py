@@ -200,7 +200,7 @@ def _items(
     kinds = kinds_of(schema(campaign, "people").variables)
     found: list[_Item] = []
     for number, each in enumerate(asked_items(campaign, protocol, design), start=1):
-        units = sum(unit.kind in kinds for unit in each.spec.units)
+        units = sum(unit.kind in kinds and not unit.same_as for unit in each.spec.units)
         asked = min(units, design.per_passage) if fewer else units
         characters = sum(len(text.text) for text in each.spec.texts)
         found.append(_Item(each.spec.key, each.query_key, asked, 0, characters))

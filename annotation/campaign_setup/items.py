@@ -81,7 +81,7 @@ def draft_items(
         left = relevance_of(campaign, row)
         shown, uses = (left.passages, left.uses) if left else (None, None)
         for spec in items_of(campaign, row, shown, uses):
-            if not spec.units:
+            if all(unit.same_as for unit in spec.units):
                 continue
             if spec.key in keys:
                 wrong = f"two items would have the key {spec.key!r}; rename an id in the batch"

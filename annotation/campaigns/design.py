@@ -22,6 +22,7 @@ AllottedBy = Literal["queries"]
 Gate = Literal["gap"]
 Points = Literal["answers"]
 JudgeSampling = Literal["all"]
+Same = Literal["once"]
 LONGEST_CODE = 255
 LARGEST = 2**31 - 1
 NAMES = ("prerequisite", "strata", "validates")
@@ -243,6 +244,17 @@ class Design:
             values={"queries": "Whole queries, each with the same people for all its items"},
         ),
     )
+    same: Same | None = field(
+        default=None,
+        metadata=_metadata(
+            "`once`: of citations of a query whose sentences and passages are the same to the "
+            "letter, such as those of several runs, only the first is asked, and measures count "
+            "its labels for all; otherwise each is asked",
+            label="Equal citations",
+            unset="Each is asked",
+            values={"once": "Asked once for all answers to a query"},
+        ),
+    )
     chosen: tuple[str, ...] = field(
         default=(),
         metadata=_metadata(
@@ -282,6 +294,13 @@ class Design:
             raise DesignError(
                 "people are asked all chosen items; leave human share at 1", "human_share"
             )
+        for name, other in (("chosen", bool(self.chosen)), ("passages", self.passages != "all")):
+            if self.same and other:
+                raise DesignError(
+                    f"equal citations are asked once only where all are shown; leave out same, or "
+                    f"{name}",
+                    "same",
+                )
         if len(self.chosen) > MOST_CHOSEN:
             raise DesignError(
                 f"more than {MOST_CHOSEN} items are chosen; sample them by human share", "chosen"

@@ -225,6 +225,8 @@ def _sample_part(
 
 
 PEOPLE, SEVERAL = "queries for people", "items for several people"
+SAME = "same"
+"""The kind of sampling of a unit that takes the labels of an equal one."""
 CHOSEN, NONE = "chosen", "none"
 """The kinds of a query's sampling where the items were chosen, or only judges are asked."""
 
@@ -286,7 +288,10 @@ def sample_shared_items(keys: Sequence[str], design: Design) -> set[str]:
 def sample_units(
     item: str, units: Sequence[UnitSpec], design: Design, protocol: Protocol
 ) -> list[SampledUnit]:
-    """Return every unit that an item may ask, in the item's order."""
+    """Return every unit that an item may ask, in the item's order.
+
+    One with the labels of an equal unit is not asked: its kind is `same`.
+    """
     named = name_units(units)
     kind = sampling_kind(design, protocol)
     if kind in ("turns", "own"):
@@ -295,7 +300,12 @@ def sample_units(
     if kind == "simple":
         names = sample(names, design.per_passage, design.seed, f"units of {item}")
     chance, kept = len(names) / max(1, len(named)), set(names)
-    return [SampledUnit(n, unit, kind, 1, chance, n in kept) for n, unit in named.items()]
+    return [
+        SampledUnit(n, unit, SAME, 1, 0.0, False)
+        if unit.same_as
+        else SampledUnit(n, unit, kind, 1, chance, n in kept)
+        for n, unit in named.items()
+    ]
 
 
 def asks_judges_more(design: Design, protocol: Protocol) -> bool:

@@ -380,12 +380,18 @@ def units_of(campaign: Campaign, position: int) -> list[Line]:
     return list(_unit_lines(campaign, next(shown_items(campaign, position))[:1]))
 
 
+def places_of(unit: UnitSpec) -> list[dict[str, str]]:
+    """Return the equal units that take the labels of a unit."""
+    return [{"item": item, "unit": key} for item, key in unit.also]
+
+
 def _unit_lines(campaign: Campaign, items: list[ShownItem]) -> Iterator[Line]:
     asked, units_by_item = schema(campaign), asked_units(campaign, items)
     for item, spec in present_items(campaign, items):
         texts = dict(texts_by_field(spec))
+        also = {(u.kind, u.key): {"also": places_of(u)} for u in spec.units if u.also}
         for unit in units_by_item[item.pk]:
-            yield {
+            line = {
                 "item": item.key,
                 "unit": unit.key,
                 "kind": unit.kind,
@@ -394,6 +400,7 @@ def _unit_lines(campaign: Campaign, items: list[ShownItem]) -> Iterator[Line]:
                 "variables": [v.name for v in asked.variables_of(unit.kind)],
                 "texts": texts,
             }
+            yield line | also.get((unit.kind, unit.key), {})
 
 
 def labels(campaign: Campaign, since: int = 0) -> Iterator[Line]:

@@ -11,6 +11,7 @@ from django.db import transaction
 
 from annotation.imports.index import KnownItems
 from annotation.models import Assignment, Campaign, GoldAnswer, Item, Unit
+from annotation.presentation import present
 from audit.recording import record
 from tandem.files.jsonl import excerpt
 from tandem.files.rows import InputError, Place
@@ -76,7 +77,9 @@ def _store(campaign: Campaign, known: KnownItems, rows: list[CheckedRow], use: s
         return GoldCounts(len(gold), len(items), unchanged=True)
     # Claiming a slot locks the item's row, so every earlier claim is visible after this lock.
     list(Item.objects.select_for_update().filter(pk__in=items).order_by("pk").values_list("pk"))
-    _check_untouched(items, {each.row.item: each.row.place for each in rows})
+    places = {each.row.item: each.row.place for each in rows}
+    _check_untouched(items, places)
+    _check_not_taken(items, places)
     GoldAnswer.objects.filter(unit__item__in=items).delete()
     units = {(u.item_id, u.name): u for u in Unit.objects.filter(item__in=items)}
     GoldAnswer.objects.bulk_create(
@@ -115,6 +118,15 @@ def _check_untouched(items: dict[int, Item], places: dict[str, Place]) -> None:
     if assigned is not None:
         wrong = f"item {excerpt(assigned)} was given to people already"
         raise InputError(places[assigned], wrong, "set gold answers before the campaign begins")
+
+
+def _check_not_taken(items: dict[int, Item], places: dict[str, Place]) -> None:
+    """Refuse items whose labels equal citations of other items take: gold ones count nowhere."""
+    for item in items.values():
+        for unit in present(item).units if item.campaign.options.get("same") else ():
+            if any(other != item.key for other, _ in unit.also):
+                wrong = f"item {excerpt(item.key)} is asked for equal citations of other items"
+                raise InputError(places[item.key], wrong, "give another item gold answers")
 
 
 def _set_use(campaign: Campaign, use: str) -> None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from annotation.campaign_setup.replay import differences_of_queries, differences_of_units
-from annotation.campaigns.sampling import asks_judges_more
+from annotation.campaigns.sampling import SAME, asks_judges_more
 from annotation.exports.rows import chunks
 from annotation.models import Campaign, Item, QuerySampling, Unit, UnitSampling
 from annotation.presentation import design
@@ -47,7 +47,7 @@ def _of_items(campaign: Campaign) -> Iterator[Violation]:
         drawn, asked = _sampled_units(keys), _asked_units(keys)
         for pk, key in chunk:
             rows = drawn.get(pk, [])
-            units = [UnitSpec(row.unit_kind, row.key, "") for row in rows]
+            units = [_unit_of(row) for row in rows]
             for line in differences_of_units(key, units, rows, chosen, protocol):
                 yield _of_item(campaign, pk, key, line)
             left = {(row.unit_kind, row.key) for row in rows if more or row.drawn is not False}
@@ -56,9 +56,14 @@ def _of_items(campaign: Campaign) -> Iterator[Violation]:
                 yield _of_item(campaign, pk, key, line)
 
 
+def _unit_of(row: UnitSampling) -> UnitSpec:
+    same_as = (str(row.item_id), row.key) if row.kind == SAME else None
+    return UnitSpec(row.unit_kind, row.key, "", same_as=same_as)
+
+
 def _has_final_sample(rows: Sequence[UnitSampling]) -> bool:
     """Whether the units were sampled at creation. If not, the item has all units until then."""
-    return all(row.kind in ("all", "simple") for row in rows)
+    return all(row.kind in ("all", "simple", SAME) for row in rows)
 
 
 def _sampled_units(items: Sequence[int]) -> dict[int, list[UnitSampling]]:

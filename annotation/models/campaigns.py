@@ -338,9 +338,10 @@ class QuerySampling(models.Model):
 class UnitSampling(models.Model):
     """The sampling of one unit: whether it is asked, given that its item is.
 
-    `kind` is all, simple, turns or own. Turns alternate between two strata once another campaign is
-    done; until then `drawn` and `probability` are unknown, and the wave is 2. With own, each rater
-    has a separate sample, which is stored with the assignment.
+    `kind` is all, simple, turns, own or same. Turns alternate between two strata once another
+    campaign is done; until then `drawn` and `probability` are unknown, and the wave is 2. With own,
+    each rater has a separate sample, which is stored with the assignment. A unit of the kind same
+    is not asked, since it takes the labels of an equal one.
     """
 
     item = models.ForeignKey(Item, models.CASCADE, related_name="unit_samplings")

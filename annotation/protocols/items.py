@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
@@ -20,10 +20,20 @@ from annotation.protocols.units import (
     report_units,
     source_units,
 )
+from tandem.grouping import grouped
 from tandem.protocols import material
-from tandem.protocols.base import ItemForm, ItemSpec, Text, UnitSpec, Variable, kinds_of
+from tandem.protocols.base import (
+    ItemForm,
+    ItemSpec,
+    Text,
+    UnitPlace,
+    UnitSpec,
+    Variable,
+    kinds_of,
+)
 
-SENTENCES = ("sentence", "sentence-citation")
+CITATION = "sentence-citation"
+SENTENCES = ("sentence", CITATION)
 PARTS: Mapping[str, Needs] = {
     "question": "questions",
     "questions": "questions",
@@ -68,6 +78,32 @@ def build_items(form: ItemForm) -> MakeItems:
                 yield replace(item, units=units)
 
     return make_items
+
+
+def judge_once(query: material.Query, items: Iterable[ItemSpec]) -> list[ItemSpec]:
+    """Return the items of a query with each citation that repeats another one marked as such.
+
+    Two citations are equal if their sentences are the same to the letter, and all that is shown of
+    their passages is. The first of them is asked, in the order of items and units.
+    """
+    made = list(items)
+    passages = {f"passage:{p.id}": (p.title, p.text, p.age, _of_passage(p)) for p in query.passages}
+    first: dict[object, UnitPlace] = {}
+    same: dict[UnitPlace, UnitPlace] = {}
+    citations = [(each.key, u) for each in made for u in each.units if u.kind == CITATION]
+    for key, unit in citations:
+        asked = first.setdefault((unit.text, passages[unit.of[1]]), (key, unit.key))
+        if asked != (key, unit.key):
+            same[key, unit.key] = asked
+    also = grouped((asked, place) for place, asked in same.items())
+
+    def marked(item: ItemSpec, unit: UnitSpec) -> UnitSpec:
+        place = item.key, unit.key
+        if unit.kind != CITATION:
+            return unit
+        return replace(unit, same_as=same.get(place), also=tuple(also.get(place, ())))
+
+    return [replace(item, units=tuple(marked(item, u) for u in item.units)) for item in made]
 
 
 def _bare_items(form: ItemForm, query: material.Query) -> Iterator[ItemSpec]:

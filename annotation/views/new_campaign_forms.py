@@ -21,11 +21,13 @@ from annotation.prerequisites import RULES
 from annotation.protocol_files import task_called, task_name
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
+from annotation.protocols.items import CITATION
 from annotation.views.settings_forms import SettingsForm
 from datasets.models import Batch, Team
 from datasets.option_fields import form_fields, set_choices, set_rows
 from datasets.teams import TeamError, managed_teams, team_for, visible_batches
 from tandem.options import Option, options_of, values_of
+from tandem.protocols.base import kinds_of
 from tandem.protocols.schema import Schema
 
 DESIGN = tuple(option.on_page for option in options_of(Design))
@@ -167,6 +169,7 @@ class CampaignForm(SettingsForm):
             "strata": protocol.sampled and bool(self._prerequisites),
             "gate": protocol.name == "grounded-answer",
             "categories": "category" in names,
+            "same": CITATION in kinds_of(protocol.variables),
         }
         one, many = Schema(protocol, protocol.variables).noun
         for option in DESIGN:
@@ -225,6 +228,7 @@ class CampaignForm(SettingsForm):
             "per_passage",
             "judge_sampling",
             "passages",
+            "same",
             "points",
             "prerequisite",
             "strata",

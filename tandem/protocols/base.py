@@ -214,6 +214,10 @@ class PointList:
     asked_if: Conditions = dataclasses.field(default_factory=dict)
 
 
+UnitPlace = tuple[str, str]
+"""The keys of an item and of one of its units."""
+
+
 @dataclass(frozen=True)
 class UnitSpec:
     """One unit: a kind, a stable key, and the text that is shown for it.
@@ -221,7 +225,8 @@ class UnitSpec:
     For a unit that joins a report and a passage, `of` has the fields of both texts. They cannot be
     read from the key, since the ids may contain a slash. `fields` are attributes of the unit, such
     as the importance of a nugget. `place` is where a sentence stands: a text's field, the start and
-    the end in code points.
+    the end in code points. A unit that is not asked takes the labels of `same_as`, an equal one of
+    the query, and is in that one's `also`.
     """
 
     kind: str
@@ -230,6 +235,8 @@ class UnitSpec:
     of: tuple[str, ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
     place: tuple[str, int, int] | None = None
+    same_as: UnitPlace | None = None
+    also: tuple[UnitPlace, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from annotation.derivation.conditions import EXAMPLE, Condition, has_code, read_
 from annotation.derivation.decisions import NO, YES, Cut, Decision
 from annotation.derivation.labels import LabelledUnit
 from annotation.models import Campaign
-from annotation.presentation import schema
+from annotation.presentation import items_of, schema
 from annotation.protocols.items import PARTS
 from annotation.protocols.units import passage_key
 from annotation.registry import TASKS, is_known
@@ -111,11 +111,25 @@ class ByCodes(LabelWork):
         if self._part == QUERY:
             return query if self._select([query.id], units) else None
         if self._part == CITATION:
+            units |= self._of_equal(query, units)
             made = replace(query, reports=tuple(self._cited(r, units) for r in query.reports))
         else:
             made = self._with_parts(query, units)
         self.tally.keep("queries")
         return made
+
+    def _of_equal(
+        self, query: rows.Query, units: Mapping[str, list[LabelledUnit]]
+    ) -> dict[str, list[LabelledUnit]]:
+        """Return the labelled units of the citations that were not asked, but equal ones were."""
+        return {
+            unit.key: units[unit.same_as[1]]
+            for campaign in self.job.campaigns
+            if campaign.options.get("same")
+            for item in items_of(campaign, query)
+            for unit in item.units
+            if unit.same_as and unit.key not in units and unit.same_as[1] in units
+        }
 
     def _with_parts(
         self, query: rows.Query, units: Mapping[str, Sequence[LabelledUnit]]

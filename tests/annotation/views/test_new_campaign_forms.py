@@ -89,6 +89,7 @@ class TestChoices:
             ("key-point-verification", ["passages", "points", "validates"]),
             ("grounded-answer", ["passages", "prerequisite", "gate", "validates"]),
             ("question-typing", ["categories", "validates"]),
+            ("citation-support", ["passages", "same", "validates"]),
         ],
     )
     def test_each_task_has_its_own_options(
