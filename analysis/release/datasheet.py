@@ -34,7 +34,7 @@ def datasheet(
         _collection(campaigns),
         _questions(campaigns),
         _agreement(campaigns),
-        _limits(campaigns),
+        _limits(batches, campaigns),
         _use(about, licence),
     )
     return "\n".join(line for part in parts for line in part) + "\n"
@@ -74,7 +74,13 @@ def _how_made(batch: JSON) -> str:
         return f"loaded in the {batch['format']} format"
     if lineage["rule"] == EXTENDED:
         return f"`{lineage['source']}` with what was added to it"
-    return f"derived from `{lineage['source']}` by {lineage['rule']}"
+    author = lineage.get("author")
+    by = f", written by {_judge(author)} and reviewed by people" if author else ""
+    return f"derived from `{lineage['source']}` by {lineage['rule']}{by}"
+
+
+def _judge(rater: JSON) -> str:
+    return f"{rater['name']}{' (a fake: replayed from a file)' if rater['scripted'] else ''}"
 
 
 def _collection(campaigns: Sequence[JSON]) -> Iterator[str]:
@@ -87,10 +93,7 @@ def _collection(campaigns: Sequence[JSON]) -> Iterator[str]:
         for rater in people:
             if rater["excluded"]:
                 yield f"    - {rater['name']} is excluded: {rater['excluded']}."
-        fakes = {rater["name"] for rater in judges if rater["scripted"]}
-        named = (f"{j['name']}{' (a fake: replayed from a file)' if j['name'] in fakes else ''}"
-                 for j in judges)  # fmt: skip
-        yield f"- Judges: {', '.join(named) or 'none'}."
+        yield f"- Judges: {', '.join(map(_judge, judges)) or 'none'}."
         yield f"- Chosen: {_choice(campaign)}."
         first, last = campaign["first_answer"], campaign["last_answer"]
         if first:
@@ -211,9 +214,15 @@ def _interval(estimate: JSON) -> str:
     return f"{estimate['low']:.3f} to {estimate['high']:.3f}"
 
 
-def _limits(campaigns: Sequence[JSON]) -> Iterator[str]:
+def _limits(batches: Sequence[JSON], campaigns: Sequence[JSON]) -> Iterator[str]:
     yield "## Known limits\n"
-    found = [line for campaign in campaigns for line in _limits_of(campaign)]
+    authors = {batch["name"]: (batch["lineage"] or {}).get("author") for batch in batches}
+    found = [
+        f"- {name}: {_fakes([author['name']])}"
+        for name, author in authors.items()
+        if author and author["scripted"]
+    ]
+    found += (line for campaign in campaigns for line in _limits_of(campaign))
     yield from found or ["- None that the database shows."]
     yield f"- Others: {blank('what a user should not conclude from it')}\n"
 
@@ -228,8 +237,12 @@ def _limits_of(campaign: JSON) -> Iterator[str]:
         number = campaign["assisted_labels"]
         yield f"- {name}: {number} answers were given with a judge's label in view."
     if fakes := [rater["name"] for rater in campaign["raters"] if rater["scripted"]]:
-        yield f"- {name}: {', '.join(fakes)} is a fake that replays a file, and describes no model."
+        yield f"- {name}: {_fakes(fakes)}"
     yield from (f"- {name}: {line}" for line in campaign["warnings"])
+
+
+def _fakes(names: Sequence[str]) -> str:
+    return f"{', '.join(names)} is a fake that replays a file, and describes no model."
 
 
 def _use(about: Mapping[str, Any], licence: str) -> Iterator[str]:

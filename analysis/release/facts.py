@@ -22,6 +22,7 @@ from annotation.people.membership import exclusion_reasons
 from annotation.people.pay import pay_table, work_line
 from annotation.people.shares import current_shares
 from annotation.presentation import schema
+from datasets.derivation import STEP
 from datasets.lineage import lineage_of, units_behind
 from datasets.models import Batch, Lineage
 from judging.answer_files import scripted_among
@@ -55,7 +56,7 @@ def batch_facts(batch: Batch) -> JSON:
         "counts": {name: n for name, n in batch.counts.items() if n},
         "origin": of_tables.origin,
         "rules": list(of_tables.rules),
-        "lineage": lineage and _lineage_facts(lineage),
+        "lineage": lineage and _lineage_facts(lineage) | _author_facts(lineage),
     }
 
 
@@ -73,6 +74,14 @@ def _lineage_facts(lineage: Lineage) -> JSON:
         "units_behind": units_behind(lineage),
         "version": lineage.version,
     }
+
+
+def _author_facts(lineage: Lineage) -> JSON:
+    """Return who wrote a batch that a preparation step built; nothing for another batch."""
+    name = lineage.decided_by
+    if lineage.kind != STEP or not name:
+        return {}
+    return {"author": {"name": name, "scripted": bool(scripted_among([name]))}}
 
 
 def campaign_facts(campaign: Campaign) -> JSON:

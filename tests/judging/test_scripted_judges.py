@@ -15,7 +15,7 @@ from analysis.campaigns.reports import campaign_report
 from analysis.robustness.document import as_markdown
 from analysis.robustness.sheet import sheet
 from annotation.exports.bundles import card, manifest
-from annotation.models import Assignment, Campaign, Label, User
+from annotation.models import Assignment, Campaign, Label, Response, User
 from judging.answer_files import ANSWERS, DIGEST
 from judging.api.serializers import JudgeSerializer
 from judging.backends.base import Facts, Request
@@ -266,3 +266,27 @@ def test_a_judge_that_replays_answers_about_other_items_is_not_offered(
     page = rita.get(f"/campaigns/{campaign.pk}/judges/start/")
     assert [each.rater.name for each in page.context["judges"]] == ["ours"]
     assert "2 more are not listed" in page.content.decode()
+
+
+def test_a_list_of_one_unit_is_replayed_with_the_numbers_by_which_others_match_it(
+    tmp_path: Path,
+) -> None:
+    texts = "A.", "a.", "B."
+    points = [{"id": f"t:{n}", "text": text, "passage": "p"} for n, text in enumerate(texts)]
+    passages = [{"id": "p", "text": "A. a. B."}]
+    query = {"id": "t", "text": "T?", "passages": passages, "key_points": points}
+    command("load_batch", written(tmp_path, query, name="batch.jsonl"), "--name", "points")
+    merged = [{"text": text, "evidence": []} for text in ("A.", "B.")]
+    whole = {"item": "t", "unit": "t", "kind": "query", "variable": "repeats", "value": "yes"}
+    lines = [whole | {"rater": "old", "meta": {"written": {"merged": merged}}}]
+    lines += [
+        {"item": "t", "unit": f"t:{n}", "kind": "key-point", "variable": "placed", "value": "yes",
+         "rater": "old", "meta": {"written": {"matches": [number]}}}
+        for n, number in enumerate((1, 1, 2))
+    ]  # fmt: skip
+    said = create(written(tmp_path, *lines))
+    assert "item by item" in said
+    command("prepare_batch", "--step", "merging", "--batch", "points", "--judge", "replayed")
+    answer = Response.objects.get().payload["units"]
+    assert [each["text"] for each in answer["t"]["merged"]] == ["A.", "B."]
+    assert [answer[f"t:{n}"]["matches"] for n in range(3)] == [[1], [1], [2]]

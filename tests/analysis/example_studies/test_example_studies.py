@@ -50,8 +50,9 @@ def test_a_preset_runs_to_its_end_unchanged(db: None, folder: Path, preset: str)
     assert found.preset == preset
     assert {stage.state for stage in found.stages} == {"done"}
     assert {judge.backend for judge in Judge.objects.all()} == {"scripted"}
-    for part in Study.objects.get().parts.filter(kind="campaign"):
-        assert_judged(campaign_frame(part.campaign))
+    parts = Study.objects.get().parts.filter(kind="campaign")
+    for campaign in Campaign.objects.filter(pk__in=parts.values("campaign")):
+        assert_judged(campaign_frame(campaign))
 
 
 def gaps_of_judges(report: dict[str, Any]) -> set[tuple[str, str]]:

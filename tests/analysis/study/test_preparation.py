@@ -276,6 +276,9 @@ def test_a_release_has_the_run_that_wrote_and_no_account_of_reviewers(
     run("apply_study", path)
     run("freeze_study", path, "--output", tmp_path / "release", "--resamples", "2")
     assert "Nothing has changed" in run("verify", tmp_path / "release")
+    sheet = (tmp_path / "release/datasheet.md").read_text("utf-8")
+    assert "by key-points, written by author (a fake: replayed from a file) and reviewed" in sheet
+    assert "- points: author is a fake that replays a file, and describes no model." in sheet
     author = json.loads((tmp_path / "release/judges/author.json").read_text("utf-8"))
     assert len(author["runs"]) == 1
     released = (tmp_path / "release/study.toml").read_text("utf-8")
