@@ -276,7 +276,7 @@ def test_a_list_of_one_unit_is_replayed_with_the_numbers_by_which_others_match_i
     passages = [{"id": "p", "text": "A. a. B."}]
     query = {"id": "t", "text": "T?", "passages": passages, "key_points": points}
     command("load_batch", written(tmp_path, query, name="batch.jsonl"), "--name", "points")
-    merged = [{"text": text, "evidence": []} for text in ("A.", "B.")]
+    merged: list[dict[str, Any]] = [{"text": text, "evidence": []} for text in ("A.", "B.")]
     whole = {"item": "t", "unit": "t", "kind": "query", "variable": "repeats", "value": "yes"}
     lines = [whole | {"rater": "old", "meta": {"written": {"merged": merged}}}]
     lines += [
