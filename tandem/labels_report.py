@@ -22,7 +22,10 @@ NO_BACKGROUND = (
     "A labels file does not contain people's background; leave --background out, or name a "
     "campaign."
 )
-NOT_SAID = f"Give --drawn, which says {HOW_DRAWN}. A bound depends on it."
+NOT_SAID = (
+    f"Give --drawn, which says {HOW_DRAWN}. A bound depends on it, and on the judge’s answers to "
+    "all queries, labelled or not."
+)
 
 
 def labels_report(

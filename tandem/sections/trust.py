@@ -143,9 +143,9 @@ def _about(found: JSON) -> str:
     if outstanding := max(cut["outstanding"] for cut in found["cuts"]):
         facts.append(f"{count_units(outstanding)} without a label count as wrong in bounds")
     if (floor := found["floor"])["value"] is None:
-        facts.append(f"a faultless judge’s risk is not known: {slotted(floor['reason'])}")
+        facts.append(f"risk of a faultless judge not known: {slotted(floor['reason'])}")
     else:
-        facts.append(f"a faultless judge’s risk, as people err: {rounded(floor['value'])}")
+        facts.append(f"risk of a faultless judge, since people err: {rounded(floor['value'])}")
     return "; ".join(facts)
 
 

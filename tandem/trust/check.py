@@ -32,6 +32,10 @@ UNKNOWN_DRAW = (
 )
 NO_LABEL = "people labelled none of these units"
 TOO_FEW = "too few queries are labelled for a bound below 1"
+NO_OTHERS = (
+    "people labelled every query that the judge answered here; a bound is about the queries that "
+    "they did not label, so the judge’s answers to these are needed, too"
+)
 EXACT = "every query is labelled, so that the risk is exact"
 RISK_METHOD = "share of wrong answers among the labelled ones"
 
@@ -207,6 +211,9 @@ class _Look:
             return describe_unfinished(sample.unfinished, sample.drawn)
         if kind == "all" and (left := int((~self.labelled).sum())):
             return f"{left} of {len(self.labelled)} queries have no label from people"
+        judged = self.cells.by_query(np.isfinite(self.cells.sure)) > 0
+        if kind == "even" and self.labelled[judged].all():
+            return NO_OTHERS
         return ""
 
     @cached_property

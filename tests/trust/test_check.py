@@ -12,6 +12,7 @@ from tandem.statistics import Bools, Floats, Ints
 from tandem.trust.cells import Cells, people_of, sureness
 from tandem.trust.check import (
     EXACT,
+    NO_OTHERS,
     TOO_FEW,
     UNKNOWN_DRAW,
     Accepted,
@@ -94,6 +95,10 @@ class TestEvenlyDrawn:
         labelled, wrong = np.arange(100) < 99, (np.arange(100) < 2).astype(int)
         found = of_all(look(cells(np.ones(100, int), wrong, labelled), EVEN))
         assert found.bound.value == pytest.approx(0.03)
+
+    def test_a_file_without_the_other_queries_has_no_bound(self) -> None:
+        found = of_all(look(cells(np.full(40, 3), np.zeros(40, int), np.ones(40, bool)), EVEN))
+        assert (found.bound.value, found.bound.reason) == (None, NO_OTHERS)
 
     def test_a_few_labels_have_no_bound_below_1(self) -> None:
         found = of_all(look(cells(np.ones(100, int), np.ones(100, int), np.arange(100) < 3), EVEN))
