@@ -163,7 +163,7 @@ def look_at_comparison(plan: TrustPlan) -> JSON:
         "verdict": "stale" if stale else "decided" if decided else "not yet",
         "stale": stale,
         "meaning": document["score"]["meaning"],
-        "drawn": len(answers.drawn),
+        "drawn_queries": len(answers.drawn),
         "waiting": len(answers.drawn) - len(rows),
         **made,
         "seen": seen,

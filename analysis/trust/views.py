@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import log
+from math import inf, log
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -13,11 +13,12 @@ from django.views.decorators.http import require_http_methods
 
 from analysis.forms import OptionsForm
 from analysis.trust.cells import TrustError, judges_of, variables_of
+from analysis.trust.comparisons import look_at_comparison
 from analysis.trust.looks import Look, look_at
 from analysis.trust.options import PLAN_OPTIONS, PlanOptions
 from analysis.trust.plans import commit, end
 from analysis.trust.running import draw_queries, look_and_describe, running_plan
-from analysis.trust.words import look_sentences, plan_sentences
+from analysis.trust.words import comparison_sentences, look_sentences, plan_sentences
 from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.models import Campaign, TrustPlan
 from annotation.people.membership import may_manage
@@ -25,11 +26,17 @@ from datasets.access import READERS, role_required
 from datasets.option_fields import form_fields, set_choices
 from datasets.text import as_sentence, number_in
 from judging.access import blind_page
+from tandem.document import count
 from tandem.options import values_of
+from tandem.sections.system_decisions import describe_comparison
+from tandem.trust.better import SIDES, Side
 from tandem.trust.certificate import NOT_CLAIMED
+from tandem.trust.compared import strength
+from tandem.types import JSON
 
 WIDTH, HEIGHT, LOWEST = 640.0, 150.0, -3.0
 DRAWN, MOST_DRAWN = 10, 1000
+NOT_TESTED = "not tested yet"
 
 
 class PlanForm(OptionsForm):
@@ -55,14 +62,15 @@ class PlanForm(OptionsForm):
 
 @dataclass(frozen=True)
 class Curve:
-    """The evidence of one cut as points of an SVG, and the line that certifies it."""
+    """Evidence after each draw as points of an SVG, its caption, and the line that it has to reach.
 
-    share: float
+    `start` is the height of no evidence.
+    """
+
+    caption: str
     points: str
     needed: float
     start: float
-    bound: float | None
-    after: int | None
     draws: int
 
 
@@ -129,34 +137,67 @@ def _shown(campaign: Campaign) -> dict[str, Any]:
     }
     if (plan := plans.filter(end=None).first()) is None:
         return found
+    shown = _comparison if plan.kind == TrustPlan.Kind.COMPARE else _certification
+    return found | {"plan": plan, **shown(plan)}
+
+
+def _certification(plan: TrustPlan) -> dict[str, Any]:
     look = look_at(plan)
-    return found | {
-        "plan": plan,
-        "look": look,
+    return {
+        "verdict": look.verdict,
         "plan_lines": list(plan_sentences(plan)),
         "look_lines": list(look_sentences(look)),
-        "curves": [_curve(look, cut) for cut in range(look.state.plan.cuts)],
+        "curves": [_curve_of_cut(look, cut) for cut in range(look.state.plan.cuts)],
         "left": len(look.state.to_draw()) - look.waiting,
     }
 
 
-def _curve(look: Look, cut: int) -> Curve:
-    """Return the points of a cut's evidence on a log scale, from 1 before the first draw."""
+def _comparison(plan: TrustPlan) -> dict[str, Any]:
+    look = look_at_comparison(plan)
+    left = len(plan.document["population"]["queries"]) - look["drawn_queries"]
+    return {
+        "compares": True,
+        "verdict": look["verdict"],
+        "plan_lines": list(comparison_sentences(plan)),
+        "look_lines": describe_comparison(look).splitlines(),
+        "curves": [_curve_of_pair(pair, side) for pair in look["pairs"] for side in SIDES],
+        "left": left if look["verdict"] == "not yet" else 0,
+    }
+
+
+def _curve_of_cut(look: Look, cut: int) -> Curve:
     state = look.state
-    evidence, needed = state.evidence(cut), log(1 / state.plan.delta)
-    highest = max(1.25 * needed, *evidence.tolist(), 0.0)
+    evidence = state.evidence(cut)
+    draws = count(len(evidence), "query", "queries")
+    if cut < state.certified:
+        after = count(state.decided_after[cut], "query", "queries")
+        said = f"certified after {after}"
+    else:
+        said = f"{draws}, at most {state.bound(cut):.3f} wrong" if len(evidence) else NOT_TESTED
+    share = float(state.plan.totals[cut] / state.plan.cells.sum())
+    caption = f"Surest {share:.0%}: {said}"
+    return _curve(caption, evidence.tolist(), log(1 / state.plan.delta))
+
+
+def _curve_of_pair(pair: JSON, side: Side) -> Curve:
+    evidence = [strength(value) for value in pair["evidence"][side]]
+    name, other = (pair[each] for each in (side, *(each for each in SIDES if each != side)))
+    said = f"decided after {count(pair['after'] or 0, 'query', 'queries')}"
+    caption = f"{name} is better than {other}" + (f": {said}" if pair["better"] == name else "")
+    return _curve(caption, evidence, pair["needed"])
+
+
+def _curve(caption: str, evidence: list[float], needed: float) -> Curve:
+    """Return the points of evidence on a log scale, from 1 before the first draw.
+
+    Infinite evidence, which arithmetic proves, is at the top.
+    """
+    highest = max(1.25 * needed, *(value for value in evidence if value != inf), 0.0)
 
     def height(value: float) -> float:
-        return round(HEIGHT * (highest - max(value, LOWEST)) / (highest - LOWEST), 1)
+        shown = min(max(value, LOWEST), highest)
+        return round(HEIGHT * (highest - shown) / (highest - LOWEST), 1)
 
     step = WIDTH / max(len(evidence), 1)
-    values = [0.0, *evidence.tolist()]
-    return Curve(
-        share=float(state.plan.totals[cut] / state.plan.cells.sum()),
-        points=" ".join(f"{n * step:.1f},{height(value)}" for n, value in enumerate(values)),
-        needed=height(needed),
-        start=height(0),
-        bound=state.bound(cut) if len(evidence) else None,
-        after=state.decided_after[cut] if cut < state.certified else None,
-        draws=len(evidence),
-    )
+    points = " ".join(f"{n * step:.1f},{height(value)}" for n, value in enumerate([0.0, *evidence]))
+    return Curve(caption, points, height(needed), height(0), len(evidence))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from analysis.trust.looks import Look
 from annotation.models import TrustPlan
-from tandem.document import count
+from tandem.document import count, join_words
 from tandem.trust.certificate import NOT_CLAIMED
 from tandem.trust.evidence import draws_without_error, fewest_draws
 from tandem.trust.plan import plan_of
@@ -38,6 +38,22 @@ def plan_sentences(plan: TrustPlan) -> Iterator[str]:
     else:
         first = count(exact, "query certifies", "queries certify")
         yield f"Without one wrong cell, {first} the first share (of many queries, about {few})."
+
+
+def comparison_sentences(plan: TrustPlan) -> Iterator[str]:
+    """Yield what a plan decides about systems, and how."""
+    document = plan.document
+    queries = count(len(document["population"]["queries"]), "query", "queries")
+    yield f"Plan {document['number']} of {document['campaign']}: SHA-256 {plan.digest}"
+    yield (
+        f"People's {document['score']['name']} ({document['score']['meaning']}) decides which of "
+        f"{join_words(document['systems'])} is better over {queries}, with confidence "
+        f"{1 - document['delta']:.0%}. Whoever looks may stop."
+    )
+    for reason, number in document["population"]["excluded"].items():
+        yield f"{count(number, 'query is', 'queries are')} left out: {reason}."
+    if registered := document["registered"]:
+        yield f"People and judges together are read at {count(registered, 'query', 'queries')}."
 
 
 def look_sentences(look: Look) -> Iterator[str]:

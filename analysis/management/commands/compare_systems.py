@@ -15,12 +15,12 @@ from analysis.trust.cells import TrustError
 from analysis.trust.comparisons import check_systems, commit_comparison
 from analysis.trust.options import COMPARISON_OPTIONS, ComparisonOptions
 from analysis.trust.running import look_and_describe
+from analysis.trust.words import comparison_sentences
 from annotation.management.base import campaign_called, write_or_print
 from annotation.models import Campaign, TrustPlan
 from datasets.console import Command as BaseCommand
 from datasets.console import refusing
 from tandem.arguments import OptionError, levels_of, scales_of
-from tandem.document import count
 from tandem.labels.file.frames import UnknownLevelError, file_frame
 from tandem.labels.frame import Frame
 from tandem.labels.people_sample import PeopleSample
@@ -95,7 +95,7 @@ class Command(BaseCommand):
         campaign = campaign_called(options["campaign"])
         if options["commit"]:
             plan = commit_comparison(campaign, options["systems"], chosen)
-            return plan.document | {"digest": plan.digest}, _describe(plan)
+            return plan.document | {"digest": plan.digest}, "\n".join(comparison_sentences(plan))
         if plan_of_systems := _running(campaign, options["systems"]):
             return look_and_describe(plan_of_systems)
         sample = people_sample(campaign)
@@ -125,21 +125,3 @@ def _exploratory(
         draw = Draw(options["drawn"], rows, among=among)
     found = {"meaning": named.meaning, **compared(scores, draw, chosen.delta)}
     return found, describe_comparison(found)
-
-
-def _describe(plan: TrustPlan) -> str:
-    document = plan.document
-    queries = count(len(document["population"]["queries"]), "query", "queries")
-    return "\n".join(
-        (
-            f"Plan {document['number']} of {document['campaign']}: SHA-256 {plan.digest}",
-            f"People's {document['score']['name']} ({document['score']['meaning']}) decides which "
-            f"of {', '.join(document['systems'])} is better over {queries}, with confidence "
-            f"{1 - document['delta']:.0%}; whoever looks may stop.",
-            *(
-                f"{count(number, 'query is', 'queries are')} left out: {reason}."
-                for reason, number in document["population"]["excluded"].items()
-            ),
-            f"Ask people about the first queries: tandem trust draw {document['campaign']}",
-        )
-    )

@@ -253,3 +253,22 @@ def test_the_results_page_has_the_systems_with_what_is_decided(
     client.force_login(User.objects.create(username="rea", role="admin"))
     page = client.get(f"/campaigns/{plan.campaign.pk}/results/").content.decode()
     assert f"decided: new is better, after {after} queries" in page
+
+
+def test_the_page_draws_looks_and_shows_the_evidence_of_both_directions(
+    tmp_path: Path, client: Client
+) -> None:
+    plan = committed(tmp_path)
+    client.force_login(User.objects.create(username="rea", role="admin"))
+    path = f"/campaigns/{plan.campaign.pk}/trust/"
+    page = client.get(path).content.decode()
+    assert "<h1>Which system is better</h1>" in page
+    assert page.count("<figcaption>") == 2
+    assert client.post(path, {"order": "draw", "queries": 40}).status_code == 302
+    all_answer(plan)
+    page = client.get(path).content.decode()
+    assert page.count("<polyline") == 2
+    assert "new is better than old: decided after" in page
+    assert "decided: new is better, after" in page
+    assert client.post(path, {"order": "look"}).status_code == 302
+    assert TrustLook.objects.filter(plan=plan).count() == 1
