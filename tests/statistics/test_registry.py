@@ -25,6 +25,7 @@ TOOLS = {
     "floors_of",
     "percentile_interval",
     "permuted",
+    "defined",
     "reason_undefined",
     "resamples_of",
     "table_estimates",
