@@ -7,6 +7,7 @@ from itertools import islice
 
 from annotation.models import Campaign, Item, Rater, Span
 from annotation.presentation import items_of, schema, texts_by_field
+from annotation.trust.roles import without_certify
 from datasets.material import as_rows
 from datasets.models import Query
 from tandem.grouping import grouped
@@ -32,6 +33,7 @@ def campaign_evidence(campaign: Campaign) -> Evidence:
         label__response__assignment__item__campaign=campaign,
         label__response__assignment__replicate=0,
     ).exclude(label__response__assignment__rater__kind=Rater.Kind.TRIAL)
+    stored = without_certify(stored, campaign, "label__response__assignment")
     rows = stored.order_by("pk").values_list(*_COLUMNS).iterator(chunk_size=5000)
     spans = grouped((LabelKey(*row[:5]), EvidenceSpan(*row[5:])) for row in rows)
     rule = schema(campaign).protocol.evidence

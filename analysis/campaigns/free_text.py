@@ -21,6 +21,7 @@ from annotation.people.membership import exclusion_reasons
 from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.grounded_answer import first_answers
 from annotation.presentation import schema
+from annotation.trust.roles import without_certify
 from tandem.sections.written import WrittenAnswers
 
 
@@ -33,20 +34,21 @@ def written_answers(campaign: Campaign, with_exposed: bool = False) -> WrittenAn
     """
     if schema(campaign).written("query") is None:
         return None
-    facts = list(_facts(campaign.name, with_exposed))
+    facts = list(_facts(campaign, with_exposed))
     first = _first(campaign) if prerequisite_of(campaign) else None
     return with_rounds(facts, first, partial(_count_skips, campaign))
 
 
-def _facts(campaign: str, with_exposed: bool) -> Iterator[WrittenFact]:
+def _facts(campaign: Campaign, with_exposed: bool) -> Iterator[WrittenFact]:
     """Yield the answers in the order in which the assignments were created."""
     current = Response.objects.filter(
         current=True,
-        assignment__item__campaign__name=campaign,
+        assignment__item__campaign=campaign,
         assignment__rater__kind="human",
         assignment__replicate=0,
         assignment__assisted_by="",
-    ).exclude(assignment__rater__name__in=exclusion_reasons(campaign))
+    ).exclude(assignment__rater__name__in=exclusion_reasons(campaign.name))
+    current = without_certify(current, campaign, "assignment")
     columns = ("assignment__item__query__key", "assignment__rater__name", "payload")
     # Answers of unknown exposure are not counted as exposed.
     unmarked = current if with_exposed else current.exclude(exposed__isnull=False, exposed=True)

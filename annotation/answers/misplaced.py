@@ -17,6 +17,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from annotation.models import Campaign, Item, Label, Rater, Span
 from annotation.presentation import present, texts_by_field
 from annotation.registry import get_protocol
+from annotation.trust.roles import without_certify
 from datasets.material import as_row
 from tandem.protocols.schema import EVIDENCE_KEY
 
@@ -117,6 +118,7 @@ def _with_evidence(campaign: Campaign, raters: Collection[str] | None) -> QueryS
         response__current=True,
         response__assignment__item__campaign=campaign,
     ).exclude(response__assignment__rater__kind=Rater.Kind.TRIAL)
+    labels = without_certify(labels, campaign)
     return labels if raters is None else labels.filter(response__assignment__rater__name__in=raters)
 
 
