@@ -47,7 +47,7 @@ class Runs:
     cells: int
 
 
-FULL, QUICK = Runs(3_000, 400, 100_000), Runs(40, 10, 3_000)
+FULL, QUICK = Runs(600, 400, 100_000), Runs(40, 10, 3_000)
 
 
 def sizes(random: np.random.Generator, queries: int, variation: float) -> Ints:

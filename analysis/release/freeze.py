@@ -40,7 +40,7 @@ from analysis.release.names import published_text
 from analysis.release.wide_labels import wide_pieces
 from analysis.study import Key, StudyFile
 from annotation.exports.bundles import Exporting
-from annotation.models import Campaign, ProtocolFile
+from annotation.models import Campaign, ProtocolFile, TrustCertificate
 from annotation.presentation import schema
 from datasets.derivation import STEP, file_line
 from datasets.material import batch_rows
@@ -55,6 +55,8 @@ from tandem.labels.evaluators import EvaluatorError
 from tandem.labels.selection import ReportOptions
 from tandem.scores.answers.refusals import FILE
 from tandem.scores.presets import PRESETS, TableOptions
+from tandem.trust import check_certificate
+from tandem.trust.canonical import canonical
 from tandem.types import JSON
 
 Files = Iterator[tuple[str, Iterable[bytes]]]
@@ -100,6 +102,7 @@ class _Release:
     campaigns: list[JSON] = field(default_factory=list)
     judges: list[JSON] = field(default_factory=list)
     tables: list[JSON] = field(default_factory=list)
+    certificates: list[JSON] = field(default_factory=list)
     protocols: dict[ProtocolFile, str] = field(default_factory=dict)
 
     def files(self) -> Files:
@@ -112,6 +115,7 @@ class _Release:
         yield from self.of_judges(self.there("judge", Judge))
         yield from self.of_options()
         yield from self.of_tables()
+        yield from self.of_certificates(campaigns)
         yield from self.about_all()
 
     def add(
@@ -236,6 +240,19 @@ class _Release:
         yield self.add(f"{path}.json", [_json(report)], f"the tables of {paper.title}")
         yield self.add(f"{path}.md", [tables_as_markdown(report).encode()])
 
+    def of_certificates(self, campaigns: list[tuple[str, Campaign]]) -> Files:
+        """Yield what was certified in the campaigns, and the script that checks it."""
+        for plain, campaign in campaigns:
+            rows = TrustCertificate.objects.filter(plan__campaign=campaign).order_by("pk")
+            for number, row in enumerate(rows, start=1):
+                path = f"{layout.CERTIFICATES}/{plain}-{number}.json"
+                self.certificates.append({"file": path, "sha256": row.digest})
+                about = f"a certificate of the campaign {campaign.name}"
+                yield self.add(path, [canonical(row.document)], about)
+        if self.certificates:
+            script = Path(check_certificate.__file__).read_bytes()
+            yield self.add(layout.CHECK_CERTIFICATE, [script], "checks a certificate")
+
     def of_options(self) -> Files:
         """Yield the list of refusals that the study's options name; a tokenizer stays outside."""
         named = self.file.options.get("refusals", "")
@@ -266,6 +283,7 @@ class _Release:
             "campaigns": [{k: c[k] for k in _CAMPAIGN_FIELDS} for c in self.campaigns],
             "judges": self.judges,
             "tables": self.tables,
+            **({"certificates": self.certificates} if self.certificates else {}),
         }
         yield self.add(layout.FACTS, [_json(facts)], "what the release holds")
         yield self.add(layout.README, [_readme(self.file.about, facts).encode()], "how to read it")
@@ -282,6 +300,10 @@ class _Release:
 
 PROTOCOLS_README = "- `protocols/`: protocols of the team, with their guidelines, as it wrote them."
 TABLES_README = "- `tables/`: the paper's tables, filled from this study, with their options."
+CERTIFICATES_README = (
+    f"- `{layout.CERTIFICATES}/`: what a judge may decide, proven by query;\n"
+    f"  `python {layout.CHECK_CERTIFICATE} FILE SHA-256` checks one, by its digest from elsewhere."
+)
 _CAMPAIGN_FIELDS = (
     "name", "protocol", "protocol_version", "protocol_file", "protocol_sha256", "batch", "folder",
     "options", "asks_people", "continues", "created_at", "queries_without_passages", "variables",
@@ -321,6 +343,7 @@ def _readme(about: Any, facts: JSON) -> str:
         "- `judges/`: what each judge is, and the manifests of its runs.",
         *([PROTOCOLS_README] if any(c["protocol_file"] for c in facts["campaigns"]) else []),
         *([TABLES_README] if facts["tables"] else []),
+        *([CERTIFICATES_README] if facts.get("certificates") else []),
         "",
         f"`sha256sum -c {layout.SUMS}` checks that the files are as released. `tandem verify",
         "FOLDER` checks this too, that the files agree with each other, and that the numbers",

@@ -17,6 +17,7 @@ from typing import Any
 
 from analysis.papers.index import PAPERS
 from analysis.release import headline, measures
+from analysis.release.certificates import HOW, Proof, certificate_faults, read_certificate
 from analysis.release.headline import released_frame
 from analysis.release.layout import (
     FACTS,
@@ -55,26 +56,52 @@ Cell = tuple[str, str, str, str, str, int]
 
 @dataclass
 class Verified:
-    """Descriptions of what was checked and of what is wrong."""
+    """Descriptions of what was checked and of what is wrong.
+
+    `unproven` says how a certificate that agrees with itself is proven to be genuine.
+    """
 
     what: str
     checked: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
+    unproven: str = ""
+
+    @property
+    def refusal(self) -> str:
+        """Why this is not what it shall be; empty if it is."""
+        if self.wrong:
+            return f"The {self.what} differs from what it was."
+        return f"The {self.what} is {self.unproven}." if self.unproven else ""
+
+    @property
+    def remark(self) -> str:
+        return f"Checked the {self.what}: {'; '.join(self.checked)}. Nothing has changed."
 
 
-def verify(folder: Path, tokens: str = "") -> Verified:
-    """Check the content of a folder. Raises InputError if it is neither a release nor an export.
+def verify(folder: Path, tokens: str = "", proof: Proof | None = None) -> Verified:
+    """Check a folder, or a certificate's file. Raises InputError if it is nothing of the kind.
 
     `tokens` is the tokenizer that a release's options name, as `file:PATH`. A release lacks it.
+    `proof` is what the reader of a certificate has from elsewhere.
     """
+    if folder.is_file():
+        return _certificate(folder, proof or Proof())
     for name, check in KINDS.items():
         if (folder / name).is_file():
             return check(folder, tokens)
     place = Place(str(folder))
     if not folder.is_dir():
-        raise InputError(place, "is not a folder", "name the folder of a release or of an export")
+        raise InputError(place, "is not there", "name a folder of a release, or a certificate")
     names = " nor ".join(KINDS)
     raise InputError(place, f"has neither {names}", "name the folder of a release or of an export")
+
+
+def _certificate(file: Path, proof: Proof) -> Verified:
+    verification = proof.of(read_certificate(file))
+    found = Verified(f"certificate {file.name}", [verification.statement], verification.wrong)
+    if not verification.genuine:
+        found.unproven = f"{verification.verdict} (SHA-256 {verification.digest}): {HOW}"
+    return found
 
 
 def tokens_of(path: str | None) -> str:
@@ -107,6 +134,9 @@ def _release(folder: Path, tokens: str) -> Verified:
         _check_campaign(folder / campaign["folder"], campaign, task, batches, tokens, found)
     for tables in facts.get("tables", ()):
         _check_tables(folder, facts, tables, tokens, found)
+    checked, wrong = certificate_faults(folder, facts)
+    found.checked += checked
+    found.wrong += wrong
     return found
 
 

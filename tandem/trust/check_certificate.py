@@ -66,7 +66,7 @@ def is_counted(plan: Any, cut: int, wrong: Wrong) -> bool:
     """Whether a cut's risk is below the plan's even if all its unlabelled cells are wrong."""
     total = sum(row[cut] for row in plan["accepted"])
     rest = total - sum(plan["accepted"][query][cut] for query in wrong)
-    return sum(each[cut] for each in wrong.values()) + rest < plan["risk"] * total
+    return bool(sum(each[cut] for each in wrong.values()) + rest < plan["risk"] * total)
 
 
 def phases_of(plan: Any, labelled: list[tuple[int, list[int]]]) -> list[Phase]:
@@ -74,8 +74,7 @@ def phases_of(plan: Any, labelled: list[tuple[int, list[int]]]) -> list[Phase]:
 
     `labelled` are the queries with their wrong cells by cut, in the order in which they count.
     """
-    needed, wrong = log(1 / plan["level"]), dict(labelled)
-    known: Wrong = {}
+    needed, wrong, known = log(1 / plan["level"]), dict(labelled), Wrong()
     phases: list[Phase] = []
     while len(phases) < len(plan["cuts"]):
         cut, before, drawn, left = len(phases), list(known), list[int](), labelled[len(known) :]
@@ -126,11 +125,11 @@ def percent(share: float) -> str:
 
 
 def statement(plan: Any, share: float) -> str:
-    cells, queries = sum(plan["population"]["cells"]), len(plan["population"]["queries"])
+    of = plan["population"]
     return (
-        f"{plan['judge']['name']} may decide {percent(share)} of the {cells} cells on "
-        f"{plan['variable']} in these {queries} queries: at most {percent(plan['risk'])} of them "
-        f"are wrong, with confidence {percent(1 - plan['delta'])}."
+        f"{plan['judge']['name']} may decide {percent(share)} of the {sum(of['cells'])} cells on "
+        f"{plan['variable']} in these {len(of['queries'])} queries: at most "
+        f"{percent(plan['risk'])} of them are wrong, with confidence {percent(1 - plan['delta'])}."
     )
 
 
@@ -145,9 +144,9 @@ def differences(document: Any) -> list[str]:
     totals = [sum(row[cut] for row in plan["accepted"]) for cut in range(len(plan["cuts"]))]
     cells = sum(plan["population"]["cells"])
     share = totals[certified - 1] / cells if certified else 0
-    digests = [each["digest"]["sha256"] for each in document["subject"]]
     pairs = {
-        "the digests of batch and verdicts": (digests, [plan["batch"], plan["verdicts"]]),
+        "the digest of the batch": (document["subject"][0]["digest"], {"sha256": plan["batch"]}),
+        "that of verdicts": (document["subject"][1]["digest"], {"sha256": plan["verdicts"]}),
         "the digest of the plan": (stated["plan_sha256"], digest_of(plan)),
         "the level of the plan": (plan["level"], level),
         "the kind of plan": ([plan["kind"], plan["form"]], ["certify", "whole"]),
@@ -175,7 +174,7 @@ def differences(document: Any) -> list[str]:
 def is_same(one: Any, two: Any) -> bool:
     if isinstance(one, float) and isinstance(two, (int, float)):
         return abs(one - two) <= TOLERANCE * max(1, abs(two))
-    return one == two
+    return bool(one == two)
 
 
 def main(arguments: list[str]) -> int:

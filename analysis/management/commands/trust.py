@@ -1,15 +1,17 @@
-"""`trust`: plans that certify what a judge may decide: commit, draw, look, end."""
+"""`trust`: plans that certify what a judge may decide: commit, draw, look, certify, end."""
 
 from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from analysis.trust.cells import TrustError
+from analysis.trust.certificates import issue
 from analysis.trust.options import PLAN_OPTIONS, PlanOptions
 from analysis.trust.plans import commit, end
 from analysis.trust.running import draw_queries, look_and_describe, running_plan
@@ -20,8 +22,9 @@ from datasets.console import Command as BaseCommand
 from datasets.console import refusing
 from tandem.document import count
 from tandem.options import add_arguments, values_of
+from tandem.trust.canonical import canonical
 
-ACTIONS = ("plan", "draw", "look", "end")
+ACTIONS = ("plan", "draw", "look", "certificate", "end")
 DRAWN = 10
 """How many queries a draw asks people about, if nobody says."""
 
@@ -29,7 +32,8 @@ DRAWN = 10
 class Command(BaseCommand):
     help = (
         "What a judge may decide, proven by query: commit to a plan before the first label (plan), "
-        "ask people about its next queries (draw), see what the labels prove (look), end it (end)."
+        "ask people about its next queries (draw), see what the labels prove (look), write it "
+        "down for others (certificate), end it (end)."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -38,6 +42,9 @@ class Command(BaseCommand):
         add_arguments(parser, PLAN_OPTIONS)
         parser.add_argument(
             "--queries", type=int, default=DRAWN, metavar="N", help=f"for draw; else {DRAWN}"
+        )
+        parser.add_argument(
+            "--output", type=Path, metavar="FILE", help="for certificate: the file to write"
         )
         parser.add_argument("--reason", default="", help="for end: why, for the record")
         parser.add_argument("--format", choices=("text", "json"), default="text")
@@ -67,6 +74,14 @@ class Command(BaseCommand):
 
     def _look(self, campaign: Campaign, options: dict[str, Any]) -> None:
         self._print(options, *look_and_describe(running_plan(campaign)))
+
+    def _certificate(self, campaign: Campaign, options: dict[str, Any]) -> None:
+        made = issue(running_plan(campaign))
+        text = f"{made.document['predicate']['statement']}\nSHA-256 {made.digest}"
+        if (path := options["output"]) is not None:
+            path.write_bytes(canonical(made.document))
+            text += f"\nWritten to {path}."
+        self._print(options, made.document, text)
 
     def _end(self, campaign: Campaign, options: dict[str, Any]) -> None:
         plan = running_plan(campaign)
