@@ -89,7 +89,7 @@ def _add_fake(made: dict[str, Any]) -> None:
     made["variables"]["answerable"]["noun"] = ["question", "questions"]
     judge = made["variables"]["answerable"]["judges"][JUDGE]
     # As where a report knows how queries were drawn.
-    judge |= trust(Labels(frame, sample, sample, ReportOptions(), {}, Draw("even")), column)
+    judge |= trust(Labels(frame, sample, sample, ReportOptions(), {}, Draw("all")), column)
     said = trust_sentence(judge, JUDGE, (), "questions")
     of_judge = made["verdict"]["variables"]["answerable"]["judges"][JUDGE]
     of_judge |= {name: sentence.as_json() for name, sentence in said}
