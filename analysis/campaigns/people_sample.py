@@ -7,7 +7,15 @@ from collections.abc import Iterator
 
 from django.db.models import Count, Q
 
-from annotation.models import Assignment, Campaign, Item, Rater
+from annotation.models import (
+    Assignment,
+    Campaign,
+    Item,
+    QuerySampling,
+    Rater,
+    TrustDraw,
+    TrustPlan,
+)
 from annotation.people.membership import exclusion_reasons
 from annotation.registry import get_protocol
 from tandem.labels.people_sample import PeopleSample
@@ -16,9 +24,18 @@ from tandem.labels.people_sample import PeopleSample
 def people_sample(campaign: Campaign, with_assisted: bool = False) -> PeopleSample | None:
     """Return the sample of a campaign that asks people a random share of its queries, else None.
 
-    Answers that a judge's label assisted count as votes only `with_assisted`.
+    Answers that a judge's label assisted count as votes only `with_assisted`. Queries that only a
+    plan drew are left out, since it draws large ones more often. Where all queries are asked, and a
+    plan drew some, the others are unfinished.
     """
-    return None if campaign.human_share >= 1 else asked_sample(campaign, with_assisted)
+    draws = TrustDraw.objects.filter(plan__campaign=campaign, plan__kind=TrustPlan.Kind.CERTIFY)
+    drawn = set(draws.values_list("query__key", flat=True))
+    if campaign.human_share >= 1:
+        return asked_sample(campaign, with_assisted) if drawn else None
+    sampled = QuerySampling.objects.filter(campaign=campaign, drawn=True, query__key__in=drawn)
+    others = drawn - set(sampled.values_list("query__key", flat=True)) if drawn else drawn
+    asked = asked_sample(campaign, with_assisted)
+    return PeopleSample(asked.drawn - others, asked.unfinished - others)
 
 
 def asked_sample(campaign: Campaign, with_assisted: bool = False) -> PeopleSample:

@@ -9,6 +9,7 @@ import pytest
 from django.core.management.base import CommandError
 from django.db import DatabaseError, transaction
 
+from analysis.campaigns.people_sample import people_sample
 from analysis.trust.looks import look_at
 from annotation.assignments.queue import may_take_items, next_assignment
 from annotation.campaign_setup.replay import differences
@@ -154,3 +155,17 @@ def test_one_plan_runs_at_a_time_and_a_later_one_has_a_smaller_level(tmp_path: P
     assert not list(differences(second.campaign))
     run("trust", "end", "c")
     assert not list(differences(Campaign.objects.get()))
+
+
+def test_labels_of_a_plan_that_ended_are_no_even_sample(tmp_path: Path) -> None:
+    world(tmp_path, "--human-share", "0.2")
+    campaign = Campaign.objects.get()
+    before = people_sample(campaign)
+    assert before is not None
+    run("trust", *PLAN)
+    run("trust", "draw", "c", "--queries", "30")
+    all_answer(TrustPlan.objects.get())
+    run("trust", "end", "c")
+    after = people_sample(Campaign.objects.get())
+    assert after is not None
+    assert after.drawn == before.drawn
