@@ -7,7 +7,7 @@ from dataclasses import replace
 from analysis.campaigns.backgrounds import background_questions
 from analysis.campaigns.behind import behind_warnings
 from analysis.campaigns.chosen_items import chosen_items
-from analysis.campaigns.committed_comparisons import add_committed
+from analysis.campaigns.committed_comparisons import add_committed, last_looks
 from analysis.campaigns.consistency import add_consistency, pair_counts
 from analysis.campaigns.contamination import contaminated_prompts
 from analysis.campaigns.frames import campaign_frame, campaign_strata, with_families, with_floor
@@ -64,12 +64,13 @@ def campaign_report(
     more += behind_warnings(campaign)
     interim = interim_of(campaign, options.assisted)
     fakes, counts = fakes_among(judges_there), pair_counts(campaign)
+    looks = last_looks(campaign)
 
     def with_rest(report: JSON) -> JSON:
         report |= {"hints": hints, "warnings": [*report["warnings"], *more]}
         mark_fakes(report, fakes)
         add_consistency(report, counts)
-        add_committed(report, campaign)
+        add_committed(report, looks)
         if interim:
             said = {"interim": about_interim(interim), **report["verdict"]}
             report |= {"interim": interim, "verdict": said}

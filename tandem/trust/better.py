@@ -15,19 +15,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import inf, isinf, log
 from typing import Literal
 
 import numpy as np
 
 from ..statistics import MINIMUM_CLUSTERS, Bools, Floats, Ints
-from .evidence import evidence_of_difference
+from .evidence import evidence_of_difference, log_mean, steps_of_difference
 
 Side = Literal["a", "b"]
 By = Literal["evidence", "counted"]
 SIDES: tuple[Side, ...] = ("a", "b")
 PATHS, HORIZONS = 200, (60, 180, 540)
 """How many futures are simulated, and how many queries each may take: more if it is undecided."""
+AT_ONCE = 10
 ROUNDING = 1e-9
 SPREAD = (0.05, 0.5, 0.95)
 ALL_LABELLED = "every query is labelled"
@@ -71,16 +73,17 @@ class Difference:
 
         With a margin, that it is not worse than the other by the margin or more.
         """
-        return evidence_of_difference(self._towards(better), self.queries, margin)
+        return evidence_of_difference(self.towards(better), self.queries, margin)
 
     def counted(self, better: Side, margin: float = 0) -> Bools:
         """Return where arithmetic alone proves it, (t,): each other query at worst, still above."""
         if isinf(self.queries):
             return np.zeros(self.labelled, bool)
-        ahead = np.cumsum(self._towards(better)) + margin * self.queries
+        ahead = np.cumsum(self.towards(better)) + margin * self.queries
         return np.asarray(ahead > self.queries - np.arange(1, self.labelled + 1) + ROUNDING)
 
-    def _towards(self, better: Side) -> Floats:
+    def towards(self, better: Side) -> Floats:
+        """Return the differences in favour of a side, -1 where people did not answer, (t,)."""
         return np.nan_to_num(self.values if better == "b" else -self.values, nan=-1)
 
     @cached_property
@@ -199,10 +202,9 @@ def queries_to_decision(of: Difference, needed: float, seed: int = 0, paths: int
     alike = generator.choice(known, (paths, len(known)))
     drawn = generator.integers(len(known), size=(paths, longest))
     futures = np.take_along_axis(alike, drawn, axis=1)
-    ends = np.full(paths, inf)
-    for horizon in dict.fromkeys(min(each, longest) for each in HORIZONS):
-        left = np.flatnonzero(np.isinf(ends))
-        ends[left] = _ends(of, futures[left, :horizon], needed)
+    # Few at once, so that their arrays stay in the processor's cache.
+    parts = np.array_split(futures, -(-paths // AT_ONCE))
+    ends = np.concatenate([_ends(of, part, needed) for part in parts])
     found = [None if each == inf else round(each) for each in _quantiles(ends)]
     if found[1] is None:
         return More(None, found[0], None, f"likely more than {longest}")
@@ -216,10 +218,26 @@ def _quantiles(ends: Floats) -> list[float]:
 
 def _ends(of: Difference, futures: Floats, needed: float) -> Floats:
     """Return after how many of the future differences (P, h) each is decided, or infinity."""
-    ends = np.full(len(futures), inf)
-    for n, future in enumerate(futures):
-        whole = Difference(of.a, of.b, np.concatenate([of.values, future]), of.queries)
-        reached = np.maximum(*whole.strongest.values())[of.labelled :] >= needed
-        if reached.any():
-            ends[n] = reached.argmax() + 1
+    return np.minimum(*(_ends_towards(of, side, futures, needed) for side in SIDES))
+
+
+def _ends_towards(of: Difference, side: Side, futures: Floats, needed: float) -> Floats:
+    """Return after how many of the future differences (P, h) a side is better, or infinity."""
+    known, sign = of.towards(side), 1 if side == "b" else -1
+    start = steps_of_difference(known, of.queries).sum(axis=0)
+    ends, open_ = np.full(len(futures), inf), np.arange(len(futures))
+    logs, seen = np.tile(start, (len(futures), 1)), np.full(len(futures), known.sum())
+    for first, last in pairwise((0, *HORIZONS)):
+        future = sign * futures[open_, first:last]
+        if not future.size:
+            break
+        drawn = of.labelled + first
+        steps = steps_of_difference(future, of.queries, 0, seen[:, None], drawn)
+        running = logs[:, None] + np.cumsum(steps, axis=1)
+        ahead = seen[:, None] + np.cumsum(future, axis=1)
+        left = of.queries - drawn - np.arange(1, future.shape[1] + 1)
+        reached = (log_mean(running) >= needed) | (ahead > left + ROUNDING)
+        done = reached.any(axis=1)
+        ends[open_[done]] = first + 1 + reached[done].argmax(axis=1)
+        open_, logs, seen = open_[~done], running[~done, -1], ahead[~done, -1]
     return ends

@@ -122,9 +122,20 @@ def evidence_of_difference(difference: Floats, queries: float, margin: float = 0
     gains D - most, since the margin cancels, and loses 1 + most at worst. So every factor of
     `log_evidence` has a mean of at most 1 and stays positive.
     """
-    left = queries - np.arange(difference.shape[-1])
-    most = np.clip(-_before(difference + margin) / left - margin, -1, 1)
-    return log_evidence(difference - most, 1 + most, SMALL_BETS)
+    return log_mean(np.cumsum(steps_of_difference(difference, queries, margin), axis=-2))
+
+
+def steps_of_difference(
+    difference: Floats, queries: float, margin: float = 0, seen: float | Floats = 0, drawn: int = 0
+) -> Floats:
+    """Return what each difference adds to the logarithm of each bet, (..., t, bets).
+
+    The arguments are those of `evidence_of_difference`; `seen` (..., 1) is the sum of the `drawn`
+    differences before.
+    """
+    left = queries - drawn - np.arange(difference.shape[-1])
+    most = np.clip(-(seen + margin * drawn + _before(difference + margin)) / left - margin, -1, 1)
+    return log_steps((difference - most)[..., None], (1 + most)[..., None], SMALL_BETS)
 
 
 def evidence_of_excess(share: Floats, mean: Floats) -> Floats:
