@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from analysis.campaigns.frames import campaign_frame
 from analysis.campaigns.people_sample import people_sample
 from analysis.trust.cells import TrustError
-from analysis.trust.comparisons import check_systems, commit_comparison
+from analysis.trust.comparisons import check_systems, commit_comparison, look_at_comparison, shown
 from analysis.trust.options import COMPARISON_OPTIONS, ComparisonOptions
 from analysis.trust.running import look_and_describe
 from analysis.trust.words import comparison_sentences
@@ -96,15 +96,20 @@ class Command(BaseCommand):
         if options["commit"]:
             plan = commit_comparison(campaign, options["systems"], chosen)
             return plan.document | {"digest": plan.digest}, "\n".join(comparison_sentences(plan))
-        if plan_of_systems := _running(campaign, options["systems"]):
-            return look_and_describe(plan_of_systems)
+        if (last := _plan(campaign, options["systems"])) and not options["drawn"]:
+            if last.is_running:
+                return look_and_describe(last)
+            look = shown(look_at_comparison(last))
+            return look, describe_comparison(look)
         sample = people_sample(campaign)
         return _exploratory(campaign_frame(campaign, ALL_LABELS), sample, options, chosen)
 
 
-def _running(campaign: Campaign, systems: list[str]) -> TrustPlan | None:
-    plans = TrustPlan.objects.filter(campaign=campaign, kind=TrustPlan.Kind.COMPARE, end=None)
-    return next((p for p in plans if set(systems) == set(p.document["systems"])), None)
+def _plan(campaign: Campaign, systems: list[str]) -> TrustPlan | None:
+    """Return the newest plan that compares these systems."""
+    plans = TrustPlan.objects.filter(campaign=campaign, kind=TrustPlan.Kind.COMPARE)
+    newest = plans.order_by("-id")
+    return next((p for p in newest if set(systems) == set(p.document["systems"])), None)
 
 
 def _exploratory(

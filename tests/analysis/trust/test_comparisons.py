@@ -233,6 +233,7 @@ def test_the_report_shows_what_the_plan_decided_in_every_format(tmp_path: Path) 
     assert not report["scores"]
     after = look()["pairs"][0]["after"]
     run("trust", "end", "c")
+    assert f"decided: new is better, after {after} queries" in run("compare_systems", *COMPARE)
     for form in ("md", "html", "latex"):
         text = run("report", "--campaign", "c", "--resamples", "50", "--format", form)
         assert f"decided: new is better, after {after} queries" in text
