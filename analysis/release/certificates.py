@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from argparse import ArgumentParser
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,12 @@ from tandem.trust.certificate import Verification, verify_bytes
 from tandem.trust.envelope import SignatureError, check_signature
 from tandem.types import JSON
 
+HELP = (
+    "Check a release or an export: its checksums, that its files agree with each other, and that "
+    "headline numbers, measures and tables follow from the labels. Or check a certificate: that "
+    "its statement follows from its plan and its labels. Needs no database."
+)
+TOKENIZER = "the tokenizer.json that a release's options name; releases do not contain it"
 HOW = "give its SHA-256 as --digest, or --key and --signature, from somebody whom you trust"
 
 
@@ -38,6 +45,21 @@ class Proof:
             found.wrong.append(str(error))
         found.genuine = not found.wrong
         return found
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Declare what is checked, and what proves it, for the verb and the command."""
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("--tokenizer", metavar="FILE", help=TOKENIZER)
+    parser.add_argument(
+        "--digest", metavar="SHA-256", help="a certificate's SHA-256, from elsewhere"
+    )
+    parser.add_argument(
+        "--key", type=Path, metavar="FILE", help="the key of a certificate's signature"
+    )
+    parser.add_argument(
+        "--signature", type=Path, metavar="FILE", help="the envelope that signs a certificate"
+    )
 
 
 def read_certificate(path: Path) -> bytes:

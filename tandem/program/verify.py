@@ -5,17 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser
-from pathlib import Path
 
 from tandem import place
 
 OK, REFUSED, DIFFERS = 0, 1, 3
-HELP = (
-    "Check a release or an export: its checksums, that its files agree with each other, and that "
-    "headline numbers, measures and tables follow from the labels. Or check a certificate: that "
-    "its statement follows from its plan and its labels. Needs no database."
-)
-TOKENIZER = "the tokenizer.json that a release's options name; releases do not contain it"
 
 
 def verify_folder(arguments: list[str]) -> int:
@@ -41,6 +34,8 @@ def verify_folder(arguments: list[str]) -> int:
 
 def parser() -> ArgumentParser:
     """Return the options of the verb, as those of the command."""
+    from analysis.release.certificates import HELP, add_options
+
     made = ArgumentParser(
         "tandem verify",
         description=HELP,
@@ -49,21 +44,6 @@ def parser() -> ArgumentParser:
     made.add_argument("--json", action="store_true", help="one JSON object instead of lines")
     made.add_argument("--quiet", action="store_true", help="no remarks")
     return made
-
-
-def add_options(parser: ArgumentParser) -> None:
-    """Declare what is checked, and what proves it, for the verb and the command."""
-    parser.add_argument("folder", type=Path, metavar="FOLDER")
-    parser.add_argument("--tokenizer", metavar="FILE", help=TOKENIZER)
-    parser.add_argument(
-        "--digest", metavar="SHA-256", help="a certificate's SHA-256, from elsewhere"
-    )
-    parser.add_argument(
-        "--key", type=Path, metavar="FILE", help="the key of a certificate's signature"
-    )
-    parser.add_argument(
-        "--signature", type=Path, metavar="FILE", help="the envelope that signs a certificate"
-    )
 
 
 def _say(as_json: bool, status: int, lines: list[str], why: str) -> int:

@@ -7,11 +7,10 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from analysis.release.certificates import Proof
+from analysis.release.certificates import HELP, Proof, add_options
 from analysis.release.verify import tokens_of, verify
 from datasets.console import FAULTS_FOUND
 from datasets.console import Command as BaseCommand
-from tandem.program.verify import HELP, add_options
 
 
 class Command(BaseCommand):

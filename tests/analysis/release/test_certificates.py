@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,9 +21,9 @@ from tests.trust.certified import LOOKS, commitment, labels, made
 pytestmark = pytest.mark.django_db
 
 
-def certified(campaign: Campaign, **changed: str) -> TrustCertificate:
+def certified(campaign: Campaign, **changed: Any) -> TrustCertificate:
     of = made()
-    plan = commitment(of, **({"batch": campaign.batch.digest} | changed))
+    plan = commitment(of, 1, **({"batch": campaign.batch.digest} | changed))
     of_plan = labels(plan, of.wrong)
     looks = [LOOKS[1] | {"labelled": len(of_plan)}]
     document = certificate(plan, of_plan, looks, "2026-11-10T09:00:00+00:00")
