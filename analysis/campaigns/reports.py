@@ -21,8 +21,11 @@ from analysis.campaigns.query_draw import known_draw
 from analysis.campaigns.scripted_judges import fakes_among, mark_fakes
 from annotation.models import Campaign
 from annotation.presentation import schema
+from annotation.trust.roles import certify_queries
 from datasets.work.beside import compute_beside
 from datasets.work.guard import for_workers
+from tandem.document import count
+from tandem.labels.frame import Warning
 from tandem.labels.selection import ReportOptions
 from tandem.sections.build import frame_report
 from tandem.sections.written import written
@@ -61,7 +64,7 @@ def campaign_report(
     judges_there = [rater.name for rater in frame.raters if rater.kind == "judge"]
     hints, answers = misplaced_flags(campaign), written_answers(campaign, options.exposed)
     more = contaminated_prompts(campaign, judges_there) + published_readings(judges_there)
-    more += behind_warnings(campaign)
+    more += behind_warnings(campaign) + _withheld(campaign)
     interim = interim_of(campaign, options.assisted)
     fakes, counts = fakes_among(judges_there), pair_counts(campaign)
     looks = last_looks(campaign)
@@ -93,3 +96,13 @@ def campaign_report(
         draw=known_draw(campaign, sampled, options.assisted) if judges_there else None,
     )
     return with_rest(report)
+
+
+def _withheld(campaign: Campaign) -> list[JSON]:
+    """Return a warning if the labels of a plan that runs are left out of the report."""
+    queries = len(certify_queries(campaign))
+    if not queries:
+        return []
+    what = count(queries, "query", "queries")
+    text = f"People's labels of {what} are left out until the plan that drew them has ended."
+    return [Warning("labels_certify", None, None, text)._asdict()]

@@ -14,7 +14,7 @@ from django.db.models import Model, Q, QuerySet
 
 from annotation.models import Campaign, Rater, TrustDraw, TrustPlan, Unit
 
-REASON = "their labels certify a judge, and are not read before its plan has ended"
+REASON = "a plan drew their queries, and their labels are not read before it has ended"
 ADJUDICATED = "adjudicated"
 _PEOPLE = (Rater.Kind.HUMAN, Rater.Kind.REFERENCE)
 Row = TypeVar("Row", bound=Model)

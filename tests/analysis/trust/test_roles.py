@@ -10,6 +10,7 @@ import pytest
 from analysis.campaigns.cache import labels_since
 from analysis.campaigns.cache import state_of as report_state
 from analysis.campaigns.frames import campaign_frame
+from analysis.campaigns.reports import campaign_report
 from analysis.cockpit.items import answers_of
 from analysis.disagreements.detail import detail_of
 from analysis.disagreements.votes import votes_of
@@ -25,6 +26,7 @@ from annotation.presentation import schema
 from annotation.progress.flags import LabelFilter, filter_labels
 from annotation.trust import roles
 from judging.prompts.examples import agreed_examples, selectable_units
+from tandem.labels.selection import ReportOptions
 from tests.analysis.trust.cast import JUDGE, VARIABLE, all_answer, answer, world
 from tests.cast import campaign_of, run
 
@@ -130,6 +132,15 @@ def test_judges_labels_of_these_queries_are_read_as_before(tmp_path: Path) -> No
     assert [rater.name for rater in campaign_frame(campaign).raters] == [JUDGE]
     assert {row.rater for row in label_rows(campaign)} == {JUDGE}
     assert counts(campaign)["labels"] == len(list(label_rows(campaign)))
+
+
+def test_a_report_says_how_many_queries_it_leaves_out(tmp_path: Path) -> None:
+    campaign = Campaign.objects.get(pk=plan_of(tmp_path).campaign_id)
+    report = campaign_report(campaign, ReportOptions(resamples=2))
+    warnings = {each["code"]: each["text"] for each in report["warnings"]}
+    assert warnings["labels_certify"] == (
+        f"People's labels of {NUMBER} queries are left out until the plan that drew them has ended."
+    )
 
 
 def test_other_queries_are_read_as_before(tmp_path: Path) -> None:
