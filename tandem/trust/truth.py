@@ -16,7 +16,7 @@ FEWEST = {"majority": 3, "one person": 1, "adjudicated": 1}
 IN_WORDS = {
     "majority": "the majority of at least three people who saw no one else's answer",
     "one person": "one person, whose own errors are included",
-    "adjudicated": "the majority, or an adjudicator where there is none",
+    "adjudicated": "an adjudicator where people differ, and otherwise all of them",
 }
 
 
