@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import ceil
 
-from ..document import UNITS, UNITS_HEAD, Block, Cell, Number, Table, count, count_units, rounded
+from ..document import UNITS, Block, Cell, Number, Table, count, count_units, rounded
 from ..trust.cells import Cells, people_of
 from ..trust.check import Accepted, CutCheck, Drawn, check
 from ..trust.options import CheckOptions
@@ -110,7 +110,7 @@ def trust_blocks(shown: Shown) -> Iterator[Block]:
         yield Block(TITLE, (), found.get("reason", NO_ANSWER))
         return
     at_most = f"At most, {_percent(1 - found['delta'])} sure"
-    header = ("Surest", UNITS_HEAD, "Labelled", "Wrong", "Share wrong", at_most)
+    header = ("Surest", "Accepted", "Labelled", "Wrong", "Share wrong", at_most)
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (_percent(cut["share"]), *_accepted_cells(cut)) for cut in cuts
     )
