@@ -43,6 +43,12 @@ urlpatterns = [
     path("campaigns/<int:pk>/label-first/", results.label_first, name="label-first"),
     path("campaigns/<int:pk>/more-queries/", more_queries.more_queries, name="more-queries"),
     path("campaigns/<int:pk>/trust/", trust.trust, name="trust"),
+    path(
+        "campaigns/<int:pk>/trust/certificates/<slug:digest>/",
+        trust.certificate,
+        name="trust-certificate",
+    ),
+    path("campaigns/<int:pk>/trust/<uuid:uid>/wrong/", trust.wrong_cells, name="trust-wrong"),
     path("batches/<int:pk>/measures/", results.batch_measures, name="batch-measures"),
     # Addresses of earlier versions.
     path("campaigns/<int:pk>/report/", results.old_report, name="report"),

@@ -168,14 +168,14 @@ def _verdicts(
     covered = []
     for n, (unit, key, item, _, query, _) in enumerate(rows):
         value, score, meta = given.get(unit, ("", None, None))
-        known = _sureness(len(code), score, meta) if value in code else None
+        known = sureness(len(code), score, meta) if value in code else None
         if known is not None:
             verdict[n], sure[n] = code[value], known
         covered.append([query, item, key, value, known])
     return verdict, sure, digest_of(covered)
 
 
-def _sureness(categories: int, score: float | None, meta: Any) -> float:
+def sureness(categories: int, score: float | None, meta: Any) -> float:
     """Return how sure a judge is of its verdict: its greatest probability; 1 where it gives none.
 
     The score of a variable with two categories is the probability of one of them.

@@ -6,21 +6,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, log
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
 
 from analysis.forms import OptionsForm
+from analysis.pages import attached
 from analysis.trust.cells import TrustError, judges_of, variables_of
+from analysis.trust.certificates import issue
 from analysis.trust.comparisons import look_at_comparison
 from analysis.trust.looks import Look, look_at
 from analysis.trust.options import PLAN_OPTIONS, PlanOptions
+from analysis.trust.outlook import outlook_of
 from analysis.trust.plans import commit, end
 from analysis.trust.running import draw_queries, look_and_describe, running_plan
 from analysis.trust.words import comparison_sentences, look_sentences, plan_sentences
+from analysis.trust.wrong import wrong_accepted
 from annotation.access import get_account, managed_campaign, readable_campaign
-from annotation.models import Campaign, TrustPlan
+from annotation.exposure.ledger import saw_answers
+from annotation.models import Campaign, TrustCertificate, TrustPlan
 from annotation.people.membership import may_manage
 from datasets.access import READERS, role_required
 from datasets.option_fields import form_fields, set_choices
@@ -30,8 +36,10 @@ from tandem.document import count
 from tandem.options import values_of
 from tandem.sections.system_decisions import describe_comparison
 from tandem.trust.better import SIDES, Side
-from tandem.trust.certificate import NOT_CLAIMED
+from tandem.trust.canonical import canonical
+from tandem.trust.certificate import NOT_CLAIMED, certificate_page
 from tandem.trust.compared import strength
+from tandem.trust.price import outlook_sentences
 from tandem.types import JSON
 
 WIDTH, HEIGHT, LOWEST = 640.0, 150.0, -3.0
@@ -98,6 +106,38 @@ def trust(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "results/trust.html", context, status=status)
 
 
+@require_safe
+@role_required(*READERS)
+def certificate(request: HttpRequest, pk: int, digest: str) -> HttpResponse:
+    """Show a certificate to print, or its file, whose SHA-256 is the digest."""
+    campaign = readable_campaign(request, pk)
+    found = get_object_or_404(TrustCertificate, plan__campaign=campaign, digest=digest)
+    if request.GET.get("format") == "json":
+        return attached(canonical(found.document), "application/json", f"{digest[:12]}.json")
+    return render(request, "results/certificate.html", certificate_page(found.document))
+
+
+@require_safe
+@role_required(*READERS)
+def wrong_cells(request: HttpRequest, pk: int, uid: UUID) -> HttpResponse:
+    """Show the accepted cells that were wrong, once the plan has ended."""
+    campaign = readable_campaign(request, pk)
+    if blind := blind_page(request, campaign):
+        return blind
+    plan = get_object_or_404(TrustPlan, campaign=campaign, uid=uid, kind=TrustPlan.Kind.CERTIFY)
+    try:
+        context = {"cells": wrong_accepted(plan)}
+    except TrustError as error:
+        return render(
+            request, "results/wrong_cells.html",
+            {"campaign": campaign, "plan": plan, "problem": as_sentence(error)}, status=422,
+        )  # fmt: skip
+    saw_answers("trust", campaign, units={each.unit.pk for each in context["cells"]})
+    return render(
+        request, "results/wrong_cells.html", {**context, "campaign": campaign, "plan": plan}
+    )
+
+
 def _commit(request: HttpRequest, campaign: Campaign, form: PlanForm) -> None:
     commit(campaign, PlanOptions(**values_of(PLAN_OPTIONS, form.cleaned_data)))
 
@@ -113,6 +153,10 @@ def _look(request: HttpRequest, campaign: Campaign, form: PlanForm) -> None:
     look_and_describe(running_plan(campaign))
 
 
+def _certify(request: HttpRequest, campaign: Campaign, form: PlanForm) -> None:
+    issue(running_plan(campaign))
+
+
 def _end(request: HttpRequest, campaign: Campaign, form: PlanForm) -> None:
     end(running_plan(campaign), request.POST.get("reason", "")[:200])
 
@@ -121,6 +165,7 @@ ORDERS: dict[str, Callable[[HttpRequest, Campaign, PlanForm], None]] = {
     "commit": _commit,
     "draw": _draw,
     "look": _look,
+    "certify": _certify,
     "end": _end,
 }
 
@@ -129,6 +174,7 @@ def _shown(campaign: Campaign) -> dict[str, Any]:
     plans = TrustPlan.objects.filter(campaign=campaign).order_by("-id")
     found: dict[str, Any] = {
         "plans": plans.exclude(end=None).select_related("end", "judge"),
+        "certificates": TrustCertificate.objects.filter(plan__campaign=campaign).order_by("-id"),
         "judges": judges_of(campaign),
         "not_claimed": NOT_CLAIMED,
         "drawn": DRAWN,
@@ -143,9 +189,12 @@ def _shown(campaign: Campaign) -> dict[str, Any]:
 
 def _certification(plan: TrustPlan) -> dict[str, Any]:
     look = look_at(plan)
+    lines = list(plan_sentences(plan))
+    if not look.state.labelled:
+        lines += outlook_sentences(outlook_of(plan))
     return {
         "verdict": look.verdict,
-        "plan_lines": list(plan_sentences(plan)),
+        "plan_lines": lines,
         "look_lines": list(look_sentences(look)),
         "curves": [_curve_of_cut(look, cut) for cut in range(look.state.plan.cuts)],
         "left": len(look.state.to_draw()) - look.waiting,

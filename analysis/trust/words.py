@@ -8,13 +8,12 @@ from analysis.trust.looks import Look
 from annotation.models import TrustPlan
 from tandem.document import count, join_words
 from tandem.trust.certificate import NOT_CLAIMED
-from tandem.trust.evidence import draws_without_error, fewest_draws
 from tandem.trust.plan import plan_of
-from tandem.trust.state import state_of
 from tandem.trust.truth import IN_WORDS
 
 
 def plan_sentences(plan: TrustPlan) -> Iterator[str]:
+    """Yield what a plan certifies, how, and over what."""
     document = plan.document
     of = plan_of(document)
     queries, cells = document["population"]["queries"], int(of.cells.sum())
@@ -30,14 +29,6 @@ def plan_sentences(plan: TrustPlan) -> Iterator[str]:
         yield f"{count(number, 'query is', 'queries are')} left out: {reason}."
     shares = ", ".join(f"{cut['share']:.0%}" for cut in document["cuts"])
     yield f"Tested one after the other, surest first: {shares} of the cells."
-    few = count(fewest_draws(of.risk, of.delta), "query", "queries")
-    sizes = of.accepted[state_of(of, []).to_draw(), 0].astype(float)
-    exact = draws_without_error(sizes, of.risk, of.delta, float(of.totals[0]))
-    if exact is None:
-        yield f"Even without one wrong cell, these queries do not suffice: it takes about {few}."
-    else:
-        first = count(exact, "query certifies", "queries certify")
-        yield f"Without one wrong cell, {first} the first share (of many queries, about {few})."
 
 
 def comparison_sentences(plan: TrustPlan) -> Iterator[str]:

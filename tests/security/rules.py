@@ -197,6 +197,9 @@ RULES: dict[str, Rule] = {
     "api-label-first": takes(READERS, 400),
     # An order without a value does nothing; 422 where no plan is running.
     "trust": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 302, 422})),
+    # 404 without a certificate, and 422 for a plan that runs.
+    "trust-certificate": Rule({"GET": READERS}, frozenset({200, 404})),
+    "trust-wrong": Rule({"GET": READERS}, frozenset({200, 404, 422})),
     "api-trust": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 400})),
     "api-trust-draws": takes(READERS, 422),
     "api-trust-looks": takes(READERS, 422),

@@ -534,9 +534,19 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("label-first", "pk"): _campaigns,
     ("api-label-first", "pk"): _campaigns,
     ("more-queries", "pk"): _campaigns,
+    ("trust-certificate", "digest"): lambda world, role: Objects((), missing=("0" * 64,)),
+    ("trust-wrong", "uid"): lambda world, role: Objects((), missing=(uuid.UUID(int=1),)),
     **{
         (name, "pk"): _campaigns
-        for name in ("trust", "api-trust", "api-trust-draws", "api-trust-looks", "api-trust-end")
+        for name in (
+            "trust-certificate",
+            "trust-wrong",
+            "trust",
+            "api-trust",
+            "api-trust-draws",
+            "api-trust-looks",
+            "api-trust-end",
+        )
     },
     ("change-drafts", "pk"): _campaigns,
     **{(name, "pk"): _labelled_campaigns for name in ("change-draft", "change-draft-try")},

@@ -13,6 +13,7 @@ from django.core.management.base import CommandError
 from analysis.trust.cells import TrustError
 from analysis.trust.certificates import issue
 from analysis.trust.options import PLAN_OPTIONS, PlanOptions
+from analysis.trust.outlook import outlook_of
 from analysis.trust.plans import commit, end
 from analysis.trust.running import draw_queries, look_and_describe, running_plan
 from analysis.trust.words import plan_sentences
@@ -23,6 +24,7 @@ from datasets.console import refusing
 from tandem.document import count
 from tandem.options import add_arguments, values_of
 from tandem.trust.canonical import canonical
+from tandem.trust.price import outlook_sentences
 
 ACTIONS = ("plan", "draw", "look", "certificate", "end")
 DRAWN = 10
@@ -60,8 +62,10 @@ class Command(BaseCommand):
             if not options[name]:
                 raise CommandError(f"plan needs --{name}.")
         plan = commit(campaign, PlanOptions(**values_of(PLAN_OPTIONS, options)))
-        text = "\n".join(plan_sentences(plan))
-        self._print(options, plan.document | {"digest": plan.digest}, text)
+        outlook = outlook_of(plan)
+        text = "\n".join((*plan_sentences(plan), *outlook_sentences(outlook)))
+        facts = {"digest": plan.digest, "outlook": outlook.as_json()}
+        self._print(options, plan.document | facts, text)
 
     def _draw(self, campaign: Campaign, options: dict[str, Any]) -> None:
         if options["queries"] < 1:

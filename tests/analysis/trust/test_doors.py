@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from django.urls import reverse
 
-from annotation.models import TrustPlan, User
+from annotation.models import TrustCertificate, TrustPlan, User
 from audit.models import Event
+from tandem.trust.certificate import verify_bytes
 from tests.analysis.trust.cast import JUDGE, VARIABLE, all_answer, world
 from tests.api.cast import script_of
 from tests.page_cast import client_of
@@ -78,3 +80,37 @@ def test_the_api_does_the_same(tmp_path: Path) -> None:
     assert script.post(f"{path}end/", {"reason": "done"}).json()["ended_at"]
     assert [each["number"] for each in script.get(path).json()["results"]] == [1]
     assert events() == EVENTS
+
+
+def test_a_certificate_is_written_shown_and_kept_as_a_file(tmp_path: Path) -> None:
+    campaign, page = world(tmp_path), client_of(rita())
+    address = reverse("trust", args=[campaign.pk])
+    page.post(address, {"order": "commit", "variable": VARIABLE, "judge": JUDGE})
+    assert "Without one wrong cell, 29 queries certify" in page.get(address).content.decode()
+    page.post(address, {"order": "draw", "queries": "40"})
+    assert page.post(address, {"order": "certify"}).status_code == 422
+    plan = TrustPlan.objects.get()
+    all_answer(plan, {5})
+    assert page.post(address, {"order": "certify"}).status_code == 302
+    made = TrustCertificate.objects.get()
+    shown = reverse("trust-certificate", args=[campaign.pk, made.digest])
+    assert made.document["predicate"]["statement"] in page.get(address).content.decode()
+    assert "may decide 83.3 %" in page.get(shown).content.decode()
+    content = page.get(f"{shown}?format=json").content
+    assert sha256(content).hexdigest() == made.digest
+    assert verify_bytes(content, made.digest).verdict == "genuine"
+
+
+def test_wrong_cells_are_shown_when_the_plan_has_ended(tmp_path: Path) -> None:
+    campaign, page = world(tmp_path), client_of(rita())
+    address = reverse("trust", args=[campaign.pk])
+    page.post(address, {"order": "commit", "variable": VARIABLE, "judge": JUDGE})
+    page.post(address, {"order": "draw", "queries": "3"})
+    plan = TrustPlan.objects.get()
+    all_answer(plan, {0, 5})
+    wrong = reverse("trust-wrong", args=[campaign.pk, plan.uid])
+    assert page.get(wrong).status_code == 422
+    page.post(address, {"order": "end"})
+    shown = page.get(wrong).content.decode()
+    assert shown.count("no 3") == 3
+    assert all(f"p{n}-5<" not in shown for n in range(60))
