@@ -15,7 +15,7 @@ from analysis.models import Study
 from analysis.study.evaluators import changed_in, declare_those_in
 from analysis.study.file import EVALUATOR, StudyFile
 from analysis.study.keys import keys_of
-from analysis.study.parts import Action, Key, Stage
+from analysis.study.parts import PLAN, Action, Key, Stage
 from analysis.study.stages import link, stage_of, stages_of, store
 from tandem.files.rows import InputError
 from tandem.options import named_options
@@ -56,6 +56,10 @@ def apply(file: StudyFile, say: Callable[[Key, str], None] = lambda key, line: N
             if stage.exists:
                 break
         applied.stages[part.key] = stage
+        if part.key.kind == PLAN and part.key in applied.done:
+            # A plan changes which queries of its campaign people are asked about.
+            campaign = file.part("campaign", part.options["campaign"])
+            applied.stages[campaign.key] = stage_of(file, campaign, study, applied.stages)
     for name, words in changed_in(file, study).items():
         say(Key(EVALUATOR, name), words)
         applied.done[Key(EVALUATOR, name)] = [words]

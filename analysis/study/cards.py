@@ -73,6 +73,15 @@ class Action:
 
 
 @dataclass(frozen=True)
+class Proof:
+    """A campaign's newest plan: what it is about, what its last look showed, and its page."""
+
+    about: str
+    says: str
+    address: str
+
+
+@dataclass(frozen=True)
 class Card:
     """A batch or campaign of the chain. `state` is one of those of `analysis.study.status`.
 
@@ -93,6 +102,7 @@ class Card:
     progress: str = ""
     links: tuple[Action, ...] = ()
     steps: tuple[Step, ...] = ()
+    proof: Proof | None = None
 
     @property
     def share(self) -> int:
@@ -187,4 +197,5 @@ def _card_json(card: Card) -> dict[str, Any]:
         ],
         "asked": card.places.asked if card.places else None,
         "answered": card.places.answered if card.places else None,
+        "plan": f"{card.proof.about}: {card.proof.says}" if card.proof else None,
     }

@@ -14,11 +14,13 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from analysis.models import Study
-from analysis.study.cards import Action, Answers, Card, Chain, Flow, Link, Number, Step
+from analysis.study.cards import Action, Answers, Card, Chain, Flow, Link, Number, Proof, Step
 from analysis.study.file import parse_study
-from analysis.study.parts import Key, Part
+from analysis.study.parts import PLAN, Key, Part
 from analysis.study.preparation import failures, reviews_to_do
 from analysis.study.stages import waiting
+from analysis.study.trust import last_look, plan_of
+from analysis.trust.words import brief
 from annotation.access import is_blind, open_campaigns
 from annotation.campaigns.answer_totals import AnswerTotals
 from annotation.counters import answers_by_rater, numbers
@@ -36,6 +38,7 @@ from datasets.teams import manages, visible_batches
 from judging.answer_files import scripted_among
 from judging.models import JudgeRun
 from judging.preparation.status import step_statuses
+from tandem.document import count, join_words
 from tandem.files.rows import InputError
 
 BLIND = (
@@ -120,7 +123,10 @@ class _Cards:
             links[campaign.batch.name].campaigns.append(card)
             if card.state == "done":
                 finished.add(campaign.name)
+        self.add_plans_to_come(links, [part for part in to_come if part.key.kind == PLAN])
         for part in to_come:
+            if part.key.kind == PLAN:
+                continue
             card = _card_to_come(part, there, finished)
             if card.state == "missing" and part.command == "build_batch":
                 card = self.preparation(card, part)
@@ -129,6 +135,34 @@ class _Cards:
             elif part.options["batch"] in links:
                 links[part.options["batch"]].campaigns.append(card)
         return Chain(name, tuple(links.values()), tuple(self.campaigns))
+
+    def add_plans_to_come(self, links: Mapping[str, Link], parts: Iterable[Part]) -> None:
+        """Add to campaigns the step of a plan of the file that nobody has committed to."""
+        by_name = {campaign.name: campaign for campaign in self.campaigns}
+        for part in parts:
+            campaign = by_name.get(part.options["campaign"])
+            if campaign is None or campaign.has_plan or plan_of(part):
+                continue
+            cards = links[campaign.batch.name].campaigns
+            place = next(n for n, card in enumerate(cards) if card.name == campaign.name)
+            cards[place] = replace(cards[place], steps=(*cards[place].steps, _applied_again(part)))
+
+    def proof(self, campaign: Campaign) -> Proof | None:
+        """Return the newest plan of a campaign. Its evidence is hidden from who labels now."""
+        plan = campaign.trust_plans.select_related("judge").order_by("-id").first()
+        if plan is None:
+            return None
+        address = reverse("trust", args=[campaign.pk])
+        about = join_words(plan.document["systems"])
+        if plan.judge is not None:
+            about = f"{plan.judge.name} on {plan.variable}"
+        says = [f"{count(plan.draws.count(), 'query', 'queries')} drawn"]
+        if not is_blind(self.user, campaign):
+            look = last_look(plan)
+            saw_figures("trust", campaign, look.get("labelled", 0))
+            says.append(brief(plan, look))
+        says += [] if plan.is_running else ["has ended"]
+        return Proof(about, "; ".join(says), address)
 
     def batch(self, batch: Batch) -> Card:
         lineage = self.lineages.get(batch.pk)
@@ -215,6 +249,7 @@ class _Cards:
             progress,
             tuple(self._links(campaign)),
             steps,
+            self.proof(campaign),
         )
 
     def _raters(self, campaign: Campaign, progress: str) -> Iterator[Answers]:
@@ -367,9 +402,13 @@ def _card_to_come(part: Part, there: set[Key], finished: set[str]) -> Card:
     if after:
         how = f"after {' and '.join(map(str, after))}: {words}"
         return Card(part.key.kind, part.name, "blocked", how=how)
-    step = Step(
+    steps = (_applied_again(part),)
+    return Card(part.key.kind, part.name, "missing", how=words, steps=steps)
+
+
+def _applied_again(part: Part) -> Step:
+    return Step(
         "researcher",
-        f"Apply the study’s file again: it will {words} ({part.key}).",
+        f"Apply the study’s file again: it will {part.first_step} ({part.key}).",
         command="tandem study apply",
     )
-    return Card(part.key.kind, part.name, "missing", how=words, steps=(step,))

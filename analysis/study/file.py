@@ -17,7 +17,7 @@ from typing import Any
 from analysis.study.keys import check_keys
 from analysis.study.names import campaigns_of, table_options
 from analysis.study.parts import Key, Part, table_of
-from analysis.study.tables import KINDS, LONGEST_NAME, Tables
+from analysis.study.tables import KINDS, LONGEST_NAME, PLANS, Tables
 from annotation.derivation.rules import RULES
 from tandem.files.rows import InputError, Place
 from tandem.files.toml import Lines, TomlError, read_toml
@@ -184,6 +184,7 @@ class _Reader(Tables):
         for part in found.values():
             self._check_needs(part, found)
             self._check_sources(part, found)
+            self._check_judge_of_plan(part, found)
         return tuple(self._ordered(found))
 
     def _check_needs(self, part: Part, found: Mapping[Key, Part]) -> None:
@@ -226,6 +227,17 @@ class _Reader(Tables):
 
     def _line(self, key: Key) -> int:
         return self.lines.of(table_of(key)) or 0
+
+    def _check_judge_of_plan(self, part: Part, found: Mapping[Key, Part]) -> None:
+        """Check that a plan's campaign has the verdicts of its judge."""
+        if part.command != PLANS["judge"]:
+            return
+        judge, campaign = part.options["judge"], found[part.awaits[0]]
+        judges = [asked.judge for asked in campaign.judges]
+        if judge not in judges and not campaign.labels:
+            remedy = did_you_mean(judge, judges, f"add it to judges of {campaign.key}")
+            wrong = f"{campaign.key} does not run judge {judge!r}"
+            raise self.wrong(table_of(part.key), "judge", wrong, remedy)
 
     def _check_sources(self, part: Part, found: Mapping[Key, Part]) -> None:
         """Check that a derived batch's campaigns are over its source."""

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand
 
+from analysis.study.plans import options_of_plan
 from tandem.similar import did_you_mean
 
 Options = dict[str, Any]
@@ -58,8 +59,10 @@ def _defaults(command: str) -> Options:
 def keys_of(command: str) -> dict[str, Action]:
     """Return the keys that a command defines for a table, each with its option."""
     found = {}
+    # The commands of plans do more than to commit to one.
+    only = options_of_plan(command)
     for action in _actions(command):
-        if action.dest in LEFT_OUT[command]:
+        if action.dest in LEFT_OUT.get(command, ()) or (only and action.dest not in only):
             continue
         words = [word.lstrip("-").replace("-", "_") for word in action.option_strings]
         key = RENAMED.get((command, action.dest)) or (words[-1] if words else action.dest)

@@ -1,4 +1,4 @@
-"""The parts of a study: its batches, campaigns and judges, and the stage that each has reached."""
+"""The parts of a study: batches, campaigns, judges and plans, and the stage of each."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from typing import Any
 from analysis.study.keys import Options
 from analysis.study.protocols import ProtocolBeside
 from annotation.derivation.decisions import MODES
+from tandem.document import join_words
+
+PLAN = "trust"
+"""The kind of a plan, which is in no study but in its campaign."""
 
 
 @dataclass(frozen=True, order=True)
@@ -42,7 +46,7 @@ class JudgeRequest:
 
 @dataclass(frozen=True)
 class Part:
-    """A table of the file: a batch, campaign or judge, with the options of its command.
+    """A table of the file: a batch, campaign, judge or plan, with the options of its command.
 
     `needs` has the parts that come first. Of those, the campaigns in `awaits` have to be finished,
     not just created. `protocol` is the file that a campaign names as its protocol. A batch that a
@@ -67,7 +71,7 @@ class Part:
     @property
     def awaits_people(self) -> bool:
         """Whether it waits for all people, not just for one rater."""
-        return self.options.get("decided_by", MODES[0]) in MODES
+        return self.key.kind != PLAN and self.options.get("decided_by", MODES[0]) in MODES
 
     @property
     def first_step(self) -> str:
@@ -80,6 +84,10 @@ class Part:
             return f"derive it by {options['rule']} from {sources}"
         if self.command == "build_batch":
             return f"build it by step {options['step']} from {options['batch']}"
+        if self.command == "trust":
+            return f"commit to a plan: what {options['judge']} may decide on {options['variable']}"
+        if self.command == "compare_systems":
+            return f"commit to a plan: which of {join_words(options['systems'])} is better"
         if self.command == "create_judge":
             return f"create it ({options['backend']})"
         return f"create it ({options['protocol']} over {options['batch']})"
@@ -98,7 +106,8 @@ class Stage:
     """A part and its current state.
 
     `blocked` has the required parts that do not exist or are not finished yet. `behind` is set if
-    labels have changed since the part was derived, and says what to do.
+    labels have changed since the part was derived, and says what to do. `says` has what a plan's
+    labels have shown so far.
     """
 
     part: Part
@@ -108,6 +117,7 @@ class Stage:
     blocked: tuple[Key, ...] = ()
     behind: str = ""
     counts: dict[str, Any] = field(default_factory=dict)
+    says: str = ""
 
     @property
     def key(self) -> Key:

@@ -21,9 +21,10 @@ from analysis.study.evaluators import check_declared_in
 from analysis.study.file import StudyFile
 from analysis.study.lineage import behind, derived_stage
 from analysis.study.names import campaigns_of
-from analysis.study.parts import Action, ImportedFile, JudgeRequest, Key, Part, Stage
+from analysis.study.parts import PLAN, Action, ImportedFile, JudgeRequest, Key, Part, Stage
 from analysis.study.preparation import prepared
 from analysis.study.protocols import named_in, task_of
+from analysis.study.trust import planned
 from annotation.campaign_setup.creation import checked_campaign
 from annotation.campaigns.answer_totals import AnswerTotals, answer_totals
 from annotation.campaigns.changes import change, settings_differ
@@ -91,8 +92,10 @@ def store(file: StudyFile) -> Study:
 
 
 def link(study: Study, part: Part, position: int) -> None:
-    """Record a part's object from the database, if it exists."""
+    """Record a part's object from the database, if it exists. Plans are those of campaigns."""
     kind, name = part.key.kind, part.name
+    if kind == PLAN:
+        return
     if kind == "judge":
         of: Any = Judge.objects.filter(rater__name=name).first()
     else:
@@ -368,5 +371,7 @@ KINDS: dict[str, Callable[[StudyFile, Part, tuple[Key, ...], StudyPart | None], 
     "build_batch": prepared,
     "create_judge": _judge,
     "create_campaign": _campaign,
+    "trust": planned,
+    "compare_systems": planned,
 }
 """By command, the function that inspects a part."""

@@ -69,6 +69,7 @@ def stage_json(stage: Stage) -> dict[str, Any]:
         "todo": [action.words for action in stage.actions],
         "waits": list(stage.waits),
         "behind": stage.behind or None,
+        "says": stage.says or None,
         "after": [str(key) for key in stage.blocked],
         "next": next_of(stage),
     }

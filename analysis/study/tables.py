@@ -9,7 +9,9 @@ from typing import Any, NoReturn
 from analysis.study.keys import Options, Refuse, check_keys, keys_of, read_options
 from analysis.study.names import campaigns_named, campaigns_of, relevant_by
 from analysis.study.parts import ImportedFile, JudgeRequest, Key, Part, table_of
+from analysis.study.plans import declared_plan
 from analysis.study.protocols import ENDING, ProtocolBeside, read_beside
+from analysis.trust.cells import TrustError
 from annotation.campaigns.design import DesignError, design_of
 from annotation.campaigns.settings import OPTIONS
 from annotation.derivation.base import make_options
@@ -22,11 +24,14 @@ from judging.preparation.build import given_thresholds
 from tandem.files.jsonl import excerpt
 from tandem.files.rows import InputError, Place
 from tandem.files.toml import Lines
+from tandem.options import FLAG, named_options
 
-KINDS = ("batch", "campaign", "judge")
+KINDS = ("batch", "campaign", "judge", "trust")
 LONGEST_NAME = 200
 ORIGINS = {"files": "load_batch", "rule": "derive_batch", "step": "build_batch"}
 """The keys that say where a batch comes from, each with the command that creates it."""
+PLANS = {"judge": "trust", "systems": "compare_systems"}
+"""The keys that say what a plan is about, each with the command that commits to it."""
 REVIEWS = "reviews"
 """The key of a step, in addition to those of its commands: files with reviews of its answers."""
 OWN_KEYS = ("labels", "judges")
@@ -211,6 +216,37 @@ class Tables:
             if options[name] and self.folder and (self.folder / options[name]).is_file():
                 options[name] = str(self.folder / options[name])
         return Part(key, "create_judge", options, (), self.lines.of(table_of(key)))
+
+    def _trust(self, key: Key, table: Mapping[str, Any]) -> Part:
+        """Return a plan that certifies a judge, or one that compares systems."""
+        refuse = self.refuser(table_of(key))
+        given = [each for each in PLANS if each in table]
+        if len(given) != 1:
+            has = "both a judge and systems" if given else "neither a judge nor systems"
+            refuse(
+                given[-1] if given else "",
+                f"trust {key.name} has {has}",
+                'give judge = "…" to certify it, or systems = ["…", "…"] to compare them',
+            )
+        command = PLANS[given[0]]
+        drawn = {"campaign": table.get("campaign"), "queries": table.get("queries")}
+        check_keys(table, dict.fromkeys((*keys_of(command), *drawn)), refuse)
+        own = {name: value for name, value in table.items() if name in keys_of(command)}
+        options = read_options(
+            PLANS["judge"], {name: each for name, each in drawn.items() if each is not None}, refuse
+        ) | read_options(command, own, refuse)
+        if options["queries"] < 1:
+            refuse("queries", "queries is below 1", "write how many queries to draw in all")
+        try:
+            declared_plan(command, options)
+        except TrustError as error:
+            at_fault = FLAG.search(str(error))
+            name = at_fault["name"].replace("-", "_") if at_fault else ""
+            wrong, _, remedy = named_options(str(error)).rstrip(".").partition(": ")
+            refuse(name, wrong, remedy or "correct it")
+        campaign = Key("campaign", options["campaign"])
+        line = self.lines.of(table_of(key))
+        return Part(key, command, options, (campaign,), line, awaits=(campaign,))
 
     def _with_paths(self, key: Key, options: Options, names: Iterable[str]) -> Options:
         found = dict(options)

@@ -142,7 +142,7 @@ def look_at_comparison(plan: TrustPlan) -> JSON:
     the order of the draw, up to the first that is neither complete nor late.
     """
     document = plan.document
-    pks = _pks(plan)
+    pks = pks_of(plan)
     answers = answered(plan, pks)
     rows: list[int] = []
     for query in answers.drawn:
@@ -196,7 +196,7 @@ def _stale(plan: TrustPlan, seen: list[Any]) -> list[str]:
     return [STALE[key] for key in changed]
 
 
-def _pks(plan: TrustPlan) -> list[int]:
+def pks_of(plan: TrustPlan) -> list[int]:
     """Return the primary keys of a plan's queries, in its order."""
     queries = plan.campaign.batch.queries
     pks = dict(queries.values_list("key", "pk"))

@@ -39,13 +39,7 @@ def commit(campaign: Campaign, options: PlanOptions) -> TrustPlan:
     Raises TrustError.
     """
     variable, judge = variable_of(campaign, options.variable), judge_of(campaign, options.judge)
-    people = campaign.raters_per_item if options.people is None else options.people
-    if people < FEWEST[options.truth]:
-        few = count(FEWEST[options.truth], "person", "people")
-        raise TrustError(
-            f"{options.truth} needs at least {few} on each query, and not {people}: say --people "
-            "or --truth"
-        )
+    people = people_of(options, campaign.raters_per_item)
     with one_at_a_time(campaign):
         cells = read_cells(campaign, variable, judge)
         number = 1 + plans_before(campaign, TrustPlan.Kind.CERTIFY, options.variable, judge)
@@ -62,6 +56,18 @@ def commit(campaign: Campaign, options: PlanOptions) -> TrustPlan:
         draws.hold_back(plan, cells.pks)
         record("trust.planned", campaign.pk, plan, after=document, digest=plan.digest)
     return plan
+
+
+def people_of(options: PlanOptions, of_campaign: int) -> int:
+    """Return how many people answer each drawn query. Raises TrustError if they are too few."""
+    people = of_campaign if options.people is None else options.people
+    if people < FEWEST[options.truth]:
+        few = count(FEWEST[options.truth], "person", "people")
+        raise TrustError(
+            f"{options.truth} needs at least {few} on each query, and not {people}: say --people "
+            "or --truth"
+        )
+    return people
 
 
 @contextmanager

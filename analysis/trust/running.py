@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from analysis.trust.cells import TrustError
-from analysis.trust.comparisons import draw_next, record_comparison
+from analysis.trust.comparisons import (
+    draw_next,
+    look_at_comparison,
+    pks_of,
+    record_comparison,
+    shown,
+)
+from analysis.trust.labels import answered
 from analysis.trust.looks import as_json, look_at, record_look
 from analysis.trust.plans import draw
 from analysis.trust.words import look_sentences
@@ -26,6 +35,30 @@ def draw_queries(plan: TrustPlan, wanted: int) -> list[TrustDraw]:
         return draw_next(plan, wanted)
     state = look_at(plan).state
     return draw(plan, state.to_draw(), state.certified, wanted)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a look shows, and how many queries are drawn, lack answers, or may still be drawn."""
+
+    found: JSON
+    drawn: int
+    unanswered: int
+    left: int
+
+
+def standing_of(plan: TrustPlan) -> Standing:
+    """Look at a plan without recording it. Nothing is left where more could not decide anything."""
+    if plan.kind == TrustPlan.Kind.COMPARE:
+        found, answers = shown(look_at_comparison(plan)), answered(plan, pks_of(plan))
+        undrawn = len(plan.document["population"]["queries"]) - len(answers.drawn)
+    else:
+        look = look_at(plan)
+        found, answers = as_json(look), look.answers
+        undrawn = len(set(look.state.to_draw()).difference(answers.drawn))
+    left = undrawn if found["verdict"] in ("not yet", "certified") else 0
+    unanswered = set(answers.drawn) - answers.complete - answers.late
+    return Standing(found, len(answers.drawn), len(unanswered), left)
 
 
 def look_and_describe(plan: TrustPlan) -> tuple[JSON, str]:

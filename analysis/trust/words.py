@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from analysis.trust.looks import Look
 from annotation.models import TrustPlan
 from tandem.document import count, join_words
+from tandem.sections.system_decisions import standing_words
 from tandem.trust.certificate import NOT_CLAIMED
 from tandem.trust.plan import plan_of
 from tandem.trust.truth import IN_WORDS
+from tandem.types import JSON
 
 
 def plan_sentences(plan: TrustPlan) -> Iterator[str]:
@@ -74,3 +76,29 @@ def look_sentences(look: Look) -> Iterator[str]:
     if look.waiting:
         waiting = count(look.waiting, "drawn query does", "drawn queries do")
         yield f"{waiting} not count yet: answers are missing, or one before it has to count first."
+
+
+def brief(plan: TrustPlan, found: JSON) -> str:
+    """Return what a look (`looks.as_json` or a comparison's) shows, for a line among others.
+
+    An empty look is one that nobody has taken yet.
+    """
+    if not found:
+        return "nobody has looked yet"
+    if found["stale"]:
+        return f"stale, {'; '.join(found['stale'])}"
+    if plan.kind == TrustPlan.Kind.COMPARE:
+        pairs = (f"{each['a']} and {each['b']} {standing_words(each)}" for each in found["pairs"])
+        return "; ".join(pairs)
+    said = [f"{found['share']:.0%} of the cells certified" if found["certified"] else ""]
+    if found["verdict"] == "cannot be met":
+        said.append("the plan cannot be met")
+    elif found["certified"] < len(found["cuts"]):
+        cut = found["cuts"][found["certified"]]
+        bound = cut["bound"]
+        known = bound is not None and bound < 1
+        at_most = f": at most {bound:.0%} of them wrong" if known else ""
+        said.append(f"the surest {cut['share']:.0%} not yet{at_most}")
+        if more := found["likely_more"]:
+            said.append(f"about {count(more, 'more query', 'more queries')} likely")
+    return "; ".join(filter(None, said))

@@ -14,7 +14,7 @@ from datasets.console import add_team_option
 
 
 class Command(BaseCommand):
-    help = "Show how far a study is: each batch, campaign and judge with counts, and what is next."
+    help = "Show how far a study is: each batch, campaign, judge and plan, and what is next."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE", nargs="?", default=Path())
@@ -36,7 +36,7 @@ def _lines(found: StudyStatus) -> list[str]:
     width = max((len(stage.key.name) for stage in found.stages), default=0)
     lines = [f"Study {found.name!r}"]
     for stage in found.stages:
-        about = " · ".join(filter(None, (counts_line(stage.counts), next_of(stage))))
+        about = " · ".join(filter(None, (counts_line(stage.counts), stage.says, next_of(stage))))
         named = f"  {stage.state:8} {stage.key.kind:9} {stage.key.name:{width}}"
         lines.append(f"{named}  {about}".rstrip())
     return [*lines, f"Next: {found.next}"]

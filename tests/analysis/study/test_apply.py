@@ -199,6 +199,7 @@ def test_the_status_shows_counts_and_the_next_step_in_words(folder: Path) -> Non
         "todo": [],
         "waits": [after["next"]],
         "behind": None,
+        "says": None,
         "after": [],
         "next": after["next"],
     }
