@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.exports import references, rows
+from annotation.exports.decided import newest_certificate
 from annotation.exports.label_studio import label_studio
 from annotation.exports.nugget_banks import has_nuggets, nugget_bank, nuggetizer_bank
 from annotation.exports.qrels import (
@@ -75,6 +76,7 @@ class Export:
         needs = {
             "carried": campaign.continues_id is not None,
             "exposed": "exposed" in self.beside and has_exposed(campaign),
+            "decided_by": "decided_by" in self.beside and newest_certificate(campaign) is not None,
             "grade": "grade" in self.beside and rows.has_grades(campaign),
         }
         return (*self.columns, *(name for name in self.beside if needs[name]))

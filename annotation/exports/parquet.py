@@ -68,6 +68,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
         }
         | _strings("assisted_by batch query system setting")
         | {"meta": _JSON, "carried": pa.string(), "exposed": pa.bool_(), "grade": pa.string()}
+        | _strings("decided_by")
     ),
     "responses": _schema(
         _strings("campaign protocol item rater rater_kind")

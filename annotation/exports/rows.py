@@ -13,6 +13,7 @@ from itertools import groupby, islice
 from typing import Any, NamedTuple, TypeVar
 
 from annotation.campaigns.relevance import Uses
+from annotation.exports.decided import with_decisions
 from annotation.exposure.ledger import saw_answers
 from annotation.exposure.queries import exposed_labels, exposed_units
 from annotation.missing_reasons import Reasons, reasons
@@ -406,7 +407,7 @@ def _unit_lines(campaign: Campaign, items: list[ShownItem]) -> Iterator[Line]:
 def labels(campaign: Campaign, since: int = 0) -> Iterator[Line]:
     """Yield the lines of the labels file: every current and every missing label."""
     saw_answers("answers", campaign)
-    return map(as_line, label_rows(campaign, since))
+    return map(as_line, with_decisions(campaign, label_rows(campaign, since)))
 
 
 def responses(campaign: Campaign, since: int = 0) -> Iterator[Line]:

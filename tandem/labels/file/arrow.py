@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tandem.files.columnar import MAX_UNPACKED
-from tandem.labels.file.rows import KNOWN
+from tandem.labels.file.rows import KNOWN, UNREAD
 
 WHOLE = {"replicate": 0, "revision": 1}
 """The columns with whole numbers, and the minimum of each."""
 MEASURED = ("seconds", "score")
 RICH = ("spans", "meta", "grade")
-TEXTS = tuple(name for name in KNOWN if name not in {*WHOLE, *MEASURED, *RICH, "carried"})
-"""All others but `carried`, which columns do not keep."""
+TEXTS = tuple(name for name in KNOWN if name not in {*WHOLE, *MEASURED, *RICH, *UNREAD})
+"""All others that are read."""
 LARGEST = 1e15
 """Larger numbers are left to the line reader, which counts digits."""
 

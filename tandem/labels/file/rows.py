@@ -33,8 +33,10 @@ COLUMNS = (
     "meta",
 )
 
-BESIDE = ("carried", "exposed", "grade")
+BESIDE = ("carried", "exposed", "grade", "decided_by")
 """Columns that a table has only if a campaign needs them."""
+UNREAD = ("carried", "decided_by")
+"""Columns that are written for others, and that no reader of labels keeps."""
 KNOWN = (*COLUMNS, *BESIDE)
 """All columns that a file may have."""
 GRADE = "grade"
@@ -100,6 +102,7 @@ class LabelRow:
     meta: Mapping[str, Any] | None = None
     exposed: bool | None = None
     grade: str | None = None
+    decided_by: str | None = None
     place: Place = field(default=Place(""), compare=False)
 
     @property
