@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..scores.base import percent
-from ..trust.canonical import digest_of
+from ..trust.certificate import TYPE, verify
 from .findings import Finding, Outcome
 
-STATEMENT = "https://in-toto.io/Statement/v1"
-"""The type of the statement that a certificate is."""
 NOT_VOUCHED = (
     "anybody could have written this certificate: add --digest with the SHA-256 that the site or "
     "the paper states"
@@ -68,27 +66,25 @@ def error_words(risk: float, delta: float) -> str:
 
 
 def is_certificate(document: Mapping[str, Any]) -> bool:
-    return document.get("_type") == STATEMENT
+    return document.get("_type") == TYPE
 
 
-def claim_of(certificate: Mapping[str, Any], digest: str | None) -> Claim:
+def claim_of(document: Mapping[str, Any], digest: str | None) -> Claim:
     """Return what a certificate claims; it counts only with the `digest` that is known elsewhere.
 
-    The digest covers the canonical JSON, so that a certificate with one changed byte is refuted.
+    It is computed again from its plan and its labels, so that one with a changed byte is refuted.
     """
+    found = verify(document, digest)
     try:
-        predicate = certificate["predicate"]
+        predicate = document["predicate"]
         plan, share = predicate["plan"], float(predicate["share"])
         wording = error_words(float(plan["risk"]), float(plan["delta"]))
         claim = Claim(str(plan["judge"]["name"]), str(plan["variable"]), share, share, wording)
     except (KeyError, TypeError, ValueError):
-        why = "the certificate does not say which judge may decide which share"
-        return Claim("", "", 0, 0, "", (why,))
-    if digest is None:
-        return replace(claim, doubts=(NOT_VOUCHED,))
-    if digest_of(certificate) != digest.lower():
-        return replace(claim, refuted="the certificate is not the one with this digest")
-    return claim
+        claim = Claim("", "", 0, 0, "")
+    if found.wrong:
+        return replace(claim, refuted=f"the certificate is wrong: {found.wrong[0]}")
+    return claim if found.genuine else replace(claim, doubts=(NOT_VOUCHED,))
 
 
 def no_claim(judge: str, wanted: float, why: str) -> Finding:

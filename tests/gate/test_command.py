@@ -109,12 +109,12 @@ def test_a_certificate_counts_for_its_judge_with_its_digest(
 ) -> None:
     path = tmp_path / "certificate.json"
     path.write_text(json.dumps(CERTIFICATE), "utf-8")
-    words = ["gate", str(path), "--certified", ".5", "--judge"]
-    assert main([*words, "jude", "--digest", DIGEST]) == 0
-    assert main([*words, "jude", "--digest", "0" * 64]) == 1
-    assert main([*words, "jude"]) == 3
+    words = ["gate", str(path), "--certified", ".4", "--judge"]
+    assert main([*words, "jude 🌉", "--digest", DIGEST]) == 0
+    assert main([*words, "jude 🌉", "--digest", "0" * 64]) == 1
+    assert main([*words, "jude 🌉"]) == 3
     assert main([*words, "another", "--digest", DIGEST]) == 3
-    assert "the certificate is about jude" in capsys.readouterr().out
+    assert "the certificate is about jude 🌉" in capsys.readouterr().out
 
 
 class TestLabelsFiles:
