@@ -19,7 +19,7 @@ from analysis.study.file import parse_study
 from analysis.study.parts import PLAN, Key, Part
 from analysis.study.preparation import failures, reviews_to_do
 from analysis.study.stages import waiting
-from analysis.study.trust import last_look, plan_of
+from analysis.study.trust import cells_seen, last_look, plan_of
 from analysis.trust.words import brief
 from annotation.access import is_blind, open_campaigns
 from annotation.campaigns.answer_totals import AnswerTotals
@@ -159,7 +159,7 @@ class _Cards:
         says = [f"{count(plan.draws.count(), 'query', 'queries')} drawn"]
         if not is_blind(self.user, campaign):
             look = last_look(plan)
-            saw_figures("trust", campaign, look.get("labelled", 0))
+            saw_figures("trust", campaign, cells_seen(plan, look))
             says.append(brief(plan, look))
         says += [] if plan.is_running else ["has ended"]
         return Proof(about, "; ".join(says), address)

@@ -65,6 +65,16 @@ def last_look(plan: TrustPlan) -> JSON:
     return dict(look.state) if look else {}
 
 
+def cells_seen(plan: TrustPlan, look: JSON) -> int:
+    """Return over how many cells, or scored items, a look shows figures."""
+    document = plan.document
+    if plan.judge is None:
+        return len(look.get("seen", ())) * len(document["systems"])
+    population = document["population"]
+    sizes = dict(zip(population["queries"], population["cells"], strict=True))
+    return sum(sizes[query] for query, _ in look.get("wrong", ()))
+
+
 def _is_about(part: Part, plan: TrustPlan) -> bool:
     if part.command == "compare_systems":
         return set(plan.document["systems"]) == set(part.options["systems"]) and plan.judge is None

@@ -158,7 +158,8 @@ def test_a_reader_with_an_open_item_sees_no_evidence_on_the_page(folder: Path) -
     client, address = client_of(rita), reverse("study", args=[Study.objects.get().pk])
     shown = "the surest 83% not yet"
     assert shown in client.get(address).content.decode()
-    assert Look.objects.filter(user=rita, kind="trust").exists()
+    seen = Look.objects.get(user=rita, kind="trust")
+    assert (seen.number, seen.exposing) == (20 * PASSAGES, False)
     person(Campaign.objects.get().items.get(query=drawn_last()), "rita")
     Rater.objects.filter(name="rita").update(user=rita)
     assert shown not in client.get(address).content.decode()
