@@ -178,6 +178,23 @@ def test_a_plan_applied_again_changes_nothing(folder: Path) -> None:
         assert rows() == before
 
 
+def test_apply_killed_between_the_commitment_and_the_draw_continues_with_the_draw(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object, **__: object) -> list[str]:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("analysis.study.trust._draw", killed)
+        with pytest.raises(KeyboardInterrupt):
+            apply(read_study(folder))
+    committed = TrustPlan.objects.get()
+    assert not committed.draws.exists()
+    apply(read_study(folder))
+    assert TrustPlan.objects.get().digest == committed.digest
+    assert committed.draws.count() == 45
+
+
 def test_people_are_asked_about_drawn_queries_alone_and_more_queries_are_drawn_on_request(
     folder: Path,
 ) -> None:
