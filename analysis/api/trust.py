@@ -8,11 +8,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from analysis.trust.cells import TrustError
+from analysis.trust.certificates import certificates_of, issue
 from analysis.trust.options import PLAN_OPTIONS, PlanOptions
 from analysis.trust.plans import commit, end
 from analysis.trust.running import draw_queries, look_and_describe, running_plan
 from annotation.api.access import managed_unless_blind, readable_unless_blind
-from annotation.models import TrustPlan
+from annotation.models import TrustCertificate, TrustPlan
 from datasets.api.base import Strict
 from datasets.api.routes import Routes, given
 from datasets.option_fields import OptionFields
@@ -58,6 +59,12 @@ class LookSerializer(serializers.Serializer[Any]):
         help_text="counts only: the state, what is certified, bounds, and evidence by cut"
     )
     text = serializers.CharField(help_text="the same in sentences")
+
+
+class CertificateSerializer(serializers.Serializer[TrustCertificate]):
+    digest = serializers.CharField(help_text="SHA-256 of the canonical JSON of `document`")
+    document = serializers.JSONField(help_text="an in-toto statement, which never changes")
+    at = serializers.DateTimeField()
 
 
 class EndBody(Strict):
@@ -124,6 +131,32 @@ def campaigns_trust_draw(request: Request, pk: int) -> Any:
 def campaigns_trust_look(request: Request, pk: int) -> Any:
     look, text = look_and_describe(running_plan(managed_unless_blind(request, pk)))
     return {"look": look, "text": text}
+
+
+@api.list(
+    "campaigns/<int:pk>/trust/certificates/",
+    "List the certificates of a campaign",
+    "The newest first. The SHA-256 of the canonical JSON of `document` is `digest`.",
+    CertificateSerializer,
+    name="trust-certificates",
+)
+def campaigns_trust_certificates_list(request: Request, pk: int) -> Any:
+    return certificates_of(readable_unless_blind(request, pk)).order_by("-id")
+
+
+@api.post(
+    "campaigns/<int:pk>/trust/certificates/",
+    "Issue the certificate of the running plan",
+    "Looks, and writes down what the labels have proven. 422 if nothing is certified, or if the "
+    "plan is stale.",
+    CertificateSerializer,
+    name="trust-certificates",
+    status=201,
+    raises=RAISES,
+    once=True,
+)
+def campaigns_trust_certify(request: Request, pk: int) -> Any:
+    return issue(running_plan(managed_unless_blind(request, pk)))
 
 
 @api.post(

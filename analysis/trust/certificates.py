@@ -6,12 +6,13 @@ from collections import Counter, defaultdict
 
 import numpy as np
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from analysis.trust.cells import Cells, TrustError
 from analysis.trust.labels import answers_of
 from analysis.trust.looks import record_look
-from annotation.models import Label, TrustCertificate, TrustPlan
+from annotation.models import Campaign, Label, TrustCertificate, TrustPlan
 from audit.recording import record
 from tandem.trust.canonical import digest_of
 from tandem.trust.cells import OF_ADJUDICATORS
@@ -42,6 +43,11 @@ def issue(plan: TrustPlan) -> TrustCertificate:
         )
         record("trust.certified", plan.campaign_id, plan, digest=made.digest)
     return made
+
+
+def certificates_of(campaign: Campaign) -> QuerySet[TrustCertificate]:
+    """Return the certificates of all plans of a campaign."""
+    return TrustCertificate.objects.filter(plan__campaign=campaign)
 
 
 def floor_of(plan: TrustPlan, cells: Cells) -> Floor:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from analysis.forms import OptionsForm
 from analysis.pages import attached
 from analysis.trust.cells import TrustError, judges_of, variables_of
-from analysis.trust.certificates import issue
+from analysis.trust.certificates import certificates_of, issue
 from analysis.trust.comparisons import look_at_comparison
 from analysis.trust.looks import Look, look_at
 from analysis.trust.options import PLAN_OPTIONS, PlanOptions
@@ -26,7 +26,7 @@ from analysis.trust.words import comparison_sentences, look_sentences, plan_sent
 from analysis.trust.wrong import wrong_accepted
 from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.exposure.ledger import saw_answers
-from annotation.models import Campaign, TrustCertificate, TrustPlan
+from annotation.models import Campaign, TrustPlan
 from annotation.people.membership import may_manage
 from datasets.access import READERS, role_required
 from datasets.option_fields import form_fields, set_choices
@@ -111,7 +111,7 @@ def trust(request: HttpRequest, pk: int) -> HttpResponse:
 def certificate(request: HttpRequest, pk: int, digest: str) -> HttpResponse:
     """Show a certificate to print, or its file, whose SHA-256 is the digest."""
     campaign = readable_campaign(request, pk)
-    found = get_object_or_404(TrustCertificate, plan__campaign=campaign, digest=digest)
+    found = get_object_or_404(certificates_of(campaign), digest=digest)
     if request.GET.get("format") == "json":
         return attached(canonical(found.document), "application/json", f"{digest[:12]}.json")
     return render(request, "results/certificate.html", certificate_page(found.document))
@@ -174,7 +174,7 @@ def _shown(campaign: Campaign) -> dict[str, Any]:
     plans = TrustPlan.objects.filter(campaign=campaign).order_by("-id")
     found: dict[str, Any] = {
         "plans": plans.exclude(end=None).select_related("end", "judge"),
-        "certificates": TrustCertificate.objects.filter(plan__campaign=campaign).order_by("-id"),
+        "certificates": certificates_of(campaign).order_by("-id"),
         "judges": judges_of(campaign),
         "not_claimed": NOT_CLAIMED,
         "drawn": DRAWN,

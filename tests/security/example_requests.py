@@ -836,7 +836,14 @@ WITHOUT_EVENT = {
     "change-draft-try": "needs development queries; tests/analysis/drafts tests its event",
     "label-first": "fills in the form of a new campaign, whose creation is recorded",
     **dict.fromkeys(
-        ("trust", "api-trust", "api-trust-draws", "api-trust-looks", "api-trust-end"),
+        (
+            "trust",
+            "api-trust",
+            "api-trust-draws",
+            "api-trust-looks",
+            "api-trust-end",
+            "api-trust-certificates",
+        ),
         "needs twenty queries and their judge; tests/analysis/trust tests its events",
     ),
     "more-queries": "fills in the form of a new campaign, whose creation is recorded",

@@ -204,6 +204,7 @@ RULES: dict[str, Rule] = {
     "api-trust-draws": takes(READERS, 422),
     "api-trust-looks": takes(READERS, 422),
     "api-trust-end": takes(READERS, 422),
+    "api-trust-certificates": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "more-queries": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 302})),
     # An empty body is a draft without text.
     "change-drafts": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),

@@ -546,6 +546,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
             "api-trust-draws",
             "api-trust-looks",
             "api-trust-end",
+            "api-trust-certificates",
         )
     },
     ("change-drafts", "pk"): _campaigns,

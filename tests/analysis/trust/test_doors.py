@@ -74,6 +74,8 @@ def test_the_api_does_the_same(tmp_path: Path) -> None:
     assert script.post(path, {"variable": VARIABLE, "judge": JUDGE}).status_code == 422
     drawn = script.post(f"{path}draws/", {"queries": 2}).json()["drawn"]
     assert len(drawn) == 2
+    assert script.post(f"{path}certificates/", {}).status_code == 422
+    assert script.get(f"{path}certificates/").json()["results"] == []
     look = script.post(f"{path}looks/", {}).json()["look"]
     assert (look["verdict"], look["drawn"], look["waiting"]) == ("not yet", 2, 2)
     assert "wrong" not in look
