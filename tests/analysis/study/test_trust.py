@@ -65,7 +65,7 @@ raters_per_item = 2
 [trust.better]
 campaign = "c"
 systems = ["new", "old"]
-queries = 25
+queries = 40
 """
 
 
@@ -294,12 +294,12 @@ def test_a_comparison_of_systems_is_committed_drawn_and_decided(tmp_path: Path) 
     (tmp_path / "study.toml").write_text(COMPARED, "utf-8")
     apply(read_study(tmp_path))
     plan = TrustPlan.objects.get(kind="compare")
-    assert plan.draws.count() == 25
+    assert plan.draws.count() == 40
     comparison_cast.all_answer(plan)
     apply(read_study(tmp_path))
-    assert TrustLook.objects.get().labelled == 25
+    assert TrustLook.objects.get().labelled == 40
     assert "new and old decided: new is better" in stage(tmp_path)["says"]
     assert not apply(read_study(tmp_path)).done
-    text = COMPARED.replace("queries = 25", "delta = 0.2")
+    text = COMPARED.replace("queries = 40", "delta = 0.2")
     with pytest.raises(InputError, match="another delta"):
         apply(parse_study(text))
