@@ -12,7 +12,7 @@ from tandem.program.main import main
 from tandem.verbs import TREE
 from tests.program.labels import file_of, rows
 
-OF_FILES = {"report", "verify"}
+OF_FILES = {"report", "verify", "gate"}
 STARTING = sorted(
     {"serve", "worker", "migrate", "work", *(v.name for v in TREE if v.name not in OF_FILES)}
 )
