@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from django.db.models import Model
-
 from annotation.campaigns.settings import SETTINGS as DECLARED
 from annotation.models import (
     AdjudicationRequest,
@@ -38,24 +36,17 @@ from annotation.models import (
     Response,
     Span,
     Tally,
-    TrustCertificate,
-    TrustDraw,
-    TrustEnd,
-    TrustLook,
-    TrustPlan,
     Unit,
     UnitSampling,
     User,
 )
 from annotation.provenance import guideline_digest
-from audit.append_only import protect
+from annotation.trust.sealed import PLANS
 from audit.sealed.digests import StoredDigest, register_digests
 from audit.sealed.kinds import Kind, Part, by, fixed, register
 from datasets.sealed import ACCOUNT_ENDS, KEY, MOVED, NULLED, PASSING, SHARED, SHOWN
 from tandem.protocols.protocol_file import digest_of
-from tandem.trust.canonical import digest_of as digest_of_plan
 
-PLANS = ("trust.planned", "trust.drawn", "trust.ended")
 SETTINGS = (
     "campaign.made",
     "campaign.terms",
@@ -90,23 +81,6 @@ REPLACED = (
 )
 COUNTED = "counted again from the rows that it is about"
 PERSONAL = "identifies a person, and is deleted with the account"
-
-PLAN_TABLES = tuple(
-    model._meta.db_table for model in (TrustPlan, TrustDraw, TrustLook, TrustCertificate, TrustEnd)
-)
-
-
-def _of_plan(name: str, model: type[Model], event: str, *columns: str) -> Kind:
-    """Return the kind of a plan's rows, each of which an event of its own explains."""
-    return Kind(
-        name,
-        model,
-        fixed("plan", *columns),
-        where={"campaign": "plan__campaign__name", "plan": "plan__digest"},
-        scope={"campaign": "plan__campaign", "trustplan": "plan"},
-        made=(event,),
-    )
-
 
 _ANSWER = {"campaign": "assignment__item__campaign", "rater": "assignment__rater"}
 KINDS = (
@@ -312,28 +286,6 @@ KINDS = (
         ),
     ),
     Kind(
-        "plan",
-        TrustPlan,
-        fixed(
-            "uid",
-            "campaign",
-            "kind",
-            "variable",
-            "judge",
-            "number",
-            "document",
-            "digest",
-            "created_at",
-        ),
-        where={"campaign": "campaign__name", "plan": "digest"},
-        scope={"campaign": "campaign", "trustplan": "pk"},
-        made=("trust.planned",),
-    ),
-    _of_plan("draw", TrustDraw, "trust.drawn", "place", "cut", "query", "drawn_at"),
-    _of_plan("look at a plan", TrustLook, "trust.looked", "labelled", "state", "at"),
-    _of_plan("certificate", TrustCertificate, "trust.certified", "document", "digest", "at"),
-    _of_plan("end of a plan", TrustEnd, "trust.ended", "reason", "at"),
-    Kind(
         "admission",
         Admission,
         fixed("campaign", "rater", "reason", "created_at"),
@@ -469,11 +421,6 @@ EXCLUDED = {
     QuerySampling: {"id": KEY},
     Item: {"id": KEY, "taken": COUNTED},
     Unit: {"id": KEY},
-    TrustPlan: {"id": KEY},
-    TrustDraw: {"id": KEY},
-    TrustLook: {"id": KEY},
-    TrustCertificate: {"id": KEY},
-    TrustEnd: {"id": KEY},
     UnitSampling: {"id": KEY},
     GoldAnswer: {"id": KEY},
     Allotment: {"id": KEY},
@@ -504,7 +451,6 @@ EXCLUDED = {
 }
 
 register(KINDS, EXCLUDED)
-protect(*PLAN_TABLES)
 register_digests(
     [
         StoredDigest(
@@ -517,16 +463,6 @@ register_digests(
             digest_of,
             {"protocol": "name", "team": "team__name"},
             beside=("parts",),
-        ),
-        StoredDigest(
-            TrustPlan, "digest", "document", digest_of_plan, {"campaign": "campaign__name"}
-        ),
-        StoredDigest(
-            TrustCertificate,
-            "digest",
-            "document",
-            digest_of_plan,
-            {"campaign": "plan__campaign__name"},
         ),
     ]
 )

@@ -22,6 +22,7 @@ from annotation.models import (
     UnitSampling,
 )
 from annotation.trust import draws
+from annotation.trust.roles import running
 from audit.recording import record
 from datasets.models import Query
 from tandem.document import count
@@ -75,10 +76,9 @@ def one_at_a_time(campaign: Campaign) -> Iterator[None]:
     """Commit to a plan in one transaction. Raises TrustError if the campaign cannot have one."""
     with transaction.atomic():
         Campaign.objects.select_for_update().get(pk=campaign.pk)
-        running = TrustPlan.objects.filter(campaign=campaign, end=None).first()
-        if running:
+        if plan := running(campaign):
             raise TrustError(
-                f"a plan of {campaign} is running ({running.digest[:12]}): end it first, and the "
+                f"a plan of {campaign} is running ({plan.digest[:12]}): end it first, and the "
                 "next one gets a part of what is left of δ"
             )
         if UnitSampling.objects.filter(item__campaign=campaign).exclude(kind="all").exists():

@@ -17,14 +17,14 @@ from analysis.trust.looks import as_json, look_at, record_look
 from analysis.trust.plans import draw
 from analysis.trust.words import look_sentences
 from annotation.models import Campaign, TrustDraw, TrustPlan
+from annotation.trust.roles import running
 from tandem.sections.system_decisions import describe_comparison
 from tandem.types import JSON
 
 
 def running_plan(campaign: Campaign) -> TrustPlan:
     """Return the plan that runs in a campaign. Raises TrustError if there is none."""
-    plan = TrustPlan.objects.filter(campaign=campaign, end=None).first()
-    if plan is None:
+    if (plan := running(campaign)) is None:
         raise TrustError(f"no plan of {campaign} is running")
     return plan
 

@@ -28,6 +28,7 @@ from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, TrustPlan
 from annotation.people.membership import may_manage
+from annotation.trust.roles import running
 from datasets.access import READERS, role_required
 from datasets.option_fields import form_fields, set_choices
 from datasets.text import as_sentence, number_in
@@ -181,7 +182,7 @@ def _shown(campaign: Campaign) -> dict[str, Any]:
         "height": HEIGHT,
         "width": WIDTH,
     }
-    if (plan := plans.filter(end=None).first()) is None:
+    if (plan := running(campaign)) is None:
         return found
     shown = _comparison if plan.kind == TrustPlan.Kind.COMPARE else _certification
     return found | {"plan": plan, **shown(plan)}

@@ -48,7 +48,7 @@ def for_adjudicators(rows: QuerySet[Row, Any], campaign: Campaign) -> QuerySet[R
     Where the truth of a plan is adjudicated, they see people's labels, but none of a judge: a unit
     that came to them because the judge differs would be decided in its light.
     """
-    plan = _running(campaign) if campaign.has_plan else None
+    plan = running(campaign) if campaign.has_plan else None
     if plan is None or plan.document["truth"] != ADJUDICATED:
         return without_certify(rows, campaign)
     judged = Q(response__assignment__rater__kind=Rater.Kind.JUDGE)
@@ -60,7 +60,7 @@ def state_of(campaign: Campaign) -> int | None:
 
     Its draws need not be known: nobody has labelled a query before it is drawn.
     """
-    plan = _running(campaign) if campaign.has_plan else None
+    plan = running(campaign) if campaign.has_plan else None
     return plan.pk if plan else None
 
 
@@ -75,5 +75,6 @@ def _drawn(campaign: Campaign) -> QuerySet[TrustDraw, Any]:
     return drawn.order_by().values("query")
 
 
-def _running(campaign: Campaign) -> TrustPlan | None:
+def running(campaign: Campaign) -> TrustPlan | None:
+    """Return the plan that runs in a campaign; there is at most one."""
     return TrustPlan.objects.filter(campaign=campaign, end=None).first()

@@ -11,6 +11,7 @@ from django.db import DatabaseError, transaction
 
 from analysis.campaigns.people_sample import people_sample
 from analysis.trust.looks import look_at
+from analysis.trust.outlook import outlook_of
 from annotation.assignments.queue import may_take_items, next_assignment
 from annotation.campaign_setup.replay import differences
 from annotation.models import Campaign, Item, QuerySampling, Rater, TrustPlan
@@ -169,3 +170,16 @@ def test_labels_of_a_plan_that_ended_are_no_even_sample(tmp_path: Path) -> None:
     after = people_sample(Campaign.objects.get())
     assert after is not None
     assert after.drawn == before.drawn
+
+
+def test_a_plan_expects_the_judges_errors_on_development_queries(tmp_path: Path) -> None:
+    campaign = world(tmp_path)
+    keys = [f"q{n}" for n in range(12)]
+    QuerySampling.objects.filter(campaign=campaign, query__key__in=keys).update(role="development")
+    for item in campaign.items.filter(query__key__in=keys):
+        answer(item, "ada", {0, 5})
+    run("trust", *PLAN)
+    ((words, points),) = outlook_of(TrustPlan.objects.get()).curves.items()
+    assert words == "the judge's errors on 12 development queries"
+    # One in five of the surest cells is wrong there, and the plan allows one in ten.
+    assert max(point.share for point in points) < 0.1
