@@ -168,6 +168,8 @@ STRATA: dict[str, tuple[str, ...]] = {
         "tandem/sections/sentence.py",
         "tandem/sections/verdict.py",
         "tandem/statistics/**/*.py",
+        "tandem/trust/*.py",
+        "tandem/gate/*.py",
     ),
 }
 

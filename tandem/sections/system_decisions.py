@@ -117,7 +117,7 @@ def more_words(more: JSON) -> str:
 def evidence_text(log_evidence: float | None) -> str:
     """Return evidence as a number, from its logarithm; None if arithmetic proves it."""
     value = inf if log_evidence is None or log_evidence > 700 else exp(log_evidence)
-    return f"{value:.3g}" if value < LARGEST else f"over {LARGEST:,.0f}"
+    return f"{float(f'{value:.3g}'):,.10g}" if value < LARGEST else f"over {LARGEST:,.0f}"
 
 
 def decision_tables(shown: Shown) -> list[Table]:
