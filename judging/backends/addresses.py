@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
 
 from judging.backends.base import FatalError, SetupError
@@ -145,13 +146,8 @@ class Secrets:
     def hidden(self) -> list[str]:
         """Return all forms of the secrets that must not be shown, the longest first."""
         key = os.environ.get(self._key, "").strip() if self._key else ""
-        others = {
-            os.environ.get(variable, "").strip()
-            for variable in (*self._headers.values(), *self._places)
-        }
-        found = {form for value in others | {key} for form in _forms(value)}
-        kept = {form for form in found if len(form) >= SHORTEST_HIDDEN} | ({key} - {""})
-        return sorted(kept, key=lambda form: (-len(form), form))
+        others = (*self._headers.values(), *self._places)
+        return _hidden_forms(key, tuple(os.environ.get(name, "").strip() for name in others))
 
     def _needed(self, variable: str, what: str) -> str:
         if value := self._value(variable):
@@ -164,6 +160,13 @@ class Secrets:
             message = f"the key in {variable} contains a line break; write it on one line"
             raise FatalError("key", message)
         return value
+
+
+@lru_cache(maxsize=64)
+def _hidden_forms(key: str, others: tuple[str, ...]) -> list[str]:
+    found = {form for value in (*others, key) for form in _forms(value)}
+    kept = {form for form in found if len(form) >= SHORTEST_HIDDEN} | ({key} - {""})
+    return sorted(kept, key=lambda form: (-len(form), form))
 
 
 def _forms(value: str) -> Iterator[str]:

@@ -128,6 +128,10 @@ class Request:
     sample: int = 0
     written: dict[object, bytes] = field(default_factory=dict, repr=False, compare=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process has other backends.
+        return Request, (self.messages, self.schema, self.facts, self.sample)
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -157,6 +161,16 @@ class BackendError(Exception):
     ) -> None:
         super().__init__(message)
         self.state, self.message, self.status, self.body = state, message, status, body
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remade, (type(self), self.args, vars(self))
+
+
+def _remade(kind: type[BackendError], given: tuple[Any, ...], state: JSON) -> BackendError:
+    """Rebuild an error in another process."""
+    error = kind.__new__(kind, *given)
+    vars(error).update(state)
+    return error
 
 
 class TransientError(BackendError):
@@ -287,7 +301,8 @@ class Backend(Protocol):
     """An object that answers requests inside its `async with` block.
 
     `endpoint` is the server that it asks, empty if there is none. A backend that sends requests
-    without an assignment lists them in `unassigned`, of the type `list[UnassignedReply]`.
+    without an assignment lists them in `unassigned`, of the type `list[UnassignedReply]`. One that
+    is `forkable` has nothing that a forked process could not use.
     """
 
     endpoint: str

@@ -126,6 +126,8 @@ class DecisionModel:
     A probe has found `form` and `dialect`, or the judge's parameters set them.
     """
 
+    forkable = True
+
     def __init__(self, setup: Setup) -> None:
         if not setup.model:
             raise SetupError("the decisions backend needs a model; give --model")

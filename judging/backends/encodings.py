@@ -11,6 +11,7 @@ import json
 import zlib
 from collections.abc import Mapping
 from email.message import Message
+from functools import lru_cache
 
 from judging.backends.base import BackendError, RejectedError, TransientError
 
@@ -119,8 +120,14 @@ def decode_text(headers: Mapping[str, str], raw: bytes) -> str:
 
 def declared_charset(headers: Mapping[str, str]) -> str:
     """Return Python's name of the charset in the headers, empty if there is none that is read."""
+    return _charset_of(headers.get("content-type", ""))
+
+
+# A server names the same type in each reply, and reading it takes longer than reading the body.
+@lru_cache(maxsize=64)
+def _charset_of(content_type: str) -> str:
     kind = Message()
-    kind["content-type"] = " ".join(headers.get("content-type", "").split())
+    kind["content-type"] = " ".join(content_type.split())
     try:
         name = codecs.lookup(str(kind.get_content_charset() or "")).name
     except (LookupError, ValueError):

@@ -113,6 +113,8 @@ def reported_usage(prompt: Any, completion: Any, cached: Any, reasoning: Any) ->
 class WireBackend:
     """One session with one server, without redirects and without proxies from the environment."""
 
+    forkable = True
+
     def __init__(self, setup: Setup, wire: Wire, public_url: str) -> None:
         if not setup.model:
             raise SetupError("a judge on a server needs a model; give --model")

@@ -135,10 +135,14 @@ def find_worked_request(run: JudgeRun, preparer: Preparer) -> Request | None:
     call = answered.order_by("-id").values_list("assignment").first()
     if call is None:
         return None
-    rows = Assignment.objects.select_related("item__query").filter(pk=call[0])
-    row = rows.get()
+    return prepare_again(run, preparer, call[0]).request
+
+
+def prepare_again(run: JudgeRun, preparer: Preparer, assignment: int) -> Prepared:
+    """Build the request of an assignment that may be closed."""
+    row = Assignment.objects.select_related("item__query").get(pk=assignment)
     row.item.campaign = run.campaign
-    return preparer.prepare(row).request
+    return preparer.prepare(row)
 
 
 def _last_answer(run: JudgeRun) -> tuple[int, datetime | None]:

@@ -29,7 +29,7 @@ from judging.backends.base import (
 )
 from judging.backends.capabilities import count_differences
 from judging.backends.decisions import find_offered_form
-from judging.engine import RENEW_SECONDS, Control, Ending, in_database
+from judging.engine import Control, Ending, in_database, loop
 from judging.judge_backends import setup_of
 from judging.models import JudgeCall, JudgeRun
 from judging.runs import lifecycle
@@ -169,8 +169,8 @@ def _while_leased(
     """
 
     async def looking() -> T:
-        loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-        control.listen(lambda: loop.call_soon_threadsafe(stopped.set))
+        running, stopped = asyncio.get_running_loop(), asyncio.Event()
+        control.listen(lambda: running.call_soon_threadsafe(stopped.set))
         asked = asyncio.ensure_future(look())
         others = [
             asyncio.ensure_future(each) for each in (_renew_lease(run, lease), _abort_when(stopped))
@@ -204,7 +204,7 @@ async def _renew_lease(run: JudgeRun, lease: uuid.UUID) -> None:
     while (orders := await in_database(lifecycle.renew, run, lease)) is not None:
         if orders.wish:
             raise _AbortedError(Ending("stopped"))
-        await asyncio.sleep(RENEW_SECONDS)
+        await asyncio.sleep(loop.RENEW_SECONDS)
     raise _AbortedError(Ending("lost"))
 
 

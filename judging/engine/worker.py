@@ -23,6 +23,11 @@ from judging.runs import ledger, lifecycle, planning
 from judging.runs.rests import is_resting
 
 CONCURRENCY = 16
+MOST_DEATHS = 4
+"""The run stops if the process that asks was killed this often in a row without an answer.
+
+One more than the strikes that close an assignment, so that one that kills its process is closed.
+"""
 State = JudgeRun.State
 _STATES = {
     "finished": State.DONE,
@@ -114,9 +119,18 @@ def _run_to_end(
 ) -> Ending:
     """Run the engine until nothing is left, including assignments that were added meanwhile."""
     concurrency = run.concurrency or int(run.judge.params.get("concurrency", CONCURRENCY))
+    deaths, done = 0, run.done
     while True:
         before = ledger.count_by_status(run.campaign, run.judge)
         ending = run_engine(run, lease, preparer, concurrency, patience, control)
+        if ending.how == "died":
+            if not lifecycle.take_back(run, lease):
+                return Ending("lost")
+            run.refresh_from_db(fields=["done"])
+            deaths, done = (1 if run.done > done else deaths + 1), run.done
+            if deaths >= MOST_DEATHS:
+                return Ending("fatal", f"{ending.error} {deaths} times in a row")
+            continue
         if ending.how != "finished" or lifecycle.remaining_assignments(run) == 0:
             return ending
         if not _plan(run, lease):

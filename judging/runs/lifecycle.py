@@ -293,6 +293,19 @@ def lease_run(run: JudgeRun) -> uuid.UUID | None:
     return token
 
 
+def take_back(run: JudgeRun, token: uuid.UUID) -> bool:
+    """Reopen, with a strike, what was being asked when the lease's own process for it was killed.
+
+    Return False if the lease was lost.
+    """
+    with transaction.atomic():
+        if not has_lease(run, token):
+            return False
+        if poisoned := ledger.take_over(run):
+            _count_poisoned(run, poisoned)
+    return True
+
+
 def _count_poisoned(run: JudgeRun, rows: int) -> None:
     run.refresh_from_db(fields=["failures"])
     failures = run.failures | {"error": run.failures.get("error", 0) + rows}

@@ -21,7 +21,7 @@ def hurry(seconds: float) -> None:
     from judging import engine, lanes
 
     lanes.LEASE = timedelta(seconds=seconds)
-    engine.RENEW_SECONDS = seconds / 4
+    engine.loop.RENEW_SECONDS = seconds / 4
     settings.CELERY_BEAT_SCHEDULE["sweep"]["schedule"] = seconds / 2
 
 

@@ -166,6 +166,12 @@ def kill_9(process: subprocess.Popen[Any]) -> None:
     process.wait()
 
 
+def asking_processes(process: subprocess.Popen[str]) -> list[int]:
+    """Return the processes that ask the server for a `run_judge` (`judging.engine.apart`)."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    return [int(each) for each in children.split()]
+
+
 def freeze(house: House, process: subprocess.Popen[str]) -> None:
     """Stop a process between two of its writes, since within one it would block others."""
     for _ in range(100):

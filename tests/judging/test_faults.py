@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import random
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -15,8 +18,10 @@ from tests.judging.processes import (
     RUN,
     UNITS,
     House,
+    asking_processes,
     each_once,
     freeze,
+    kill_9,
     until,
 )
 from tests.patience import PATIENCE
@@ -24,6 +29,7 @@ from tests.patience import PATIENCE
 pytestmark = pytest.mark.processes
 
 POISON = "q1:7"
+ROUNDS = 20
 
 
 def finished(house: House, *command: str) -> tuple[int, str]:
@@ -49,6 +55,105 @@ def test_a_process_that_wakes_after_its_lease_changes_nothing(
     assert "Traceback" not in out
     assert each_once(house, server.url, kills=1)
     assert server.stats()["calls"] <= 2 * PROBES + UNITS + CONCURRENCY + GROUP
+
+
+def test_a_killed_process_that_asks_is_replaced_and_only_its_calls_are_repaid(
+    house: House, server: Running
+) -> None:
+    server.behave(holds_after=UNITS // 3)
+    process = house.hurried(*RUN)
+    until(server.holds, "it is in mid-run")
+    os.kill(only(asking_processes(process)), signal.SIGKILL)
+    server.behave()
+    said, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, said
+    assert each_once(house, server.url, kills=1)
+    assert server.stats()["calls"] <= 2 * PROBES + UNITS + CONCURRENCY + GROUP
+
+
+def test_a_process_that_asks_ends_with_its_parent(house: House, server: Running) -> None:
+    server.behave(holds_after=UNITS // 3)
+    process = house.hurried(*RUN)
+    until(server.holds, "it is in mid-run")
+    asks = only(asking_processes(process))
+    process.kill()
+    process.wait()
+    until(lambda: not is_alive(asks), "the end of the process that asks")
+    calls = server.stats()["calls"]
+    server.behave()
+    assert finished(house, *RUN)[0] == 0
+    assert each_once(house, server.url, kills=1)
+    assert server.stats()["calls"] <= calls + PROBES + UNITS - (calls - CONCURRENCY - GROUP)
+
+
+def test_a_process_that_asks_and_wakes_after_its_lease_changes_nothing(
+    house: House, server: Running
+) -> None:
+    server.behave(holds_after=UNITS // 3)
+    process = house.hurried(*RUN)
+    until(server.holds, "it is in mid-run")
+    asks = only(asking_processes(process))
+    os.kill(asks, signal.SIGSTOP)
+    server.behave()
+    assert finished(house, *RUN)[0] == 0
+    os.kill(asks, signal.SIGCONT)
+    said, _ = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, "another process took it over" in said) == (1, True), said
+    assert each_once(house, server.url, kills=1)
+
+
+def test_a_run_whose_asking_process_is_always_killed_stops_with_the_reason(
+    house: House, server: Running
+) -> None:
+    process, killed = house.hurried(*RUN), set[int]()
+
+    def kill_the_next() -> bool:
+        if process.poll() is None and server.holds():
+            asks = asking_processes(process)
+            killed.update(asks)
+            for each in asks:
+                os.kill(each, signal.SIGKILL)
+        return process.poll() is not None
+
+    server.behave(holds_after=30)
+    until(kill_the_next, "the end of the run")
+    said, _ = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, "was killed 4 times in a row" in said) == (1, True), said
+
+
+@pytest.mark.long
+def test_twenty_kills_and_stops_of_either_process_lose_nothing(
+    house: House, server: Running
+) -> None:
+    chance = random.Random(7)
+    for turn in range(1, ROUNDS + 1):
+        server.behave(holds_after=turn * UNITS // (ROUNDS + 2))
+        process = house.hurried(*RUN)
+        until(server.holds, "it is in mid-run")
+        victim = only(asking_processes(process)) if chance.random() < 0.5 else process.pid
+        if chance.random() < 0.5:
+            os.kill(victim, signal.SIGKILL)
+        else:
+            os.kill(victim, signal.SIGSTOP)
+        kill_9(process)
+    server.behave()
+    assert finished(house, *RUN)[0] == 0
+    assert each_once(house, server.url, kills=ROUNDS)
+    paid = (ROUNDS + 1) * PROBES + UNITS + ROUNDS * (CONCURRENCY + GROUP)
+    assert server.stats()["calls"] <= paid
+
+
+def only(processes: list[int]) -> int:
+    assert len(processes) == 1
+    return processes[0]
+
+
+def is_alive(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
 
 
 def test_a_unit_that_kills_its_worker_is_closed_and_harms_no_other(house: House) -> None:

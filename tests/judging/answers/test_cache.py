@@ -262,7 +262,7 @@ def test_claims_are_limited_by_waiting_requests(
     twins: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judging.answers.cache.MAX_WAITING", 3)
-    monkeypatch.setattr("judging.engine.MIN_CLAIM", 2)
+    monkeypatch.setattr("judging.engine.loop.MIN_CLAIM", 2)
     waiting: list[int] = []
     claim_firsts = EqualRequests.claim_firsts
 

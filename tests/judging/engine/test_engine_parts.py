@@ -13,10 +13,12 @@ import pytest
 
 from annotation.answers.submission import LostLeaseError
 from annotation.models import Campaign
-from judging import engine, lanes
+from judging import lanes
 from judging.backends.scripted import Scripted
-from judging.engine import Control, Ending
+from judging.engine import Control, Ending, _Here, database, loop
+from judging.engine.database import RunDatabase, Work
 from judging.engine.limits import LONGEST_DEADLINE
+from judging.engine.loop import Loop
 from judging.engine.persistence import ServerHistory
 from judging.models import JudgeRun, Price
 from judging.prompts.repair import repair_request
@@ -30,12 +32,12 @@ Made = Callable[..., Any]
 
 @pytest.fixture
 def made(campaign: Campaign) -> Made:
-    """A function that creates the engine of a new run without starting it."""
+    """A function that creates the loop of a new run without starting it, with its database."""
 
     def make(
         run: dict[str, Any] | None = None, endpoint: str = "", by_unit: bool = False,
         ceiling: int | None = None, **params: Any,
-    ) -> engine._Engine:  # fmt: skip
+    ) -> Any:  # fmt: skip
         backend: Any = Scripted(yes)
         backend.endpoint = endpoint
         started = lifecycle.start(campaign, judge(f"judge {uuid.uuid4()}", params=params, **SERVED))
@@ -45,12 +47,14 @@ def made(campaign: Campaign) -> Made:
         lanes.remember_ceiling(started.lane, ceiling)
         started.lane.refresh_from_db()
         preparer: Any = SimpleNamespace(backend=backend, by_unit=by_unit)
-        work: Any = engine._Engine(started, uuid.uuid4(), preparer, 8, HASTY, Control())
+        database = RunDatabase(started, uuid.uuid4(), preparer, Control())
+        desk = _Here(database)
+        work: Any = Loop(database.begin(8), backend, desk, HASTY, database.control)
         work.writer = SimpleNamespace()
         work.dispatcher = SimpleNamespace(calls=[])
         for name in ("close", "wake"):
             setattr(work.dispatcher, name, lambda name=name: work.dispatcher.calls.append(name))
-        work.changed = asyncio.Event()
+        work.changed, work.database = asyncio.Event(), database
         return work
 
     return make
@@ -60,7 +64,7 @@ def test_the_dispatcher_gets_the_judges_settings(made: Made) -> None:
     work = made(endpoint="http://server/v1", by_unit=True, repair=1, timeout=30)
     means = work._means()
     assert (means.backend, means.limit, means.budget) == (
-        work.preparer.backend, work.limit, work.budget,
+        work.backend, work.limit, work.budget,
     )  # fmt: skip
     assert (means.patience, means.writer) == (HASTY, work.writer)
     assert (means.repair, means.timeout, means.grouped) == (repair_request, 30, True)
@@ -79,11 +83,11 @@ def test_the_dispatcher_gets_the_judges_settings(made: Made) -> None:
     ],
 )
 def test_the_dispatcher_continues_with_the_servers_earlier_trouble(
-    made: Made, history: ServerHistory, trouble: str
+    made: Made, monkeypatch: pytest.MonkeyPatch, history: ServerHistory, trouble: str
 ) -> None:
-    work = made({"error": "endpoint down"})
-    work.history = history
-    means = work._means()
+    monkeypatch.setattr(database, "read_history", lambda run: history)
+    monkeypatch.setattr(database, "find_worked_request", lambda *given: None)
+    means = made({"error": "endpoint down"})._means()
     found = means.proven, means.down_for, means.busy_for, means.trouble
     assert found == (history.proven, history.down_for, history.busy_for, trouble)
 
@@ -97,8 +101,8 @@ def test_the_budget_starts_with_what_the_run_has_spent(made: Made) -> None:
     assert (budget.tokens, budget.cost, budget.max_tokens) == (123, Decimal("1.5"), 7)
     assert (budget.most_tokens, budget.most_cost) == (1000, Decimal(2))
     assert budget.rates() is work.rates is not None
-    assert made().allowed is None
-    assert made({"limit": 5, "done": 2}).allowed == 3
+    assert made().database.allowed is None
+    assert made({"limit": 5, "done": 2}).database.allowed == 3
 
 
 def test_the_limit_starts_where_the_servers_last_limit_ended(made: Made) -> None:
@@ -175,17 +179,21 @@ def test_the_engine_claims_again_if_more_is_needed_or_only_suspects_are_left(
 def test_stored_results_release_waiting_equal_requests_unless_the_lease_is_lost(
     made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lost(group: object) -> None:
+    def lost(group: object) -> Work:
         raise LostLeaseError
 
     work = made()
     added: list[Any] = []
     work.dispatcher.add = added.append
     work.writer.add = added.append
-    monkeypatch.setattr(work, "_record_group", lambda group: ([f"ask {group}"], ["known"]))
+    monkeypatch.setattr(
+        work.database,
+        "record",
+        lambda group: Work([f"ask {group}"], ["known"], full=True),  # type: ignore[list-item]
+    )
     asyncio.run(work._record("group"))
-    assert (added, work.ending) == (["known", ["ask group"]], None)
-    monkeypatch.setattr(work, "_record_group", lost)
+    assert (added, work.ending, work.full) == (["known", ["ask group"]], None, True)
+    monkeypatch.setattr(work.database, "record", lost)
     asyncio.run(work._record("group"))
     assert (len(added), work.ending) == (2, Ending("lost"))
 
@@ -193,17 +201,15 @@ def test_stored_results_release_waiting_equal_requests_unless_the_lease_is_lost(
 def test_a_servers_trouble_is_written_once_to_its_own_run_while_leased(
     made: Made, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work, other = made(), made()
-    JudgeRun.objects.filter(pk=work.judge_run.pk).update(lease=work.lease)
+    ours, other = made().database, made().database
+    JudgeRun.objects.filter(pk=ours.run.pk).update(lease=ours.lease)
     monkeypatch.setattr(lifecycle, "renew", lambda *given: Orders())
-    work.dispatcher.outcomes = SimpleNamespace(trouble="endpoint down")
-    other.dispatcher.outcomes = work.dispatcher.outcomes
-    work._renew_lease()
+    ours.renew(1, 2, "endpoint down")
     with django_assert_num_queries(0):
-        work._renew_lease()
-    other._renew_lease()
+        ours.renew(1, 2, "endpoint down")
+    other.renew(1, 2, "endpoint down")
     shown = {run.pk: run.error for run in JudgeRun.objects.all()}
-    assert shown == {work.judge_run.pk: "endpoint down", other.judge_run.pk: ""}
+    assert shown == {ours.run.pk: "endpoint down", other.run.pk: ""}
 
 
 @pytest.mark.every_case
@@ -227,7 +233,7 @@ def test_suspects_are_decided_at_the_end_if_all_calls_finished(
     async def confirm() -> None:
         calls.append("probe")
 
-    monkeypatch.setattr(engine, "drain_calls", drain_calls)
+    monkeypatch.setattr(loop, "drain_calls", drain_calls)
     for work, longest in ((made(timeout=30), 30.0), (made(), LONGEST_DEADLINE)):
         work.urgent, work.exhausted = None, exhausted
         work.dispatcher.outcomes = SimpleNamespace(
@@ -258,7 +264,7 @@ def test_the_time_budget_is_extended_by_the_duration_of_calls(
         slept.append(time)
 
     work = made()
-    monkeypatch.setattr(engine.asyncio, "sleep", sleep)
+    monkeypatch.setattr(loop.asyncio, "sleep", sleep)
     asyncio.run(work._watch_clock())
     assert (slept, work.ending) == ([], None), "without a budget of time it does not end"
     work.control.seconds = 6.0
@@ -272,5 +278,5 @@ def test_the_engine_stops_claiming_if_none_are_left_or_too_many_wait(made: Made)
     assert not work._has_enough
     work.exhausted = True
     assert work._has_enough
-    work.exhausted, work.equals = False, SimpleNamespace(is_full=True)
+    work.exhausted, work.full = False, True
     assert work._has_enough

@@ -53,8 +53,8 @@ def test_a_bug_in_creating_a_request_loses_no_call(
             raise ZeroDivisionError("seven")
         return claim(*args, **kwargs)
 
-    monkeypatch.setattr("judging.engine.claim_requests", breaks_later)
-    monkeypatch.setattr("judging.engine.MIN_CLAIM", 2)
+    monkeypatch.setattr("judging.engine.database.claim_requests", breaks_later)
+    monkeypatch.setattr("judging.engine.loop.MIN_CLAIM", 2)
     backend = Scripted(yes, seconds=0.01)
     rater = judge(granularity="unit", params={"concurrency": 2})
     with pytest.raises(ZeroDivisionError):
@@ -120,7 +120,7 @@ def test_a_run_still_shows_its_server_as_busy_between_two_pumps(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judging.engine.rate_limits.BUSY_SHOWN_AFTER", 0.02)
-    monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.01)
+    monkeypatch.setattr("judging.engine.loop.RENEW_SECONDS", 0.01)
     run = lifecycle.start(campaign, judge(granularity="unit"), queued=True)
     shown: list[str] = []
     renew = lifecycle.renew

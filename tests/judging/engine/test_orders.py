@@ -19,7 +19,9 @@ from annotation.models import Campaign
 from judging import engine
 from judging.backends.base import Answer, RateError, Request, TransientError
 from judging.backends.scripted import Scripted
-from judging.engine import Control, Ending
+from judging.engine import Control, Ending, database, loop
+from judging.engine.database import RunDatabase
+from judging.engine.loop import Loop
 from judging.engine.persistence import Claim
 from judging.engine.worker import work
 from judging.models import JudgeCall, JudgeRun, Price
@@ -59,7 +61,7 @@ def run_with(campaign: Campaign, backend: Scripted, **bounds: Any) -> tuple[Judg
 def test_an_order_to_stop_or_cancel_ends_an_active_run(
     campaign: Campaign, wish: Any, how: str, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.02)
+    monkeypatch.setattr("judging.engine.loop.RENEW_SECONDS", 0.02)
     control = Control(progress=lambda settled: wish(JudgeRun.objects.get()))
     rater, backend = judge(params={"concurrency": 1}, **BY_UNIT), Scripted(yes, seconds=0.1)
     run, ending, _ = run_scripted(campaign, rater, control=control, backend=backend)
@@ -70,7 +72,7 @@ def test_an_order_to_stop_or_cancel_ends_an_active_run(
 def test_the_concurrency_of_an_active_run_can_be_changed(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.02)
+    monkeypatch.setattr("judging.engine.loop.RENEW_SECONDS", 0.02)
     control = Control(progress=lambda settled: lifecycle.set_concurrency(JudgeRun.objects.get(), 4))
     rater, backend = judge(params={"concurrency": 1}, **BY_UNIT), Scripted(yes, seconds=0.1)
     run, ending, _ = run_scripted(campaign, rater, control=control, backend=backend)
@@ -111,7 +113,7 @@ def test_a_cost_budget_requires_a_price(campaign: Campaign) -> None:
 def test_a_run_shows_that_its_server_is_unreachable_until_it_answers(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.01)
+    monkeypatch.setattr("judging.engine.loop.RENEW_SECONDS", 0.01)
     shown: list[str] = []
     renew = lifecycle.renew
 
@@ -200,20 +202,22 @@ def test_the_number_of_assignments_claimed_at_once_follows_the_concurrency(
         claimed.append(given[-1])
         return Claim(given[-1] - 1, [], [])
 
-    run, preparer = lifecycle.start(campaign, judge()), SimpleNamespace(backend=Scripted(yes))
-    work = engine._Engine(run, uuid.uuid4(), preparer, 4, HASTY, Control())  # type: ignore[arg-type]
+    run, backend = lifecycle.start(campaign, judge()), Scripted(yes)
+    preparer: Any = SimpleNamespace(backend=backend, by_unit=False)
+    rows = RunDatabase(run, uuid.uuid4(), preparer, Control())
+    work = Loop(rows.begin(4), backend, engine._Here(rows), HASTY, Control())
     added: list[Any] = []
     work.dispatcher = SimpleNamespace(add=added.append)  # type: ignore[assignment]
-    work.limit.size, work.allowed = size, allowed
-    monkeypatch.setattr(engine, "claim_requests", claim_requests)
+    work.limit.size, rows.allowed = size, allowed
+    monkeypatch.setattr(database, "claim_requests", claim_requests)
     assert asyncio.run(work._refill()) == room - 1
     assert (claimed, added, work.exhausted) == ([room], [[]], True), "fewer came than were wanted"
-    assert work.allowed == (None if allowed is None else allowed - room + 1)
-    work.allowed, work.exhausted = 0, False
+    assert rows.allowed == (None if allowed is None else allowed - room + 1)
+    rows.allowed, work.exhausted = 0, False
     assert asyncio.run(work._refill()) == 0
     assert (claimed, work.exhausted) == ([room], True)
-    work.allowed = None
-    monkeypatch.setattr(engine, "claim_requests", lambda *given: Claim(given[-1], [], []))
+    rows.allowed = None
+    monkeypatch.setattr(database, "claim_requests", lambda *given: Claim(given[-1], [], []))
     assert asyncio.run(work._refill()) == min(max(size, 16), 128)
     assert not work.exhausted, "there may be more"
 
@@ -258,10 +262,10 @@ def test_a_cancel_arriving_at_a_handover_closes_every_assignment(
 
 
 def test_a_time_budget_is_extended_to_twenty_calls_but_at_most_fourfold() -> None:
-    assert engine.extension(60.0, latency=0.0) == 0.0
-    assert engine.extension(60.0, latency=3.0) == 0.0
-    assert engine.extension(60.0, latency=3.5) == 10.0
-    assert engine.extension(60.0, latency=12.0) == engine.extension(60.0, latency=90.0) == 180.0
+    assert loop.extension(60.0, latency=0.0) == 0.0
+    assert loop.extension(60.0, latency=3.0) == 0.0
+    assert loop.extension(60.0, latency=3.5) == 10.0
+    assert loop.extension(60.0, latency=12.0) == loop.extension(60.0, latency=90.0) == 180.0
 
 
 def test_the_next_run_cancels_a_dead_run_that_was_to_be_cancelled(
@@ -298,8 +302,8 @@ class TestTimeIsOver:
 
     @pytest.fixture(autouse=True)
     def short(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.02)
-        monkeypatch.setattr("judging.engine.GRACE_SECONDS", 0.05)
+        monkeypatch.setattr("judging.engine.loop.RENEW_SECONDS", 0.02)
+        monkeypatch.setattr("judging.engine.loop.GRACE_SECONDS", 0.05)
 
     def worked(
         self, campaign: Campaign, meanwhile: Callable[[Held, Control], object]
@@ -313,9 +317,9 @@ class TestTimeIsOver:
         run = lifecycle.start(campaign, rater, queued=True)
         lease = lifecycle.lease_run(run)
         assert lease is not None
-        watch, renew = engine._Engine._watch_clock, lifecycle.renew
+        watch, renew = Loop._watch_clock, lifecycle.renew
 
-        async def from_the_calls_on(run_engine: engine._Engine) -> None:
+        async def from_the_calls_on(run_engine: Loop) -> None:
             while backend.held < 3:
                 await asyncio.sleep(0.005)
             await watch(run_engine)
@@ -327,7 +331,7 @@ class TestTimeIsOver:
             return renew(run, lease, *args)
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(engine._Engine, "_watch_clock", from_the_calls_on)
+            patched.setattr(Loop, "_watch_clock", from_the_calls_on)
             patched.setattr("judging.runs.lifecycle.renew", watched)
             ending = work(run, lease, control, backend, HASTY)
         run.refresh_from_db()

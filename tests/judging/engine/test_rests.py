@@ -170,12 +170,12 @@ def test_a_worker_without_work_waits_for_a_run_that_rests(campaign: Campaign) ->
 
 
 def early(campaign: Campaign, monkeypatch: pytest.MonkeyPatch, script: Any, **terms: Any) -> Any:
-    monkeypatch.setattr("judging.engine.FIRST_RESULTS", 5)
+    monkeypatch.setattr("judging.engine.database.FIRST_RESULTS", 5)
     rater = judge(granularity="unit", params={"concurrency": 1})
     run = lifecycle.start(campaign, rater, **terms)
     monkeypatch.setattr("judging.engine.persistence.MIN_GROUP", 1)
     monkeypatch.setattr("judging.engine.persistence.GROUP", 2)
-    monkeypatch.setattr("judging.engine.MIN_CLAIM", 2)
+    monkeypatch.setattr("judging.engine.loop.MIN_CLAIM", 2)
     ending, backend = worked(run, script)
     run.refresh_from_db()
     return run, ending, backend

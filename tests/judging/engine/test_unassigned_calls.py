@@ -131,7 +131,7 @@ def test_the_terminal_says_that_a_server_is_down(
 ) -> None:
     judge("fake", "openai", model="fake-judge", base_url=server.url, granularity="unit")
     monkeypatch.setattr("judging.engine.Patience", lambda: HASTY)
-    monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.02)
+    monkeypatch.setattr("judging.engine.loop.RENEW_SECONDS", 0.02)
     server.behave(reset=True, faults={"html": 1.0})
     out = io.StringIO()
     with pytest.raises(CommandError):

@@ -16,7 +16,8 @@ from annotation.models import Assignment, Campaign, Rater, User
 from annotation.registry import get_protocol
 from judging import lanes, manifest, servers, tasks
 from judging.backends.base import SetupError
-from judging.engine import GRACE_SECONDS, Control, Ending, drain_calls, worker
+from judging.engine import Control, Ending, worker
+from judging.engine.loop import GRACE_SECONDS, drain_calls
 from judging.models import Judge, JudgeRun, Key, Lane, Strike
 from judging.runs import ledger, lifecycle, planning
 from judging.runs.fit import check_file

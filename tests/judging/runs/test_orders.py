@@ -101,7 +101,7 @@ def test_a_run_under_way_ends_as_ordered(
     state: str,
     left: str,
 ) -> None:
-    monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.01)
+    monkeypatch.setattr("judging.engine.loop.RENEW_SECONDS", 0.01)
     rater = judge(granularity="unit", params={"concurrency": 1})
     run = lifecycle.start(campaign, rater, queued=True)
     token = lifecycle.lease_run(run)
