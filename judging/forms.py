@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -16,6 +17,7 @@ from judging import servers
 from judging.backends import HOSTED
 from judging.backends.base import SetupError
 from judging.backends.contents import (
+    ADDRESSES,
     HEADERS,
     ContentsError,
     check_omitted,
@@ -243,6 +245,8 @@ class JudgeForm(forms.Form):
             if not data.get("model"):
                 self.add_error("model", "Enter the model that the server should run.")
             self.chosen = self._server(data)
+            if self.chosen.base_url and (further := self.params.get(ADDRESSES)):
+                self.chosen = self._guarded(self.chosen, further)
         return data
 
     @property
@@ -337,6 +341,25 @@ class JudgeForm(forms.Form):
             field = own if "key" in str(error) else "base_url"
             self.add_error(field, as_sentence(error))
             return Server("")
+
+    def _guarded(self, first: Server, further: Any) -> Server:
+        """Return the first server, guarded if the judge has any address that needs it.
+
+        A further address is checked as the first one is, with the same key and headers.
+        """
+        if first.base_url in further:
+            self.add_error(ADDRESSES, f"It repeats {first.base_url}; leave that out.")
+        for url in further:
+            known = self.servers.get(replace(first, base_url=url).name)
+            try:
+                known = known or servers.new_server(
+                    url, first.api_key_env, self.user, dict(first.headers)
+                )
+            except SetupError as error:
+                self.add_error(ADDRESSES, f"{url}: {as_sentence(error)}")
+                continue
+            first = replace(first, guarded=first.guarded or known.guarded)
+        return first
 
     @property
     def _takes_keys(self) -> bool:

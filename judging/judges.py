@@ -22,13 +22,14 @@ from judging.backends import HOSTED
 from judging.backends.addresses import ENVIRONMENT_NAME
 from judging.backends.base import SetupError
 from judging.backends.contents import (
+    ADDRESSES,
     HEADERS,
     STRUCTURE,
     check_omitted,
 )
 from judging.backends.decisions import OWN_PARAMS
 from judging.backends.vllm_server import PARAM_FLAGS
-from judging.judge_backends import build_backend
+from judging.judge_backends import backends_of
 from judging.judge_file.completions import writer
 from judging.judge_file.document import JudgeFile, own_protocol, read_file
 from judging.judge_file.template import FileError
@@ -47,7 +48,7 @@ MAX_LENGTHS = {"model": 200, "base_url": 500, "api_key_env": 100, "family": 255}
 ONE_LINE_FIELDS = ("model", "base_url", "family")
 LONGEST_NAME = 150  # characters
 ENGINE_PARAMS = ("concurrency", "timeout", "isolate")
-OF_DECISIONS = {*OWN_PARAMS, *ENGINE_PARAMS, "samples", "extra_body", HEADERS}
+OF_DECISIONS = {*OWN_PARAMS, *ENGINE_PARAMS, "samples", "extra_body", ADDRESSES, HEADERS}
 """The parameters that decision models use."""
 DEFINITION_FIELDS = (
     "backend",
@@ -103,7 +104,7 @@ def define(
     judge = _judge(definition, team, _own_protocol(definition, team))
     judge.team, judge.made_by = team, by
     try:
-        build_backend(judge)
+        backends_of(judge)
     except SetupError as error:
         raise JudgeError(str(error)) from error
     with transaction.atomic():
@@ -223,6 +224,8 @@ def _check_params(definition: Definition) -> None:
         raise JudgeError(f"the decisions backend does not use --param {unused[0]}; leave it out")
     if backend != "decisions" and (own := [name for name in given if name in OWN_PARAMS]):
         raise JudgeError(f"--param {own[0]} is for the decisions backend; leave it out")
+    if backend in HOSTED and ADDRESSES in given and not definition.base_url:
+        raise JudgeError(f"--param {ADDRESSES} needs the first address; give it as --base-url")
     if backend in HOSTED and (own := [name for name in given if name in PARAM_FLAGS]):
         raise JudgeError(f"--param {own[0]} is for the vllm backend; leave it out")
 
@@ -289,12 +292,13 @@ def read_judge_file(text: str, stored: UUID | None = None) -> tuple[JudgeFile, d
     Raises FileError, with the line if it is known.
     """
     file = read_file(text, stored)
-    if HEADERS in file.params:
-        raise FileError(
-            "headers belong to a judge, as its address and key do, and not to its file; give them "
-            f"as --param {HEADERS}=NAME=VARIABLE",
-            Lines(text).of("params", HEADERS),
-        )
+    for name, value in {HEADERS: "NAME=VARIABLE", ADDRESSES: "URL,URL"}.items():
+        if name in file.params:
+            raise FileError(
+                f"{name} belong to a judge, as its address and key do, and not to its file; give "
+                f"them as --param {name}={value}",
+                Lines(text).of("params", name),
+            )
     extra = {"extra_body": file.extra_body} if file.extra_body else {}
     try:
         return file, check_params({**file.params, **extra})

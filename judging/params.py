@@ -9,11 +9,15 @@ from typing import Any
 
 from judging.backends.completeness import ACCEPT
 from judging.backends.contents import (
+    ADDRESSES,
     HEADERS,
+    MAX_ADDRESS_LENGTH,
+    MAX_ADDRESSES,
     MAX_OBJECT_LENGTH,
     OMITTED,
     ContentsError,
     check_omitted,
+    read_addresses,
     read_extra,
     read_headers,
     read_object,
@@ -158,6 +162,13 @@ PARAMS: dict[str, Option] = {
             "api", str, "for openai: chat or responses", group=SERVER, empty="chat",
             values={"chat": "Chat completions", "responses": "Responses"}, label="API",
             hint="Of servers that speak OpenAI’s protocol.",
+        ),
+        declared(
+            ADDRESSES, str, "further base URLs of the same model, separated by commas",
+            read=read_addresses, lines=2, longest=MAX_ADDRESSES * (MAX_ADDRESS_LENGTH + 1),
+            group=SERVER, label="Further addresses",
+            hint="Where the same model is served as well, one base URL a line, with the same key. "
+            "Requests are spread over all addresses, each with its own requests at once.",
         ),
         declared(
             HEADERS, str, "headers as NAME=VARIABLE, separated by commas", read=read_headers,

@@ -19,7 +19,7 @@ from datasets.teams import managed_by, managed_teams, there_are_several, visible
 from judging.backends import HOSTED
 from judging.backends.addresses import parse_base_url, variables_in
 from judging.backends.base import SetupError
-from judging.backends.contents import HEADERS
+from judging.backends.contents import ADDRESSES, HEADERS
 from judging.backends.ssrf_guard import check_address
 from judging.models import Judge, Key
 
@@ -64,14 +64,21 @@ def variables_of(base_url: str, key: str, headers: Mapping[str, str]) -> tuple[s
 
 def variables_of_judge(judge: Judge) -> tuple[str, ...]:
     """Return the variables that hold a judge's secrets."""
-    return variables_of(judge.base_url, judge.api_key_env, judge.params.get(HEADERS, {}))
+    key, headers = judge.api_key_env, judge.params.get(HEADERS, {})
+    every = (judge.base_url, *judge.params.get(ADDRESSES, ()))
+    return tuple(dict.fromkeys(v for url in every for v in variables_of(url, key, headers)))
 
 
-def server_of(judge: Judge) -> Server:
-    """Return the server of a judge whose backend asks one of a person's choice."""
-    url = parse_base_url(judge.base_url, HOSTED[judge.backend].public_url)
+def servers_of(judge: Judge) -> list[Server]:
+    """Return the servers of a judge whose backend asks those of a person's choice.
+
+    There is one for each address, the first of them in front.
+    """
+    first = parse_base_url(judge.base_url, HOSTED[judge.backend].public_url)
     headers = tuple(sorted(judge.params.get(HEADERS, {}).items()))
-    return Server(url, judge.api_key_env, bool(judge.params.get(GUARDED)), headers)
+    guarded = bool(judge.params.get(GUARDED))
+    every = (first, *judge.params.get(ADDRESSES, ()))
+    return [Server(url, judge.api_key_env, guarded, headers) for url in every]
 
 
 def listed_hosts_for(judge: Judge) -> tuple[str, ...] | None:
@@ -88,7 +95,8 @@ def known_servers(user: User) -> list[Server]:
     public = [Server(hosted.public_url, hosted.key_variable) for hosted in HOSTED.values()]
     judges = managed_by(user, Judge.objects.filter(backend__in=HOSTED)).order_by("pk")
     found: dict[str, Server] = {}
-    for server in (*public, *map(server_of, judges)):
+    of_judges = (server for judge in judges for server in servers_of(judge))
+    for server in (*public, *of_judges):
         if not all(may_use_key(user, variable) for variable in server.variables):
             continue
         before = found.get(server.name, server)

@@ -118,8 +118,8 @@ class Request:
     """One question to a judge: as messages with the JSON schema of the answer, and as facts.
 
     `sample` counts repetitions of the same question from 0. It is added to the seed. In `written`,
-    a backend may cache the bytes that it sends, with itself as the key, or a partly received
-    answer, with a key of its own.
+    a backend may cache the bytes that it sends, or a partly received answer, under a key of its
+    own.
     """
 
     messages: tuple[Message, ...]
@@ -321,4 +321,15 @@ class Backend(Protocol):
 
     async def probe(self) -> Findings:
         """Find out before a run what the server can do. Raises BackendError."""
+        ...
+
+
+class Addressed(Backend, Protocol):
+    """A backend whose server may be at several addresses."""
+
+    def at(self, base_url: str) -> Self:
+        """Return a backend that asks the same at another address. Raises SetupError.
+
+        A request has one identity at all addresses.
+        """
         ...

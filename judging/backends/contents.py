@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from judging.backends.addresses import is_variable
+from judging.backends.addresses import is_variable, parse_base_url
 from judging.backends.base import JSON, SetupError
 
 STRUCTURE = "response_format"
@@ -32,6 +32,9 @@ MAX_DEPTH = 20
 HEADERS = "headers"
 """The param with the headers of a judge's requests, by the variables of their values."""
 MAX_HEADERS, MAX_HEADERS_LENGTH = 20, 1000
+ADDRESSES = "addresses"
+"""The param with further addresses at which a judge's model is served, beside its base URL."""
+MAX_ADDRESSES, MAX_ADDRESS_LENGTH = 31, 500
 # Headers of the connection and of the body, which belong to the client.
 OWN_HEADERS = (
     "host", "content-length", "content-type", "content-encoding", "accept-encoding",
@@ -126,6 +129,33 @@ def read_headers(text: str) -> JSON:
     if len(json.dumps(headers)) > MAX_HEADERS_LENGTH:
         raise ContentsError(f"has over {MAX_HEADERS_LENGTH:,} characters; shorten the names")
     return {name: headers[name] for name in sorted(headers)}
+
+
+def read_addresses(text: str) -> list[str]:
+    """Read base URLs that are separated by commas or blanks, or a JSON list of them.
+
+    They come back in the form in which they are asked, in the order given. Raises ContentsError.
+    """
+    try:
+        given = json.loads(text) if text.startswith("[") else text.replace(",", " ").split()
+    except (ValueError, RecursionError) as error:
+        raise ContentsError("is not a JSON list; give addresses separated by commas") from error
+    found: list[str] = []
+    for each in given:
+        if not isinstance(each, str) or not 0 < len(each) <= MAX_ADDRESS_LENGTH:
+            raise ContentsError(
+                f"has something other than an address of at most {MAX_ADDRESS_LENGTH} characters"
+            )
+        try:
+            url = parse_base_url(each, "")
+        except SetupError as error:
+            raise ContentsError(f"names an address that cannot be used: {error}") from error
+        if url in found:
+            raise ContentsError(f"has the address {url} twice; give it once")
+        found.append(url)
+    if not 0 < len(found) <= MAX_ADDRESSES:
+        raise ContentsError(f"has {len(found)} addresses; give 1 to {MAX_ADDRESSES}")
+    return found
 
 
 def check_once(params: Mapping[str, Any], keys: Mapping[str, tuple[str, ...]]) -> None:

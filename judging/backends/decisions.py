@@ -15,6 +15,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
@@ -141,13 +142,21 @@ class DecisionModel:
         self.floor = float(own.get("mass_floor", MASS_FLOOR))
         rest = {name: value for name, value in setup.params.items() if name not in OWN_PARAMS}
         self.http = OpenAICompatible(replace(setup, params=rest))
-        self.endpoint, self.model = self.http.endpoint, setup.model
+        self.endpoint = self._identity_url = self.http.endpoint
+        self.model = setup.model
         self.api_key_env = setup.api_key_env
         self._extra: JSON = dict(setup.params.get("extra_body", {}))
         self.form: Form | None = FORMS.get(self.forced)
         self.dialect: Dialect | None = None
         self._most_questions = self._most_options = 0
         self._finding = asyncio.Lock()
+
+    def at(self, base_url: str) -> Self:
+        """Return a backend that asks the same at another address. Raises SetupError."""
+        other = copy(self)
+        other.http = self.http.at(base_url)
+        other.endpoint, other._finding = other.http.endpoint, asyncio.Lock()
+        return other
 
     async def __aenter__(self) -> Self:
         await self.http.__aenter__()
@@ -179,7 +188,8 @@ class DecisionModel:
         )
         digest = hashlib.sha256(sent.encode("utf-8", "surrogatepass")).hexdigest()
         form = self.form.name if self.form else ""
-        found = {"endpoint": self.endpoint, "backend": "decisions", "form": form, "sent": digest}
+        found = {"endpoint": self._identity_url, "backend": "decisions"}
+        found |= {"form": form, "sent": digest}
         return found | ({HEADERS: self.http.headers} if self.http.headers else {})
 
     async def ask(self, request: Request) -> Answer:

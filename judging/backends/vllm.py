@@ -20,7 +20,7 @@ from judging.backends.base import (
     TransientError,
     UnassignedReply,
 )
-from judging.backends.contents import HEADERS
+from judging.backends.contents import ADDRESSES, HEADERS
 from judging.backends.openai import OpenAICompatible
 from judging.backends.vllm_server import (
     KEY_VARIABLE,
@@ -58,6 +58,11 @@ class VLLM:
             raise SetupError("the vllm backend creates its own key; leave out --api-key-env")
         if HEADERS in setup.params:
             raise SetupError("the vllm backend asks its own server; leave out --param headers")
+        if ADDRESSES in setup.params:
+            raise SetupError(
+                "the vllm backend starts its own server; leave out --param addresses, or start the "
+                "servers yourself and use the openai backend"
+            )
         self.settings = settings_for(setup.model, setup.params)
         self.endpoint = f"vllm:{setup.model}"
         deciding = {

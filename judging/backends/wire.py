@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from copy import copy
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -121,9 +122,10 @@ class WireBackend:
         wire.check(setup.params)
         self.wire, self.model, self.api_key_env = wire, setup.model, setup.api_key_env
         self.base_url = self.endpoint = parse_base_url(setup.base_url, public_url)
+        self._identity_url, self._listed_hosts = self.base_url, setup.listed_hosts
         self.headers: Mapping[str, str] = sorted_object(setup.params.get(HEADERS, {}))
         self._secrets = Secrets(setup.api_key_env, self.headers, self.base_url)
-        self.guard = guard_for(self.base_url, setup.listed_hosts)
+        self.guard = guard_for(self.base_url, self._listed_hosts)
         self._extra: JSON = sorted_object(setup.params.get("extra_body", {}))
         self._omitted: tuple[str, ...] = tuple(setup.params.get("omit", ()))
         self.params: Mapping[str, Any] = self._sent(dict(wire.defaults) | dict(setup.params))
@@ -134,6 +136,18 @@ class WireBackend:
         self._bodies = Bodies(self.body, wire.listed, wire.apart)
         self._session: aiohttp.ClientSession | None = None
         self.unassigned: list[UnassignedReply] = []
+
+    def at(self, base_url: str) -> Self:
+        """Return a backend that asks the same at another address. Raises SetupError.
+
+        The requests of both are the same ones: they have one identity and are encoded once.
+        """
+        other = copy(self)
+        other.base_url = other.endpoint = parse_base_url(base_url, "")
+        other._secrets = Secrets(self.api_key_env, self.headers, other.base_url)
+        other.guard = guard_for(other.base_url, self._listed_hosts)
+        other._session, other.unassigned = None, []
+        return other
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
@@ -151,8 +165,8 @@ class WireBackend:
 
     def identity(self, request: Request) -> JSON:
         """Return the address and a digest of the exact bytes that are sent to it."""
-        request.written[self], sent = self._bodies.encode(request)
-        found: JSON = {"endpoint": self.base_url, "sent": sent}
+        request.written[self._bodies], sent = self._bodies.encode(request)
+        found: JSON = {"endpoint": self._identity_url, "sent": sent}
         if self.headers:
             found[HEADERS] = self.headers
         # Without a seed, repetitions are equal bytes, although each is a separate sample.
@@ -162,9 +176,9 @@ class WireBackend:
 
     def encode(self, request: Request) -> bytes:
         """Return the body as it is sent, encoded once for each request."""
-        if self not in request.written:
-            request.written[self], _ = self._bodies.encode(request)
-        return request.written[self]
+        if self._bodies not in request.written:
+            request.written[self._bodies], _ = self._bodies.encode(request)
+        return request.written[self._bodies]
 
     def body(self, request: Request) -> JSON:
         """Return the JSON that is sent."""

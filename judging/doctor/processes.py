@@ -19,11 +19,10 @@ from datasets.models import Job
 from datasets.work import queue
 from datasets.work.wake import has_broker
 from judging.backends import HOSTED
-from judging.backends.addresses import parse_base_url
 from judging.doctor.base import Finding, must_mend, warning, well
 from judging.models import ACTIVE, Judge
 from judging.runs.lifecycle import runs_without_worker
-from judging.servers import missing_key
+from judging.servers import missing_key, servers_of
 
 WAIT_SECONDS = 3.0
 PING_SECONDS = 2.0
@@ -121,8 +120,8 @@ def check_judge_servers() -> Iterator[Finding]:
     ):
         recent = max(judge.last_run or judge.created_at, judge.created_at)
         is_used = timezone.now() - recent < RECENT or judge.runs.filter(state__in=ACTIVE).exists()
-        url = parse_base_url(judge.base_url, HOSTED[judge.backend].public_url)
-        servers[url] = servers.get(url, False) or is_used
+        for server in servers_of(judge):
+            servers[server.base_url] = servers.get(server.base_url, False) or is_used
         if variable := missing_key(judge):
             keys[variable] = keys.get(variable, False) or is_used
     yield from _unreachable(servers)

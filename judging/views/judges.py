@@ -36,7 +36,7 @@ from judging.models import ACTIVE, Judge
 from judging.params import param_text
 from judging.prompts.isolation import one_request
 from judging.run_forms import TryForm
-from judging.servers import GUARDED, server_of
+from judging.servers import GUARDED, servers_of
 from judging.trials.one_item_jobs import TRY_KIND, TooOftenError, ask_once, find_try, try_question
 from judging.views.judge_files import TRY_FORM, check_context, library_by_protocol
 
@@ -175,7 +175,7 @@ def _copied_fields(judge: Judge) -> dict[str, Any]:
     }
     server = NEW
     if judge.backend in HOSTED:
-        server = server_of(judge).name
+        server = servers_of(judge)[0].name
     return {
         "name": f"{judge.rater.name} 2"[:150],
         "backend": judge.backend,

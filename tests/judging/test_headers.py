@@ -14,7 +14,7 @@ from judging.judges import JudgeError, read_judge_file
 from judging.lanes import get_lane
 from judging.library import names, text_of
 from judging.models import Judge, Key
-from judging.servers import Server, known_servers, missing_key, new_server, server_of
+from judging.servers import Server, known_servers, missing_key, new_server, servers_of
 from tests.judging.cast import command, judge
 
 pytestmark = pytest.mark.django_db
@@ -61,7 +61,7 @@ def test_other_headers_are_another_lane() -> None:
     azured = azure()
     azured.params["headers"] = dict(reversed(HEADERS.items()))
     assert get_lane(azured) == first
-    assert server_of(azured) == server_of(azure())
+    assert servers_of(azured) == servers_of(azure())
     assert first != get_lane(azure("plain", params={}))
     assert first != get_lane(azure("other", params={"headers": {"api-key": "TANDEM_KEY_B"}}))
 
