@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import product
+from math import log
 from time import perf_counter
 from typing import Any
 
@@ -20,8 +21,11 @@ from tandem.trust.curve import INFORMATIVE, WEAK, Scenario, share_after, simulat
 from tandem.trust.draws import even_order
 from tandem.trust.plan import CutTable, Plan
 from tandem.trust.state import state_of
+from tandem.trust.systems import PART, Systems, split
 
 MEAN, RISK, DELTA = 15, 0.1, 0.05
+NEVER = 1e-9
+"""A risk that no judge with an error meets."""
 SHAPES = (
     "independent", "correlation .2", "correlation .5", "whole queries", "largest", "smallest",
 )  # fmt: skip
@@ -96,6 +100,31 @@ def is_false(random: np.random.Generator, queries: int, variation: float, shape:
     seed = random.bytes(8).hex()
     plan = Plan(size[:, None], size, RISK, DELTA, seed)
     return simulated(plan, wrong[:, None], queries // 2).certified > 0
+
+
+def is_by_system_false(
+    random: np.random.Generator, queries: int, variation: float, shape: str
+) -> tuple[bool, bool]:
+    """Whether the statement, and whether some bound by system, is ever false in a study.
+
+    Each query has cells of two systems, of which the first has twice as many. Both are as wrong as
+    the plan allows, in the same shape. Half of the queries are labelled, with a look after each.
+    """
+    accepted, wrong = {}, {}
+    for name, times in (("first", 2), ("second", 1)):
+        size = times * sizes(random, queries, variation)
+        accepted[name] = size[:, None]
+        wrong[name] = wrong_at_boundary(random, size, shape, RISK)[:, None]
+    every, errors = (np.sum(list(each.values()), axis=0) for each in (accepted, wrong))
+    of_statement, of_bound = split(DELTA, 1, PART, len(accepted))
+    # At this risk nothing is certified, so the draws go on.
+    plan = Plan(every, every[:, 0], NEVER, of_statement, random.bytes(8).hex())
+    state = simulated(plan, errors, queries // 2)
+    own = [np.stack([each[query] for each in wrong.values()]) for query in state.labelled]
+    bounds = Systems(accepted, of_bound).bounds(state, own, 0)
+    risks = {name: wrong[name].sum() / accepted[name].sum() for name in accepted}
+    is_false = state.evidence(0, RISK).max() >= log(1 / of_statement)
+    return bool(is_false), any((bounds[name] or 0) <= risks[name] for name in risks)
 
 
 def is_false_cell_by_cell(

@@ -72,7 +72,7 @@ def cells_seen(plan: TrustPlan, look: JSON) -> int:
         return len(look.get("seen", ())) * len(document["systems"])
     population = document["population"]
     sizes = dict(zip(population["queries"], population["cells"], strict=True))
-    return sum(sizes[query] for query, _ in look.get("wrong", ()))
+    return sum(sizes[query] for query, *_ in look.get("wrong", ()))
 
 
 def _is_about(part: Part, plan: TrustPlan) -> bool:
@@ -151,6 +151,8 @@ def _check_unchanged(file: StudyFile, part: Part, plan: TrustPlan) -> None:
     """Reject a table that says something else than the commitment."""
     for option in DECLARED[part.command]:
         now, before = part.options[option.name], plan.document.get(option.name)
+        if option.kind == "flag":
+            now, before = bool(now), bool(before)
         if option.name == "shares":
             is_same = not plan.is_running or _has_cuts(plan, declared_plan("trust", part.options))
         elif option.name == "score":

@@ -14,7 +14,7 @@ from judging.models import JudgeRun
 from tandem.labels.probabilities import probabilities_of
 from tandem.protocols.base import Variable
 from tandem.similar import did_you_mean
-from tandem.statistics import Floats, Ints
+from tandem.statistics import Bools, Floats, Ints
 from tandem.trust.canonical import digest_of
 
 LABELLED, DEVELOPMENT, NOT_ASKED = (
@@ -52,6 +52,15 @@ class Cells:
     categories: int
     digest: str
     excluded: Mapping[str, int]
+
+    def is_of(self, system: str) -> Bools:
+        """Return which cells are of a system, (N,)."""
+        number = self.systems.index(system) if system in self.systems else len(self.systems)
+        return np.asarray(self.system == number)
+
+    def by_query(self, mask: Bools) -> Ints:
+        """Count the cells of a mask (N,) by query, (G,)."""
+        return np.bincount(self.query[mask], minlength=len(self.queries)).astype(np.int64)
 
 
 def variables_of(campaign: Campaign) -> dict[str, Variable]:

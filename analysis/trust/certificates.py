@@ -35,7 +35,8 @@ def issue(plan: TrustPlan) -> TrustCertificate:
         now = timezone.now().isoformat(timespec="seconds")
         labelled = list(look.state.labelled.items())
         try:
-            document = certificate(plan.document, labelled, looks, now, floor_of(plan, look.cells))
+            floor = floor_of(plan, look.cells)
+            document = certificate(plan.document, labelled, looks, now, floor, look.by_system)
         except CertificateError as error:
             raise TrustError(f"{error}: draw and label more queries") from error
         made = TrustCertificate.objects.create(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import log
 from typing import Any
 
@@ -19,6 +20,7 @@ from tandem.statistics import Bools, Ints
 from tandem.trust.canonical import digest_of
 from tandem.trust.plan import Plan, plan_of
 from tandem.trust.state import State, walk
+from tandem.trust.systems import Systems
 
 STALE = {
     "plan": "the plan is not the one that was committed",
@@ -44,7 +46,46 @@ class Look:
     answers: Answered
     state: State
     wrong: dict[int, Bools]
-    stale: tuple[str, ...]
+    stale: tuple[str, ...] = ()
+
+    @cached_property
+    def by_system(self) -> tuple[Ints, ...]:
+        """The wrong cells by system and cut, (S, J), of each labelled query in its order.
+
+        Empty for a plan without bounds by system.
+        """
+        if (systems := Systems.of(self.plan.document)) is None:
+            return ()
+        cells, wrong = self.cells, np.zeros(len(self.cells.query), bool)
+        for query, own in self.wrong.items():
+            wrong[cells.query == query] = own
+        cuts = self.plan.document["cuts"]
+        counts = [
+            [
+                cells.by_query(wrong & (cells.sure >= cut["threshold"]) & cells.is_of(name))
+                for cut in cuts
+            ]
+            for name in systems.accepted
+        ]
+        by_query = np.transpose(counts, (2, 0, 1))
+        late = np.stack(list(systems.accepted.values()), axis=1)
+        return tuple((by_query if q in self.wrong else late)[q] for q in self.state.labelled)
+
+    @property
+    def counted(self) -> list[list[Any]]:
+        """The key of each labelled query in its order, its wrong cells by cut, and by system."""
+        found = [
+            [self.cells.queries[query], wrong.tolist()]
+            for query, wrong in self.state.labelled.items()
+        ]
+        for each, own in zip(found, self.by_system, strict=False):
+            each.append(own.tolist())
+        return found
+
+    def bounds(self, cut: int) -> dict[str, float | None] | None:
+        """Return the bound of each system in a cut, None for a plan without bounds by system."""
+        systems = Systems.of(self.plan.document)
+        return systems.bounds(self.state, self.by_system, cut) if systems else None
 
     @property
     def waiting(self) -> int:
@@ -75,7 +116,8 @@ def look_at(plan: TrustPlan) -> Look:
     counted = answers.complete & state.labelled.keys()
     wrong = {query: cells for query, cells in checked.wrong.items() if query in counted}
     saw_figures("trust", plan.campaign, sum(map(len, wrong.values())))
-    return Look(plan, cells, answers, state, wrong, tuple(_stale(plan, cells, state)))
+    look = Look(plan, cells, answers, state, wrong)
+    return replace(look, stale=tuple(_stale(look)))
 
 
 def _counted(
@@ -101,9 +143,9 @@ def _counted(
     return walk(plan, wrong_of)
 
 
-def _stale(plan: TrustPlan, cells: Cells, state: State) -> list[str]:
+def _stale(look: Look) -> list[str]:
     """Return the reasons for which a plan's commitment no longer describes what is there."""
-    document = plan.document
+    plan, cells, document = look.plan, look.cells, look.plan.document
     now = identity_of(plan.campaign, plan.judge) if plan.judge else {}
     changed = [
         key for key in ("prompt", "model", "fingerprint") if now.get(key) != document["judge"][key]
@@ -114,8 +156,7 @@ def _stale(plan: TrustPlan, cells: Cells, state: State) -> list[str]:
         changed.append("verdicts")
     if digest_of(document) != plan.digest:
         changed.append("plan")
-    labelled = [[cells.queries[query], wrong.tolist()] for query, wrong in state.labelled.items()]
-    if is_rewritten(plan, "wrong", labelled):
+    if is_rewritten(plan, "wrong", look.counted):
         changed.append("truth")
     return [STALE[key] for key in changed]
 
@@ -159,9 +200,7 @@ def as_json(look: Look, with_wrong: bool = False) -> dict[str, Any]:
         "cuts": [_cut(look, cut) for cut in range(state.plan.cuts)],
     }
     if with_wrong:
-        found["wrong"] = [
-            [look.cells.queries[query], wrong.tolist()] for query, wrong in state.labelled.items()
-        ]
+        found["wrong"] = look.counted
     return found
 
 
@@ -175,4 +214,5 @@ def _cut(look: Look, cut: int) -> dict[str, Any]:
         "bound": state.bound(cut) if len(evidence) else None,
         "evidence": [float(value) for value in np.round(evidence, 9)],
         "needed": log(1 / look.plan.document["level"]),
+        "systems": look.bounds(cut),
     }

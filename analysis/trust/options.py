@@ -88,6 +88,14 @@ class PlanOptions:
     late_days: int = field(
         default=LATE_DAYS, metadata=_LATE_DAYS | {"help": _LATE.format("as wholly wrong")}
     )
+    by_system: bool = field(
+        default=False,
+        metadata=option_metadata(
+            "also bound the wrong cells of each system, with half of the plan's level",
+            label="A bound for each system",
+            hint="Takes half of the level, so that the shares need more queries.",
+        ),
+    )
 
     def __post_init__(self) -> None:
         try:

@@ -25,9 +25,10 @@ from annotation.trust import draws
 from annotation.trust.roles import running
 from audit.recording import record
 from datasets.models import Query
-from tandem.document import count
+from tandem.document import count, join_words
 from tandem.trust.canonical import digest_of
-from tandem.trust.plan import CutTable, level
+from tandem.trust.plan import CutTable
+from tandem.trust.systems import PART, split
 from tandem.trust.truth import FEWEST
 
 FORM = "tandem-trust-plan/1"
@@ -106,6 +107,7 @@ def commitment(
             f"{options.judge} has given no verdict on {options.variable} in these queries"
         )
     sizes = np.bincount(cells.query, minlength=len(cells.queries))
+    of_statement, by_system = _levels(cells, table, options, number)
     return {
         "format": FORM,
         "kind": "certify",
@@ -129,15 +131,45 @@ def commitment(
         "systems": _shares_of_systems(cells, table),
         "risk": options.risk,
         "delta": options.delta,
-        "level": level(options.delta, number),
+        "level": of_statement,
         "number": number,
         "truth": options.truth,
         "people": people,
         "late_days": options.late_days,
         "form": "whole",
+        **by_system,
         # Everything above is fixed before the seed is known.
         "seed": secrets.token_hex(16),
     }
+
+
+def _levels(
+    cells: Cells, table: CutTable, options: PlanOptions, number: int
+) -> tuple[float, dict[str, Any]]:
+    """Return the level of the statement, and what a plan says of bounds by system, if it has any.
+
+    Raises TrustError if there are no systems to be told apart.
+    """
+    if not options.by_system:
+        return split(options.delta, number)[0], {}
+    if len(cells.systems) < 2:
+        raise TrustError(
+            f"bounds by system need cells of several systems, and these are of "
+            f"{join_words(cells.systems) or 'none'}: commit without --by-system"
+        )
+    bounds = len(cells.systems) * len(table.thresholds)
+    of_statement, of_bound = split(options.delta, number, PART, bounds)
+    accepted = {
+        system: np.stack(
+            [
+                cells.by_query(cells.is_of(system) & (cells.sure >= least))
+                for least in table.thresholds
+            ],
+            axis=1,
+        ).tolist()
+        for system in cells.systems
+    }
+    return of_statement, {"by_system": {"part": PART, "level": of_bound, "accepted": accepted}}
 
 
 def check_enough(queries: Sequence[str], excluded: Mapping[str, int]) -> None:

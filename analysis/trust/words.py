@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from analysis.trust.looks import Look
 from annotation.models import TrustPlan
@@ -10,6 +10,7 @@ from tandem.document import count, join_words
 from tandem.sections.system_decisions import standing_words
 from tandem.trust.certificate import NOT_CLAIMED
 from tandem.trust.plan import plan_of
+from tandem.trust.state import State
 from tandem.trust.truth import IN_WORDS
 from tandem.types import JSON
 
@@ -31,6 +32,12 @@ def plan_sentences(plan: TrustPlan) -> Iterator[str]:
         yield f"{count(number, 'query is', 'queries are')} left out: {reason}."
     shares = ", ".join(f"{cut['share']:.0%}" for cut in document["cuts"])
     yield f"Tested one after the other, surest first: {shares} of the cells."
+    if own := document.get("by_system"):
+        names = join_words(sorted(own["accepted"]))
+        yield (
+            f"{names} have bounds of their own, which hold together with this: they have "
+            f"{own['part']:.0%} of the plan's level."
+        )
 
 
 def comparison_sentences(plan: TrustPlan) -> Iterator[str]:
@@ -70,12 +77,30 @@ def look_sentences(look: Look) -> Iterator[str]:
     elif state.certified < state.plan.cuts and (bound := state.bound()) < 1:
         share = document["cuts"][state.certified]["share"]
         yield f"Of the surest {share:.0%} at most {bound:.0%} are wrong, by the labels so far."
+    if said := of_systems(look.bounds(shown_cut(state))):
+        share = document["cuts"][shown_cut(state)]["share"]
+        yield f"By system at most so many of the surest {share:.0%} are wrong: {said}."
     if state.likely_more:
         more = count(state.likely_more, "more query certifies", "more queries certify")
         yield f"About {more} them if the next ones are like those so far."
     if look.waiting:
         waiting = count(look.waiting, "drawn query does", "drawn queries do")
         yield f"{waiting} not count yet: answers are missing, or one before it has to count first."
+
+
+def shown_cut(state: State) -> int:
+    """Return the cut for which systems' bounds are shown: the loosest certified, else the first."""
+    return max(state.certified - 1, 0)
+
+
+def of_systems(bounds: Mapping[str, float | None] | None) -> str:
+    """Return the bounds of systems in words; empty if there are none below 1."""
+    known = {name: bound for name, bound in (bounds or {}).items() if bound is not None}
+    return ", ".join(
+        f"{name} {bound:.0%}" if bound < 1 else f"{name} not known yet"
+        for name, bound in known.items()
+        if min(known.values()) < 1
+    )
 
 
 def brief(plan: TrustPlan, found: JSON) -> str:
@@ -101,4 +126,7 @@ def brief(plan: TrustPlan, found: JSON) -> str:
         said.append(f"the surest {cut['share']:.0%} not yet{at_most}")
         if more := found["likely_more"]:
             said.append(f"about {count(more, 'more query', 'more queries')} likely")
+    at = found["cuts"][max(found["certified"] - 1, 0)]
+    if by_system := of_systems(at.get("systems")):
+        said.append(f"by system at most {by_system} wrong of the surest {at['share']:.0%}")
     return "; ".join(filter(None, said))

@@ -22,8 +22,9 @@ import numpy as np
 from ..statistics import Ints
 from ..types import JSON
 from .canonical import canonical, digest_of
-from .plan import level, plan_of
+from .plan import plan_of
 from .state import State, WrongOrderError, state_of
+from .systems import Systems, split
 from .truth import IN_WORDS
 
 TYPE, PREDICATE = "https://in-toto.io/Statement/v1", "urn:tandem:certificate:1"
@@ -57,6 +58,8 @@ class Floor:
 
 Draws = Sequence[tuple[int, Ints]]
 """The labelled queries by number in the order of the draw, with their wrong cells by cut (J,)."""
+BySystem = Sequence[Ints]
+"""Their wrong cells by system and cut, (S, J); empty for a plan without bounds by system."""
 
 
 def certificate(
@@ -65,6 +68,7 @@ def certificate(
     looks: Sequence[JSON],
     issued_at: str,
     floor: Floor | None = None,
+    by_system: BySystem = (),
 ) -> JSON:
     """Return the certificate of a plan, given by its commitment, after these labels.
 
@@ -73,6 +77,7 @@ def certificate(
     """
     floor = floor or Floor()
     state = _state(plan, labelled, looks)
+    bounds = _bounds(plan, state, labelled, by_system)
     return {
         "_type": TYPE,
         "subject": [
@@ -81,7 +86,7 @@ def certificate(
         "predicateType": PREDICATE,
         "predicate": {
             "statement": statement(plan, state.share),
-            "not_established": list(_not_established(plan)),
+            "not_established": list(_not_established(plan, bounds)),
             "certified": state.certified,
             "share": state.share,
             "queries": {
@@ -91,7 +96,7 @@ def certificate(
             },
             "cuts": [_cut(plan, state, cut) for cut in range(state.plan.cuts)],
             "systems": {
-                name: {"share": shares[state.certified - 1], "bound": None}
+                name: {"share": shares[state.certified - 1], "bound": bounds.get(name)}
                 for name, shares in plan["systems"].items()
             },
             "truth": {
@@ -103,17 +108,25 @@ def certificate(
             "plan": plan,
             "plan_sha256": digest_of(plan),
             "draws": [
-                {
-                    "query": plan["population"]["queries"][query],
-                    "accepted": plan["accepted"][query],
-                    "wrong": [int(each) for each in wrong],
-                }
-                for query, wrong in labelled
+                _draw(plan, query, wrong, by_system[n : n + 1])
+                for n, (query, wrong) in enumerate(labelled)
             ],
             "looks": list(looks),
             "issued_at": issued_at,
         },
     }
+
+
+def _draw(plan: JSON, query: int, wrong: Ints, by_system: BySystem) -> JSON:
+    found = {
+        "query": plan["population"]["queries"][query],
+        "accepted": plan["accepted"][query],
+        "wrong": [int(each) for each in wrong],
+    }
+    for own in by_system:
+        names = sorted(plan["by_system"]["accepted"])
+        found["by_system"] = dict(zip(names, own.tolist(), strict=True))
+    return found
 
 
 def statement(plan: JSON, share: float) -> str:
@@ -131,9 +144,12 @@ def percent(share: float) -> str:
     return f"{round(100 * share, 1):g} %"
 
 
-def _not_established(plan: JSON) -> Iterator[str]:
+def _not_established(plan: JSON, bounds: Mapping[str, float | None]) -> Iterator[str]:
+    apart = 2 * plan["risk"]
+    if bounds:
+        apart = min(1.0, sum(sorted(bound or 0.0 for bound in bounds.values())[-2:]))
     for what, why in NOT_ESTABLISHED.items():
-        yield f"{what.capitalize()}. {why.format(apart=percent(2 * plan['risk']))}"
+        yield f"{what.capitalize()}. {why.format(apart=percent(apart))}"
     for reason, number in plan["population"]["excluded"].items():
         yield f"Queries that were left out: {number}, because {reason}."
 
@@ -141,8 +157,7 @@ def _not_established(plan: JSON) -> Iterator[str]:
 def _state(plan: JSON, labelled: Draws, looks: Sequence[JSON]) -> State:
     if plan["kind"] != "certify" or plan["form"] != "whole":
         raise CertificateError("only a plan that certifies a judge by whole queries has one")
-    if not isclose(plan["level"], level(plan["delta"], plan["number"]), rel_tol=TOLERANCE):
-        raise CertificateError(f"{plan['level']} is not the level of plan {plan['number']}")
+    _check_levels(plan)
     for query, wrong in labelled:
         # Python's integers, so that a huge number cannot overflow.
         errors, most = [int(each) for each in wrong], plan["accepted"][query]
@@ -158,6 +173,39 @@ def _state(plan: JSON, labelled: Draws, looks: Sequence[JSON]) -> State:
     if not state.certified:
         raise CertificateError("these labels certify nothing")
     return state
+
+
+def _check_levels(plan: JSON) -> None:
+    """Raise CertificateError unless the plan's level is split as it says."""
+    systems, part, bounds = plan.get("by_system"), 0.0, 1
+    if systems:
+        part, bounds = systems["part"], len(systems["accepted"]) * len(plan["cuts"])
+    of_statement, of_bound = split(plan["delta"], plan["number"], part, bounds)
+    if not (0 <= part < 1 and isclose(plan["level"], of_statement, rel_tol=TOLERANCE)):
+        raise CertificateError(f"{plan['level']} is not the level of plan {plan['number']}")
+    if systems and not isclose(systems["level"], of_bound, rel_tol=TOLERANCE):
+        raise CertificateError(f"{systems['level']} is not the level of each bound by system")
+
+
+def _bounds(
+    plan: JSON, state: State, labelled: Draws, by_system: BySystem
+) -> dict[str, float | None]:
+    """Return the bounds by system in the loosest certified cut, none for a plan without them."""
+    if (systems := Systems.of(plan)) is None:
+        return {}
+    if set(systems.accepted) != set(plan["systems"]):
+        raise CertificateError("the systems with bounds are not those of the plan")
+    rest = state.plan.accepted - sum(systems.accepted.values())
+    for (query, wrong), own in zip(labelled, by_system, strict=True):
+        most = np.stack([each[query] for each in systems.accepted.values()])
+        others = np.asarray(wrong) - own.sum(axis=0)
+        if own.shape != most.shape or (own < 0).any() or (own > most).any():
+            raise CertificateError(f"a system has more wrong cells in query {query} than cells")
+        if (np.diff(own, axis=1) < 0).any() or (others < 0).any() or (others > rest[query]).any():
+            raise CertificateError(
+                f"the wrong cells of the systems do not add up to those of query {query}"
+            )
+    return systems.bounds(state, by_system, state.certified - 1)
 
 
 def _cut(plan: JSON, state: State, cut: int) -> JSON:
@@ -230,11 +278,14 @@ def recomputed(document: JSON) -> JSON:
     number = {key: n for n, key in enumerate(plan["population"]["queries"])}
     if not len(number) == len(plan["population"]["queries"]) == len(plan["accepted"]):
         raise CertificateError("a query of the plan is there twice, or has no cells")
-    labelled = []
+    labelled, by_system = [], []
     for each in stated["draws"]:
         if each["query"] not in number:
             raise CertificateError(f"query {each['query']!r} is not part of the plan")
         labelled.append((number[each["query"]], np.array(each["wrong"], dtype=np.int64)))
+        if own := plan.get("by_system"):
+            names = sorted(own["accepted"])
+            by_system.append(np.array([each["by_system"][name] for name in names], dtype=np.int64))
     datetime.fromisoformat(stated["issued_at"])
     return certificate(
         plan,
@@ -242,6 +293,7 @@ def recomputed(document: JSON) -> JSON:
         stated["looks"],
         stated["issued_at"],
         Floor(floor["value"], floor["reason"]),
+        by_system,
     )
 
 
@@ -283,5 +335,9 @@ def certificate_page(document: JSON) -> Mapping[str, Any]:
             | {"bound": None if cut["bound"] is None else percent(cut["bound"])}
             for cut in stated["cuts"]
         ],
-        "systems": [(name, percent(of["share"])) for name, of in stated["systems"].items()],
+        "systems": [
+            (name, percent(of["share"]), None if of["bound"] is None else percent(of["bound"]))
+            for name, of in stated["systems"].items()
+        ],
+        "part": percent(by_system["part"]) if (by_system := plan.get("by_system")) else None,
     }

@@ -21,7 +21,7 @@ import numpy as np
 from ..labels.people_sample import PeopleSample, describe_unfinished
 from ..statistics import Bools, Estimate, Floats, Ints, defined, undefined
 from .cells import Cells
-from .evidence import evidence_by_size, evidence_of_even, risk_bound
+from .evidence import evidence_of_even, risk_bound
 from .plan import SHARES, CutTable, Plan
 from .state import State, state_of
 
@@ -266,7 +266,8 @@ def _bound(look: _Look, cut: int, mask: Bools, delta: float) -> Estimate:
     wrong = look.cells.by_query(mask & look.counted_wrong)
     try:
         if look.kind == "by-size":
-            bound = _bound_by_size(look, cut, size, wrong, delta)
+            errors = wrong[list(look.state.labelled)]
+            bound = look.state.bound_of_part(cut, size, errors, delta)
         else:
             bound = _bound_of_even(look, size, wrong, delta)
     except ValueError as error:
@@ -295,32 +296,6 @@ def _bound_of_even(look: _Look, size: Ints, wrong: Ints, delta: float) -> float:
 
     def evidence(risk: float) -> Floats:
         return evidence_of_even(sizes, errors, risk, total, queries, largest)
-
-    return risk_bound(evidence, delta)
-
-
-def _bound_by_size(look: _Look, cut: int, size: Ints, wrong: Ints, delta: float) -> float:
-    """Bound the risk of some of a cut's cells, `size` (G,), by the draws for that cut.
-
-    A query is drawn by all of the cut's cells A_q, so E_q / A_q has the mean Σ E / Σ A for the
-    errors E of any part of them.
-    """
-    state = look.state
-    phase = next((each for each in state.phases if each.cut == cut), None)
-    if phase is None or not phase.drawn:
-        return 1.0
-    whole, before = state.plan.accepted[:, cut], list(phase.before)
-    drawn, part = list(phase.drawn), float(size.sum()) / float(whole.sum())
-
-    def evidence(risk: float) -> Floats:
-        return evidence_by_size(
-            whole[drawn].astype(float),
-            wrong[drawn].astype(float),
-            risk * part,
-            float(whole.sum()),
-            float(wrong[before].sum()),
-            float(whole[before].sum()),
-        )
 
     return risk_bound(evidence, delta)
 

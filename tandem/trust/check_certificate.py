@@ -1,184 +1,183 @@
 """Check a certificate of Tandem: python check_certificate.py FILE [SHA-256]
 
 It needs Python 3.11 alone, and computes the draws, the evidence, the certified cuts, their bounds
-and the statement again from the file. The certificate is genuine only if its SHA-256 comes from
-elsewhere, as from a paper or from its issuer. Exit status: 0 genuine, 1 consistent, but not proven
-genuine, 3 wrong.
+and the statement again. The certificate is genuine only if its SHA-256 comes from elsewhere, as in
+a paper. Exit status: 0 genuine, 1 consistent, but not proven genuine, 3 wrong.
 """
 
 import json
 import sys
+from bisect import bisect_left, bisect_right
 from hashlib import sha256
-from itertools import takewhile
-from math import exp, log, log1p
+from itertools import accumulate, takewhile
+from math import exp, inf, log, log1p
 from pathlib import Path
 from typing import Any
 
 BETS = [0.5 + 0.5 * (n + 0.5) / 40 for n in range(40)]
 RISKS = [0.005 + 0.99 * n / 198 for n in range(199)]
 TOLERANCE = 1e-6
-Wrong = dict[int, list[int]]
-Phase = tuple[list[int], list[int], int | None]
+Rows = list[list[int]]
+Part = tuple[Rows, Rows]
+"""Accepted cells of each query, and wrong cells of each draw, by cut."""
+Phase = tuple[int, int, int | None]
+"""Of a cut: the draws before, those at its end, and those at its certification."""
 
 
 def canonical(document: Any) -> bytes:
-    text = json.dumps(
-        document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
-    return text.encode()
+    style: Any = {"sort_keys": True, "ensure_ascii": False, "allow_nan": False}
+    return json.dumps(document, separators=(",", ":"), **style).encode()
 
 
-def digest_of(document: Any) -> str:
-    return sha256(canonical(document)).hexdigest()
+class Labels:
+    def __init__(self, plan: Any, queries: list[int], wrong: Rows) -> None:
+        self.plan, self.queries, self.all = plan, queries, (plan["accepted"], wrong)
+        self.sizes, self.k = list(zip(*plan["accepted"], strict=True)), plan.get("k", inf)
+
+    def order(self, cut: int, before: int) -> list[int]:
+        """The queries that are drawn for a cut by size, in the form `cells` with replacement."""
+        sizes, known = self.sizes[cut], set(self.queries[:before])
+
+        def uniform(*names: object) -> float:
+            text = "\x1f".join((self.plan["seed"], *map(str, names)))
+            return (int.from_bytes(sha256(text.encode()).digest()[:8], "big") + 0.5) / 2**64
+
+        if self.k < inf:
+            ends, draws = list(accumulate(sizes)), range(1, len(self.queries) + 1)
+            return [bisect_right(ends, uniform("cells", cut, n) * ends[-1]) for n in draws]
+        left = (query for query, size in enumerate(sizes) if size and query not in known)
+        keys = {query: -log(uniform("whole", cut, query)) / sizes[query] for query in left}
+        return sorted(keys, key=lambda query: (keys[query], query))
+
+    def evidence(self, cut: int, before: int, end: int, risk: float, of: Part) -> list[float]:
+        """The logarithms of the evidence against a risk of a part of the cells, after each draw."""
+        sizes, (part, wrong), is_whole = self.sizes[cut], of, self.k == inf
+        total, gone = sum(sizes), sum(sizes[query] for query in self.queries[:before])
+        expected, seen = risk * sum(row[cut] for row in part), sum(w[cut] for w in wrong[:before])
+        left = {query for query, size in enumerate(sizes) if size} - set(self.queries[:before])
+        shares = (min(part[query][cut], self.k) / min(sizes[query], self.k) for query in left)
+        most, logs, found = max(shares, default=1.0), [0.0] * len(BETS), []
+        for query, errors in zip(self.queries[before:end], wrong[before:end], strict=True):
+            mean = min(max((expected - seen) / (total - gone), 0), most)
+            gain = (mean - errors[cut] / min(sizes[query], self.k)) / max(most - mean, 1e-12)
+            logs = [old + log1p(bet * 0.999 * gain) for old, bet in zip(logs, BETS, strict=True)]
+            found.append(max(logs) + log(sum(exp(each - max(logs)) for each in logs) / len(logs)))
+            seen, gone = seen + is_whole * errors[cut], gone + is_whole * sizes[query]
+        return found
+
+    def most(self, cut: int, labelled: int, of: Part) -> int:
+        """The wrong cells if all without a label are wrong; all cells in draws with replacement."""
+        draws = zip(self.queries[:labelled], of[1], strict=False) if self.k == inf else ()
+        right = sum(of[0][query][cut] - wrong[cut] for query, wrong in draws)
+        return sum(row[cut] for row in of[0]) - right
+
+    def bound(self, cut: int, phase: Phase, level: float, of: Part) -> float:
+        def is_below(risk: float) -> bool:
+            return max(self.evidence(cut, *phase[:2], risk, of), default=0) >= log(1 / level)
+
+        return [*RISKS, 1.0][bisect_left(RISKS, True, key=is_below)]
+
+    def phase(self, cut: int, before: int) -> Phase:
+        pairs = zip(self.order(cut, before), self.queries[before:], strict=False)
+        end = before + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        reached = [0.0, *self.evidence(cut, before, end, self.plan["risk"], self.all)]
+        for known in range(before + (cut == 0), end + 1):
+            allowed = self.plan["risk"] * sum(self.sizes[cut])
+            if self.most(cut, known, self.all) < allowed or reached[known - before] >= log(
+                1 / self.plan["level"]
+            ):
+                return before, known, known
+        return before, end, None
 
 
-def order_of(plan: Any, cut: int, left: set[int]) -> list[int]:
-    """The numbers of queries in the order of their draw by size, without replacement."""
-    keys: dict[int, float] = {}
-    for query in left:
-        if size := plan["accepted"][query][cut]:
-            text = "\x1f".join((plan["seed"], "whole", str(cut), str(query)))
-            u = (int.from_bytes(sha256(text.encode()).digest()[:8], "big") + 0.5) / 2**64
-            keys[query] = -log(u) / size
-    return sorted(keys, key=lambda query: (keys[query], query))
+def are_nested(rows: Rows, most: Rows, k: float) -> bool:
+    """Whether cells, those of parts, and the others are nested by cut, and no more than may be."""
+    rest = [[cells - sum(of) for cells, *of in zip(*each, strict=True)] for each in (rows, most)]
+    for few, many in zip([*rows, rest[0]], [*most, rest[1]], strict=True):
+        is_more = any(a > min(b, k) for a, b in zip(few, many, strict=True))
+        if is_more or sorted(few) != few or few[0] < 0:
+            return False
+    return True
 
 
-def evidence_of(
-    plan: Any, cut: int, before: list[int], drawn: list[int], wrong: Wrong, risk: float
-) -> list[float]:
-    """The logarithms of the evidence against a risk after each drawn query."""
-    accepted = [row[cut] for row in plan["accepted"]]
-    total = sum(accepted)
-    seen, size = sum(wrong[q][cut] for q in before), sum(accepted[q] for q in before)
-    logs, found = [0.0] * len(BETS), []
-    for query in drawn:
-        mean = min(max((risk * total - seen) / (total - size), 0), 1)
-        share = wrong[query][cut] / accepted[query]
-        gain = (mean - share) / max(1 - mean, 1e-12)
-        logs = [old + log1p(bet * 0.999 * gain) for old, bet in zip(logs, BETS, strict=True)]
-        top = max(logs)
-        found.append(top + log(sum(exp(each - top) for each in logs) / len(logs)))
-        seen, size = seen + wrong[query][cut], size + accepted[query]
-    return found
-
-
-def is_counted(plan: Any, cut: int, wrong: Wrong) -> bool:
-    """Whether a cut's risk is below the plan's even if all its unlabelled cells are wrong."""
-    total = sum(row[cut] for row in plan["accepted"])
-    rest = total - sum(plan["accepted"][query][cut] for query in wrong)
-    return bool(sum(each[cut] for each in wrong.values()) + rest < plan["risk"] * total)
-
-
-def phases_of(plan: Any, labelled: list[tuple[int, list[int]]]) -> list[Phase]:
-    """For each cut that was begun: the queries labelled before, those drawn, when it was certified.
-
-    `labelled` are the queries with their wrong cells by cut, in the order in which they count.
-    """
-    needed, wrong, known = log(1 / plan["level"]), dict(labelled), Wrong()
-    phases: list[Phase] = []
-    while len(phases) < len(plan["cuts"]):
-        cut, before, drawn, left = len(phases), list(known), list[int](), labelled[len(known) :]
-        after = None
-        if cut and is_counted(plan, cut, known):
-            after = len(known)
-        else:
-            order = order_of(plan, cut, set(range(len(plan["accepted"]))) - set(before))
-            pairs = zip(order, (query for query, _ in left), strict=False)
-            drawn = [query for query, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
-        reached = evidence_of(plan, cut, before, drawn, wrong, plan["risk"])
-        for turn, (query, log_evidence) in enumerate(zip(drawn, reached, strict=True), 1):
-            known[query] = wrong[query]
-            if log_evidence >= needed or is_counted(plan, cut, known):
-                drawn, after = drawn[:turn], len(known)
-                break
-        phases.append((before, drawn, after))
-        if after is None:
-            break
-    if len(known) < len(labelled):
-        raise ValueError(f"query {labelled[len(known)][0]} was labelled before its turn")
-    return phases
-
-
-def labelled_of(certificate: Any, plan: Any) -> list[tuple[int, list[int]]]:
-    """The labelled queries with their wrong cells, after comparing them with the plan."""
+def labels_of(certificate: Any, plan: Any) -> tuple[Labels, dict[str, Part]]:
+    """The labels, and the cells of the systems that have bounds, if they are those of the plan."""
     number = {key: n for n, key in enumerate(plan["population"]["queries"])}
-    if len(number) != len(plan["accepted"]):
-        raise ValueError("the queries of the plan differ in number")
-    for row, cells in zip(plan["accepted"], plan["population"]["cells"], strict=True):
-        if sorted(row) != row or row[0] < 0 or row[-1] > cells or len(row) != len(plan["cuts"]):
+    own, draws = plan["by_system"]["accepted"] if "by_system" in plan else {}, certificate["draws"]
+    labels = Labels(plan, [number[each["query"]] for each in draws], [d["wrong"] for d in draws])
+    every = (plan["population"]["cells"], number, plan["accepted"], *own.values())
+    for cells, _, *rows in zip(*every, strict=True):
+        if len(rows[0]) != len(plan["cuts"]) or not are_nested(rows, rows, cells):
             raise ValueError("the cuts of the plan are not nested")
-    labelled = []
-    for each in certificate["draws"]:
-        query, wrong = number[each["query"]], each["wrong"]
-        if each["accepted"] != plan["accepted"][query]:
+    for query, each in zip(labels.queries, draws, strict=True):
+        most = [rows[query] for rows in (plan["accepted"], *own.values())]
+        wrong = [each["wrong"], *(each["by_system"][name] for name in own)]
+        if each["accepted"] != most[0] or not are_nested(wrong, most, labels.k):
             raise ValueError(f"the cells of query {each['query']!r} are not those of the plan")
-        if len(wrong) != len(plan["cuts"]) or sorted(wrong) != wrong or wrong[0] < 0:
-            raise ValueError(f"the wrong cells of query {each['query']!r} are not nested")
-        if any(errors > most for errors, most in zip(wrong, each["accepted"], strict=True)):
-            raise ValueError(f"query {each['query']!r} has more wrong cells than accepted ones")
-        labelled.append((query, wrong))
-    return labelled
-
-
-def percent(share: float) -> str:
-    return f"{round(100 * share, 1):g} %"
+    return labels, {n: (own[n], [each["by_system"][n] for each in draws]) for n in own}
 
 
 def statement(plan: Any, share: float) -> str:
-    of = plan["population"]
+    of, numbers = plan["population"], (share, plan["risk"], 1 - plan["delta"])
+    may_decide, wrong, sure = (f"{round(100 * each, 1):g} %" for each in numbers)
     return (
-        f"{plan['judge']['name']} may decide {percent(share)} of the {sum(of['cells'])} cells on "
-        f"{plan['variable']} in these {len(of['queries'])} queries: at most "
-        f"{percent(plan['risk'])} of them are wrong, with confidence {percent(1 - plan['delta'])}."
+        f"{plan['judge']['name']} may decide {may_decide} of the {sum(of['cells'])} cells on "
+        f"{plan['variable']} in these {len(of['queries'])} queries: at most {wrong} of them are "
+        f"wrong, with confidence {sure}."
     )
 
 
 def differences(document: Any) -> list[str]:
     """What the certificate states otherwise than follows from its plan and its labels."""
     stated, plan = document["predicate"], document["predicate"]["plan"]
-    k, delta, needed = plan["number"], plan["delta"], log(1 / plan["level"])
-    level = 0.8 * delta if k == 1 else 0.2 * delta / (k * (k - 1))
-    labelled = labelled_of(stated, plan)
-    phases, wrong = phases_of(plan, labelled), dict(labelled)
-    certified = sum(after is not None for _, _, after in phases)
-    totals = [sum(row[cut] for row in plan["accepted"]) for cut in range(len(plan["cuts"]))]
-    cells = sum(plan["population"]["cells"])
-    share = totals[certified - 1] / cells if certified else 0
-    pairs = {
-        "the digest of the batch": (document["subject"][0]["digest"], {"sha256": plan["batch"]}),
-        "that of verdicts": (document["subject"][1]["digest"], {"sha256": plan["verdicts"]}),
-        "the digest of the plan": (stated["plan_sha256"], digest_of(plan)),
-        "the level of the plan": (plan["level"], level),
-        "the kind of plan": ([plan["kind"], plan["form"]], ["certify", "whole"]),
-        "the number of certified cuts": (stated["certified"], certified),
-        "the share": (stated["share"], share),
-        "the statement": (stated["statement"], statement(plan, share)),
-        "the last look": (stated["looks"][-1]["labelled"], len(labelled)),
-    }
-    for cut, (of, total) in enumerate(zip(stated["cuts"], totals, strict=True)):
-        before, drawn, after = phases[cut] if cut < len(phases) else ([], [], None)
-        most = [max(evidence_of(plan, cut, before, drawn, wrong, risk), default=None)
-                for risk in (plan["risk"], *RISKS)]  # fmt: skip
-        bound = next((r for r, e in zip(RISKS, most[1:], strict=True) if e and e >= needed), 1.0)
+    labels, systems = labels_of(stated, plan)
+    k, part, cells = plan["number"], 0, sum(plan["population"]["cells"])
+    level, each, pairs = plan["delta"] * (0.8 if k == 1 else 0.2 / (k * (k - 1))), 0.0, {}
+    if systems:
+        part = min(max(plan["by_system"]["part"], 0), 1)
+        each = level * part / (len(systems) * len(plan["cuts"]))
+        pairs["the level of each bound by system"] = (plan["by_system"]["level"], each)
+    phases: list[Phase] = []
+    for cut, of in enumerate(stated["cuts"]):
+        before, total = phases[-1][1] if cut else 0, sum(labels.sizes[cut])
+        is_begun = all(after is not None for _, _, after in phases)
+        phases.append(labels.phase(cut, before) if is_begun else (before, before, None))
+        reached = labels.evidence(cut, *phases[cut][:2], plan["risk"], labels.all)
+        bound = labels.bound(cut, phases[cut], plan["level"], labels.all) if reached else None
         for name, value in (
-            ("share", total / cells), ("accepted", total), ("draws", len(drawn)),
-            ("certified_after", after), ("log_needed", needed), ("log_evidence", most[0]),
-            ("bound", bound if drawn else None),
+            ("share", total / cells), ("accepted", total), ("draws", len(reached)),
+            ("certified_after", phases[cut][2]), ("log_evidence", max(reached, default=None)),
+            ("log_needed", log(1 / plan["level"])), ("bound", bound),
         ):  # fmt: skip
             pairs[f"{name} of cut {cut + 1}"] = (of[name], value)
-    pairs["whether anything is certified"] = (True, certified > 0)
-    differing = ((what, *pair) for what, pair in pairs.items() if not is_same(*pair))
-    return [f"{what} is {one}, and {two} follows" for what, one, two in differing]
+    certified = sum(after is not None for _, _, after in phases)
+    at, form = certified - 1, "cells" if "k" in plan and len(plan["cuts"]) == 1 else "whole"
+    for name, own in systems.items() if certified else ():
+        of_system = sum(row[at] for row in own[0])
+        most = labels.most(at, len(own[1]), own) / max(of_system, 1)
+        bound = min(labels.bound(at, phases[at], each, own), most) if of_system else None
+        pairs[f"the bound of {name}"] = (stated["systems"][name]["bound"], bound)
+    share = sum(labels.sizes[at]) / cells if certified else 0
+    pairs |= {
+        "the digest of the batch": (document["subject"][0]["digest"], {"sha256": plan["batch"]}),
+        "that of verdicts": (document["subject"][1]["digest"], {"sha256": plan["verdicts"]}),
+        "the digest of the plan": (stated["plan_sha256"], sha256(canonical(plan)).hexdigest()),
+        "the level of the plan": (plan["level"], level * (1 - part)),
+        "the kind of plan": ([plan["kind"], plan["form"]], ["certify", form]),
+        "the number of certified cuts": (stated["certified"], certified),
+        "whether anything is certified": (True, certified > 0),
+        "the share": (stated["share"], share),
+        "the statement": (stated["statement"], statement(plan, share)),
+        "the last look": (stated["looks"][-1]["labelled"], len(labels.queries)),
+        "the number of labels in the order of the draw": (len(labels.queries), phases[-1][1]),
+    }
+    return [f"{what} is {one}, and {two} follows" for what, (one, two) in pairs.items()
+            if one != two and not (isinstance(one, float) and isinstance(two, (int, float)) and
+                                   abs(one - two) <= TOLERANCE * max(1, abs(two)))]  # fmt: skip
 
 
-def is_same(one: Any, two: Any) -> bool:
-    if isinstance(one, float) and isinstance(two, (int, float)):
-        return abs(one - two) <= TOLERANCE * max(1, abs(two))
-    return bool(one == two)
-
-
-def main(arguments: list[str]) -> int:
-    content = Path(arguments[0]).read_bytes()
+def main(file: str, *digests: str) -> int:
+    content = Path(file).read_bytes()
     digest = sha256(content).hexdigest()
     try:
         document = json.loads(content)
@@ -186,15 +185,15 @@ def main(arguments: list[str]) -> int:
         wrong += differences(document)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         wrong = [f"it is not a certificate ({type(error).__name__}: {error})"]
-    if arguments[1:] and arguments[1].strip().lower() != digest:
+    if digests and digests[0].strip().lower() != digest:
         wrong.append("its SHA-256 is not the one that was given")
     if wrong:
         print(*wrong, "The certificate is wrong.", sep="\n")
         return 3
     print(document["predicate"]["statement"], f"SHA-256 {digest}", sep="\n")
-    print("Genuine." if arguments[1:] else "Consistent, not proven genuine: give its SHA-256.")
-    return 0 if arguments[1:] else 1
+    print("Genuine." if digests else "Consistent, not proven genuine: give its SHA-256.")
+    return 0 if digests else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]) if sys.argv[1:] else __doc__)
+    sys.exit(main(*sys.argv[1:3]) if sys.argv[1:] else __doc__)

@@ -11,6 +11,7 @@ Sources: Waudby-Smith and Ramdas, betting (JRSS-B 2024) and sampling without rep
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from math import ceil, log, log1p
 
@@ -61,35 +62,54 @@ def _before(values: Floats) -> Floats:
 
 
 def null_means(
-    size: Floats, wrong: Floats, risk: float, total: float, seen: float = 0, seen_size: float = 0
+    size: Floats,
+    wrong: Floats,
+    risk: float,
+    total: float,
+    seen: float = 0,
+    seen_size: float = 0,
+    largest: float = 1,
 ) -> Floats:
     """Return the least expected share of wrong cells that Risk >= `risk` leaves to each draw, (t,).
 
     `size` and `wrong` (t,) are the accepted cells of the drawn queries and those of them that are
     wrong, `total` is the number of accepted cells in all queries. `seen` and `seen_size` are the
-    wrong and the accepted cells of queries that were labelled before the first of these draws.
+    wrong and the accepted cells of queries that were labelled before the first of these draws. No
+    query has a larger share of wrong cells than `largest`.
     """
     left = total - seen_size - _before(size)
-    return np.clip((risk * total - seen - _before(wrong)) / left, 0, 1)
+    return np.clip((risk * total - seen - _before(wrong)) / left, 0, largest)
 
 
 def evidence_by_size(
-    size: Floats, wrong: Floats, risk: float, total: float, seen: float = 0, seen_size: float = 0
+    size: Floats,
+    wrong: Floats,
+    risk: float,
+    total: float,
+    seen: float = 0,
+    seen_size: float = 0,
+    largest: float = 1,
 ) -> Floats:
     """Return log evidence against Risk >= `risk`, for queries drawn by size without replacement.
 
-    The arguments are those of `null_means`. Every accepted cell of a drawn query is labelled.
+    The arguments are those of `null_means`. Every accepted cell of a drawn query is labelled. The
+    errors may be those of a part of the cells, such as a system's: drawn by all A_q of its cells, a
+    query's E_q / A_q has the mean Σ E / Σ A for the errors E of any part. `risk` is then the
+    part's, times its share of the accepted cells, and `largest` the largest share of a query's
+    accepted cells that belong to the part, which makes the largest safe bet larger.
     """
-    mean = null_means(size, wrong, risk, total, seen, seen_size)
-    return log_evidence(mean - wrong / size, 1 - mean)
+    mean = null_means(size, wrong, risk, total, seen, seen_size, largest)
+    return log_evidence(mean - wrong / size, largest - mean)
 
 
-def evidence_of_cells(wrong: Floats, asked: Floats, risk: float) -> Floats:
+def evidence_of_cells(wrong: Floats, asked: Floats, risk: float, largest: float = 1) -> Floats:
     """The same, for draws with replacement by size of which `asked` (t,) random cells are labelled.
 
-    All draws are from one cut. A number of cells of a query may occur again in a later draw.
+    All draws are from one cut. A number of cells of a query may occur again in a later draw. No
+    draw has a larger share of wrong cells than `largest`.
     """
-    return log_evidence(risk - wrong / asked, np.full(len(wrong), 1 - risk))
+    mean = min(risk, largest)
+    return log_evidence(mean - wrong / asked, np.full(len(wrong), largest - mean))
 
 
 def evidence_of_even(
@@ -149,10 +169,13 @@ def risk_bound(evidence: Callable[[float], Floats], delta: float) -> float:
     """Return an upper bound of the risk with confidence 1 - `delta`, valid at every look.
 
     It is the least of `RISKS` against which the evidence has reached 1/δ, or 1 if there is none.
+    The most evidence so far grows with the risk, which makes halving find it.
     """
     needed = log(1 / delta)
-    found = (r for r in RISKS if evidence(float(r)).max(initial=-np.inf) >= needed)
-    return float(next(found, 1.0))
+    place = bisect_left(
+        RISKS, True, key=lambda risk: evidence(float(risk)).max(initial=-np.inf) >= needed
+    )
+    return float(RISKS[place]) if place < len(RISKS) else 1.0
 
 
 def fewest_draws(risk: float, delta: float) -> int:

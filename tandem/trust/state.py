@@ -95,6 +95,33 @@ class State:
         at = min(self.certified, self.plan.cuts - 1) if cut is None else cut
         return risk_bound(lambda risk: self.evidence(at, risk), self.plan.delta)
 
+    def bound_of_part(self, cut: int, part: Ints, wrong: Ints, level: float) -> float:
+        """Return the upper bound of the risk of some of a cut's cells, by the draws for that cut.
+
+        `part` (G,) counts these cells by query, and `wrong` (t,) those of them that are wrong in
+        each labelled query, in their order. The bound holds at every look, with confidence
+        1 - `level`. It counts every unlabelled cell as wrong where this gives less.
+        """
+        total, cells = float(self.plan.totals[cut]), float(part.sum())
+        known = list(self.labelled)
+        counted = float((wrong.sum() + cells - part[known].sum()) / cells)
+        phase = next((each for each in self.phases if each.cut == cut), None)
+        if phase is None or not phase.drawn:
+            return counted
+        whole, drawn, before = self.plan.accepted[:, cut], list(phase.drawn), list(phase.before)
+        left = whole > 0
+        left[before] = False
+        turns = slice(len(before), len(before) + len(drawn))
+        sizes, errors = whole[drawn].astype(float), wrong[turns].astype(float)
+        seen, seen_size = float(wrong[: len(before)].sum()), float(whole[before].sum())
+        largest = float((part[left] / whole[left]).max())
+
+        def evidence(risk: float) -> Floats:
+            of_all = risk * cells / total
+            return evidence_by_size(sizes, errors, of_all, total, seen, seen_size, largest)
+
+        return min(risk_bound(evidence, level), counted)
+
     @property
     def likely_more(self) -> int | None:
         """How many more queries certify the present cut if errors stay as frequent as so far.

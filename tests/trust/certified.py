@@ -10,6 +10,7 @@ from tandem.statistics import Ints
 from tandem.trust.certificate import Floor, certificate
 from tandem.trust.curve import simulated
 from tandem.trust.plan import level, plan_of
+from tandem.trust.systems import PART, split
 from tandem.types import JSON
 from tests.trust.populations import Population, population
 
@@ -55,6 +56,38 @@ def commitment(of: Population, number: int = 1, **changed: Any) -> JSON:
         "late_days": 14,
         "seed": of.plan.seed,
     } | changed
+
+
+def split_by_system(of: Population, seed: int = 1) -> tuple[dict[str, Ints], dict[str, Ints]]:
+    """Accepted and wrong cells of two systems by query and cut, (G, J); a few cells have none."""
+    random = np.random.default_rng(seed)
+    right, wrong = (np.diff(each, axis=1, prepend=0) for each in (of.plan.accepted, of.wrong))
+    right = right - wrong
+    accepted, errors = {}, {}
+    for name, share in (("anna", 0.5), ("bob", 0.9)):
+        own_right, own_wrong = random.binomial(right, share), random.binomial(wrong, share)
+        right, wrong = right - own_right, wrong - own_wrong
+        errors[name] = np.cumsum(own_wrong, axis=1)
+        accepted[name] = np.cumsum(own_right, axis=1) + errors[name]
+    return accepted, errors
+
+
+def commitment_by_system(of: Population, number: int = 1) -> tuple[JSON, dict[str, Ints]]:
+    """The document of a plan with bounds by system, and the wrong cells of each system."""
+    accepted, wrong = split_by_system(of)
+    of_statement, of_bound = split(0.05, number, PART, len(accepted) * of.plan.cuts)
+    own = {name: each.tolist() for name, each in accepted.items()}
+    by_system = {"part": PART, "level": of_bound, "accepted": own}
+    return commitment(of, number, level=of_statement, by_system=by_system), wrong
+
+
+def issued_by_system(seed: int = 5) -> JSON:
+    of = made(seed)
+    plan, wrong = commitment_by_system(of)
+    of_plan = labels(plan, of.wrong)
+    looks = [LOOKS[0], LOOKS[1] | {"labelled": len(of_plan)}]
+    own = [np.stack([wrong["anna"][query], wrong["bob"][query]]) for query, _ in of_plan]
+    return certificate(plan, of_plan, looks, "2026-11-10T09:00:00+00:00", by_system=own)
 
 
 def labels(plan: JSON, wrong: Ints, most: int = 100) -> list[tuple[int, Ints]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from tandem.trust.plan import plan_of
 from tandem.trust.state import WrongOrderError, state_of
 from tandem.types import JSON
 from tests.extent import Extent
-from tests.trust.certified import LOOKS, commitment, issued, labels, made
+from tests.trust.certified import LOOKS, commitment, issued, issued_by_system, labels, made
 
 SCRIPT = Path(check_certificate.__file__)
 AT = "2026-11-10T09:00:00+00:00"
@@ -36,6 +37,17 @@ def run_alone(file: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the script in an interpreter without any installed package."""
     command = [sys.executable, "-I", "-S", str(SCRIPT), str(file), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def assert_no_byte_changes(content: bytes) -> None:
+    """With its digest, a file with any byte changed is refused."""
+    digest = sha256(content).hexdigest()
+    assert verify_bytes(content, digest).genuine
+    step = 1 if Extent.everything else len(content) // 97
+    for place in range(0, len(content), step):
+        for other in (content[place] ^ 1, content[place] ^ 32):
+            changed = content[:place] + bytes([other]) + content[place + 1 :]
+            assert verify_bytes(changed, digest).wrong
 
 
 class TestWhatItSays:
@@ -179,21 +191,80 @@ class TestVerification:
         assert verify_bytes(twice).wrong
 
     def test_one_byte_changed_is_refused(self) -> None:
-        content = canonical(issued())
-        digest = sha256(content).hexdigest()
-        step = 1 if Extent.everything else len(content) // 97
-        for place in range(0, len(content), step):
-            for other in (content[place] ^ 1, content[place] ^ 32):
-                changed = content[:place] + bytes([other]) + content[place + 1 :]
-                assert verify_bytes(changed, digest).wrong
+        assert_no_byte_changes(canonical(issued()))
+
+
+def by_system(document: JSON) -> JSON:
+    return document["predicate"]["plan"]["by_system"]
+
+
+CHANGES_BY_SYSTEM: dict[str, Change] = {
+    "a smaller bound": lambda d: d["predicate"]["systems"]["anna"].update(bound=0.05),
+    "no bound": lambda d: d["predicate"]["systems"]["bob"].update(bound=None),
+    "a larger level": lambda d: by_system(d).update(level=0.04),
+    "a larger part": lambda d: by_system(d).update(part=0.9),
+    "a negative part": lambda d: (
+        by_system(d).update(part=-0.5),
+        d["predicate"]["plan"].update(level=0.06),
+    ),
+    "errors of the other system": lambda d: [
+        each["by_system"].update(anna=each["by_system"]["bob"], bob=each["by_system"]["anna"])
+        for each in d["predicate"]["draws"]
+    ],
+    "fewer errors": lambda d: [
+        each["by_system"].update(anna=[0, 0, 0]) for each in d["predicate"]["draws"]
+    ],
+    "more errors than cells": lambda d: d["predicate"]["draws"][0]["by_system"].update(
+        anna=[0, 0, 99]
+    ),
+    "a query less": lambda d: by_system(d)["accepted"]["anna"].pop(),
+    "more cells": lambda d: by_system(d)["accepted"]["anna"][0].__setitem__(2, 99),
+    "no such plan": lambda d: d["predicate"]["plan"].pop("by_system"),
+}
+
+
+class TestBoundsBySystem:
+    def test_they_are_beside_the_statement_and_say_how_far_systems_may_be_apart(self) -> None:
+        document = issued_by_system()
+        stated = document["predicate"]
+        bounds = [own["bound"] for own in stated["systems"].values()]
+        assert all(0.05 < bound < 0.2 for bound in bounds)
+        apart = f"{round(100 * sum(bounds), 1):g} %"
+        assert f"Two equal systems may differ by {apart} if" in stated["not_established"][0]
+        assert verify(document).wrong == []
+        assert check_certificate.differences(json.loads(canonical(document))) == []
+        shown = certificate_page(document)
+        assert shown["part"] == "50 %"
+        assert [name for name, _, bound in shown["systems"] if bound] == ["anna", "bob"]
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize("what", CHANGES_BY_SYSTEM)
+    def test_a_changed_one_is_refused_by_the_library_and_the_script(self, what: str) -> None:
+        document = json.loads(canonical(issued_by_system()))
+        CHANGES_BY_SYSTEM[what](document)
+        if "plan" in document["predicate"]:
+            document["predicate"]["plan_sha256"] = digest_of(document["predicate"]["plan"])
+        assert verify(document).verdict == "wrong"
+        try:
+            wrong = check_certificate.differences(document)
+        except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+            wrong = [str(error)]
+        assert wrong
+
+    def test_one_byte_changed_is_refused(self) -> None:
+        assert_no_byte_changes(canonical(issued_by_system()))
 
 
 class TestTheScript:
     def test_it_is_at_most_200_lines_and_imports_the_standard_library_alone(self) -> None:
         text = SCRIPT.read_text("utf-8")
         assert len(text.splitlines()) <= 200
-        imported = {line.split()[1] for line in text.splitlines() if line[:7] in IMPORTS}
-        assert imported <= sys.stdlib_module_names
+        nodes = list(ast.walk(ast.parse(text)))
+        imported = {
+            each.name for node in nodes if isinstance(node, ast.Import) for each in node.names
+        }
+        imported |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
+        assert "json" in imported <= {*sys.stdlib_module_names, "collections.abc"}
 
     @pytest.mark.parametrize("seed", range(4))
     def test_it_computes_the_same_as_the_library(self, seed: int) -> None:
@@ -223,12 +294,9 @@ class TestTheScript:
             change(document)
             try:
                 wrong = check_certificate.differences(document)
-            except (LookupError, TypeError, ValueError, AttributeError) as error:
+            except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
                 wrong = [str(error)]
             assert bool(wrong) != (what in beside), what
-
-
-IMPORTS = ("import ", "from ha", "from it", "from ma", "from pa")
 
 
 def test_the_page_has_the_statement_and_what_it_does_not_say() -> None:

@@ -239,8 +239,10 @@ class TestDrawnBySize:
         bad = of.by_query(own & of.wrong)[drawn].astype(float)
 
         def evidence(risk: float) -> Floats:
-            return evidence_by_size(size, bad, risk * part, float(mask.sum()))
+            return evidence_by_size(size, bad, risk * part, float(mask.sum()), largest=most)
 
+        whole, of_part = of.by_query(mask), of.by_query(own)
+        most = float((of_part[whole > 0] / whole[whole > 0]).max())
         assert cut.systems["a"].bound.value == pytest.approx(risk_bound(evidence, 0.02), abs=1e-9)
 
     def test_labels_in_another_order_have_no_bound(self) -> None:

@@ -226,6 +226,7 @@ def test_a_plan_waits_until_the_judge_has_answered_everything(folder: Path) -> N
         ('truth = "adjudicated"', "committed with another truth"),
         ("people = 5", "committed with another people"),
         ("late_days = 3", "committed with another late_days"),
+        ("by_system = true", "committed with another by_system, and its by_system is False"),
     ],
 )
 def test_a_table_that_changed_after_the_commitment_is_refused(
@@ -239,6 +240,7 @@ def test_a_table_that_changed_after_the_commitment_is_refused(
     assert rows() == before
     assert {option.name for option in DECLARED["trust"]} == {
         "variable", "judge", "risk", "delta", "shares", "truth", "people", "late_days",
+        "by_system",
     }  # fmt: skip
 
 
