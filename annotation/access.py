@@ -31,9 +31,8 @@ from annotation.models import CARRIED, REVOKED, Assignment, Campaign, Item, Rate
 from annotation.people.leases import EXPIRED
 from annotation.people.membership import find_readable, may_manage, readable, workable
 from annotation.progress.counts import with_counts
-from datasets.access import READERS, found_or_404
+from datasets.access import READERS, NotManagedError, found_or_404
 from datasets.db.prepared import Parameter, PreparedModels
-from datasets.teams import NotManagedError
 
 VISIBLE_STATUSES = (Assignment.Status.OPEN, Assignment.Status.DONE)
 ASSIGNABLE_USES = (Item.Use.STUDY, Item.Use.PRACTICE)

@@ -15,7 +15,7 @@ class Annotation(AppConfig):
         from annotation.people.membership import batch_in_readable_campaign
         from annotation.protocol_files import read_stored
         from annotation.registry import register_reader
-        from datasets.teams import BATCH_READERS
+        from datasets.access import BATCH_READERS
 
         register_reader(read_stored)
         BATCH_READERS.append(batch_in_readable_campaign)

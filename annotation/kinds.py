@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from annotation import item_renderings
+from annotation import long_items
 from annotation.access import may_read
 from annotation.audit_file import TRAIL_KIND
 from annotation.campaign_setup import preview_job as previews
-from annotation.campaign_setup import sample_file
+from annotation.campaign_setup import replay
 from annotation.campaign_setup import suitable_protocols as fits
 from annotation.campaigns.text_views import KIND as RENDERINGS
 from annotation.derivation import derivation_job as derivations
@@ -15,10 +15,9 @@ from annotation.exports.bundles import reveals_answers
 from annotation.imports import import_job as imports
 from annotation.models import Campaign, User
 from annotation.people.membership import may_manage
-from datasets import behind
-from datasets.access import READERS
+from datasets import lineage
+from datasets.access import READERS, manages, visible_batches
 from datasets.models import Batch
-from datasets.teams import manages, visible_batches
 from datasets.work import Kind, Options, register, register_name
 
 
@@ -77,7 +76,7 @@ register(
     Kind(imports.IMPORT, "Imported labels", imports.state, imports.carry_out, _may_see_import),
     Kind(previews.PREVIEW, "Preview", previews.state, previews.carry_out, _may_see_preview),
     Kind(fits.FITS, "Tasks", fits.state, fits.carry_out, _may_see_fits, listed=False),
-    Kind(behind.BEHIND, "Lineage", behind.state, behind.carry_out, _may_see_batch, listed=False),
+    Kind(lineage.BEHIND, "Lineage", lineage.state, lineage.carry_out, _may_see_batch, listed=False),
     Kind(
         derivations.DERIVATION,
         "Derived batch",
@@ -86,13 +85,13 @@ register(
         _may_see_derivation,
     ),
     Kind(exports.EXPORT, "Export", exports.state, exports.carry_out, _may_see_export),
-    Kind(sample_file.SAMPLE, "Sample", sample_file.state, sample_file.carry_out, _may_see_sample),
+    Kind(replay.SAMPLE, "Sample", replay.state, replay.carry_out, _may_see_sample),
     TRAIL_KIND,
     Kind(
         RENDERINGS,
         "Rendered texts",
-        item_renderings.state,
-        item_renderings.carry_out,
+        long_items.state,
+        long_items.carry_out,
         _may_see_nothing,
         listed=False,
     ),

@@ -14,8 +14,8 @@ from annotation.protocols.base import Protocol
 from annotation.protocols.declared import FileProtocol, protocol_of
 from annotation.registry import DECLARED, stored_protocol
 from audit.recording import record
+from datasets.access import visible_teams
 from datasets.models import Team
-from datasets.teams import visible_teams
 from tandem.protocols import protocol_file
 from tandem.similar import did_you_mean
 

@@ -17,12 +17,9 @@ from annotation.views import (
     intake,
     items,
     new_campaign,
-    password,
     people,
     progress,
-    prolific,
     second_factor,
-    single_sign_on,
     teams,
     work,
 )
@@ -34,11 +31,11 @@ urlpatterns = [
     # Names that django-allauth looks for.
     path("login/", accounts.LogIn.as_view(), name="account_login"),
     path("login/code/", second_factor.second_step, name="mfa_authenticate"),
-    path("login/link/", single_sign_on.log_in_by_link, name="log-in-link"),
-    path("login/with/<slug:provider_id>/", single_sign_on.start, name="openid_connect_login"),
+    path("login/link/", accounts.log_in_by_link, name="log-in-link"),
+    path("login/with/<slug:provider_id>/", accounts.start, name="openid_connect_login"),
     path(
         "login/with/<slug:provider_id>/back/",
-        single_sign_on.back,
+        accounts.back,
         name="openid_connect_callback",
     ),
     path("account/", second_factor.overview, name="mfa_index"),
@@ -55,8 +52,8 @@ urlpatterns = [
     ),
     path("account/confirm/", second_factor.confirm_by_password, name="account_reauthenticate"),
     path("account/confirm/code/", second_factor.confirm_by_code, name="mfa_reauthenticate"),
-    path("account/password/", password.new_password, name="password"),
-    path("account/link/remove/", single_sign_on.remove_link, name="identity-remove"),
+    path("account/password/", accounts.new_password, name="password"),
+    path("account/link/remove/", accounts.remove_link, name="identity-remove"),
     path("account/language/", accounts.choose_language, name="language"),
     path("logout/", accounts.LogOut.as_view(), name="logout"),
     path("tokens/", accounts.tokens, name="tokens"),
@@ -141,7 +138,7 @@ urlpatterns += [
         name="campaign-invite",
     ),
     path("join/", people.accept_invitation, name="join"),
-    path("prolific/<int:pk>/", prolific.enter_from_prolific, name="prolific"),
+    path("prolific/<int:pk>/", intake.enter_from_prolific, name="prolific"),
 ]
 
 

@@ -30,7 +30,7 @@ from tandem.statistics import (
     mean_by_cluster,
     prediction_powered_mean,
 )
-from tandem.statistics.arrays import ratio
+from tandem.statistics.estimate import ratio
 
 Figures = dict[str, Any]
 

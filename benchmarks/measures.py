@@ -115,7 +115,7 @@ def seconds(resamples: int) -> Figures:
     from annotation.models import Campaign
     from datasets.material import batch_rows
     from tandem.labels.selection import ReportOptions
-    from tandem.scores.presets import PRESETS
+    from tandem.scores.options import PRESETS
 
     campaign, choices = Campaign.objects.get(name=NAME), ReportOptions(resamples=resamples)
     began = perf_counter()

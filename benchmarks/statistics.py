@@ -28,7 +28,7 @@ from tandem.statistics import (
     krippendorff_alpha,
     pair_estimates,
 )
-from tandem.statistics.arrays import Ints, Value
+from tandem.statistics.estimate import Ints, Value
 
 Figures = dict[str, Any]
 OfCounts = Callable[[Ints, Any], Value]

@@ -23,8 +23,7 @@ from rest_framework.request import Request
 
 from datasets.access import ADMIN, EVERYBODY, READERS, WORKERS, wants_data
 from datasets.api.authentication import TokenInHeader
-from datasets.api.base import NoParameters, Shape, validate
-from datasets.api.errors import SENTENCES
+from datasets.api.base import SENTENCES, NoParameters, Shape, validate
 from datasets.api.permissions import ANY, scopes_of
 from datasets.api.routes import Routes, urls_of
 

@@ -21,7 +21,7 @@ from django.shortcuts import render
 from django.utils.timezone import now
 
 from annotation.people import login_limits
-from annotation.people.devices import guess_of
+from annotation.people.login_limits import guess_of
 from audit.recording import record
 from datasets.access import client_address
 

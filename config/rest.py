@@ -13,7 +13,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_SCHEMA_CLASS": "datasets.api.hooks.Schema",
-    "DEFAULT_THROTTLE_CLASSES": ["datasets.api.throttling.PerUser"],
+    "DEFAULT_THROTTLE_CLASSES": ["datasets.api.concurrency.PerUser"],
     "DEFAULT_THROTTLE_RATES": {
         "user": "600/min",
         "export": "12/h",

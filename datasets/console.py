@@ -17,9 +17,9 @@ from django.db.models import Model, QuerySet
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from datasets.access import TeamError, team_named, there_are_several
 from datasets.db.versions import NewerDatabaseError, refusing_newer_database
 from datasets.models import Batch, Team
-from datasets.teams import TeamError, team_named, there_are_several
 from datasets.text import as_sentence
 from tandem.files.rows import InputError
 from tandem.similar import did_you_mean

@@ -3,6 +3,9 @@
 For each kind of lineage the setting `TANDEM_LINEAGE_READERS` names the function that reads the
 derivation's labels again, since this app has no labels. A batch whose units have other digests now
 is *behind*.
+
+A lineage without labels is never behind. For any other, the last count is shown while a worker
+counts again; before the first count there is no number.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ from django.utils.module_loading import import_string
 
 from datasets.derivation import RULE, UnitDigests
 from datasets.models import Batch, LabelsRead, Lineage
+from datasets.work import Options, Progress, Result, TooManyError, ask, results
 from datasets.work.guard import for_workers
+from datasets.work.requests import wait_for_job
 
 DigestReader = Callable[[Lineage], tuple[str, Callable[[], UnitDigests]]]
 """Returns the state of all labels that a lineage is based on, and a function that reads them."""
@@ -112,7 +117,7 @@ def ancestors(
     """Return a batch and the batches that it was derived from, back to the one that was loaded.
 
     It ends before a batch that is not among the `readable` ones (None: all are). For pages and the
-    API, a job counts how far batches are `behind` (`datasets.behind`).
+    API, a job counts how far batches are `behind` (`datasets.lineage`).
     """
     found: list[Ancestor] = []
     current: Batch | None = batch
@@ -237,3 +242,39 @@ def derive_again_address(lineage: Lineage) -> str:
         *((f"set_{name}", value) for name, value in lineage.options.items()),
     ]
     return f"{reverse('batch-derive', args=[lineage.source_id])}?{urlencode(given)}"
+
+
+BEHIND = "behind"
+
+
+def behind_for(user: Any, wait: bool = False) -> Callable[[Lineage], int | None]:
+    """Return a function that tells how many units a lineage is behind; None if unknown.
+
+    With `wait` it waits a moment for a worker to count.
+    """
+
+    def units_behind_of(lineage: Lineage) -> int | None:
+        if state_of_labels(lineage) is None:
+            return 0
+        try:
+            asked = ask(BEHIND, {"lineage": lineage.pk}, user)
+        except TooManyError:
+            return None
+        done = asked.last
+        if wait and not asked.is_current and wait_for_job(asked.job).state == "done":
+            done = asked.job
+        try:
+            return int(results.value(done)) if done else None
+        except results.GoneError:
+            return None
+
+    return units_behind_of
+
+
+def state(options: Options) -> Any:
+    return state_of_labels(Lineage.objects.get(pk=options["lineage"]))
+
+
+def carry_out(options: Options, progress: Progress) -> Result:
+    found = Lineage.objects.select_related("source", "batch").get(pk=options["lineage"])
+    return Result.of(units_behind(found))

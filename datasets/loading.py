@@ -14,12 +14,12 @@ from django.db import transaction
 
 from audit.recording import record
 from datasets import models
+from datasets.access import visible_to_team
 from datasets.db.bulk import Row, bulk_write, compress_fast, refresh_statistics, reserve
 from datasets.digests import line_digest, text_digests
 from datasets.material import Digest, part_of_line
 from datasets.readers import read, recognise
 from datasets.readers.batch_rules import BatchRules
-from datasets.teams import visible_to_team
 from tandem.files import rows
 from tandem.files.rows import InputError, Located, Place, ReadNotes
 from tandem.names import why_no_name

@@ -1,4 +1,4 @@
-"""Stored queries as the plain rows of `tandem.files.rows`, and as lines of the native format.
+"""Stored queries as plain rows and as lines of the native format, its schema and an example.
 
 Exports, campaigns and the item page read these. Parts of queries are read as plain values, each
 kind in one database query for any number of batch queries.
@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from functools import cache
 from itertools import islice
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 from django.db.models import Model, QuerySet, TextField
@@ -284,3 +286,46 @@ class Digest:
 
     def hexdigest(self) -> str:
         return self._hash.hexdigest()
+
+
+FOLDER = Path(__file__).parent / "formats"
+
+
+@dataclass(frozen=True)
+class FormatFile:
+    """A file to download, with a label."""
+
+    name: str
+    media_type: str
+    label: str
+
+    @property
+    def path(self) -> Path:
+        return FOLDER / self.name
+
+    def read(self) -> str:
+        return self.path.read_text("utf-8")
+
+
+FORMAT_FILES = {
+    "schema": FormatFile(
+        "native.schema.json", "application/schema+json", "JSON Schema of the native format"
+    ),
+    "example": FormatFile("native.example.jsonl", "application/x-ndjson", "example batch"),
+}
+
+
+@cache
+def native_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of one line of a native batch file."""
+    found: dict[str, Any] = json.loads(FORMAT_FILES["schema"].read())
+    return found
+
+
+def properties_of(part: str) -> dict[str, dict[str, Any]]:
+    """Return the schemas of a part's keys, by key. `Query` is the line itself."""
+    schema = native_schema()
+    found: dict[str, dict[str, Any]] = (schema if part == "Query" else schema["$defs"][part])[
+        "properties"
+    ]
+    return found

@@ -1,12 +1,15 @@
-"""The priority of processes that compute: saves go first, then pages, then jobs."""
+"""Processes that compute: their priority, the limit on their memory, and their environment."""
 
 from __future__ import annotations
 
 import os
+import resource
+import subprocess
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 from django.db import connection
 
@@ -51,3 +54,46 @@ def give_way(session: int | None = None) -> None:
             return
         else:
             return
+
+
+MEGABYTE = 1024 * 1024
+
+
+def limit_memory(megabytes: int) -> None:
+    """Limit what this process, and every process that it starts, may allocate.
+
+    More raises MemoryError. A lower limit that the process has already stays.
+    """
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    memory = megabytes * MEGABYTE
+    if hard != resource.RLIM_INFINITY:
+        memory = min(memory, hard)
+    # RLIMIT_DATA limits allocated memory, since libraries map far more than they use.
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+BASE_DIR = Path(__file__).resolve().parents[1]
+
+
+def environment_of_child(*without: str) -> dict[str, str]:
+    """Return this process's environment for one that computes, less these variables.
+
+    The query timeout for pages, in PGOPTIONS, would end a long computation.
+    """
+    dropped = {"PGOPTIONS", *without}
+    return {name: value for name, value in os.environ.items() if name not in dropped}
+
+
+def start_apart(
+    *arguments: str, log: IO[bytes] | int = subprocess.DEVNULL, keep: int | None = None
+) -> subprocess.Popen[bytes]:
+    """Start Python in a session of its own, which outlives this process.
+
+    It writes to the log, and inherits the file descriptor `keep`.
+    """
+    return subprocess.Popen(
+        [sys.executable, *arguments], cwd=BASE_DIR, env=environment_of_child(),
+        pass_fds=() if keep is None else (keep,), start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+    )  # fmt: skip

@@ -1,10 +1,13 @@
-"""The order of a table's rows: the address names a column, with a minus for highest first."""
+"""The lists of a page: the order of their rows, and their pages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
+
+from django.core.paginator import Page, Paginator
 
 PARAMETER = "sort"
 
@@ -77,3 +80,20 @@ def _head(column: Column, now: Order, filters: Mapping[str, str], parameter: str
     query = urlencode({parameter: str(Order(column.name, falls)), **filters})
     order = ("descending" if now.is_descending else "ascending") if is_now else ""
     return Head(column, query, order)
+
+
+def pages_of(
+    lists: Mapping[str, Any], asked: Mapping[str, str], of_a_page: int
+) -> dict[str, Page[Any]]:
+    """Return one page of each list; a list's name in the address is the number of its page."""
+    return {
+        name: Paginator(rows, of_a_page).get_page(asked.get(name)) for name, rows in lists.items()
+    }
+
+
+def other_pages(names: Mapping[str, Any], asked: Mapping[str, str]) -> dict[str, str]:
+    """Return, for each list, the pages of the other lists, which its links keep in the address."""
+    return {
+        name: urlencode({key: value for key, value in asked.items() if key != name})
+        for name in names
+    }

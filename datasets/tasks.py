@@ -15,9 +15,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from datasets.api.concurrency import KEY_LIFETIME
-from datasets.memory import limit_memory
 from datasets.models import KeptAnswer
-from datasets.priority import give_way
+from datasets.priority import give_way, limit_memory
 from datasets.uploads.cleaning import clean
 from datasets.uploads.worker import UPLOAD
 from datasets.work import periodic, queue, wake

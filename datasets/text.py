@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from datasets.occurrences import Occurrence, choose, choose_next, occurrences
-from datasets.quotes import closest, fold, pieces
+from datasets.quotes import Occurrence, choose, choose_next, closest, fold, occurrences, pieces
 from tandem.files.rows import Report
 
 

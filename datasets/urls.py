@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from datasets import views
-from datasets.native_format import FORMAT_FILES
+from datasets.material import FORMAT_FILES
 from datasets.uploads import views as views_urls
 from datasets.work import views as jobs
 

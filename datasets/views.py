@@ -22,9 +22,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from datasets.access import READERS, role_required
-from datasets.behind import behind_for
-from datasets.lineage import ancestors, count_lines, derive_again_address, summary
+from datasets.access import READERS, role_required, visible_batch, visible_batches
+from datasets.lineage import ancestors, behind_for, count_lines, derive_again_address, summary
+from datasets.material import FORMAT_FILES
 from datasets.models import (
     Batch,
     Grounding,
@@ -36,13 +36,10 @@ from datasets.models import (
     Report,
     Upload,
 )
-from datasets.native_format import FORMAT_FILES
 from datasets.query_page import query_context
 from datasets.search import MOST_HITS, find, hits, words_of
 from datasets.sorting import PARAMETER, Column, Order, heads_of, order_of
-from datasets.teams import visible_batch, visible_batches
-from datasets.uploads.decisions import STATUS_NAMES
-from datasets.uploads.receiving import uploads_of
+from datasets.uploads.receiving import STATUS_NAMES, uploads_of
 
 PAGE, HITS = 50, 25
 PARTS: dict[str, type[Model]] = {

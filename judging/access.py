@@ -20,9 +20,8 @@ from annotation.people.membership import may_manage, readable
 from annotation.preparation.base import Step
 from annotation.presentation import stored_units
 from annotation.registry import STEPS
-from datasets.access import READERS
+from datasets.access import READERS, NotManagedError, check_managed, in_a_team_of, managed_by
 from datasets.models import Batch
-from datasets.teams import NotManagedError, check_managed, in_a_team_of, managed_by
 from judging.display import with_clock
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.preparation.review import AuthoredAnswer, with_related

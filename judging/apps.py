@@ -9,7 +9,7 @@ class Judging(AppConfig):
     name = "judging"
 
     def ready(self) -> None:
-        from annotation.campaign_setup.effort import JUDGE_COSTS
+        from annotation.campaign_setup.dry_run import JUDGE_COSTS
         from annotation.people.membership import JUDGE_READERS
         from judging import sealed  # noqa: F401 - importing it registers its declarations
         from judging.access import judge_of_a_team

@@ -17,12 +17,11 @@ from typing import Annotated
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotation.campaign_setup.dry_run import DryRun
-from annotation.campaign_setup.effort import JudgeCost
+from annotation.campaign_setup.dry_run import DryRun, JudgeCost
 from annotation.models import Assignment, Campaign, User
 from annotation.protocols.base import Protocol
+from datasets.access import managed_by
 from datasets.models import Batch
-from datasets.teams import managed_by
 from datasets.work.guard import for_workers
 from judging.answers import cache
 from judging.answers.results import ANSWERED

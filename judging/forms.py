@@ -10,8 +10,8 @@ from django import forms
 from django.forms.boundfield import BoundWidget
 
 from annotation.models import Rater, User
+from datasets.access import TeamError, managed_teams, team_for
 from datasets.models import Team
-from datasets.teams import TeamError, managed_teams, team_for
 from datasets.text import as_sentence
 from judging import servers
 from judging.backends import HOSTED

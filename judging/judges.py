@@ -15,8 +15,8 @@ from django.db import transaction
 from annotation.models import Campaign, Rater, User
 from annotation.protocol_files import task_called
 from audit.recording import record
+from datasets.access import managed_by, team_for, there_are_several, visible_to_team
 from datasets.models import Team, only_team
-from datasets.teams import managed_by, team_for, there_are_several, visible_to_team
 from judging.answer_files import ANSWERS, SCRIPTED, AnswerFileError, read_answers, writes
 from judging.backends import HOSTED
 from judging.backends.addresses import ENVIRONMENT_NAME

@@ -19,8 +19,8 @@ from annotation.access import may_read
 from annotation.counters import answers_by_rater
 from annotation.models import Campaign, User
 from annotation.people.membership import find_readable, may_manage
+from datasets.access import manages, visible_batches
 from datasets.models import Job
-from datasets.teams import manages, visible_batches
 from datasets.text import number_in
 from datasets.work import JobError, Kind, Options, Progress, Result, register, results
 from datasets.work.notices import Work, register_notices

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from django.conf import settings
 
 from annotation.models import User
+from datasets.access import managed_by, managed_teams, there_are_several, visible_to_team
 from datasets.models import Team
-from datasets.teams import managed_by, managed_teams, there_are_several, visible_to_team
 from judging.backends import HOSTED
 from judging.backends.addresses import parse_base_url, variables_in
 from judging.backends.base import SetupError

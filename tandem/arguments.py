@@ -17,7 +17,7 @@ from tandem.protocols.base import Declaration
 from tandem.protocols.file_structure import ProtocolFileError
 from tandem.protocols.protocol_file import read_path
 from tandem.statistics import Level
-from tandem.statistics.arrays import LEVELS
+from tandem.statistics.estimate import LEVELS
 from tandem.trust.options import CHECK_OPTIONS, CheckOptions
 
 FOR_LABELS = ("level", "scale", "wide", "protocol")

@@ -22,7 +22,7 @@ from pytest_django.fixtures import Settings
 from pytest_django.plugin import blocking_manager_key
 
 from config import middleware
-from datasets.api import throttling
+from datasets.api import concurrency
 from tandem.crosscheck import process
 from tests import cast, databases, sealing
 from tests.databases import ON_POSTGRESQL
@@ -178,7 +178,7 @@ def _limits_stand_still() -> Iterator[None]:
     Otherwise the window of a limit could end between the requests that use it up.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(throttling, "time", SimpleNamespace(time=_own_day))
+        patch.setattr(concurrency, "time", SimpleNamespace(time=_own_day))
         yield
 
 

@@ -146,7 +146,7 @@ def migrated(worker: str | None = None) -> Iterator[None]:
 MADE_FROM = (
     "*/migrations/*.py", "*/models.py", "*/models/*.py", "*/apps.py", "annotation/counters.py",
     "audit/*.py", "config/settings.py", "config/sqlite/*.py", "datasets/db/*.py",
-    "datasets/teams.py", "requirements.lock", "tests/databases.py", "tests/migrating.py",
+    "datasets/access.py", "requirements.lock", "tests/databases.py", "tests/migrating.py",
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parents[1]
 MIGRATED = ROOT / ".pytest_cache" / "migrated"

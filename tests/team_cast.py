@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from annotation.models import User
+from datasets.access import shares_of
 from datasets.models import Team, TeamMember
-from datasets.teams import shares_of
 
 
 def join_team(user: User, team: Team | None = None, role: str = "member") -> None:

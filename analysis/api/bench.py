@@ -11,9 +11,8 @@ from analysis.api.reports import ComputedSerializer
 from analysis.bench.bench_job import BENCH, question
 from annotation.api.access import readable_unless_blind
 from audit.recording import record_export
-from datasets.api.routes import Routes, given
-from datasets.api.throttling import PerReport
-from datasets.api.waiting import JobKey, result_of
+from datasets.api.concurrency import PerReport
+from datasets.api.routes import JobKey, Routes, given, result_of
 from datasets.option_fields import OptionFields
 from tandem.labels.selection import ReportOptions
 from tandem.options import options_of, values_of

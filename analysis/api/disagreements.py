@@ -23,10 +23,8 @@ from annotation.api.access import managed_unless_blind
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import User
 from annotation.presentation import schema
-from datasets.api.base import Strict
-from datasets.api.errors import RefusedBodyError, problem
-from datasets.api.routes import Routes, given
-from datasets.api.waiting import finished_job
+from datasets.api.base import RefusedBodyError, Strict, problem
+from datasets.api.routes import Routes, finished_job, given
 
 api = Routes("studies")
 

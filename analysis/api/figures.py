@@ -21,9 +21,8 @@ from annotation.api.access import readable_unless_blind
 from annotation.api.exports import FormatOfAddress
 from annotation.models import Campaign
 from audit.recording import record_export
-from datasets.api.routes import Routes, given
-from datasets.api.throttling import PerReport
-from datasets.api.waiting import JobKey, finished_job
+from datasets.api.concurrency import PerReport
+from datasets.api.routes import JobKey, Routes, finished_job, given
 from datasets.option_fields import OptionFields
 from datasets.work.pages import send_file
 from tandem.figures import FIGURES

@@ -15,10 +15,8 @@ from annotation.api.access import managed_unless_blind
 from annotation.campaign_setup.chosen_items import create_chosen
 from annotation.campaigns.design import DesignError
 from annotation.models import Campaign, User
-from datasets.api.base import Strict
-from datasets.api.errors import refusal
-from datasets.api.routes import Reply, Routes, given
-from datasets.api.waiting import finished_job
+from datasets.api.base import Strict, refusal
+from datasets.api.routes import Reply, Routes, finished_job, given
 from tandem.labels.selection import ReportOptions
 from tandem.types import JSON
 

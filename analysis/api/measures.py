@@ -23,9 +23,8 @@ from annotation.access import get_account
 from annotation.api.access import readable_unless_blind
 from annotation.models import Campaign, User
 from audit.recording import record_export
-from datasets.api.routes import Routes, given
-from datasets.api.throttling import PerReport
-from datasets.api.waiting import JobKey, result_of
+from datasets.api.concurrency import PerReport
+from datasets.api.routes import JobKey, Routes, given, result_of
 from datasets.option_fields import OptionFields
 from tandem.options import values_of
 

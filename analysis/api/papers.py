@@ -18,9 +18,8 @@ from annotation.access import get_account
 from annotation.api.access import check_blind
 from audit.recording import record_export
 from datasets.api.base import Shape
-from datasets.api.routes import Routes, given
-from datasets.api.throttling import PerReport
-from datasets.api.waiting import JobKey, result_of
+from datasets.api.concurrency import PerReport
+from datasets.api.routes import JobKey, Routes, given, result_of
 from datasets.option_fields import OptionFields
 
 api = Routes("studies")

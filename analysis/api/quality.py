@@ -15,9 +15,8 @@ from annotation.api.access import readable_unless_blind
 from annotation.models import Campaign
 from annotation.progress.flags import TITLES, Flag
 from datasets.api.base import Shape
-from datasets.api.routes import Routes, given
-from datasets.api.throttling import PerReport
-from datasets.api.waiting import JobKey, finished_job
+from datasets.api.concurrency import PerReport
+from datasets.api.routes import JobKey, Routes, finished_job, given
 
 api = Routes("studies")
 

@@ -25,11 +25,9 @@ from annotation.api.access import campaign_named, check_blind, readable_unless_b
 from annotation.models import Campaign, User
 from annotation.people.membership import readable
 from audit.recording import record_export
-from datasets.api.base import PageParameters, Positive, Shape, validate
-from datasets.api.errors import StateConflictError
-from datasets.api.routes import Routes, given, given_filters
-from datasets.api.throttling import PerReport
-from datasets.api.waiting import JobKey, result_of
+from datasets.api.base import PageParameters, Positive, Shape, StateConflictError, validate
+from datasets.api.concurrency import PerReport
+from datasets.api.routes import JobKey, Routes, given, given_filters, result_of
 from datasets.option_fields import OptionFields
 from tandem.labels.selection import ReportOptions, UnknownOptionError
 from tandem.options import options_of, values_of

@@ -25,7 +25,7 @@ from tandem.document import (
     count,
 )
 from tandem.formats.markdown import sections_as_markdown
-from tandem.sections.nouns import Noun, document_in_noun, slotted
+from tandem.sections.base import Noun, document_in_noun, slotted
 from tandem.statistics import EQUAL, KAPPA
 from tandem.types import JSON
 

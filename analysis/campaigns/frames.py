@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce, Length, NullIf
 from analysis.campaigns.disclosure import saw_frame
 from analysis.campaigns.evaluators import campaign_evaluators
 from analysis.campaigns.evidence import campaign_evidence
-from annotation.exposure.queries import exposed_labels
+from annotation.exposure.detection import exposed_labels
 from annotation.missing_reasons import reasons
 from annotation.models import Assignment, Campaign, Item, Label, QuerySampling, Rater, Unit
 from annotation.people.membership import exclusion_reasons
@@ -26,7 +26,7 @@ from judging.floor import UnitKey as FloorPlace
 from judging.floor import get_floor
 from judging.models import Judge
 from tandem.files.spelling import similar_names
-from tandem.labels.assisted import AssistedKey
+from tandem.labels.exposed import AssistedKey
 from tandem.labels.facts import FloorCodes, LabelFact, LabelKey, Scale, scale_of
 from tandem.labels.frame import (
     Families,

@@ -14,8 +14,8 @@ from analysis.study.access import readable_studies
 from annotation.models import Campaign, Rater, Tally, User
 from annotation.people.membership import readable
 from annotation.registry import get_protocol
+from datasets.access import visible_batches
 from datasets.models import Query
-from datasets.teams import visible_batches
 from judging.access import visible_judges
 
 MOST, MOST_WORDS, SHORTEST = 8, 6, 2

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from annotation.access import is_blind
+from annotation.adjudication.disputes import Selection, select_sendable, send
 from annotation.adjudication.gold import gold_targets, goldable, make_gold
-from annotation.adjudication.requests import Selection, select_sendable, send
 from annotation.models import Campaign, User
 from annotation.presentation import schema
 from judging.prompts.examples import choose_examples, selectable_units

@@ -19,7 +19,7 @@ from django.db.models import QuerySet
 
 from analysis.campaigns.frames import campaign_strata
 from annotation.adjudication.disputes import counted_labels
-from annotation.exposure.queries import exposed_labels
+from annotation.exposure.detection import exposed_labels
 from annotation.models import Campaign, Item, Label, Rater, Unit
 from annotation.presentation import schema
 from datasets.work.guard import for_workers

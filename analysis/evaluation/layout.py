@@ -11,9 +11,8 @@ import numpy as np
 from analysis.evaluation.inputs import EvaluatorLabels, Rows, system_of
 from tandem.files.rows import Query
 from tandem.labels.frame import VariableFrame
-from tandem.scores.options import Options
-from tandem.scores.ratings import Ratings
-from tandem.scores.tokenizer import Tokenizer
+from tandem.scores.contexts import Ratings
+from tandem.scores.options import Options, Tokenizer
 from tandem.statistics import Bools, Floats, Ints
 
 ORACLE = "oracle"

@@ -15,8 +15,8 @@ from analysis.evaluation.selection import ResolvedOptions, computed_measures
 from analysis.evaluation.trec import trec_archive
 from annotation.access import may_read
 from annotation.models import Campaign, User
+from datasets.access import visible_batches
 from datasets.models import Batch
-from datasets.teams import visible_batches
 from datasets.work import JobError, Kind, Options, Progress, Result
 from tandem.labels.evaluators import EvaluatorError
 from tandem.labels.selection import ReportOptions

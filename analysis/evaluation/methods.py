@@ -5,7 +5,7 @@ from __future__ import annotations
 from analysis.evaluation.inputs import JOINT_EVALUATORS, JUDGE
 from tandem.document import Section, computed_by, count
 from tandem.labels.reference import HUMAN
-from tandem.scores.presets import PRESETS
+from tandem.scores.options import PRESETS
 from tandem.sections.citations import CITED
 from tandem.sections.methods import references
 from tandem.types import JSON

@@ -18,8 +18,7 @@ from analysis.evaluation.layout import Layout
 from analysis.evaluation.passages import PassageRatings, context_parts, ranking_parts, report_parts
 from tandem.files.rows import Query
 from tandem.labels.frame import Frame
-from tandem.scores.options import Options
-from tandem.scores.tokenizer import tokenizer
+from tandem.scores.options import Options, tokenizer
 
 Parting = Callable[
     [Sequence[Query], Frame, Options, AskedContent, PassageRatings | None, Layout, Frame | None],

@@ -27,7 +27,11 @@ from tandem.scores import of_family
 from tandem.scores.agreement import orderings
 from tandem.scores.base import Measure, MeasureValues, estimate, reason_of, values_of
 from tandem.scores.contexts import (
+    Answers,
     Contexts,
+    Ratings,
+    answerable,
+    answers,
     as_context,
     in_oracles,
     members,
@@ -37,12 +41,15 @@ from tandem.scores.contexts import (
     sampled_contexts,
     sizes_of,
 )
-from tandem.scores.coverage import ReportQuestions, cut_ratings
-from tandem.scores.options import CONDENSED, Options
-from tandem.scores.ratings import Answers, Ratings, answerable, answers
+from tandem.scores.coverage import (
+    AtThreshold,
+    RatedReports,
+    ReportQuestions,
+    cut_ratings,
+    threshold_table,
+)
+from tandem.scores.options import CONDENSED, Options, Tokenizer, tokenizer
 from tandem.scores.retrieval import Ranked
-from tandem.scores.thresholds import AtThreshold, RatedReports, threshold_table
-from tandem.scores.tokenizer import Tokenizer, tokenizer
 from tandem.statistics import Bools, Floats, Ints
 from tandem.types import JSON
 

@@ -9,6 +9,7 @@ import numpy as np
 from tandem.scores.base import Measure, MeasureValues, values_of
 from tandem.scores.contexts import (
     Contexts,
+    Ratings,
     in_oracles,
     in_pools,
     members,
@@ -17,7 +18,6 @@ from tandem.scores.contexts import (
     required_grades,
 )
 from tandem.scores.options import Options
-from tandem.scores.ratings import Ratings
 from tandem.scores.retrieval import Ranked
 from tandem.statistics import Bools, Floats
 

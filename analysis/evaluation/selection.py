@@ -27,8 +27,7 @@ from datasets.option_fields import Several, form_fields
 from tandem.labels.selection import EXPOSED, RESAMPLES, SEED, ReportOptions, option_metadata
 from tandem.options import Option, options_of, split_pairs, values_of
 from tandem.scores.answers.refusals import FILE, refusal_list, refusal_lists
-from tandem.scores.options import Options, format_value
-from tandem.scores.presets import PRESETS
+from tandem.scores.options import PRESETS, Options, format_value
 from tandem.types import JSON, Progress, ignore_progress
 
 MOST_CUTS, DEEPEST, MOST_SAMPLES = 6, 1000, 200

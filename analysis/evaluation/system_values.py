@@ -29,8 +29,7 @@ from tandem.labels.selection import ReportOptions
 from tandem.scores.answers.refusals import refusal_list
 from tandem.scores.base import Measure, MeasureValues, Pooled, estimate, rows_of
 from tandem.scores.declared import ReportValues
-from tandem.scores.options import Options
-from tandem.scores.tokenizer import tokenizer
+from tandem.scores.options import Options, tokenizer
 from tandem.statistics import Bools, Estimate
 from tandem.types import JSON, Progress, Steps, ignore_progress
 

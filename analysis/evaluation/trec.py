@@ -18,10 +18,14 @@ from annotation.models import Campaign
 from datasets.material import batch_rows
 from tandem.labels.frame import VariableFrame
 from tandem.labels.selection import ReportOptions
-from tandem.scores.contexts import Contexts, members, questions_without_failures
-from tandem.scores.options import Options
-from tandem.scores.ratings import answerable, answers
-from tandem.scores.tokenizer import tokenizer
+from tandem.scores.contexts import (
+    Contexts,
+    answerable,
+    answers,
+    members,
+    questions_without_failures,
+)
+from tandem.scores.options import Options, tokenizer
 from tandem.statistics import Bools, Floats
 
 NOTHING = "-nothing-"

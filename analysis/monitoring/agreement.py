@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from annotation.exposure.queries import exposed_labels
+from annotation.exposure.detection import exposed_labels
 from annotation.models import Campaign, Item, Label, Rater
 from tandem.grouping import grouped
 from tandem.labels.resampling import MAX_CATEGORIES, TOO_MANY

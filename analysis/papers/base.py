@@ -13,7 +13,7 @@ from string import Formatter
 from typing import TYPE_CHECKING
 
 from tandem.scores import of_family
-from tandem.scores.presets import TableOptions
+from tandem.scores.options import TableOptions
 from tandem.statistics import Estimate, undefined
 from tandem.types import JSON
 

@@ -20,7 +20,7 @@ from datasets.work.guard import for_workers
 from tandem.document import join_words
 from tandem.labels.evaluators import Evaluator
 from tandem.labels.selection import ReportOptions
-from tandem.scores.presets import TableOptions
+from tandem.scores.options import TableOptions
 from tandem.types import JSON, Progress, ignore_progress
 
 NOT_VALIDATED = (

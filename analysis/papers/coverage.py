@@ -32,7 +32,7 @@ from tandem.scores.base import (
     rows_of,
     values_of,
 )
-from tandem.scores.contexts import Contexts, members, sizes_of
+from tandem.scores.contexts import Contexts, answerable, answers, members, sizes_of
 from tandem.scores.coverage import (
     ALPHA_NDCG,
     COV,
@@ -42,11 +42,9 @@ from tandem.scores.coverage import (
     ReportDensities,
     tokens,
 )
-from tandem.scores.options import Options
-from tandem.scores.ratings import answerable, answers
-from tandem.scores.tokenizer import tokenizer
+from tandem.scores.options import Options, tokenizer
 from tandem.statistics import Floats, Ints
-from tandem.statistics.arrays import ratio
+from tandem.statistics.estimate import ratio
 from tandem.types import JSON
 
 REFERENCE = "reference"

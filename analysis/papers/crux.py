@@ -37,7 +37,7 @@ from analysis.papers.crux_case import table_5
 from analysis.papers.material import Material
 from tandem.scores.contexts import members, required_subset
 from tandem.scores.coverage import ALPHA_NDCG, COV, REPORT_COVERAGE, REPORT_DENSITY
-from tandem.scores.tokenizer import tokenizer
+from tandem.scores.options import tokenizer
 from tandem.statistics import (
     SHARE,
     mean_by_cluster,

@@ -18,7 +18,7 @@ from analysis.papers.material import Material, judges, labels_by
 from analysis.papers.sources import CampaignFacts
 from tandem.labels.frame import Frame, VariableFrame
 from tandem.statistics import Bools, Bootstrap, Floats, Ints, Tally, Value
-from tandem.statistics.arrays import ratio, unbatch
+from tandem.statistics.estimate import ratio, unbatch
 
 ETAS = (YES_NO_ETA, 5.0)
 RATING, YES_NO, YES = "rating", "answerable", "yes"

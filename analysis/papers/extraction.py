@@ -22,7 +22,7 @@ from analysis.papers.material import Material
 from analysis.papers.sources import HUMAN, CampaignFacts
 from analysis.papers.systems import cell_of, systems_of
 from tandem.statistics import Bootstrap, Tally, Value
-from tandem.statistics.arrays import ratio, unbatch
+from tandem.statistics.estimate import ratio, unbatch
 from tandem.types import JSON
 
 WRITTEN = "written-key-points"

@@ -34,7 +34,7 @@ from analysis.papers.systems import (
     systems_of,
 )
 from analysis.papers.token_bins import length_bins
-from tandem.scores.tokenizer import tokenizer
+from tandem.scores.options import tokenizer
 from tandem.statistics import EQUAL, KAPPA, mean_by_cluster
 from tandem.types import JSON
 

@@ -48,8 +48,7 @@ from tandem.labels.joined import UnitKey
 from tandem.labels.metadata import dividing_strata
 from tandem.labels.selection import ReportOptions
 from tandem.labels.splits import STRATUM
-from tandem.scores.options import Options
-from tandem.scores.presets import TableOptions
+from tandem.scores.options import Options, TableOptions
 from tandem.sections.comparison import agreement_of_variables
 from tandem.sections.written import WrittenAnswers, written
 from tandem.types import JSON

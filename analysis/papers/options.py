@@ -27,9 +27,7 @@ from analysis.papers.base import Paper
 from tandem.options import Option, options_of
 from tandem.scores import ir_measures
 from tandem.scores.answers.refusals import FILE, refusal_list
-from tandem.scores.options import IR_MEASURES, format_value
-from tandem.scores.presets import TableOptions
-from tandem.scores.tokenizer import tokenizer
+from tandem.scores.options import IR_MEASURES, TableOptions, format_value, tokenizer
 from tandem.similar import did_you_mean
 from tandem.types import JSON
 

@@ -34,7 +34,7 @@ from tandem.labels.facts import LabelFact
 from tandem.labels.frame import Frame
 from tandem.labels.joined import UnitKey
 from tandem.labels.selection import ReportOptions
-from tandem.scores.presets import TableOptions
+from tandem.scores.options import TableOptions
 from tandem.sections.written import WrittenAnswers
 
 

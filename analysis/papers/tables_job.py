@@ -17,7 +17,7 @@ from annotation.exposure.ledger import saw_answers
 from annotation.models import User
 from datasets.work import JobError, Kind, Options, Progress, Result, register_name
 from tandem.labels.evaluators import EvaluatorError
-from tandem.scores.presets import TableOptions
+from tandem.scores.options import TableOptions
 
 TABLES = "paper"
 

@@ -17,9 +17,14 @@ from datasets.text import as_sentence
 from tandem.files.rows import InputError
 from tandem.files.toml import Lines
 from tandem.protocols.base import Declaration, Variable
-from tandem.protocols.file_forms import KINDS, SHOWN
-from tandem.protocols.file_structure import JSON, ProtocolFileError, schema
-from tandem.protocols.file_writer import write_protocol
+from tandem.protocols.file_structure import (
+    JSON,
+    KINDS,
+    SHOWN,
+    ProtocolFileError,
+    schema,
+    write_protocol,
+)
 from tandem.protocols.protocol_file import ProtocolFile, read_protocol
 
 EACH = {

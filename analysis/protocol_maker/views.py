@@ -39,9 +39,18 @@ from annotation.protocols import PROTOCOLS
 from annotation.protocols.declared import FileProtocol, protocol_of
 from annotation.registry import drafted, stored_protocol
 from annotation.views.items import guideline_parts, item_context
-from datasets.access import READERS, longest_body, role_required
+from datasets.access import (
+    READERS,
+    TeamError,
+    check_managed,
+    longest_body,
+    manages,
+    role_required,
+    team_choice,
+    team_for,
+    visible_batches,
+)
 from datasets.models import Batch
-from datasets.teams import TeamError, check_managed, manages, team_choice, team_for, visible_batches
 from datasets.text import as_sentence
 from judging.prompts.template import PromptError
 from tandem.files.rows import InputError

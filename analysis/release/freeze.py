@@ -54,7 +54,7 @@ from tandem.formats.markdown import as_markdown
 from tandem.labels.evaluators import EvaluatorError
 from tandem.labels.selection import ReportOptions
 from tandem.scores.answers.refusals import FILE
-from tandem.scores.presets import PRESETS, TableOptions
+from tandem.scores.options import PRESETS, TableOptions
 from tandem.trust import check_certificate
 from tandem.trust.canonical import canonical
 from tandem.types import JSON

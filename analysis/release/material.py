@@ -43,7 +43,7 @@ from tandem.labels.judge_metadata import with_judge_metadata
 from tandem.labels.selection import ReportOptions
 from tandem.labels.splits import EVALUATION
 from tandem.protocols.base import WrittenText
-from tandem.scores.presets import TableOptions
+from tandem.scores.options import TableOptions
 from tandem.sections.written import WrittenAnswers
 from tandem.types import JSON
 

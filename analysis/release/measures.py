@@ -29,8 +29,7 @@ from tandem.protocols.base import ItemSpec
 from tandem.scores import MEASURES as BY_NAME
 from tandem.scores.answers.refusals import FILE, refusal_list
 from tandem.scores.base import Measure, MeasureValues, estimate, rows_of
-from tandem.scores.options import WHITESPACE, Options
-from tandem.scores.tokenizer import tokenizer
+from tandem.scores.options import WHITESPACE, Options, tokenizer
 from tandem.types import JSON
 
 Place = tuple[str, str, str]

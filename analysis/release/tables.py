@@ -24,7 +24,7 @@ from analysis.release.layout import MEASURES
 from analysis.release.measures import TOLERANCE
 from analysis.release.table_text import differences_in_text
 from tandem.labels.evaluators import evaluators_from_json
-from tandem.scores.tokenizer import UNKNOWN
+from tandem.scores.options import UNKNOWN
 from tandem.types import JSON
 
 Place = tuple[str, str, str, str, int]

@@ -43,9 +43,8 @@ from tandem.files.spreadsheet import unescape_formula
 from tandem.labels.evaluators import evaluators_from_json
 from tandem.labels.file.wide import GRADE, graded, wide_column
 from tandem.labels.frame import Frame
-from tandem.scores.options import Options
-from tandem.scores.tokenizer import FILE as TOKENIZER
-from tandem.scores.tokenizer import tokenizer
+from tandem.scores.options import FILE as TOKENIZER
+from tandem.scores.options import Options, tokenizer
 from tandem.types import JSON
 
 MANIFEST = "manifest.json"

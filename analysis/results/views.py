@@ -53,9 +53,8 @@ from annotation.exposure.ledger import exposes
 from annotation.models import Campaign
 from annotation.people.membership import may_manage
 from annotation.views.new_campaign import begin_chosen
-from datasets.access import READERS, role_required
+from datasets.access import READERS, role_required, visible_batches
 from datasets.models import Job
-from datasets.teams import visible_batches
 from datasets.text import as_sentence, number_in
 from datasets.work import pages as jobs
 from datasets.work import results as job_results

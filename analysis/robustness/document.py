@@ -25,7 +25,7 @@ from tandem.document import (
     rounded,
 )
 from tandem.formats.markdown import sections_as_markdown
-from tandem.sections.nouns import Noun, document_in_noun
+from tandem.sections.base import Noun, document_in_noun
 
 JSON = Mapping[str, Any]
 

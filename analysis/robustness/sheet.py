@@ -64,7 +64,7 @@ from tandem.statistics import (
     undefined,
     wilson_interval,
 )
-from tandem.statistics.arrays import ratio, unbatch
+from tandem.statistics.estimate import ratio, unbatch
 from tandem.statistics.resampling import MINIMUM_CLUSTERS
 from tandem.types import JSON, Progress, Steps, ignore_progress
 

@@ -8,8 +8,8 @@ from django.shortcuts import get_object_or_404
 from analysis.models import Study, StudyPart
 from annotation.models import User
 from annotation.people.membership import manageable, readable
+from datasets.access import visible_batches
 from datasets.models import Batch
-from datasets.teams import visible_batches
 
 
 def readable_studies(user: User) -> QuerySet[Study]:

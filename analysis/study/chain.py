@@ -28,13 +28,12 @@ from annotation.derivation.rules import RULES
 from annotation.exposure.ledger import saw_figures
 from annotation.models import Campaign, Rater, User
 from annotation.people.membership import manageable, readable
-from annotation.progress.recent_totals import cached_answer_totals
+from annotation.progress.counts import cached_answer_totals
 from annotation.registry import STEPS, get_protocol
-from datasets.behind import behind_for
+from datasets.access import manages, visible_batches
 from datasets.derivation import RULE
-from datasets.lineage import derive_again_address, describe_behind
+from datasets.lineage import behind_for, derive_again_address, describe_behind
 from datasets.models import Batch, Lineage
-from datasets.teams import manages, visible_batches
 from judging.answer_files import scripted_among
 from judging.models import JudgeRun
 from judging.preparation.status import step_statuses

@@ -9,7 +9,7 @@ from typing import Any
 from analysis.evaluation.selection import read_pairs
 from analysis.study.keys import Options, Refuse, keys_of, list_values
 from tandem.scores.answers.refusals import FILE
-from tandem.scores.presets import PRESETS, TableOptions
+from tandem.scores.options import PRESETS, TableOptions
 
 
 def table_options(

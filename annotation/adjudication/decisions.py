@@ -25,8 +25,8 @@ from annotation.adjudication.disputes import (
     own_units,
     unit_disagreements,
 )
-from annotation.answers.conflicts import check_decision
 from annotation.answers.submission import Circumstances, LockedAnswer, Outcome, prepare, store
+from annotation.answers.types import check_decision
 from annotation.blinding import SWAPPED_CODES, Blinding, blinding_of
 from annotation.campaigns.sampling import shuffle_fields, shuffled
 from annotation.exposure.ledger import saw_answers

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from annotation.adjudication.disputes import counted_labels
-from annotation.adjudication.requests import Selection
+from annotation.adjudication.disputes import Selection, counted_labels
 from annotation.imports.gold import store_gold_answers
 from annotation.models import Assignment, Campaign, GoldAnswer, Item, Label, Rater, Unit, User
 from annotation.people.membership import manageable

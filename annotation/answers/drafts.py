@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.answers.conflicts import SavedState, check_page_save, saved_state
+from annotation.answers.types import SavedState, check_page_save, saved_state
 from annotation.models import Assignment, Draft, Label, Response, Span
 from annotation.people.leases import extend
 from datasets.db.prepared import Parameter, PreparedModels, columns_of

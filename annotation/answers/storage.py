@@ -14,16 +14,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from annotation.answers.conflicts import ConflictError, check_revision
 from annotation.answers.evidence import Spans
 from annotation.answers.locks import LockedRow, lock_assignments, lock_rows
 from annotation.answers.types import (
     Answer,
     Circumstances,
+    ConflictError,
     LockedAnswer,
     LostLeaseError,
     Outcome,
     StoredRevision,
+    check_revision,
 )
 from annotation.exposure.detection import Evidence, evidence_against
 from annotation.exposure.ledger import STATED

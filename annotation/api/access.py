@@ -20,9 +20,9 @@ from annotation.assignments.queue import reclaim
 from annotation.models import Assignment, Campaign, User
 from annotation.people.consent import check_intake
 from annotation.people.membership import find_readable
-from datasets.api.errors import BlindError, RefusedBodyError, problem
+from datasets.access import visible_batches
+from datasets.api.base import BlindError, RefusedBodyError, problem
 from datasets.models import Batch
-from datasets.teams import visible_batches
 from tandem.similar import did_you_mean
 
 GONE = "the time for this item ran out, and another person has it now; take the next one"

@@ -30,10 +30,9 @@ from annotation.adjudication.dispute_queue import (
     with_texts,
 )
 from annotation.adjudication.disputes import Dispute, adjudicable
-from annotation.answers.conflicts import ConflictError
 from annotation.answers.payloads import from_api
 from annotation.answers.submission import Circumstances
-from annotation.answers.types import LONGEST_SECONDS
+from annotation.answers.types import LONGEST_SECONDS, ConflictError
 from annotation.api.answers import HEADERS
 from annotation.api.assignment_serializers import (
     AskedSerializer,
@@ -47,9 +46,16 @@ from annotation.models import Campaign, User
 from annotation.models import Response as Answer
 from annotation.presentation import schema
 from datasets.access import WORKERS, found_or_404
-from datasets.api.base import Number, PageParameters, Strict, conflict_serializer
+from datasets.api.base import (
+    Number,
+    PageParameters,
+    RefusedBodyError,
+    StateConflictError,
+    Strict,
+    conflict_serializer,
+    problem,
+)
 from datasets.api.concurrency import key_of
-from datasets.api.errors import RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import LABEL, READ
 from datasets.api.routes import Reply, Routes, given
 from tandem.protocols.validation import Problem, RefusedError

@@ -15,7 +15,6 @@ from django.db import transaction
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 
-from annotation.answers.conflicts import ConflictError
 from annotation.answers.drafts import check_stored, read_saved_state
 from annotation.answers.payloads import from_api
 from annotation.answers.submission import (
@@ -24,6 +23,7 @@ from annotation.answers.submission import (
     Outcome,
     submit,
 )
+from annotation.answers.types import ConflictError
 from annotation.api.access import GONE, my_assignment, my_assignment_to_answer
 from annotation.api.assignment_serializers import (
     AnswerSerializer,
@@ -37,9 +37,14 @@ from annotation.models import Assignment, Campaign
 from annotation.models import Response as Answer
 from annotation.presentation import present
 from datasets.access import WORKERS, found_or_404
-from datasets.api.base import conflict_serializer, header
+from datasets.api.base import (
+    RefusedBodyError,
+    StateConflictError,
+    conflict_serializer,
+    header,
+    problem,
+)
 from datasets.api.concurrency import key_of
-from datasets.api.errors import RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import LABEL, READ
 from datasets.api.routes import Reply, Routes, given
 from tandem.messages import Message

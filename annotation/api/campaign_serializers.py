@@ -20,10 +20,11 @@ from datasets.api.base import (
     Exact,
     Number,
     PageParameters,
+    Problem,
     Strict,
+    problem,
 )
 from datasets.api.batches import OwnedSerializer
-from datasets.api.errors import Problem, problem
 from datasets.option_fields import answer_fields, serializer_fields
 from tandem.options import options_of
 

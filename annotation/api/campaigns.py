@@ -29,13 +29,11 @@ from annotation.campaigns.settings import SETTINGS
 from annotation.models import Campaign, User
 from annotation.progress.person import progress_of
 from annotation.registry import get_protocol
-from datasets.access import EVERYBODY, READERS, WORKERS
-from datasets.api.base import conflict_serializer
+from datasets.access import EVERYBODY, READERS, WORKERS, TeamError, team_for
+from datasets.api.base import RefusedBodyError, conflict_serializer
 from datasets.api.concurrency import IF_MATCH, check_etag, etag_of
-from datasets.api.errors import RefusedBodyError
 from datasets.api.permissions import ANY
 from datasets.api.routes import Reply, Routes, given, given_filters
-from datasets.teams import TeamError, team_for
 from tandem.verbs import verb_of
 
 api = Routes("campaigns", roles=EVERYBODY, reads=ANY)

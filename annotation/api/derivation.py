@@ -14,17 +14,21 @@ from annotation.derivation.derivation_job import DERIVATION, question
 from annotation.derivation.rules import RULES
 from annotation.derivation.service import DerivationRequest, check_campaigns, left_out_of
 from annotation.people.membership import readable
-from datasets.api.base import PageParameters, Shape, Strict
+from datasets.access import check_managed
+from datasets.api.base import (
+    PageParameters,
+    RefusedBodyError,
+    Shape,
+    StateConflictError,
+    Strict,
+    problem,
+)
 from datasets.api.batches import BatchSerializer, visible_batch, visible_batches
-from datasets.api.errors import RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import MANAGE, READ
-from datasets.api.routes import Reply, Routes, given, given_filters
-from datasets.api.waiting import result_of
-from datasets.behind import behind_for
+from datasets.api.routes import Reply, Routes, given, given_filters, result_of
 from datasets.derivation import DerivationError
-from datasets.lineage import as_tree
+from datasets.lineage import as_tree, behind_for
 from datasets.models import LeftOut
-from datasets.teams import check_managed
 from datasets.work.queue import is_requested
 
 api = Routes("batches", reads=(READ, MANAGE))

@@ -21,15 +21,13 @@ from annotation.campaign_setup.dry_run import MOST_PEOPLE, DryRun
 from annotation.campaign_setup.expected_widths import Assumptions
 from annotation.campaign_setup.preview_job import MOST_ITEMS, PREVIEW, dry_run_of, question
 from annotation.campaigns.design import DesignError
-from datasets.api.base import Strict
-from datasets.api.errors import RefusedBodyError, problem
+from datasets.access import TeamError, team_for
+from datasets.api.base import RefusedBodyError, Strict, problem
+from datasets.api.concurrency import PerReport
 from datasets.api.permissions import MANAGE, READ
-from datasets.api.routes import Routes, given
-from datasets.api.throttling import PerReport
+from datasets.api.routes import Routes, given, result_of
 from datasets.api.typed import serializer_of
-from datasets.api.waiting import result_of
 from datasets.option_fields import serializer_fields
-from datasets.teams import TeamError, team_for
 from tandem.options import options_of
 
 api = Routes("campaigns", writes=(READ, MANAGE))

@@ -32,10 +32,9 @@ from annotation.exports.writers import FORMS
 from annotation.models import Campaign
 from audit.recording import record_export, was_exported
 from datasets.api.base import results_serializer
+from datasets.api.concurrency import PerExport
 from datasets.api.renderers import LINES, Line, is_streamed, lines_page, lines_serializer
-from datasets.api.routes import Routes, given
-from datasets.api.throttling import PerExport
-from datasets.api.waiting import JobKey, finished_job
+from datasets.api.routes import JobKey, Routes, finished_job, given
 from datasets.work.pages import send_file
 
 api = Routes("studies")

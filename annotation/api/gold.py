@@ -9,8 +9,7 @@ from rest_framework.request import Request
 
 from annotation.api.access import managed_unless_blind
 from annotation.imports.gold import GoldCounts, store_gold_answers
-from datasets.api.base import Strict
-from datasets.api.errors import refusal
+from datasets.api.base import Strict, refusal
 from datasets.api.routes import Routes, given
 from datasets.api.typed import serializer_of
 from tandem.files.rows import InputError, Place

@@ -10,9 +10,9 @@ from rest_framework.request import Request
 from annotation.api.access import managed_unless_blind
 from annotation.imports.importer import ImportReport, import_rows
 from annotation.imports.index import ImportOptions, name_options
-from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.base import RefusedBodyError, problem
+from datasets.api.concurrency import PerImport
 from datasets.api.routes import Routes, given
-from datasets.api.throttling import PerImport
 from datasets.api.typed import serializer_of
 from datasets.option_fields import OptionFields
 from tandem.files.rows import InputError

@@ -17,8 +17,7 @@ from annotation.people.background import BackgroundError, owed_questions, questi
 from annotation.people.consent import CONSENT, check_intake, consent_state, owed_step
 from annotation.people.membership import PeopleError
 from datasets.access import WORKERS
-from datasets.api.base import Positive, Strict
-from datasets.api.errors import RefusedBodyError, problem, refusal
+from datasets.api.base import Positive, RefusedBodyError, Strict, problem, refusal
 from datasets.api.permissions import LABEL, READ
 from datasets.api.routes import Routes, given
 

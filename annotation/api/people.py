@@ -35,20 +35,16 @@ from annotation.api.people_serializers import (
 from annotation.gold.scoring import admissible, admit
 from annotation.models import Campaign, User
 from annotation.people import accounts, membership
-from annotation.people.accounts import campaign_raters, invitations_of
+from annotation.people.accounts import account_known, campaign_raters, invitations_of
 from annotation.people.invitations import invite, revoke
 from annotation.people.leases import free, set_lease
 from annotation.people.membership import PeopleError, find_readable
 from annotation.people.pay import pay_table, work_line
-from annotation.people.search import account_known
-from datasets.access import ADMIN
-from datasets.api.base import conflict_serializer
-from datasets.api.concurrency import IF_MATCH, check_etag, etag_of
-from datasets.api.errors import RefusedBodyError, TooManyRequestsError, problem
+from datasets.access import ADMIN, managed_teams
+from datasets.api.base import RefusedBodyError, TooManyRequestsError, conflict_serializer, problem
+from datasets.api.concurrency import IF_MATCH, check_etag, etag_of, seconds_to_wait
 from datasets.api.permissions import PEOPLE, READ
 from datasets.api.routes import Reply, Routes, given
-from datasets.api.throttling import seconds_to_wait
-from datasets.teams import managed_teams
 
 api = Routes("people", reads=(PEOPLE,), writes=(PEOPLE,))
 

@@ -26,12 +26,11 @@ from annotation.protocol_files import (
     visible_files,
 )
 from annotation.protocols.declared import protocol_of
-from datasets.api.base import Exact, PageParameters, Strict
+from datasets.access import TeamError, check_managed, team_for
+from datasets.api.base import Exact, PageParameters, RefusedBodyError, Strict, problem
 from datasets.api.batches import OwnedSerializer
-from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.parsers import StrictJSONParser, read_body
 from datasets.api.routes import Routes, given
-from datasets.teams import TeamError, check_managed, team_for
 from tandem.protocols import protocol_file
 from tandem.protocols.file_structure import LONGEST, ProtocolFileError, schema
 from tandem.protocols.protocol_file import LONGEST_PART

@@ -12,12 +12,11 @@ from rest_framework.request import Request
 from annotation.access import get_account
 from annotation.api.people import account_named
 from annotation.people import teams as service
-from datasets.access import ADMIN
+from datasets.access import ADMIN, TeamError, visible_teams
 from datasets.api.base import Computed, Strict
 from datasets.api.permissions import PEOPLE, READ
 from datasets.api.routes import Routes, given
 from datasets.models import Share, Team, TeamMember
-from datasets.teams import TeamError, visible_teams
 
 api = Routes("people", reads=(READ, PEOPLE), writes=(PEOPLE,))
 

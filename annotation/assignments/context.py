@@ -17,9 +17,9 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.answers.conflicts import check_correction
 from annotation.answers.drafts import check_draft
 from annotation.answers.submission import Circumstances, Outcome, prepare, store
+from annotation.answers.types import check_correction
 from annotation.assignments.queue import has_lost_access
 from annotation.blinding import Blinding, field_aliases
 from annotation.models import Assignment, Item, Label, Rater, Response, Span

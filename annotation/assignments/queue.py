@@ -1,10 +1,15 @@
 """Give out the next item, to exactly as many people as the design asks for, each at most once.
 
 An answer that arrives after its lease expired counts if a slot is still free.
+
+The carried part of a person's answer is an assignment of its own, with the scope `carried`. The
+item has as many slots as its most incomplete unit lacks answers. Slot N asks only the units that
+lack at least N answers, so no unit gets more answers than the design asks for.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
@@ -13,14 +18,14 @@ from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from annotation import prerequisites
-from annotation.assignments.remaining_units import units_left
 from annotation.campaigns.sampling import shuffle_fields, shuffle_units
 from annotation.gold.scoring import is_plain, next_item
-from annotation.models import CARRIED, Assignment, Campaign, Item, Rater
+from annotation.models import CARRIED, Assignment, Campaign, CarriedAnswer, Item, Rater
 from annotation.people.consent import check_intake, owed_step
 from annotation.people.leases import EXPIRED, lease_end, release_expired
 from annotation.people.membership import may_take
 from annotation.people.shares import keeps_shares, within_share
+from annotation.prerequisites import units_for_people
 from annotation.presentation import design, present, stored_units
 from annotation.registry import get_protocol
 from datasets.db.prepared import (
@@ -34,6 +39,30 @@ from datasets.db.prepared import (
     run_together,
 )
 from tandem.protocols.base import ItemSpec, name_units
+
+
+def units_left(item: Item, rater: Rater, names: Sequence[str], slot: int) -> list[str]:
+    """Return the units that this person is asked in this slot, in the order of `names`."""
+    if item.campaign.continues_id is None:
+        return list(names)
+    carried = Assignment.objects.filter(item=item, scope=CARRIED)
+    parts = list(carried.filter(rater__kind=Rater.Kind.HUMAN).values_list("rater_id", "asked"))
+    if not parts:
+        return list(names)
+    given = Counter(name for _, asked in parts for name in asked)
+    mine = {name for who, asked in parts if who == rater.pk for name in asked}
+    fewest = min(given[name] for name in units_for_people(item, list(stored_units(item))))
+    whole = _whole(item)
+    most, place = item.quota - whole, slot - whole
+    left = [n for n in names if most + fewest - given[n] >= place and n not in mine]
+    return left or [name for name in names if name not in mine] or list(names)
+
+
+def _whole(item: Item) -> int:
+    """Count the slots of answers that were carried over whole."""
+    answered = CarriedAnswer.objects.filter(response__assignment=OuterRef("pk"))
+    slots = Assignment.objects.filter(item=item, slot__isnull=False)
+    return slots.filter(Exists(answered)).count()
 
 
 def next_assignment(campaign: Campaign, rater: Rater) -> Assignment | None:
@@ -294,6 +323,48 @@ def reclaim(assignment: Assignment) -> bool:
         if not row.filter(**EXPIRED).first() or has_reached_limit(campaign, assignment.rater):
             return False
         slot = _claim_within_share(assignment.item, assignment.rater)
+        if slot is None:
+            return False
+        reopen(assignment, slot)
+    return True
+
+
+Status = Assignment.Status
+
+REASONS = ("unreadable", "ambiguous", "declined")
+"""The missing reasons that a person may give; in files they are those of `label_rows.REASONS`."""
+
+
+def decline(assignment: Assignment, reason: str) -> bool:
+    """Close an open assignment of a person with a reason, and release its slot.
+
+    The item is given to another person, and not to this one again. Labels are missing with the
+    reason. Returns False if the assignment is answered or released already, is practice, or the
+    campaign takes no answers. Raises ValueError for an unknown reason.
+    """
+    if reason not in REASONS:
+        raise ValueError(reason)
+    if assignment.item.use == Item.Use.PRACTICE or not assignment.item.campaign.takes_answers:
+        return False
+    rows = Assignment.objects.filter(pk=assignment.pk, status=Status.OPEN, slot__isnull=False)
+    with transaction.atomic():
+        closed = rows.update(status=Status.DECLINED, reason=reason, slot=None, held_until=None)
+        if closed:
+            Item.objects.filter(pk=assignment.item_id).update(taken=F("taken") - 1)
+    return bool(closed)
+
+
+def take_up_again(assignment: Assignment) -> bool:
+    """Open a declined assignment again. Returns False if no slot of its item is free any more."""
+    campaign, rater = assignment.item.campaign, assignment.rater
+    if not campaign.takes_answers or not may_take_items(campaign, rater):
+        return False
+    with transaction.atomic():
+        list(Rater.objects.select_for_update().filter(pk=rater.pk))
+        row = Assignment.objects.select_for_update().filter(pk=assignment.pk)
+        if not row.filter(status=Status.DECLINED).exists() or has_reached_limit(campaign, rater):
+            return False
+        slot = claim_slot(assignment.item)
         if slot is None:
             return False
         reopen(assignment, slot)

@@ -42,8 +42,8 @@ from annotation.protocols.schema import CampaignSchema, schema_of
 from annotation.registry import DECLARED, get_protocol
 from audit.recording import record
 from datasets import models
+from datasets.access import visible_to_team
 from datasets.db.bulk import bulk_write, refresh_statistics
-from datasets.teams import visible_to_team
 from tandem.names import why_no_name
 from tandem.protocols.schema import UnknownVariableError
 from tandem.verbs import verb_of

@@ -1,6 +1,9 @@
-"""Dry run of a design: how many items each person would get, and how wide intervals would be.
+"""Dry run of a design: items and effort of each person, and how wide intervals would be.
 
 Nothing is stored. The widths are those of `expected_widths`.
+
+The pace is that of people in earlier campaigns with the same task. Without any, it is unknown; it
+is never guessed. The costs of judges are computed by `judging`, which adds to `JUDGE_COSTS`.
 """
 
 from __future__ import annotations
@@ -9,7 +12,9 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import combinations
+from statistics import median
 from typing import Annotated, NamedTuple
 
 from annotation.campaign_setup.carry_over import CarriedSlots, carried_slots
@@ -38,8 +43,10 @@ from annotation.campaigns.sampling import (
     sampling_kind,
 )
 from annotation.campaigns.settings import CampaignSettings
-from annotation.models import Campaign, User
+from annotation.models import Assignment, Campaign, Item, Rater, User
+from annotation.people.membership import readable
 from annotation.presentation import schema
+from annotation.protocols.base import Protocol
 from annotation.registry import get_protocol
 from datasets.models import Batch, Team
 from datasets.work.guard import for_workers
@@ -371,3 +378,61 @@ def _range(low: int, high: int) -> str:
 
 def _count(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+NEWEST, FEWEST = 500, 10
+"""The pace is the median of the newest answers, if there are at least this many."""
+
+
+@dataclass(frozen=True)
+class JudgeCost:
+    """What one judge would cost in US dollars; None if that is unknown, and `note` says why."""
+
+    judge: str
+    cost: Decimal | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """The number of `labels`, and the `hours` of the people with the least and the most work.
+
+    `hours` is None where the pace is unknown. It is the median of `answers` answers.
+    """
+
+    labels: int
+    hours: tuple[float, float] | None
+    answers: int
+    costs: tuple[JudgeCost, ...]
+
+
+JUDGE_COSTS: list[Callable[[User, Protocol, Batch, DryRun], list[JudgeCost]]] = []
+
+
+def effort_of(user: User, protocol: Protocol, batch: Batch, found: DryRun) -> Effort:
+    """Return the effort of a dry run's design."""
+    units = [share.units for share in found.shares]
+    seconds, answers = median_pace(user, protocol)
+    hours = None
+    if seconds is not None and units:
+        hours = (min(units) * seconds / 3600, max(units) * seconds / 3600)
+    costs = tuple(cost for of in JUDGE_COSTS for cost in of(user, protocol, batch, found))
+    return Effort(sum(units), hours, answers, costs)
+
+
+def median_pace(user: User, protocol: Protocol) -> tuple[float | None, int]:
+    """Return people's median seconds per unit in earlier campaigns, and the number of answers.
+
+    None if there are fewer than `FEWEST` answers that the account may read.
+    """
+    rows = Assignment.objects.filter(
+        item__campaign__in=readable(user).filter(protocol=protocol.name).order_by().values("pk"),
+        item__use=Item.Use.STUDY,
+        rater__kind=Rater.Kind.HUMAN,
+        status=Assignment.Status.DONE,
+        seconds__gt=0,
+        scope="",
+    ).order_by("-pk")
+    known = rows.values_list("seconds", "asked")[:NEWEST]
+    paces = [seconds / len(asked) for seconds, asked in known if asked and seconds]
+    return (median(paces), len(paces)) if len(paces) >= FEWEST else (None, len(paces))

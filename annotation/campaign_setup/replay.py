@@ -1,16 +1,19 @@
-"""Replay: repeat a campaign's sampling from its seed and compare it with the stored sample."""
+"""Replay: repeat a campaign's sampling from its seed; its stored sample as a file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, Max, OuterRef, QuerySet
 
 from annotation.campaign_setup.creation import splits_before
 from annotation.campaign_setup.items import asked_items
 from annotation.campaigns.design import Design
 from annotation.campaigns.sampling import (
+    COLUMNS,
     SampledQuery,
+    sample_lines,
     sample_queries,
     sample_shared_items,
     sample_units,
@@ -25,6 +28,8 @@ from annotation.presentation import has_audiences, schema
 from annotation.protocols.base import Protocol
 from annotation.registry import get_protocol
 from annotation.trust.draws import slots_by_query
+from datasets.work import Options, Progress, Result
+from tandem.files.spreadsheet import write_rows
 from tandem.grouping import grouped
 from tandem.protocols.base import UnitSpec, kinds_of, name_units
 
@@ -176,3 +181,28 @@ def _later(item: str, rows: list[UnitSampling], design: Design) -> dict[str, flo
     drawn = alternating(names, strata, design.per_passage, design.seed, f"units of {item}")
     chance = chances(names, strata, design.per_passage)
     return {name: chance[name] for name in drawn}
+
+
+SAMPLE = "draws"
+
+
+def question(campaign: Campaign) -> dict[str, Any]:
+    return {"campaign": campaign.pk}
+
+
+def state(options: Options) -> Any:
+    """Return a state that changes when more is sampled; the earlier sample never changes."""
+    of = options["campaign"]
+    rows = (
+        QuerySampling.objects.filter(campaign=of),
+        UnitSampling.objects.filter(item__campaign=of),
+        UnitSampling.objects.filter(item__campaign=of).exclude(drawn=None),
+    )
+    return [each.aggregate(number=Count("pk"), newest=Max("pk")) for each in rows]
+
+
+def carry_out(options: Options, progress: Progress) -> Result:
+    campaign = Campaign.objects.get(pk=options["campaign"])
+    saw_sample(campaign)
+    lines = (each.encode() for each in write_rows(COLUMNS, sample_lines(campaign)))
+    return Result(lines, f"draws-{campaign.pk}.csv", "text/csv")

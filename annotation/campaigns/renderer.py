@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NoReturn, Self
 
 from annotation.campaigns.markdown import is_markdown, render
-from datasets.memory import limit_memory
+from datasets.priority import limit_memory
 
 SECONDS = 5.0
 """The processor time that rendering one text may take."""

@@ -19,7 +19,7 @@ from annotation.exports.qrels import (
 )
 from annotation.exports.web_annotations import web_annotations
 from annotation.exports.writers import FORMS
-from annotation.exposure.queries import has_exposed
+from annotation.exposure.detection import has_exposed
 from annotation.imports import responses as response_rows
 from annotation.models import Campaign
 from annotation.people import background, consent, pay

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from annotation.campaigns.relevance import Uses
 from annotation.exports.decided import with_decisions
+from annotation.exposure.detection import exposed_labels, exposed_units
 from annotation.exposure.ledger import saw_answers
-from annotation.exposure.queries import exposed_labels, exposed_units
 from annotation.missing_reasons import Reasons, reasons
 from annotation.models import (
     Assignment,

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from annotation.imports import clapnq, crux
 from annotation.imports.clapnq import released_groups
-from annotation.imports.index import KnownItems
+from annotation.imports.index import KnownItems, without_example
 from annotation.imports.label_studio import read_label_studio
 from annotation.imports.label_studio_rows import rows_of_answers
 from annotation.imports.qrels import looks_like_qrels, read_qrels
 from annotation.imports.responses import ResponseRow, looks_like_responses, read_responses
-from annotation.imports.template import without_example
 from annotation.models import Campaign
 from datasets.models import Question
 from datasets.readers.clapnq import recognises as looks_like_clapnq

@@ -1,11 +1,15 @@
-"""The items and units of a campaign by key, for checking the rows of a file."""
+"""The items and units of a campaign by key, to check a file's rows, and as a file's template.
+
+The reader skips lines without a rater and a value, and an import skips the example, so whoever
+fills the template in deletes nothing.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from sys import intern
 from typing import Any, NoReturn
@@ -16,9 +20,10 @@ from annotation.presentation import schema
 from tandem.files.jsonl import excerpt
 from tandem.files.rows import InputError, ReadNotes
 from tandem.files.spelling import means_missing
-from tandem.labels.file.rows import CheckedRow, LabelRow
+from tandem.labels.file.rows import COLUMNS, CheckedRow, LabelRow
 from tandem.options import options_of
-from tandem.protocols.code_sets import in_answer
+from tandem.protocols.base import Variable
+from tandem.protocols.code_sets import in_answer, join_codes
 from tandem.protocols.schema import EVIDENCE_KEY
 from tandem.protocols.validation import coerce, describe_answers, read_label
 from tandem.similar import did_you_mean
@@ -294,3 +299,40 @@ class KnownItems:
 
     def _refuse(self, row: LabelRow | ResponseRow, wrong: str, remedy: str) -> NoReturn:
         raise InputError(row.place, f"campaign {self.campaign.name!r}: {wrong}", remedy)
+
+
+EXAMPLE = "(example)"
+"""The rater of the example. No label of this rater is imported."""
+_NEEDED = {each.name for each in fields(LabelRow) if each.default is MISSING} - {"place"}
+TEMPLATE_COLUMNS = tuple(name for name in COLUMNS if name in _NEEDED | {"kind", "value"})
+
+Line = dict[str, Any]
+
+
+def template_lines(campaign: Campaign) -> Iterator[Line]:
+    """Yield the example, then a line for each unit and variable that the campaign asks."""
+    asked = schema(campaign, "people")
+    units = Unit.objects.filter(item__campaign=campaign, item__use=Item.Use.STUDY)
+    rows = units.order_by("item__position", "position").values_list("item__key", "key", "kind")
+    is_first = True
+    for item, unit, kind in rows.iterator():
+        for variable in asked.variables_of(kind):
+            line = {"item": item, "unit": unit, "kind": kind, "variable": variable.name}
+            if is_first:
+                yield {**line, "value": _example(variable), "rater": EXAMPLE}
+                is_first = False
+            yield line
+
+
+def _example(variable: Variable) -> str:
+    first = variable.answers[:1]
+    return join_codes(variable, first) if variable.several else first[0]
+
+
+def without_example(rows: Iterator[LabelRow], notes: ReadNotes) -> Iterator[LabelRow]:
+    """Leave out the template's example, and count it."""
+    for row in rows:
+        if row.rater == EXAMPLE:
+            notes.skip("example of the template")
+        else:
+            yield row

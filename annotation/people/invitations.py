@@ -17,8 +17,8 @@ from annotation.models import Campaign, Invitation, Membership, User
 from annotation.people.membership import AT_MOST, PeopleError, add_member, may_manage
 from annotation.people.teams import set_role
 from audit.recording import folded, record
+from datasets.access import managed_teams
 from datasets.models import Team, TeamMember
-from datasets.teams import managed_teams
 from tandem.messages import Message
 
 LIFE = timedelta(days=7)

@@ -1,4 +1,4 @@
-"""Limits on guessing passwords and codes: a growing wait, by account and by source.
+"""Limits on guessing passwords and codes, and the known browsers that need not wait for others.
 
 Ten wrong passwords close log-in for the pair of account and address, first for a minute and then
 for longer and longer. Elsewhere the account stays open, so a stranger locks nobody out. A browser
@@ -9,23 +9,34 @@ are slowed down together, by account and by address, but never blocked.
 Each guess is counted before it is checked, by one conditional update, so guesses at the same moment
 cannot exceed a limit. A correct password takes its count back. A guess during a wait is neither
 checked nor counted.
+
+It holds a random key for each of the last accounts, signed, beside a digest of the account's name.
+The cookie logs nobody in. A thief of it can try passwords for these accounts only as often as
+anybody at the log-in page (`annotation.people.login_limits`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import secrets
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.signals import user_logged_in
+from django.core import signing
 from django.db import transaction
 from django.db.models import F, Q
+from django.dispatch import receiver
+from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from annotation.models import LogInCount, User
 from audit.recording import record
+from datasets.access import client_address
 
 Kind = LogInCount.Kind
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -247,3 +258,67 @@ def unlock_all() -> int:
 def forget(user: User) -> None:
     """Forget everything that is stored about log-ins of an account."""
     LogInCount.objects.filter(account=digest_of(user.username)).delete()
+
+
+COOKIE, SALT, PATH = "device", "tandem.devices", "/login/"
+MOST = 10
+"""A browser in a computer room remembers this many accounts."""
+
+
+def guess_of(request: HttpRequest, account: str) -> Guess:
+    """Return where an attempt to log in comes from."""
+    return Guess(account, client_address(request), device_of(request, account))
+
+
+def accept_password(request: HttpRequest, user: User) -> None:
+    """Undo the count of an attempt, since its password was correct."""
+    give_back(guess_of(request, user.username).passwords())
+
+
+def device_of(request: HttpRequest, account: str) -> str:
+    """Return the browser's key for an account; empty if it has not logged in from this browser."""
+    digest = digest_of(account)
+    return next((key for name, key in _read(request) if name == digest), "")
+
+
+def _read(request: HttpRequest) -> list[tuple[str, str]]:
+    try:
+        found = signing.loads(request.COOKIES.get(COOKIE, ""), salt=SALT, max_age=KNOWN_FOR)
+    except signing.BadSignature:
+        return []
+    return [(name, key) for name, key in found]
+
+
+@receiver(user_logged_in)
+def _note(sender: Any, request: Any, user: User, **more: Any) -> None:
+    # A guest has no password to guess.
+    if request is not None and not user.is_guest:
+        request.logged_in_now = user
+        remember(user.username, client_address(request))
+
+
+def devices(handle: Callable[[HttpRequest], HttpResponseBase]) -> Callable[..., object]:
+    """Give the browser its cookie when somebody has logged in."""
+
+    def handled(request: HttpRequest) -> HttpResponseBase:
+        response = handle(request)
+        user = getattr(request, "logged_in_now", None)
+        if user is not None:
+            _write(request, response, user.username)
+        return response
+
+    return handled
+
+
+def _write(request: HttpRequest, response: HttpResponseBase, account: str) -> None:
+    key = device_of(request, account) or secrets.token_urlsafe(12)
+    others = [each for each in _read(request) if each[0] != digest_of(account)]
+    response.set_cookie(
+        COOKIE,
+        signing.dumps([(digest_of(account), key), *others][:MOST], salt=SALT),
+        max_age=KNOWN_FOR,
+        path=PATH,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )

@@ -28,9 +28,9 @@ from annotation.models import (
 )
 from annotation.people.leases import Ended, release_all, release_others
 from audit.recording import folded, record
+from datasets.access import in_a_managed_team, shared_with_a_team_of, teams_of
 from datasets.db.prepared import Parameter, Prepared, PreparedModels, columns_of
 from datasets.models import Batch, Team, TeamMember
-from datasets.teams import in_a_managed_team, shared_with_a_team_of, teams_of
 
 POOL_HELP = (
     "who may take items: named, the default of new campaigns, is for the campaign's members; open "

@@ -1,6 +1,6 @@
 """Teams: who is in them, and what an admin shares with another team or moves there.
 
-The rules of access are in `datasets.teams`. Owners and managers add and remove accounts, only
+The rules of access are in `datasets.access`. Owners and managers add and remove accounts, only
 owners and admins appoint an owner, and a team that has an owner keeps one.
 """
 
@@ -19,8 +19,7 @@ from annotation.people.leases import Ended, release_all, release_others
 from annotation.people.membership import WORKING
 from audit.models import Event
 from audit.recording import record
-from datasets.models import Batch, Owned, Share, Team, TeamMember
-from datasets.teams import (
+from datasets.access import (
     NotManagedError,
     TeamError,
     kinds,
@@ -28,6 +27,7 @@ from datasets.teams import (
     shares_of,
     visible_to_team,
 )
+from datasets.models import Batch, Owned, Share, Team, TeamMember
 from tandem.names import why_no_name
 from tandem.similar import did_you_mean
 

@@ -1,4 +1,4 @@
-"""Counts of answers, by person and by day, cached if counting is slow.
+"""Counts of answers, by person and by day, cached if counting is slow, and recent totals.
 
 Small counts are computed each time. A large count is reused for a minute. While one request
 computes it again, other requests get the old one.
@@ -7,7 +7,7 @@ computes it again, other requests get the old one.
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import NamedTuple, TypeVar
@@ -17,6 +17,7 @@ from django.db.models import Count, F, Max, Min, Q, QuerySet
 from django.db.models.functions import Substr, TruncDate
 from django.utils import timezone
 
+from annotation.campaigns.answer_totals import AnswerTotals, answer_totals
 from annotation.counters import answers, answers_by_rater, count_raters, numbers, sum_counts
 from annotation.models import Assignment, Campaign, Item, Rater, Response
 from annotation.provenance import LENGTH
@@ -164,3 +165,23 @@ def with_counts(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
         people=count_raters(PLACED, IMPORTED, raters=PEOPLE),
         judges=count_raters(PLACED, IMPORTED, raters=JUDGES),
     )
+
+
+def recent_answer_totals(
+    campaign: Campaign, found: Total, people: Sequence[PersonCounts]
+) -> AnswerTotals:
+    """Like `answer_totals`, but from counters if nothing was imported, else up to a minute old."""
+    placed = sum(each.placed for each in people)
+    if placed == sum(each.done for each in people):
+        return AnswerTotals(found.items, found.places, placed)
+    return cached_answer_totals(campaign)
+
+
+def cached_answer_totals(campaign: Campaign) -> AnswerTotals:
+    """Like `answer_totals`, up to a minute old in a large campaign."""
+
+    def count() -> tuple[AnswerTotals, int]:
+        totals = answer_totals(campaign)
+        return totals, totals.asked
+
+    return cached(f"places-{campaign.pk}", count)

@@ -32,10 +32,10 @@ from annotation.progress.counts import (
     by_person,
     cached,
     people_of,
+    recent_answer_totals,
     times,
     total,
 )
-from annotation.progress.recent_totals import recent_answer_totals
 
 WEEK = 7
 DAYS = 14

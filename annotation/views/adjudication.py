@@ -40,10 +40,10 @@ from annotation.adjudication import (
     rater_answers,
     with_texts,
 )
-from annotation.answers.conflicts import ConflictError, SavedState
 from annotation.answers.drafts import check_draft
 from annotation.answers.payloads import from_form, unit_names
 from annotation.answers.submission import Circumstances, Outcome
+from annotation.answers.types import ConflictError, SavedState
 from annotation.campaigns.text_views import TextViews
 from annotation.item_context import AskedVariable, Row, sheet_of, word_in_answer, word_of
 from annotation.long_items import leave_if_long

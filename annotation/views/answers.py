@@ -12,7 +12,6 @@ from django.http import HttpRequest, JsonResponse, QueryDict
 from django.views.decorators.http import require_POST
 
 from annotation.access import VISIBLE_STATUSES, ever_my_assignment, get_account
-from annotation.answers.conflicts import ConflictError, check_page_save, saved_state
 from annotation.answers.drafts import check_draft, read_saved_state, save_draft
 from annotation.answers.evidence import with_starts
 from annotation.answers.payloads import from_form, unit_names
@@ -24,7 +23,7 @@ from annotation.answers.submission import (
     prepare,
     store,
 )
-from annotation.answers.types import LONGEST_SECONDS
+from annotation.answers.types import LONGEST_SECONDS, ConflictError, check_page_save, saved_state
 from annotation.assignments.queue import (
     has_lost_access,
     next_in_transaction,

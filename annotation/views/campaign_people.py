@@ -15,30 +15,37 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation.access import get_account, managed_campaign, visible_raters
 from annotation.models import Campaign, Membership, Rater, User
 from annotation.people import membership, prolific
-from annotation.people.accounts import campaign_raters, invitations_of
+from annotation.people.accounts import (
+    LONGEST,
+    account_known,
+    campaign_raters,
+    find_people,
+    invitations_of,
+)
 from annotation.people.background import background_counts
 from annotation.people.consent import counts_of_consents, revoked_raters
 from annotation.people.invitations import invite
 from annotation.people.leases import free, set_lease
 from annotation.people.membership import PeopleError, may_manage, readable
 from annotation.people.pay import PayTable, pay_table
-from annotation.people.search import LONGEST, account_known, find_people
 from annotation.people.shares import share_statuses
 from annotation.progress.counts import cached
 from annotation.views.orders import FormError, carry_out, clean, posted_number
-from annotation.views.people import MAX_INVITATIONS, PAGE, TOO_MANY_INVITATIONS, show_link
-from annotation.views.people_forms import (
+from annotation.views.people import (
     CAMPAIGN_ROLES,
+    MAX_INVITATIONS,
+    PAGE,
+    TOO_MANY_INVITATIONS,
     CampaignInviteForm,
     MemberForm,
     ParticipationForm,
     ProlificForm,
     ReasonForm,
+    show_link,
 )
-from datasets.access import READERS, role_required
-from datasets.api.throttling import seconds_to_wait
-from datasets.paging import other_pages, pages_of
-from datasets.teams import there_are_several
+from datasets.access import READERS, role_required, there_are_several
+from datasets.api.concurrency import seconds_to_wait
+from datasets.sorting import other_pages, pages_of
 from datasets.text import as_sentence
 
 MemberAct = Callable[[Campaign, HttpRequest], HttpResponse | None]

@@ -19,12 +19,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import get_account, is_blind, managed_campaign, readable_campaign
 from annotation.audit_log import changes_of
-from annotation.campaign_setup.sample_file import SAMPLE, question
+from annotation.campaign_setup.replay import SAMPLE, question
 from annotation.campaigns.changes import change
 from annotation.campaigns.design import DesignError
 from annotation.campaigns.sampling import sampled_queries, summary
 from annotation.campaigns.settings import LONGEST_GUIDELINE, CampaignSettings
-from annotation.exposure.queries import exposed_people
+from annotation.exposure.detection import exposed_people
 from annotation.gold.scoring import Score, admissible, admit, passes, scores
 from annotation.models import Campaign, CarriedAnswer, Item, Rater, User
 from annotation.people.membership import may_manage

@@ -27,11 +27,10 @@ from annotation.derivation.service import (
 )
 from annotation.models import Campaign, Rater
 from annotation.people.membership import readable
-from datasets.access import READERS, role_required
+from datasets.access import READERS, check_managed, role_required, visible_batch
 from datasets.derivation import DerivationError
 from datasets.models import Batch, Lineage
 from datasets.option_fields import form_fields, set_choices
-from datasets.teams import check_managed, visible_batch
 from datasets.text import as_sentence
 from datasets.work import pages as jobs
 from datasets.work import results

@@ -14,7 +14,7 @@ from annotation.exports.export_job import EXPORT, question
 from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.access import READERS, role_required
-from datasets.api.throttling import seconds_to_wait, try_again_after
+from datasets.api.concurrency import seconds_to_wait, try_again_after
 from datasets.models import Job
 from datasets.text import as_sentence
 from datasets.work import pages as jobs

@@ -16,8 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from annotation.access import get_account, is_blind, managed_campaign
 from annotation.exports.workbook import XLSX, xlsx_pieces
 from annotation.imports.import_job import IMPORT, keep, question
-from annotation.imports.index import ImportOptions
-from annotation.imports.template import TEMPLATE_COLUMNS, template_lines
+from annotation.imports.index import TEMPLATE_COLUMNS, ImportOptions, template_lines
 from annotation.models import Campaign
 from annotation.presentation import schema
 from audit.recording import record_export

@@ -1,10 +1,12 @@
-"""Pages before the first item: consent, background questions, and a person's own consents later."""
+"""Pages before the first item: from Prolific, consent, background, and own consents later."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django import forms
+from django.conf import settings
+from django.contrib.auth import login
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -15,8 +17,8 @@ from annotation.access import get_account, intake_campaigns, open_campaigns
 from annotation.assignments.queue import next_assignment
 from annotation.assignments.withdrawal import give_consent, revoke_consent
 from annotation.campaigns.rendering import render as as_html
-from annotation.models import Assignment, Campaign, Rater, User, rater_of
-from annotation.people import background
+from annotation.models import Assignment, Campaign, ProlificStudy, Rater, User, rater_of
+from annotation.people import background, prolific
 from annotation.people.background import BackgroundError, Question, owed_questions
 from annotation.people.consent import (
     CONSENT,
@@ -28,8 +30,12 @@ from annotation.people.consent import (
 )
 from annotation.people.languages import sentence, translated
 from annotation.people.membership import PeopleError
+from annotation.people.prolific import PAUSE, Arrival, KeysAwayError, enter, mark_browser
 from annotation.presentation import page_task
-from datasets.access import WORKERS, found_or_404, role_required
+from annotation.views.people import BACKEND, TOO_OFTEN
+from audit.recording import folded
+from datasets.access import WORKERS, client_address, found_or_404, role_required
+from datasets.api.concurrency import seconds_to_wait, try_again_after
 from tandem.messages import Message
 
 AGREE_FIRST = Message("Check the box to agree, or leave the campaign.")
@@ -208,3 +214,64 @@ def address_of(assignment: Assignment | None, campaign: Campaign) -> str:
     if assignment is None:
         return reverse("finished", args=[campaign.pk])
     return reverse("item", args=[assignment.uid])
+
+
+LOGGED_IN = Message("you are logged in with an account; log out, then open the link again")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def enter_from_prolific(request: HttpRequest, pk: int) -> HttpResponse:
+    """Describe the study to a participant; on POST, start or continue it."""
+    campaigns = Campaign.objects.filter(prolific__isnull=False).select_related("prolific")
+    study = get_object_or_404(campaigns, pk=pk).prolific
+    try:
+        arrival = _arrival(request, study)
+        _check_no_account(request)
+        if request.method != "POST":
+            return _prolific_page(request, study, sealed=arrival.sealed() if study.signed else "")
+        # Without a signature, a limit must prevent invented participants.
+        wait = seconds_to_wait("arrive", client_address(request))
+        if wait is not None:
+            page = _prolific_page(request, study, translated(TOO_OFTEN), 429)
+            return try_again_after(wait, page)
+        participant = enter(study, arrival, prolific.participants_in(request))
+    except KeysAwayError as error:
+        return try_again_after(PAUSE, _prolific_page(request, study, sentence(error), 503))
+    except PeopleError as error:
+        return _prolific_page(request, study, sentence(error), 422)
+    with folded():
+        login(request, participant.user, backend=BACKEND)
+    response = redirect(next_address(study.campaign, rater_of(participant.user)))
+    mark_browser(request, response, participant, settings.SESSION_COOKIE_SECURE)
+    return response
+
+
+def _arrival(request: HttpRequest, study: ProlificStudy) -> Arrival:
+    if not study.signed:
+        return Arrival.read(request.GET)
+    if request.method == "POST" and request.POST.get("arrival"):
+        return Arrival.unseal(request.POST["arrival"])
+    return Arrival.read_signed(request.GET, request.get_host())
+
+
+def _check_no_account(request: HttpRequest) -> None:
+    if isinstance(request.user, User) and not request.user.is_guest:
+        raise PeopleError(LOGGED_IN)
+
+
+def _prolific_page(
+    request: HttpRequest,
+    study: ProlificStudy,
+    wrong: str = "",
+    status: int = 200,
+    sealed: str = "",
+) -> HttpResponse:
+    protocol = page_task(study.campaign)
+    context = {
+        "campaign": study.campaign,
+        "protocol": protocol,
+        "wrong": wrong,
+        "sealed": sealed,
+        "signed": study.signed,
+    }
+    return render(request, "people/prolific.html", context, status=status)

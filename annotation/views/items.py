@@ -15,9 +15,9 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import ever_my_assignment, get_account, my_assignment, with_neighbours
-from annotation.answers.conflicts import ConflictError
 from annotation.answers.drafts import read_saved_state
 from annotation.answers.submission import Circumstances
+from annotation.answers.types import ConflictError
 from annotation.assignments.context import Editable, correct_nugget, editable, judge_answers_for
 from annotation.blinding import blinding_of
 from annotation.campaigns.rendering import render as render_guideline

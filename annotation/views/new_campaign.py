@@ -24,8 +24,7 @@ from annotation.access import get_account
 from annotation.assignments.queue import order_for
 from annotation.campaign_setup.chosen_items import ChosenItems
 from annotation.campaign_setup.creation import checked_campaign, create_once
-from annotation.campaign_setup.dry_run import DryRun, sentences
-from annotation.campaign_setup.effort import effort_of
+from annotation.campaign_setup.dry_run import DryRun, effort_of, sentences
 from annotation.campaign_setup.items import ItemWriter, asked_items
 from annotation.campaign_setup.preview_job import PREVIEW, dry_run_of, question
 from annotation.campaign_setup.suitable_protocols import FITS, fits_of
@@ -42,10 +41,9 @@ from annotation.registry import get_protocol, stored_protocol
 from annotation.views.items import guideline_parts, item_context
 from annotation.views.new_campaign_forms import CampaignForm, TaskForm, default_team
 from annotation.views.settings_forms import add_design_error
-from datasets.access import READERS, role_required
-from datasets.api.throttling import seconds_to_wait
+from datasets.access import READERS, TeamError, role_required, team_for, visible_batches
+from datasets.api.concurrency import seconds_to_wait
 from datasets.models import Batch, Team
-from datasets.teams import TeamError, team_for, visible_batches
 from datasets.text import as_sentence
 from datasets.work import pages as jobs
 from datasets.work import results

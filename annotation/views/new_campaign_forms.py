@@ -23,9 +23,9 @@ from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol
 from annotation.protocols.items import CITATION
 from annotation.views.settings_forms import SettingsForm
+from datasets.access import TeamError, managed_teams, team_for, visible_batches
 from datasets.models import Batch, Team
 from datasets.option_fields import form_fields, set_choices, set_rows
-from datasets.teams import TeamError, managed_teams, team_for, visible_batches
 from tandem.options import Option, options_of, values_of
 from tandem.protocols.base import kinds_of
 from tandem.protocols.schema import Schema

@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from annotation.access import get_account, is_blind, readable_campaign
-from annotation.exposure.queries import person_exposure
+from annotation.exposure.detection import person_exposure
 from annotation.models import Campaign, Rater
 from annotation.people.accounts import current_exclusions
 from annotation.presentation import schema

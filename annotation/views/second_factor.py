@@ -38,7 +38,7 @@ from django.views.decorators.http import require_http_methods
 from annotation.access import get_account
 from annotation.models import User
 from annotation.people import identities, login_limits, second_factor
-from annotation.people.devices import accept_password, guess_of
+from annotation.people.login_limits import accept_password, guess_of
 from audit.recording import record
 from datasets.access import EVERYBODY, role_required
 from datasets.api_tokens import valid_tokens_of

@@ -15,23 +15,23 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import get_account
 from annotation.models import User
 from annotation.people import teams as service
-from annotation.people.accounts import invitations_of
+from annotation.people.accounts import account_known, invitations_of
 from annotation.people.invitations import invite
-from annotation.people.search import account_known
 from annotation.views.orders import FormError, carry_out, clean, posted_number
 from annotation.views.people import MAX_INVITATIONS, TOO_MANY_INVITATIONS, show_link
-from datasets.access import READERS, role_required
-from datasets.api.throttling import seconds_to_wait
-from datasets.models import Share, Team, TeamMember
-from datasets.option_fields import set_choices
-from datasets.teams import (
+from datasets.access import (
+    READERS,
     NotManagedError,
     TeamError,
     kinds,
     managed_teams,
+    role_required,
     there_are_several,
     visible_teams,
 )
+from datasets.api.concurrency import seconds_to_wait
+from datasets.models import Share, Team, TeamMember
+from datasets.option_fields import set_choices
 from datasets.text import as_sentence
 
 NO_ACCOUNT = "No account has this name; invite the person first."

@@ -25,7 +25,7 @@ from annotation.access import (
     own,
 )
 from annotation.adjudication import adjudicable, disputed_units, own_sizes
-from annotation.assignments.declining import REASONS, decline, take_up_again
+from annotation.assignments.queue import REASONS, decline, take_up_again
 from annotation.blinding import blinding_of
 from annotation.exposure.ledger import saw_figures
 from annotation.gold.scoring import GoldComparison, compare_with_gold, passes, score, shows_feedback

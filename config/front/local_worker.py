@@ -49,7 +49,7 @@ class LocalWorker:
 def start(log: Path) -> LocalWorker:
     """Start the keeper; the worker writes to `log`."""
     # The keeper itself needs none of our packages, and stays small.
-    from datasets.environment import start_apart
+    from datasets.priority import start_apart
 
     theirs, ours = os.pipe()
     with log.open("ab" if _is_short(log) else "wb") as out:

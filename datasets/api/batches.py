@@ -12,13 +12,13 @@ from rest_framework.request import Request
 
 from audit.recording import current_actor
 from datasets import material
+from datasets.access import several_for, visible_batch, visible_batches
 from datasets.api.base import Exact, PageParameters, Shape
 from datasets.api.permissions import MANAGE, READ
 from datasets.api.routes import Reply, Routes, given
 from datasets.material import as_line
 from datasets.models import Batch, Grounding, KeyPoint, Nugget, Query, Question, Ranking, Report
 from datasets.search import LONGEST, MOST_HITS, Hit, find, hits, words_of
-from datasets.teams import several_for, visible_batch, visible_batches
 
 api = Routes("batches")
 PARTS: dict[str, type[Model]] = {

@@ -9,8 +9,7 @@ from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 
 from datasets.api.permissions import READ
-from datasets.api.routes import Reply, Routes
-from datasets.api.waiting import JobSerializer, job_as_json
+from datasets.api.routes import JobSerializer, Reply, Routes, job_as_json
 from datasets.models import JobAsker
 from datasets.work import queue
 from datasets.work.kinds import kind_named

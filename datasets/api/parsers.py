@@ -11,7 +11,7 @@ from django.conf import settings
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
-from datasets.api.errors import TooLargeError
+from datasets.api.base import TooLargeError
 
 MAX_DEPTH = 64
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from datasets.api.errors import ScopeError
+from datasets.api.base import ScopeError
 from tandem.verbs import verb_of
 
 if TYPE_CHECKING:

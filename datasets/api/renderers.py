@@ -14,9 +14,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from datasets.api.base import LARGEST_PAGE, PAGE, address_with
-from datasets.api.routes import given
-from datasets.api.throttling import PerExport
-from datasets.api.waiting import JobKey
+from datasets.api.concurrency import PerExport
+from datasets.api.routes import JobKey, given
 
 Line = dict[str, Any]
 JSON_LINES = "application/x-ndjson"

@@ -11,20 +11,21 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from datasets.api.base import Strict
+from datasets.access import check_managed, visible_batches
+from datasets.api.base import ApiError, NoSpaceError, RefusedBodyError, Strict, TooManyRequestsError
 from datasets.api.concurrency import has_stored_answer, run_once
-from datasets.api.errors import ApiError, NoSpaceError, RefusedBodyError, TooManyRequestsError
 from datasets.api.permissions import MANAGE, READ
 from datasets.api.routes import Routes, given
 from datasets.models import Batch, Upload
 from datasets.readers import READERS as FORMATS
-from datasets.teams import check_managed, visible_batches
-from datasets.uploads import decisions, quarantine
-from datasets.uploads.decisions import StaleError, TakenNameError, batches_with_same_content
+from datasets.uploads import quarantine, receiving
 from datasets.uploads.receiving import (
     FULL,
     NO_SPACE,
+    StaleError,
+    TakenNameError,
     TooOftenError,
+    batches_with_same_content,
     check_rate,
     into_files,
     receive,
@@ -120,7 +121,7 @@ class UploadSerializer(serializers.Serializer[Upload]):
 
     def get_queries_read(self, upload: Upload) -> int | None:
         progress = quarantine.progress(upload.key)
-        return progress.done if progress and upload.state in decisions.AT_WORK else None
+        return progress.done if progress and upload.state in receiving.AT_WORK else None
 
     @extend_schema_field(PreviewSerializer(allow_null=True))
     def get_preview(self, upload: Upload) -> dict[str, Any] | None:
@@ -222,7 +223,7 @@ def uploads_read(request: Request, key: str) -> Upload:
 )
 def uploads_keep(request: Request, key: str) -> Upload:
     upload, data = uploads_read(request, key), given(request)
-    decisions.keep(upload, data["digest"], data.get("name", ""))
+    receiving.keep(upload, data["digest"], data.get("name", ""))
     return uploads_read(request, key)
 
 
@@ -236,5 +237,5 @@ def uploads_keep(request: Request, key: str) -> Upload:
     once=True,
 )
 def uploads_discard(request: Request, key: str) -> Upload:
-    decisions.discard(uploads_read(request, key))
+    receiving.discard(uploads_read(request, key))
     return uploads_read(request, key)

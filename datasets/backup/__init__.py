@@ -7,8 +7,7 @@ it, `databases` copies and loads SQLite and PostgreSQL, `writing` and `restoring
 
 from datasets.backup.archive import BackupError
 from datasets.backup.last import LastBackup, last_backup
-from datasets.backup.rehearsal import rehearse
-from datasets.backup.restoring import restore
+from datasets.backup.restoring import rehearse, restore
 from datasets.backup.writing import back_up
 
 __all__ = ["BackupError", "LastBackup", "back_up", "last_backup", "rehearse", "restore"]

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 
 from datasets.backup.archive import Archive, BackupError
-from datasets.environment import environment_of_child
+from datasets.priority import environment_of_child
 
 SESSIONS = "django_session"
 PAGES = 1000

@@ -1,4 +1,4 @@
-"""Restore a backup into an empty place, whole or not at all.
+"""Restore a backup into an empty place, whole or not at all, and rehearse it in a scratch place.
 
 Everything is checked and written to scratch folders first. Then files are moved into place, and the
 database last, in one step: until then the site is still empty. If the process is killed in between,
@@ -8,6 +8,9 @@ the scratch folder is left. The next restore finds it, and removes what the firs
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,8 +21,10 @@ from django.db.migrations.loader import MigrationLoader
 from datasets.atomic_files import abandoned, scratch_folder, sync_folder
 from datasets.backup import contents, databases
 from datasets.backup.archive import Archive, BackupError, Manifest, opened
+from datasets.backup.last import note_test
 from datasets.backup.writing import ROOM, fingerprint
 from datasets.db.versions import unknown_migrations
+from datasets.priority import environment_of_child
 
 KEY = "secret_key"
 
@@ -165,3 +170,41 @@ def _stored_key(folder: Path) -> str:
     with suppress(OSError):
         return (folder / KEY).read_text("utf-8")
     return ""
+
+
+STEPS = (("restore",), ("migrate", "--verbosity", "0"), ("check_invariants",))
+
+
+def rehearse(path: Path, say: Callable[[str], object]) -> bool:
+    """Restore an archive into a scratch place and check its data; return whether it holds.
+
+    The place is removed again, also one that a killed rehearsal left. Raises BackupError and
+    OSError.
+    """
+    with scratch_folder(contents.data_folder() / "restore-test") as scratch:
+        scratch.chmod(0o700)
+        with databases.scratch_database(scratch) as url:
+            env = _environment(scratch, url)
+            connection.close()
+            for step in STEPS:
+                arguments = [*step, str(path.resolve())] if step[0] == "restore" else list(step)
+                done = subprocess.run(
+                    [sys.executable, "manage.py", *arguments], cwd=settings.BASE_DIR, env=env,
+                    stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                )  # fmt: skip
+                is_check = step[0] == "check_invariants"
+                for line in done.stdout.splitlines() if is_check else ():
+                    say(line)
+                if done.returncode:
+                    why = " ".join(done.stderr.split())[-1000:]
+                    if not is_check:
+                        raise BackupError(why or f"manage.py {step[0]} failed")
+                    say(why)
+                    return False
+    note_test()
+    return True
+
+
+def _environment(scratch: Path, url: str) -> dict[str, str]:
+    kept = environment_of_child("CELERY_BROKER_URL", "TANDEM_STATIC_DIR")
+    return kept | {"TANDEM_DATA_DIR": str(scratch), "DATABASE_URL": url}

@@ -1,10 +1,16 @@
-"""Receiving files: rate limits, and a row with the files in the quarantine."""
+"""Receiving files, and what is decided about them: rate limits, previews, keep or discard.
+
+Each decision is a conditional update of the state that the person saw. If two people decide at
+once, the second gets the state after the first decision, and no decision uses an outdated preview.
+"""
 
 from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import timedelta
+from functools import partial
 from pathlib import PurePath
 from typing import Any, cast
 
@@ -17,15 +23,23 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from audit.recording import record
+from datasets.access import (
+    ADMIN,
+    NotManagedError,
+    TeamError,
+    managed_teams,
+    team_for,
+    visible_batches,
+)
 from datasets.loading import check_name
 from datasets.models import Batch, Team, Upload
 from datasets.readers import READERS
-from datasets.teams import TeamError, team_for
 from datasets.uploads import quarantine
 from datasets.uploads.cleaning import clean
+from datasets.uploads.worker import AT_WORK, WARNINGS_KEPT
 from datasets.work import wake
 from tandem.files.jsonl import excerpt
-from tandem.files.rows import InputError, Place
+from tandem.files.rows import InputError, Place, Query
 from tandem.verbs import verb_of
 
 AN_HOUR, MAX_PER_HOUR = timedelta(hours=1), 6
@@ -130,3 +144,188 @@ def _check(upload: Upload, files: Sequence[UploadedFile]) -> None:
     if uploads_of(upload.user).filter(state__in=UNDECIDED).count() >= MAX_UNDECIDED:
         wrong = f"exceeds the limit of {MAX_UNDECIDED} undecided uploads"
         raise InputError(Place("The upload"), wrong, "keep or discard an earlier one first")
+
+
+State = Upload.State
+PATIENCE_SECONDS = 10
+SILENT_SECONDS = 60
+STATUS_REASONS = {
+    State.READING: "its files are being read; wait until that is done",
+    State.READY: "it has a newer preview; check that first",
+    State.REFUSED: "it was refused; correct its files and upload them again",
+    State.KEEPING: "it is being loaded; wait until that is done",
+    State.KEPT: "it was kept; its batch is loaded",
+    State.DISCARDED: "it was discarded; upload the files again",
+}
+STATUS_NAMES = {
+    State.READING: ("Being read", "plain"),
+    State.READY: ("Ready to review", "warn"),
+    State.REFUSED: ("Refused", "no"),
+    State.KEEPING: ("Being loaded", "plain"),
+    State.KEPT: ("Kept", "yes"),
+    State.DISCARDED: ("Discarded", "other"),
+}
+
+
+class StaleError(Exception):
+    """The upload has changed since the person saw it."""
+
+    def __init__(self, upload: Upload) -> None:
+        reason = STATUS_REASONS[State(upload.state)]
+        super().__init__(f"this upload was not changed: {reason}")
+
+
+class TakenNameError(Exception):
+    """Another batch has the name. If the person may not read it, nothing else is revealed."""
+
+    def __init__(self, name: str, readable: bool) -> None:
+        super().__init__(
+            f"a batch called {name!r} has other content; choose another name, since a loaded "
+            "batch never changes"
+            if readable
+            else f"the name {name!r} is taken; choose another"
+        )
+
+
+def keep(upload: Upload, seen: str, name: str, team: Team | None = None) -> None:
+    """Start loading the content that the person saw, identified by the preview's digest.
+
+    The batch will belong to `team`, by default to the upload's, or the only one that the person
+    manages. Raises StaleError, TakenNameError, InputError if no batch can have the name, and
+    NotManagedError for a person who no longer manages the team.
+    """
+    if upload.state in (State.KEEPING, State.KEPT) and seen == upload.digest:
+        return
+    if upload.state != State.READY or not seen or seen != upload.digest:
+        raise StaleError(upload)
+    name = name.strip() or upload.name
+    check_name(name)
+    same = visible_batches(upload.user).filter(name=name)
+    if same.exclude(digest=upload.digest).exists():
+        raise TakenNameError(name, readable=True)
+    if Batch.objects.filter(name=name).exclude(pk__in=same).exists():
+        raise TakenNameError(name, readable=False)
+    managed = managed_teams(upload.user)
+    team = team or upload.team or managed.first()
+    if upload.user.role != ADMIN and (team is None or not managed.filter(pk=team.pk).exists()):
+        raise NotManagedError
+    ready = Upload.objects.filter(pk=upload.pk, state=State.READY, digest=seen)
+    _order(upload, ready, "upload.kept", state=State.KEEPING, name=name, error="", team=team)
+
+
+def restart_reading(upload: Upload, format: str) -> None:
+    """Start reading the files again, in a named format or, with "", in the detected one."""
+    if format and format not in READERS:
+        raise InputError(Place("--format"), "is not one of the formats", "choose one of the list")
+    ready = Upload.objects.filter(pk=upload.pk, state=State.READY)
+    reset = {"format": format, "digest": "", "found": {}, "error": ""}
+    _order(upload, ready, "upload.read", state=State.READING, **reset)
+
+
+def discard(upload: Upload) -> None:
+    """Discard an upload and delete its files. Raises StaleError if it is being loaded or kept."""
+    discardable = Upload.objects.filter(pk=upload.pk, state__in=(State.READING, State.READY))
+    if upload.state == State.DISCARDED:
+        return
+    now = timezone.now()
+    values: dict[str, Any] = {
+        "state": State.DISCARDED,
+        "turn": None,
+        "found": {},
+        "error": "",
+        "changed_at": now,
+    }
+    with transaction.atomic():
+        discarded = discardable.update(**values)
+        if discarded:
+            record("upload.discarded", of=upload)
+    if not discarded:
+        upload.refresh_from_db()
+        raise StaleError(upload)
+    quarantine.remove(upload.key)
+
+
+def begin_here(upload: Upload) -> None:
+    """Work on an upload beside the web server, if no worker took it or its process has ended.
+
+    Raises StaleError if a process is working on the upload.
+    """
+    if not (is_silent(upload) or is_waiting(upload)):
+        raise StaleError(upload)
+    same_turn = Upload.objects.filter(pk=upload.pk, state__in=AT_WORK, turn=upload.turn)
+    if not same_turn.update(turn=None, changed_at=timezone.now()):
+        upload.refresh_from_db()
+        raise StaleError(upload)
+    quarantine.forget_progress(upload.key)
+    transaction.on_commit(wake.start_here)
+
+
+def is_waiting(upload: Upload) -> bool:
+    """Return whether no process has started on the upload for longer than a worker needs to."""
+    since = timezone.now() - upload.changed_at
+    waits = upload.state in AT_WORK and upload.turn is None
+    return waits and since > timedelta(seconds=PATIENCE_SECONDS)
+
+
+def is_silent(upload: Upload) -> bool:
+    """Return whether the process that has the turn has reported no progress for too long."""
+    if upload.state not in AT_WORK or upload.turn is None:
+        return False
+    noted = quarantine.progress(upload.key)
+    silent = (timezone.now() - upload.changed_at).total_seconds() if noted is None else noted.age
+    return silent > SILENT_SECONDS
+
+
+def _order(upload: Upload, ready: QuerySet[Upload], event: str, **values: object) -> None:
+    with transaction.atomic():
+        updated = ready.update(turn=None, changed_at=timezone.now(), **values)
+        if updated:
+            record(event, of=upload, after=upload.digest)
+    upload.refresh_from_db()
+    if not updated:
+        raise StaleError(upload)
+    quarantine.forget_progress(upload.key)
+    transaction.on_commit(partial(wake.wake, wake.UPLOAD, upload.key))
+
+
+def upload_context(upload: Upload) -> dict[str, Any]:
+    """Return the template context of an upload."""
+    word, kind = STATUS_NAMES[State(upload.state)]
+    found = upload.found
+    return {
+        "upload": upload,
+        "word": word,
+        "kind": kind,
+        "at_work": upload.state in AT_WORK,
+        "progress": quarantine.progress(upload.key) if upload.state in AT_WORK else None,
+        "waiting": is_waiting(upload),
+        "silent": is_silent(upload),
+        "has_workers": wake.has_workers(),
+        "bytes": sum(each["bytes"] for each in upload.files),
+        "counts": [
+            (f"{n:,}", what.replace("_", " ")) for what, n in found.get("counts", {}).items() if n
+        ],
+        "more_warnings": max(0, found.get("warning_count", 0) - WARNINGS_KEPT),
+        "first": [_preview_query(line) for line in found.get("first", ())],
+        "same_content": batches_with_same_content(upload),
+    }
+
+
+def batches_with_same_content(upload: Upload) -> list[Batch]:
+    """Return the loaded batches with the same content."""
+    if upload.state != State.READY:
+        return []
+    return list(visible_batches(upload.user).filter(digest=upload.digest))
+
+
+def _preview_query(line: dict[str, Any]) -> dict[str, Any]:
+    """Return a query of the preview with its parts by kind, and the number of further parts."""
+    more = line.get("more", {})
+    # PostgreSQL keeps no order of keys.
+    kinds = [each.name for each in fields(Query) if isinstance(line.get(each.name), list)]
+    parts = [
+        {"name": name.replace("_", " "), "shown": line[name], "more": more.get(name, 0)}
+        for name in kinds
+        if line[name]
+    ]
+    return {"id": line["id"], "text": line["text"], "parts": parts}

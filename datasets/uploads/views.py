@@ -14,12 +14,18 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from datasets import readers
-from datasets.access import READERS, role_required, takes_files, wants_data
-from datasets.api.throttling import try_again_after
+from datasets.access import (
+    READERS,
+    check_managed,
+    role_required,
+    takes_files,
+    team_choice,
+    visible_batch,
+    wants_data,
+)
+from datasets.api.concurrency import try_again_after
 from datasets.models import Batch, Upload
-from datasets.teams import check_managed, team_choice, visible_batch
-from datasets.uploads import decisions
-from datasets.uploads.decisions import upload_context
+from datasets.uploads import receiving
 from datasets.uploads.receiving import (
     FULL,
     NO_SPACE,
@@ -27,6 +33,7 @@ from datasets.uploads.receiving import (
     check_rate,
     into_files,
     receive,
+    upload_context,
     uploads_of,
 )
 from tandem.files.rows import InputError
@@ -173,7 +180,7 @@ def order(request: HttpRequest, key: str) -> HttpResponse:
         return _page(request, found, "choose whether to keep or discard it", 422)
     try:
         ordered(found, request)
-    except (decisions.StaleError, decisions.TakenNameError) as error:
+    except (receiving.StaleError, receiving.TakenNameError) as error:
         return _page(request, found, str(error), 409)
     except InputError as error:
         return _page(request, found, str(error), 422)
@@ -181,12 +188,12 @@ def order(request: HttpRequest, key: str) -> HttpResponse:
 
 
 ORDERS: dict[str, Callable[[Upload, HttpRequest], None]] = {
-    "keep": lambda found, request: decisions.keep(
+    "keep": lambda found, request: receiving.keep(
         found, request.POST.get("seen", ""), request.POST.get("name", "")
     ),
-    "discard": lambda found, request: decisions.discard(found),
-    "read": lambda found, request: decisions.restart_reading(found, request.POST.get("format", "")),
-    "begin": lambda found, request: decisions.begin_here(found),
+    "discard": lambda found, request: receiving.discard(found),
+    "read": lambda found, request: receiving.restart_reading(found, request.POST.get("format", "")),
+    "begin": lambda found, request: receiving.begin_here(found),
 }
 
 

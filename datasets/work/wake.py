@@ -19,7 +19,7 @@ from celery import current_app
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
-from datasets.environment import start_apart
+from datasets.priority import start_apart
 from datasets.work import queue
 from datasets.work.results import folder
 

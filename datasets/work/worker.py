@@ -26,8 +26,7 @@ from typing import NoReturn
 
 from django.db import OperationalError, connection, connections
 
-from datasets.memory import limit_memory
-from datasets.priority import give_way
+from datasets.priority import give_way, limit_memory
 from datasets.work import queue, results
 from datasets.work.beside import die_with_parent
 from datasets.work.execution import HEAVY, LIGHT, out_of_memory

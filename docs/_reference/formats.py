@@ -12,7 +12,7 @@ from annotation.exports.bundles import BUNDLES
 from annotation.exports.contents import EXPORTS
 from annotation.exports.writers import FORMS
 from annotation.imports import responses as response_rows
-from datasets.native_format import FORMAT_FILES, properties_of
+from datasets.material import FORMAT_FILES, properties_of
 from datasets.readers import READERS
 from docs._reference import measures, reports
 from docs._reference.words import code, codes, meaning, page, plain, table

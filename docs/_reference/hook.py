@@ -24,7 +24,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 if not apps.ready:
     django.setup()
 
-from datasets.native_format import FORMAT_FILES  # noqa: E402
+from datasets.material import FORMAT_FILES  # noqa: E402
 from docs._reference.pages import FOLDER, navigation, pages  # noqa: E402
 
 ICON = "assets/icon.svg"

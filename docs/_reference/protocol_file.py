@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from docs._reference.words import code, codes, page, table
-from tandem.protocols.file_forms import FIELDS, KINDS, QUOTED, SHOWN
-from tandem.protocols.file_structure import JSON, schema
+from tandem.protocols.file_structure import FIELDS, JSON, KINDS, QUOTED, SHOWN, schema
 
 OPENING = """\
 For researchers who write a protocol in a file.

@@ -10,8 +10,7 @@ import tandem.statistics as library
 from docs._reference.words import code, page, plain, table
 from tandem.scores import MEASURES
 from tandem.scores.base import Measure
-from tandem.scores.options import Options
-from tandem.scores.presets import PRESETS
+from tandem.scores.options import PRESETS, Options
 from tandem.sections import systems
 from tandem.statistics import STATISTICS, Statistic
 from tandem.trust.check import check

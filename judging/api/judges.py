@@ -14,13 +14,20 @@ from rest_framework.request import Request
 from annotation.access import get_account
 from annotation.api.access import campaign_named, check_blind
 from annotation.models import Campaign, User
-from datasets.api.base import Positive, Strict, results_serializer
-from datasets.api.errors import Problem, RefusedBodyError, TooManyRequestsError, problem, refusal
+from datasets.api.base import (
+    Positive,
+    Problem,
+    RefusedBodyError,
+    Strict,
+    TooManyRequestsError,
+    problem,
+    refusal,
+    results_serializer,
+)
+from datasets.api.concurrency import PerReport
 from datasets.api.permissions import JUDGE, READ
-from datasets.api.routes import Routes, given, given_filters
-from datasets.api.throttling import PerReport
+from datasets.api.routes import JobKey, Routes, finished_job, given, given_filters, result_of
 from datasets.api.typed import serializer_of
-from datasets.api.waiting import JobKey, finished_job, result_of
 from datasets.work.kinds import Options
 from judging import library
 from judging.access import managed_judge, visible_judge, visible_judges

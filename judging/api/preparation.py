@@ -16,15 +16,21 @@ from annotation.campaigns.design import DesignError
 from annotation.models import Campaign, Rater, rater_of
 from annotation.preparation.base import Step
 from annotation.registry import STEPS
-from datasets.api.base import conflict_serializer, header, results_serializer
+from datasets.access import check_managed
+from datasets.api.base import (
+    ApiError,
+    RefusedBodyError,
+    StateConflictError,
+    conflict_serializer,
+    header,
+    problem,
+    results_serializer,
+)
 from datasets.api.batches import visible_batch, visible_batches
 from datasets.api.concurrency import check_etag, etag_of
-from datasets.api.errors import ApiError, RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import MANAGE, READ
-from datasets.api.routes import Reply, Routes, given, given_filters
-from datasets.api.waiting import result_of
+from datasets.api.routes import Reply, Routes, given, given_filters, result_of
 from datasets.models import Batch
-from datasets.teams import check_managed
 from datasets.work.queue import is_requested
 from judging.access import (
     authored_responses,

@@ -12,12 +12,17 @@ from rest_framework.request import Request
 from annotation.access import check_managed_campaign, get_account, readable_campaign
 from annotation.api.access import campaign_named, check_blind
 from audit.recording import record_export
-from datasets.api.base import Computed, Shape, results_serializer
-from datasets.api.errors import RefusedBodyError, StateConflictError, problem
+from datasets.access import check_managed
+from datasets.api.base import (
+    Computed,
+    RefusedBodyError,
+    Shape,
+    StateConflictError,
+    problem,
+    results_serializer,
+)
 from datasets.api.permissions import JUDGE, READ
-from datasets.api.routes import Reply, Routes, given, given_filters
-from datasets.api.waiting import JobKey, finished_job, result_of
-from datasets.teams import check_managed
+from datasets.api.routes import JobKey, Reply, Routes, finished_job, given, given_filters, result_of
 from judging.access import (
     managed_run,
     note_call_look,

@@ -13,12 +13,17 @@ from annotation.access import check_managed_campaign, get_account
 from annotation.api.access import campaign_named
 from annotation.models import Campaign, User
 from datasets.access import found_or_404
-from datasets.api.base import Computed, Positive, Strict, results_serializer
-from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.base import (
+    Computed,
+    Positive,
+    RefusedBodyError,
+    Strict,
+    problem,
+    results_serializer,
+)
+from datasets.api.concurrency import PerReport
 from datasets.api.permissions import JUDGE, READ
-from datasets.api.routes import Routes, given
-from datasets.api.throttling import PerReport
-from datasets.api.waiting import JobKey, finished_job
+from datasets.api.routes import JobKey, Routes, finished_job, given
 from judging.access import managed_judge, visible_judge
 from judging.api.serializers import LARGEST, Dollars, RunProgressSerializer
 from judging.judges import MAX_PROMPT_LENGTH

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from datasets.atomic_files import new_file
 from datasets.backup.contents import data_folder
-from datasets.environment import start_apart
+from datasets.priority import start_apart
 from judging.doctor.base import Line
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.adjudication.requests import Selection
+from annotation.adjudication.disputes import Selection
 from annotation.campaigns.sampling import AUDIT, DEVELOPMENT, EVALUATION
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Item, Label, QuerySampling, Rater, Unit, User

@@ -18,8 +18,8 @@ from django.utils import timezone
 from annotation.access import is_blind, may_read
 from annotation.models import Campaign, User
 from annotation.presentation import ForgottenItemError
+from datasets.access import managed_by
 from datasets.models import Job
-from datasets.teams import managed_by
 from datasets.work import JobError, JobRequest, Kind, Options, Progress, Result, ask
 from datasets.work.queue import ACTIVE, question_of
 from judging.access import BLIND

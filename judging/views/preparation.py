@@ -18,10 +18,9 @@ from annotation.campaigns.design import DesignError
 from annotation.models import Campaign, Rater, rater_of
 from annotation.people.membership import readable
 from annotation.preparation.base import Step
-from datasets.access import READERS, role_required
+from datasets.access import READERS, check_managed, role_required, visible_batch
 from datasets.models import Batch
 from datasets.option_fields import set_rows
-from datasets.teams import check_managed, visible_batch
 from datasets.text import as_sentence, number_in
 from datasets.work import pages as jobs
 from datasets.work import results

@@ -30,8 +30,7 @@ from annotation.models import Campaign, Label
 from annotation.people.membership import may_manage
 from annotation.presentation import ForgottenItemError
 from audit.recording import record_export
-from datasets.access import READERS, role_required
-from datasets.teams import TeamError
+from datasets.access import READERS, TeamError, role_required
 from datasets.text import as_sentence, number_in
 from datasets.work import pages as jobs
 from datasets.work import wake

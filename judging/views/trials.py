@@ -16,9 +16,8 @@ from django.views.decorators.http import require_http_methods
 from annotation.access import check_managed_campaign, get_account, readable_campaign
 from annotation.models import Campaign, User
 from annotation.people.membership import may_manage
-from datasets.access import READERS, role_required
+from datasets.access import READERS, check_managed, manages, role_required
 from datasets.models import Job
-from datasets.teams import check_managed, manages
 from datasets.text import as_sentence, number_in
 from datasets.work import pages as jobs
 from judging.access import visible_judges

@@ -7,12 +7,12 @@ the client. It needs no package besides those of the library.
 
 from __future__ import annotations
 
-from .progress import Progress as Progress
-from .resources import Batch as Batch
-from .resources import Campaign as Campaign
-from .resources import Invitation as Invitation
-from .resources import Judge as Judge
-from .resources import Run as Run
-from .resources import Snapshot as Snapshot
+from .connection import Progress as Progress
+from .site import Batch as Batch
+from .site import Campaign as Campaign
 from .site import Client as Client
+from .site import Invitation as Invitation
+from .site import Judge as Judge
+from .site import Run as Run
+from .site import Snapshot as Snapshot
 from .transport import SiteError as SiteError

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ..document import UNITS_HEAD, Number, RaterName, Table, count
+from ..document import UNITS_HEAD, Number, RaterName, Table, count, shared_units
 from ..sections.stated_agreement import coefficient_of
 from ..statistics import EQUAL
 from ..types import JSON
-from ..unit_counts import shared_units
 from . import base, svg, vega
 from .base import Cell, Figure, Grid, Subject
 from .svg import Drawing

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..document import UNITS_HEAD, Number, RaterName, Table
+from ..document import UNITS_HEAD, Number, RaterName, Table, units_of_cell
 from ..types import JSON
-from ..unit_counts import units_of_cell
 from . import base, svg, vega
 from .base import Cell, Figure, Grid, Subject
 from .svg import Drawing

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..document import UNITS, Number, RaterName, Table
+from ..document import UNITS, Number, RaterName, Table, of_several, pairs_of_labels
 from ..sections.stated_agreement import coefficient_of
 from ..types import JSON
-from ..unit_counts import of_several, pairs_of_labels
 from . import base, svg, vega
 from .base import Figure, Subject
 from .svg import Drawing

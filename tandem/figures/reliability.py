@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..document import UNITS_HEAD, Number, RaterName, Table, count
+from ..document import UNITS_HEAD, Number, RaterName, Table, count, units_in_bin
 from ..types import JSON
-from ..unit_counts import units_in_bin
 from . import base, svg, vega
 from .base import Figure, Panel, Subject
 from .svg import Drawing

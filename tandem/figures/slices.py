@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..document import UNITS, UNITS_HEAD, RaterName, Table
+from ..document import UNITS, UNITS_HEAD, RaterName, Table, units_of_slice
 from ..labels.selection import OWN_STRATA
 from ..sections.slices import divisions, is_in_pairs, numbers_of
 from ..sections.stated_agreement import coefficient_of
 from ..types import JSON
-from ..unit_counts import units_of_slice
 from . import base, multiples, vega
 from .base import Figure, Subject
 from .multiples import Panel, Row, Series

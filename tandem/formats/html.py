@@ -28,8 +28,8 @@ from ..document import (
 from ..figures import FIGURES, Figure, Subject, subjects
 from ..figures.base import TELEPHONE
 from ..figures.svg import STATIC
+from ..sections.base import table_in_noun
 from ..sections.contents import document, section_of
-from ..sections.nouns import table_in_noun
 from ..sections.verdict import VERDICT
 from ..types import JSON
 from .verdict import Units, verdict_html, without_units

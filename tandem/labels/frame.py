@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..statistics import Floats, Ints
-from .assisted import Assisted, AssistedKey
 from .backgrounds import Question
 from .categories import coded_scale
-from .exposed import Exposed, ExposedLabels
+from .exposed import Assisted, AssistedKey, Exposed, ExposedLabels
 from .facts import Evidence, FloorCodes, Inputs, LabelFact, Scale
 from .selection import ReportOptions, Strata
 

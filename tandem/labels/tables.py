@@ -25,7 +25,7 @@ from tandem.labels.selection import ReportOptions
 from tandem.protocols.base import Declaration
 from tandem.protocols.protocol_file import read_path
 from tandem.statistics import Level
-from tandem.statistics.arrays import check_level
+from tandem.statistics.estimate import check_level
 
 Table = Any
 """A frame of pandas, polars or pyarrow, an object with Arrow's stream, or mappings. Its columns are

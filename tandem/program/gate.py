@@ -16,8 +16,7 @@ def gate(arguments: list[str]) -> int | None:
     from tandem.files import names_a_file
     from tandem.files.rows import InputError
     from tandem.gate.findings import STATUS, GateError, outcome_of
-    from tandem.gate.request import findings, written
-    from tandem.gate.sources import Reading
+    from tandem.gate.request import Reading, findings, written
     from tandem.labels.file.frames import UnknownLevelError
     from tandem.labels.selection import UnknownOptionError
 

@@ -18,8 +18,7 @@ from tandem.protocols.base import (
     Variable,
     WrittenText,
 )
-from tandem.protocols.file_forms import FIELDS, KINDS, QUOTED, SHOWN
-from tandem.protocols.file_structure import JSON, Problems
+from tandem.protocols.file_structure import FIELDS, JSON, KINDS, QUOTED, SHOWN, Problems
 from tandem.similar import most_similar
 
 MOST_STEPS = 1_000

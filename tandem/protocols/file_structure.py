@@ -1,4 +1,5 @@
-"""The form of a protocol's file: TOML as `file_schema.json` has it, each error at its line.
+"""The form of a protocol's file, in TOML as `file_schema.json` has it: its words, each error
+at its line, and the same file written from its tables.
 
 The same schema is read by editors, and the documentation follows from it.
 """
@@ -6,6 +7,7 @@ The same schema is read by editors, and the documentation follows from it.
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -15,8 +17,64 @@ from typing import Any
 
 from tandem.files.rows import InputError, Place
 from tandem.files.toml import Lines, TomlError, read_toml
-from tandem.protocols.file_forms import WORDS
 from tandem.similar import most_similar
+
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "query": (
+        "item", "query", "question", "key-point", "nugget", "passage", "passage-sentence",
+        "report", "sentence", "report-passage",
+    ),
+    "report": (
+        "item", "report", "question", "key-point", "report-nugget", "sentence",
+        "sentence-citation", "report-passage",
+    ),
+    "passage": ("item", "passage", "question", "passage-sentence"),
+    "report-passage": ("item", "report-passage", "question"),
+    "key-point": ("item", "key-point"),
+    "pair": ("item", "pair"),
+}  # fmt: skip
+"""The kinds of unit that an item of each form may have."""
+SHOWN: Mapping[str, tuple[str, ...]] = {
+    "query": ("reports", "passages", "references", "key-points", "questions"),
+    "report": ("report", "passages", "cited", "references", "key-points", "questions"),
+    "passage": ("passage", "references", "key-points", "questions"),
+    "report-passage": ("report", "passage", "references", "key-points", "questions"),
+    "key-point": ("passage", "passages", "references", "questions"),
+    "pair": ("reports", "passages", "references", "key-points", "questions"),
+}
+"""What an item of each form may show. `meta.NAME` is always possible."""
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "nugget": ("importance", "sources"),
+    "report-nugget": ("importance", "sources"),
+    "key-point": ("importance",),
+    "passage": ("source", "date"),
+    "report-passage": ("source", "date"),
+    "sentence-citation": ("source", "date"),
+}
+"""The attributes of units by kind."""
+QUOTED: Mapping[str, tuple[str, ...]] = {
+    "report": ("report", "reports"),
+    "sentence": ("report", "reports"),
+    "passage": ("passage", "passages", "cited"),
+    "passages": ("passages", "cited"),
+    "reference": ("references",),
+}
+"""For each text of evidence, the entries of `shows` of which one puts it on the page."""
+
+
+def _all(of: Mapping[str, tuple[str, ...]]) -> list[str]:
+    return list(dict.fromkeys(word for words in of.values() for word in words))
+
+
+WORDS: Mapping[str, list[str]] = {
+    "each": list(KINDS),
+    "unit": _all(KINDS),
+    "shown": _all(SHOWN),
+    "attribute": _all(FIELDS),
+    "quoted": list(QUOTED),
+}
+"""The words of each definition of `file_schema.json` that lists none itself."""
+
 
 JSON = dict[str, Any]
 
@@ -209,3 +267,53 @@ def _texts_in(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for each in value:
             yield from _texts_in(each)
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def write_protocol(document: JSON) -> str:
+    """Return the TOML of a document, which `file_structure.parse` reads back."""
+    return "\n".join(_lines(document)) + "\n"
+
+
+def _lines(document: JSON) -> Iterator[str]:
+    for key, value in document.items():
+        if not _is_table(value):
+            yield f"{_key(key)} = {_value(value)}"
+    for key, value in document.items():
+        tables = value if isinstance(value, list) else [value]
+        head = f"[[{_key(key)}]]" if isinstance(value, list) else f"[{_key(key)}]"
+        for table in tables if _is_table(value) else ():
+            yield f"\n{head}"
+            yield from (f"{_key(name)} = {_value(each)}" for name, each in table.items())
+
+
+def _is_table(value: Any) -> bool:
+    several = isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
+    return several or isinstance(value, Mapping)
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _quoted(name)
+
+
+def _value(value: Any) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case str() if "\n" in value:
+            escaped = value.replace("\\", "\\\\").replace('"""', '""\\"')
+            return f'"""\n{escaped}"""'
+        case str():
+            return _quoted(value)
+        case list():
+            return f"[{', '.join(map(_value, value))}]"
+        case Mapping():
+            inside = ", ".join(f"{_key(name)} = {_value(each)}" for name, each in value.items())
+            return f"{{ {inside} }}" if inside else "{}"
+    return str(value)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

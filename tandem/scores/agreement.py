@@ -38,7 +38,7 @@ from ..statistics import (
     undefined,
     wilcoxon_signed_rank,
 )
-from ..statistics.arrays import ratio, t_quantile
+from ..statistics.estimate import ratio, t_quantile
 from ..statistics.paired import DECIMALS, OF_ROWS, sums_and_counts
 from ..statistics.system_order import WITHIN, Within
 

@@ -25,7 +25,7 @@ from ..statistics import (
     mean_by_cluster,
     undefined,
 )
-from ..statistics.arrays import ratio
+from ..statistics.estimate import ratio
 from ..statistics.resampling import OfWeights
 from .options import BOUNDS, CHOOSE, CONDENSED, LEAVE_OUT, ZERO, Options
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..statistics import Bools, Bounds, Floats, Ints, majority
-from ..statistics.arrays import ratio
+from ..statistics.estimate import ratio
 from .base import Cells, JudgedValues, count
 from .options import BOUNDS, CONDENSED, ZERO, Options
 

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from ..statistics import Bools, Floats, Ints, Value
-from ..statistics.arrays import ratio, unbatch
+from ..statistics.estimate import ratio, unbatch
 from .base import NO, YES, Measure, Pooled, both, every, known_labels
 from .options import ZERO, Options
 

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from ..statistics import Bools, Bootstrap, Draws, Estimate, Floats, Ints, Tally, Value
-from ..statistics.arrays import ratio, unbatch
+from ..statistics.estimate import ratio, unbatch
 from ..statistics.resampling import OfWeights
 from .base import (
     MISSING,

@@ -1,13 +1,15 @@
-"""The options of measures: what the papers leave open, each with its default and the reason for it.
+"""The options of measures: what papers leave open, each with its default and the reason for it.
 
 What a paper chooses is its preset (`tandem.scores.presets`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from hashlib import sha256
 from math import isfinite
+from pathlib import Path
 from typing import Any, Self
 
 from ..options import Option, options_of
@@ -200,3 +202,89 @@ def format_value(value: Any) -> str:
     if isinstance(value, tuple | list):
         return ",".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+PRESETS: Mapping[str, Options] = {
+    "tandem": Options(),
+    "crux": Options(missing=ZERO, scope=LISTED),
+    "long2rag": Options(missing=ZERO),
+    "garage": Options(),
+    "clapnq": Options(oracle="relevant", cuts=(1, 3, 5, 10), recall_references="first"),
+}
+"""The options that each paper states or implies, by its name; `tandem` is our own default."""
+
+
+@dataclass(frozen=True)
+class TableOptions(Options):
+    """The options of a paper's tables: those of its measures, and what a single table shows."""
+
+    query: str = choice(
+        "",
+        "The query that CRUX's Table 5 shows. Without one, it is the first of which a sub-question "
+        "is dropped, or else the first.",
+    )
+
+    without: str = choice(
+        "",
+        "The campaigns that are left out where two could serve, separated by commas.",
+    )
+
+    @classmethod
+    def of(cls, preset: str) -> TableOptions:
+        """Return what a paper states or implies."""
+        return cls(**vars(PRESETS[preset]))
+
+    @property
+    def measures(self) -> Options:
+        return Options(**{each.name: getattr(self, each.name) for each in fields(Options)})
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The names of the campaigns that are left out."""
+        return tuple(filter(None, (name.strip() for name in self.without.split(","))))
+
+
+FILE = "file:"
+UNKNOWN = "unknown"
+"""In place of a tokenizer that is not at hand: no text has tokens."""
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """A way to count tokens.
+
+    `name` identifies it. For a tokenizer from a file, the name contains the file's digest but not
+    its path, which means nothing on another machine.
+    """
+
+    name: str
+    count: Callable[[str], int]
+
+
+def tokenizer(name: str) -> Tokenizer:
+    """Return a way to count: `whitespace`, `unknown`, or `file:PATH`.
+
+    The file is a tokenizer.json of the library tokenizers, whose special tokens are not counted.
+    Raises ValueError if there is no such tokenizer, or the library is not installed.
+    """
+    if name == WHITESPACE:
+        return Tokenizer(WHITESPACE, lambda text: len(text.split()))
+    if name == UNKNOWN:
+        return Tokenizer(UNKNOWN, lambda text: 0)
+    if not name.startswith(FILE):
+        raise ValueError(f"no tokenizer is called {name!r}; it is whitespace or file:PATH")
+    return _of_file(Path(name.removeprefix(FILE)))
+
+
+def _of_file(path: Path) -> Tokenizer:
+    try:
+        from tokenizers import Tokenizer as Library
+    except ImportError as error:
+        raise ValueError("a tokenizer's file needs the package tokenizers; install it") from error
+    try:
+        content = path.read_bytes()
+        found = Library.from_str(content.decode("utf-8"))
+    except Exception as error:  # the library raises plain Exception for an invalid file
+        raise ValueError(f"{path}: cannot be read as a tokenizer.json ({error})") from error
+    name = f"{path.name} (sha256 {sha256(content).hexdigest()[:12]})"
+    return Tokenizer(name, lambda text: len(found.encode(text, add_special_tokens=False).ids))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..statistics import Bools, Floats, Ints
-from ..statistics.arrays import ratio
+from ..statistics.estimate import ratio
 from .base import Measure
 from .options import Options
 

@@ -22,6 +22,8 @@ from ..document import (
     UnitCount,
     count,
     count_units,
+    pairs_of_labels,
+    shared_units,
 )
 from ..labels.reference import category_numbers
 from ..labels.resampling import TOO_MANY, Sample
@@ -52,15 +54,12 @@ from ..statistics import (
     pair_of_sets_estimate,
     undefined,
 )
-from ..statistics.arrays import LEVELS
-from ..statistics.estimate import Scale
+from ..statistics.estimate import LEVELS, Scale
 from ..statistics.pairwise import METHODS as OF_PAIRS
 from ..types import JSON
-from ..unit_counts import pairs_of_labels, shared_units
-from .base import MOST_ROWS, OF_AGREEMENT, PEOPLE, SectionPart, Shown, estimate_cells
+from .base import MOST_ROWS, OF_AGREEMENT, PEOPLE, SectionPart, Shown, estimate_cells, joined
 from .citations import CITED, cited_statistics
 from .crowd import distribution_tables, is_crowd, large_pairs, pairs_distribution
-from .nouns import joined
 from .stated_agreement import MEAN_OF_PAIRS, coefficient_of, people_of
 
 NO_ORDER = "its categories have no order"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..document import Cell, Table, UnitCount
+from ..document import Cell, Table, UnitCount, units_of_cell
 from ..labels.resampling import TOO_MANY, Sample
 from ..statistics import (
     Alignment,
@@ -19,7 +19,6 @@ from ..statistics import (
 )
 from ..statistics.coefficients import OVERALL
 from ..types import JSON
-from ..unit_counts import units_of_cell
 from .agreement import NO_ORDER
 from .base import JUDGE, SectionPart, Shown, as_json, estimate_cells
 

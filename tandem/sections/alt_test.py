@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..document import Cell, Number, RaterName, Table
+from ..document import Cell, Number, RaterName, Table, of_several
 from ..labels.resampling import TOO_MANY, Sample
 from ..statistics import (
     AltTest,
@@ -28,11 +28,9 @@ from ..statistics import (
 from ..statistics.alternative import describe_undecided, queries_needed
 from ..statistics.alternative_floors import PERMUTATIONS, queries_to_decide
 from ..types import JSON
-from ..unit_counts import of_several
 from .agreement import numbers
-from .base import JUDGE, OF_JUDGES, SectionPart, blocks_of_judges, first_rows
+from .base import JUDGE, OF_JUDGES, SectionPart, blocks_of_judges, first_rows, joined
 from .citations import CITED
-from .nouns import joined
 
 #: With more items or queries, or more items in a query, the power is simulated for this number.
 MOST_ITEMS, MOST_OF_A_QUERY = 500, 100

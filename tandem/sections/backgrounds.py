@@ -24,7 +24,7 @@ from ..statistics import (
     undefined,
 )
 from ..statistics.agreement import counts_of
-from ..statistics.arrays import ratio, unbatch
+from ..statistics.estimate import ratio, unbatch
 from ..types import JSON
 from .base import PEOPLE, Labels, SectionPart
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from ..crosscheck.figures import Figures, score_figures, variable_figures
 from ..crosscheck.process import pending_crosscheck, run_crosscheck, skipped_crosscheck
-from ..labels.assisted import summary
+from ..labels.exposed import summary
 from ..labels.frame import Frame, VariableFrame
 from ..labels.people_sample import PeopleSample
 from ..labels.resampling import Sample

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import statistics
-from ..document import UNITS_HEAD, Cell, Number, Table
+from ..document import UNITS_HEAD, Cell, Number, Table, units_in_bin
 from ..labels.resampling import Sample
 from ..statistics import Ints
 from ..statistics.curves import Bin
 from ..types import JSON
-from ..unit_counts import units_in_bin
 from .base import JUDGE, SectionPart, Shown, estimate_rows
 
 ANSWERS = {"yes", "no"}

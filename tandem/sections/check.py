@@ -15,11 +15,10 @@ from ..trust.check import Draw
 from ..trust.options import CheckOptions
 from ..types import JSON
 from ..version import ORIGIN
-from .base import Labels, Shown
+from .base import Labels, Shown, common_noun, document_in_noun, named_blocks, noun_of
 from .comparison import comparable_part
 from .contents import computed_at
 from .methods import references
-from .nouns import common_noun, document_in_noun, named_blocks, noun_of
 from .trust import trust, trust_blocks, trust_methods, trust_sentence
 
 TITLE = "What judges may decide"

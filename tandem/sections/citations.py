@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..statistics import AMONG, CORRELATIONS, OF_TWO
-from .nouns import slotted
+from .base import slotted
 
 REFERENCES: Mapping[str, tuple[str, str]] = {
     "angelopoulos2023": (

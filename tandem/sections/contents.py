@@ -9,10 +9,19 @@ from functools import partial
 from ..document import Block, Document, Section, UnitCount, computed_by, count, with_counts
 from ..types import JSON
 from . import build
-from .base import JUDGE, JUDGES, PEOPLE, SYSTEMS, Shown
+from .base import (
+    JUDGE,
+    JUDGES,
+    PEOPLE,
+    SYSTEMS,
+    Shown,
+    common_noun,
+    document_in_noun,
+    named_blocks,
+    within,
+)
 from .exposure import NOT_EXPOSED, describe_exposed
 from .methods import methods_section
-from .nouns import common_noun, document_in_noun, named_blocks, within
 from .words import replace_codes
 
 

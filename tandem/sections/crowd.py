@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from ..document import UNITS, UNITS_HEAD, Cell, Number, RaterName, Table
+from ..document import UNITS, UNITS_HEAD, Cell, Number, RaterName, Table, of_several
 from ..labels.frame import VariableFrame
 from ..labels.resampling import TOO_MANY, Sample
 from ..statistics import (
@@ -25,7 +25,6 @@ from ..statistics import (
 )
 from ..statistics.pairwise import CROWD
 from ..types import JSON
-from ..unit_counts import of_several
 from .base import JUDGE, SectionPart, Shown
 
 FEWEST = 30

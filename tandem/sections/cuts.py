@@ -26,10 +26,9 @@ from ..statistics import (
 )
 from ..statistics.coefficients import Measure
 from ..types import JSON
-from .base import JUDGE, OF_JUDGES, SectionPart, Shown, blocks_of_judges, estimate_cells
+from .base import JUDGE, OF_JUDGES, SectionPart, Shown, blocks_of_judges, estimate_cells, joined
 from .calibration import ANSWERS, ITS_SCORES
 from .citations import cited_statistics
-from .nouns import joined
 
 BELOW, REACHED = 0, 1
 

@@ -14,9 +14,8 @@ from ..labels.reference import category_numbers
 from ..labels.resampling import bounds_of
 from ..statistics import mean_by_cluster
 from ..types import JSON
-from .base import MOST_ROWS, PEOPLE, SectionPart, Shown
+from .base import MOST_ROWS, PEOPLE, SectionPart, Shown, joined
 from .crowd import is_crowd
-from .nouns import joined
 
 OF_LABELS = "labels from all people together; the list shows each unit only once"
 

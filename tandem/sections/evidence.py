@@ -47,8 +47,8 @@ from ..statistics import (
 from ..statistics.spans import Document, Marked, SpanPairs
 from ..types import JSON
 from .base import Labels, SectionPart, as_json
+from .base import of_variable as _of_variable
 from .citations import CITED
-from .nouns import of_variable as _of_variable
 
 WORD = re.compile(r"\w+")
 PAIRS, WITH_EACH = ", over pairs of raters", ", with each person"

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from ..document import UNITS, UNITS_HEAD, Cell, Number, Table, UnitCount
+from ..document import UNITS, UNITS_HEAD, Cell, Number, Table, UnitCount, of_several
 from ..labels.reference import reference
 from ..labels.resampling import TOO_MANY, Sample
 from ..statistics import (
@@ -36,12 +36,10 @@ from ..statistics import (
 from ..statistics.alternative import describe_undecided
 from ..statistics.ceiling import GAP, LESS, NAMES, WITH, method_of
 from ..types import JSON
-from ..unit_counts import of_several
 from .agreement import pair, pair_arguments, too_many
 from .alt_test import alternative_tests
-from .base import ANY, JUDGE, OF_JUDGES, SectionPart, blocks_of_judges
+from .base import ANY, JUDGE, OF_JUDGES, SectionPart, blocks_of_judges, slotted
 from .citations import CITED
-from .nouns import slotted
 
 WORD_OVERLAP = "word overlap"
 NO_LABEL = "the lexical rule has no label on these units"

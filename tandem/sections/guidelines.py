@@ -40,8 +40,7 @@ from ..statistics import (
 )
 from ..types import JSON
 from .agreement import own_codes
-from .base import Labels, SectionPart, as_json
-from .nouns import noun_of
+from .base import Labels, SectionPart, as_json, noun_of
 from .sentence import number
 
 FEWEST = 30

@@ -6,9 +6,8 @@ import re
 
 from ..statistics import expanded_level
 from ..types import JSON
-from .base import SectionPart
+from .base import SectionPart, joined
 from .citations import CITED, methods_of
-from .nouns import joined
 
 
 def describe_intervals(report: JSON, every: list[str]) -> str:

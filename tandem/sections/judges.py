@@ -17,9 +17,12 @@ from ..document import (
     RaterName,
     Table,
     UnitCount,
+    compared_units,
     count,
     count_units,
+    of_several,
     rounded,
+    shared_units,
 )
 from ..labels.reference import Reference, mean_rating, reference
 from ..labels.resampling import TOO_MANY, Sample
@@ -45,7 +48,6 @@ from ..statistics.ceiling import ceiling_pairs
 from ..statistics.interval_tests import MARGIN
 from ..statistics.pairwise import LEAST_SHARED
 from ..types import JSON
-from ..unit_counts import compared_units, of_several, shared_units
 from .agreement import NO_ORDER, TOO_MANY_SETS, numbers, pair, pair_means, pair_names
 from .alignment import alignment_with, direction
 from .alt_test import Forms, alternative, forms_of
@@ -59,6 +61,7 @@ from .base import (
     blocks_of_judges,
     estimate_cells,
     estimate_rows,
+    joined,
 )
 from .calibration import calibration
 from .citations import cited_statistics
@@ -75,7 +78,6 @@ from .floor import (
     with_people,
 )
 from .grades import grades
-from .nouns import joined
 from .readings import readings
 from .stated_agreement import coefficient_of
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from ..document import Section, in_noun
 from ..types import JSON
 from . import build
-from .base import FURTHER, OF_AGREEMENT, OF_JUDGES, OF_SCORES, blocks_of_judges
+from .base import FURTHER, OF_AGREEMENT, OF_JUDGES, OF_SCORES, blocks_of_judges, common_noun
 from .citations import REFERENCES
-from .nouns import common_noun
 
 HEADS = (
     "Labels", OF_AGREEMENT, "Scales", OF_JUDGES, OF_SCORES, FURTHER, "Intervals",

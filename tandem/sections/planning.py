@@ -32,14 +32,13 @@ from ..statistics import (
     more_queries,
     more_raters,
 )
-from ..statistics.arrays import pack
 from ..statistics.coefficients import cells_of, pair_tally
+from ..statistics.estimate import pack
 from ..statistics.informative import informative_of_each
 from ..types import JSON
 from .agreement import own_codes
-from .base import SectionPart
+from .base import SectionPart, slotted
 from .crowd import is_crowd
-from .nouns import slotted
 
 #: The number of random parts of the labels, over which widths are averaged.
 DRAWS = 4

@@ -6,7 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..document import UNITS_HEAD, Block, Cell, Number, RaterName, Section, Table, with_counts
+from ..document import (
+    UNITS_HEAD,
+    Block,
+    Cell,
+    Number,
+    RaterName,
+    Section,
+    Table,
+    units_of_slice,
+    with_counts,
+)
 from ..labels.frame import Frame, UnitFacts
 from ..labels.metadata import in_order
 from ..labels.resampling import Sample
@@ -14,12 +24,10 @@ from ..labels.selection import OWN_STRATA, ReportOptions, Strata
 from ..labels.splits import STRATUM
 from ..statistics import FLEISS
 from ..types import JSON
-from ..unit_counts import units_of_slice
-from .base import SectionPart
+from .base import SectionPart, block_in_noun, noun_of
+from .base import within as _within
 from .comparison import Comparable
 from .comparison import comparison as _comparison
-from .nouns import block_in_noun, noun_of
-from .nouns import within as _within
 from .stated_agreement import MEAN_OF_PAIRS, coefficient_of
 
 

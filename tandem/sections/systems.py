@@ -26,12 +26,11 @@ from ..statistics import (
     wilcoxon_signed_rank,
 )
 from ..types import JSON
-from .base import OF_SCORES, SYSTEMS, SectionPart, Shown, order_of_systems
+from .base import OF_SCORES, SYSTEMS, SectionPart, Shown, joined, order_of_systems
 from .by_code import frame_of_code
 from .citations import CITED, cited_statistics, methods_of
 from .crowd import FEW_ITEMS, FEWEST, is_crowd, quantiles_of, ranking_table
 from .estimates import estimates, mean_share
-from .nouns import joined
 from .system_decisions import decisions
 from .system_order import best_first as _best_first
 from .system_order import order_methods, p_values, system_order

@@ -14,9 +14,8 @@ from ..trust.check import Accepted, CutCheck, Drawn, check
 from ..trust.options import CheckOptions
 from ..types import JSON
 from .adjudicated import references_of
-from .base import JUDGE, OF_JUDGES, Labels, SectionPart, Shown, blocks_of_judges
+from .base import JUDGE, OF_JUDGES, Labels, SectionPart, Shown, blocks_of_judges, slotted
 from .citations import CITED
-from .nouns import slotted
 from .sentence import DIGITS, Part, Path, Sentence, question_of
 
 KEY = "trust"

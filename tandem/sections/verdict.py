@@ -12,8 +12,7 @@ from ..document import Section, count, rounded
 from ..statistics import ORDERED, Coefficient
 from ..statistics.planning import more_queries as planned_queries
 from ..types import JSON
-from .base import SectionPart
-from .nouns import noun_of
+from .base import SectionPart, noun_of
 from .replacement import replacement
 from .score_sentences import score_sentences
 from .sentence import (

@@ -55,11 +55,14 @@ from .alternative_floors import (
     way_to_people,
 )
 from .alternative_losses import BalancedForm, Form, PlainForm
-from .alternative_power import accuracy_of, alt_test_power
-from .alternative_sensitivity import alt_test_sensitivity, effective_items, loss_correlation
-from .arrays import ORDERED, Bools, Floats, Ints, Level, Value
-from .bias import height, strictness
-from .category_calibration import CategoryCalibration, category_calibration
+from .alternative_power import (
+    accuracy_of,
+    alt_test_power,
+    alt_test_sensitivity,
+    effective_items,
+    loss_correlation,
+)
+from .bias import FamilyDifferences, family_differences, height, strictness
 from .ceiling import (
     ComparedJudges,
     ceiling_estimates,
@@ -92,9 +95,11 @@ from .correlation import CORRELATIONS, correlation_estimates, kendall, pearson, 
 from .curves import (
     Bin,
     Calibration,
+    CategoryCalibration,
     ThresholdSweep,
     average_precision,
     calibration,
+    category_calibration,
     roc_auc,
     threshold_sweep,
 )
@@ -102,19 +107,24 @@ from .errors import ErrorCorrelations, error_correlations
 from .estimate import (
     COEFFICIENT,
     COEFFICIENT_DIFFERENCE,
+    ORDERED,
     SHARE,
     SHARE_DIFFERENCE,
     STATISTICS,
     UNBOUNDED,
+    Bools,
     Bounds,
     Coefficient,
     Estimate,
+    Floats,
+    Ints,
+    Level,
     Scale,
     Statistic,
+    Value,
     defined,
     undefined,
 )
-from .families import FamilyDifferences, family_differences
 from .interval_tests import interval_p_value, is_equivalent
 from .large_scales import pair_of_numbers_estimate, pair_of_sets_estimate
 from .median import median_interval

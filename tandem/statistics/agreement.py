@@ -12,8 +12,18 @@ from typing import TypeAlias
 import numpy as np
 from scipy import sparse
 
-from .arrays import Floats, Ints, Level, Value, check_level, ratio, unbatch, unit_weights
-from .estimate import Estimate, undefined
+from .estimate import (
+    Estimate,
+    Floats,
+    Ints,
+    Level,
+    Value,
+    check_level,
+    ratio,
+    unbatch,
+    undefined,
+    unit_weights,
+)
 from .resampling import UNDEFINED, Bootstrap, Draws, Interval
 from .sets import distances_within, masi_distances
 from .tally import Tally, kinds_of

@@ -6,7 +6,7 @@ Tables have people in the rows and the judge in the columns.
 import numpy as np
 
 from .agreement import confusion, counts_of
-from .arrays import Bools, Floats, Ints, Value, ratio, unbatch, unit_weights
+from .estimate import Bools, Floats, Ints, Value, ratio, unbatch, unit_weights
 
 __all__ = [
     "accuracy",

@@ -27,8 +27,8 @@ from typing import Literal
 
 import numpy as np
 
-from .arrays import Bools, Floats, Ints, Level, check_level, pack, ratio, t_below
 from .cluster_means import sums_by_cluster
+from .estimate import Bools, Floats, Ints, Level, check_level, pack, ratio, t_below
 from .sets import masi_distances
 
 Verdict = Literal["passes", "fails", "undecided", "floor-passes"]

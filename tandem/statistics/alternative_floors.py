@@ -19,8 +19,7 @@ import numpy as np
 
 from .alternative import Q
 from .alternative_losses import Form, Losses, count_rejected, p_behind, p_worse, passing
-from .arrays import Floats, Ints, t_quantile, unique_integers
-from .estimate import Estimate, defined, undefined
+from .estimate import Estimate, Floats, Ints, defined, t_quantile, undefined, unique_integers
 from .resampling import FEWEST_DIFFERING, MINIMUM_CLUSTERS, too_alike, too_few
 
 Outcome = Literal["shown", "shown-worse", "not-shown"]

@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from .alternative import FEW, TOLERANCE, Q, closeness
-from .arrays import Bools, Floats, Ints, Level, pack, t_below, unique_integers
+from .estimate import Bools, Floats, Ints, Level, pack, t_below, unique_integers
 
 #: The largest table of losses, and the most losses that are computed at once.
 MOST_CELLS, AT_ONCE = 5_000_000, 4_000_000

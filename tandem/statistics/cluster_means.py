@@ -6,8 +6,17 @@ from math import inf
 
 import numpy as np
 
-from .arrays import Floats, Ints, t_quantile, unique_integers
-from .estimate import UNBOUNDED, Bounds, Estimate, defined, undefined
+from .estimate import (
+    UNBOUNDED,
+    Bounds,
+    Estimate,
+    Floats,
+    Ints,
+    defined,
+    t_quantile,
+    undefined,
+    unique_integers,
+)
 from .informative import ROUNDING, count_differing, too_few_differ
 from .proportion import score_interval
 from .resampling import (

@@ -26,8 +26,20 @@ from .agreement import (
     reason_undefined,
 )
 from .alignment import accuracy, balanced_accuracy, f1, macro, precision, recall, specificity
-from .arrays import Floats, Ints, Level, Value, unique_integers
-from .estimate import COEFFICIENT, SHARE, Coefficient, Estimate, Scale, by_key, undefined
+from .estimate import (
+    COEFFICIENT,
+    SHARE,
+    Coefficient,
+    Estimate,
+    Floats,
+    Ints,
+    Level,
+    Scale,
+    Value,
+    by_key,
+    undefined,
+    unique_integers,
+)
 from .informative import informative_among, informative_by_category, informative_of_each
 from .resampling import UNDEFINED, Bootstrap, Draws, Interval, OfWeights
 from .tally import Tally, kinds_of

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from .arrays import Bools, Floats, Ints
-from .estimate import Estimate, defined
+from .estimate import Bools, Estimate, Floats, Ints, defined
 from .mixed_model import MixedModel, fit_mixed_model
 from .planning import MOST, Plan
 from .resampling import MINIMUM_CLUSTERS

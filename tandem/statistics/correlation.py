@@ -14,15 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .arrays import Bools, Floats, Ints, Value, ratio, unbatch, unit_weights
 from .estimate import (
     COEFFICIENT,
+    Bools,
     Coefficient,
     Estimate,
+    Floats,
+    Ints,
+    Value,
     by_key,
     defined,
     is_undefined,
+    ratio,
+    unbatch,
     undefined,
+    unit_weights,
 )
 from .informative import SEVERAL, informative_of_each
 from .resampling import Bootstrap, Draws, Interval, OfWeights

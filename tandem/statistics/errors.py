@@ -30,8 +30,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import Bools, Floats, Ints, ratio, unique_integers
-from .estimate import COEFFICIENT, Estimate, defined, undefined
+from .estimate import (
+    COEFFICIENT,
+    Bools,
+    Estimate,
+    Floats,
+    Ints,
+    defined,
+    ratio,
+    undefined,
+    unique_integers,
+)
 from .informative import informative_of_each
 from .resampling import Bootstrap, Draws, Interval
 from .tally import Tally, kinds_of

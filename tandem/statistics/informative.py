@@ -27,7 +27,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from .arrays import Floats, Ints
+from .estimate import Floats, Ints
 from .resampling import FEWEST_DIFFERING
 from .tally import Tally
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .arrays import t_below, t_quantile
-from .estimate import Estimate
+from .estimate import Estimate, t_below, t_quantile
 
 #: The margin of equivalence unless another one is chosen, on a coefficient or a share.
 MARGIN = 0.1

@@ -7,14 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from .agreement import positions
-from .arrays import Floats, Ints
 from .coefficients import OF_SETS, WEIGHTED, why_no_kappa
-from .estimate import Coefficient, Estimate
+from .estimate import Coefficient, Estimate, Floats, Ints
 from .informative import informative_of_each
+from .pairwise import terms, weighted_kappa
 from .resampling import Bootstrap, Draws, Interval, OfWeights
 from .sets import masi_distances, weighted_kappa_of_sets
 from .tally import Tally, kinds_of
-from .weighted_pairs import terms, weighted_kappa
 
 
 def pair_of_sets_estimate(

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from .arrays import Floats, Ints, t_quantile, unique_integers
 from .cluster_means import sums_by_cluster
+from .estimate import Floats, Ints, t_quantile, unique_integers
 from .resampling import LEVEL, MINIMUM_CLUSTERS
 
 

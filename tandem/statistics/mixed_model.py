@@ -23,7 +23,7 @@ from itertools import product
 
 import numpy as np
 
-from .arrays import Floats, Ints
+from .estimate import Floats, Ints
 
 MOST_STEPS, MOST_HALVINGS = 100, 20
 NEAR, NEARLY = 1e-11, 1e-4

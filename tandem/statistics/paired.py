@@ -10,10 +10,21 @@ from typing import Literal
 
 import numpy as np
 
-from .arrays import Bools, Floats, Ints, Value, ratio, t_below, t_quantile, unbatch
 from .cluster_means import difference_by_cluster, sums_by_cluster
 from .correlation import tau_ap
-from .estimate import COEFFICIENT, Estimate, undefined
+from .estimate import (
+    COEFFICIENT,
+    Bools,
+    Estimate,
+    Floats,
+    Ints,
+    Value,
+    ratio,
+    t_below,
+    t_quantile,
+    unbatch,
+    undefined,
+)
 from .resampling import LEVEL, MINIMUM_CLUSTERS, Bootstrap, Draws, Interval
 from .tally import Tally
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import Floats, t_quantile
+from .estimate import Floats, t_quantile
 from .resampling import MINIMUM_CLUSTERS
 
 #: Larger numbers are not reported as plans.

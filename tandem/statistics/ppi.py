@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arrays import Floats, ratio, t_quantile
 from .cluster_means import bounded_interval
-from .estimate import UNBOUNDED, Bounds, Estimate, defined, undefined
+from .estimate import UNBOUNDED, Bounds, Estimate, Floats, defined, ratio, t_quantile, undefined
 from .informative import ROUNDING, informative_shares, too_few_differ
 from .resampling import (
     FEWEST_INFORMATIVE,

@@ -2,8 +2,7 @@
 
 import math
 
-from .arrays import beta_quantile, normal_quantile
-from .estimate import Estimate, defined, undefined
+from .estimate import Estimate, beta_quantile, defined, normal_quantile, undefined
 from .resampling import LEVEL, MINIMUM_CLUSTERS
 
 

@@ -9,8 +9,19 @@ from typing import Literal
 
 import numpy as np
 
-from .arrays import Floats, Ints, Value, normal_below, normal_quantile, quantiles, t_quantile
-from .estimate import Estimate, defined, is_undefined, undefined
+from .estimate import (
+    Estimate,
+    Floats,
+    Ints,
+    Value,
+    defined,
+    is_undefined,
+    normal_below,
+    normal_quantile,
+    quantiles,
+    t_quantile,
+    undefined,
+)
 from .tally import Resamples, Tally
 
 #: Below this number of queries there is no interval.

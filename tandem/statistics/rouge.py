@@ -11,9 +11,8 @@ from itertools import combinations
 
 import numpy as np
 
-from .arrays import Ints
 from .cluster_means import mean_by_cluster
-from .estimate import SHARE, Estimate
+from .estimate import SHARE, Estimate, Ints
 
 _SINGLE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_SINGLE}]|[^\s{_SINGLE}]+")

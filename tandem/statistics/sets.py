@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from .arrays import Bools, Floats, Ints, ratio
+from .estimate import Bools, Floats, Ints, ratio
 
 #: With more different sets, the table of their distances is too large.
 MOST_SETS = 2000

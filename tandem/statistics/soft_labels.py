@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from .agreement import counts_of
-from .arrays import Floats, Ints, ratio
+from .estimate import Floats, Ints, ratio
 from .tally import kinds_of
 
 #: A lower bound of probabilities, so that one slip of a rater does not exclude a category.

@@ -13,10 +13,9 @@ from typing import Literal
 
 import numpy as np
 
-from .arrays import Floats, ratio
 from .cluster_means import mean_by_cluster
 from .correlation import BLOCK, DECIMALS, tau_ap_of_scored
-from .estimate import COEFFICIENT, SHARE, SHARE_DIFFERENCE, Estimate, undefined
+from .estimate import COEFFICIENT, SHARE, SHARE_DIFFERENCE, Estimate, Floats, ratio, undefined
 from .paired import PairedTest, paired_t
 
 CHANCE = 0.5

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy import sparse
 
-from .arrays import Bools, Floats, Ints, unique_integers
+from .estimate import Bools, Floats, Ints, unique_integers
 
 #: The number of weights that `Resamples.blocks` computes at once, which take 16 MB.
 BLOCK = 2_000_000

@@ -16,9 +16,8 @@ import numpy as np
 from scipy import sparse
 
 from .agreement import correct_for_chance, positions
-from .arrays import Floats, Ints, Level, ratio
 from .coefficients import OF_TWO, keys_of_two
-from .estimate import Scale
+from .estimate import Floats, Ints, Level, Scale, ratio
 from .pairwise import MEANS, PairMean, kept_pairs, shared_units
 from .tally import Resamples, Tally, kinds_of
 

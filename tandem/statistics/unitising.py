@@ -16,8 +16,7 @@ from math import inf
 
 import numpy as np
 
-from .arrays import Floats, Ints, Value, ratio, unbatch
-from .estimate import COEFFICIENT, Estimate, undefined
+from .estimate import COEFFICIENT, Estimate, Floats, Ints, Value, ratio, unbatch, undefined
 from .informative import SEVERAL, count_informative
 from .resampling import Bootstrap, Draws, Interval
 from .spans import Document, Marked, merge_fragments

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from .agreement import cohen_kappa, counts_of
-from .arrays import Bools, Floats, Ints, ratio, t_below, unique_integers
+from .estimate import Bools, Floats, Ints, ratio, t_below, unique_integers
 from .paired import holm
 
 T = TypeVar("T")

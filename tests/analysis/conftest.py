@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 
 from annotation.models import Campaign
-from tandem.scores.presets import PRESETS
+from tandem.scores.options import PRESETS
 from tandem.statistics import resampling
 from tests.databases import emptying_after, rolled_back
 

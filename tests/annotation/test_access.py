@@ -58,9 +58,9 @@ from annotation.models import (
 )
 from annotation.people.consent import IntakeOwedError
 from annotation.people.membership import end_membership
-from datasets.api.errors import BlindError, RefusedBodyError
+from datasets.access import NotManagedError
+from datasets.api.base import BlindError, RefusedBodyError
 from datasets.models import Batch
-from datasets.teams import NotManagedError
 from tests.once import once
 from tests.page_cast import Study, make_study
 from tests.team_cast import give_away, join_team

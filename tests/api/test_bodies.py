@@ -13,9 +13,9 @@ from rest_framework.exceptions import ParseError
 from rest_framework.settings import api_settings
 
 from annotation.models import Response
-from datasets.api import throttling
+from datasets.api import concurrency
+from datasets.api.concurrency import PerUser
 from datasets.api.parsers import MAX_DEPTH, parse_body
-from datasets.api.throttling import PerUser
 from tests.api.cast import Script, as_json, assert_error, body, place, script_of
 from tests.page_cast import Study
 
@@ -92,14 +92,14 @@ def test_an_account_over_its_limit_is_told_when_to_try_again(
 ) -> None:
     rates = {**api_settings.DEFAULT_THROTTLE_RATES, "user": "3/min"}
     monkeypatch.setattr(api_settings, "DEFAULT_THROTTLE_RATES", rates)
-    monkeypatch.setattr(throttling, "_now", lambda: 125)
+    monkeypatch.setattr(concurrency, "_now", lambda: 125)
     assert [ada.get("").status_code for _ in range(4)] == [200, 200, 200, 429]
     late = ada.get("")
     assert assert_error(late, 429) == []
     assert late["Retry-After"] == "55"
     assert script_of(study.ben).get("").status_code == 200
     assert script_of(study.ada).get("").status_code == 429, "both tokens share the account's limit"
-    monkeypatch.setattr(throttling, "_now", lambda: 180)
+    monkeypatch.setattr(concurrency, "_now", lambda: 180)
     assert ada.get("").status_code == 200
 
 
@@ -119,7 +119,7 @@ def test_concurrent_requests_do_not_exceed_the_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(api_settings, "DEFAULT_THROTTLE_RATES", {"user": "20/min"})
-    monkeypatch.setattr(throttling, "_now", lambda: 60)
+    monkeypatch.setattr(concurrency, "_now", lambda: 60)
 
     request: Any = SimpleNamespace(user=SimpleNamespace(pk=1))
     view: Any = None

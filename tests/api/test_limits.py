@@ -9,8 +9,8 @@ import pytest
 from django.core.cache import cache
 from rest_framework.settings import api_settings
 
-from datasets.api import throttling
-from datasets.api.throttling import PerExport, PerUser, seconds_to_wait
+from datasets.api import concurrency
+from datasets.api.concurrency import PerExport, PerUser, seconds_to_wait
 
 MOMENT = 7200
 
@@ -21,7 +21,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     now = [MOMENT]
     rates = {"user": "3/min", "export": "2/h"}
     monkeypatch.setattr(api_settings, "DEFAULT_THROTTLE_RATES", rates)
-    monkeypatch.setattr(throttling, "_now", lambda: now[0])
+    monkeypatch.setattr(concurrency, "_now", lambda: now[0])
     return now
 
 

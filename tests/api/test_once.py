@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from annotation.models import Campaign, Invitation, User
 from datasets.api import concurrency
-from datasets.api.errors import RefusedBodyError
+from datasets.api.base import RefusedBodyError
 from datasets.models import KeptAnswer
 from datasets.tasks import forget_answers
 from tests.api.cast import Script, assert_error, script_of

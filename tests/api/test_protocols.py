@@ -10,8 +10,7 @@ from analysis.protocol_maker.forms import START
 from annotation.models import Campaign, ProtocolFile
 from annotation.protocol_files import store
 from annotation.registry import TASKS
-from tandem.protocols.file_structure import LONGEST, schema
-from tandem.protocols.file_writer import write_protocol
+from tandem.protocols.file_structure import LONGEST, schema, write_protocol
 from tandem.protocols.protocol_file import read_protocol
 from tests.api.cast import Script, script_of
 from tests.page_cast import Study, make_study

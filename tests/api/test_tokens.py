@@ -11,7 +11,7 @@ from knox.models import AuthToken
 from rest_framework.settings import api_settings
 
 from audit.models import Event
-from datasets.api import throttling
+from datasets.api import concurrency
 from tests.api.cast import Script, assert_error
 from tests.api.test_description import description
 from tests.cast import run
@@ -56,7 +56,7 @@ class TestBearer:
         for word in words:
             assert_error(Script("").post("campaigns/", {}, Authorization=word), 403)
         monkeypatch.setattr(api_settings, "DEFAULT_THROTTLE_RATES", {"user": "3/min"})
-        monkeypatch.setattr(throttling, "_now", lambda: 7200)
+        monkeypatch.setattr(concurrency, "_now", lambda: 7200)
         asked = [Script("").get("", Authorization=word).status_code for word in words * 2]
         assert asked == [200, 200, 200, 429]
 

@@ -12,7 +12,7 @@ from django.test import Client
 from jsonschema import Draft202012Validator, FormatChecker
 
 from annotation.models import User
-from datasets.native_format import FORMAT_FILES, native_schema, properties_of
+from datasets.material import FORMAT_FILES, native_schema, properties_of
 from datasets.readers import native, read
 from tandem.files.rows import InputError, ReadNotes
 from tests.cast import BATCH, ROOT, run

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from datasets.occurrences import Occurrence
 from datasets.quotes import (
+    Occurrence,
     Piece,
     _cuts,
     _fill_gaps,

@@ -15,7 +15,7 @@ from tests.cast import ROOT
 
 SCRIPT = """
 import resource, sys
-from datasets.memory import limit_memory
+from datasets.priority import limit_memory
 limit_memory(300)
 limit_memory(900)
 assert resource.getrlimit(resource.RLIMIT_DATA)[1] == 300 * 1024**2

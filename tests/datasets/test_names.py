@@ -11,9 +11,9 @@ from annotation.campaigns.design import Design, DesignError
 from annotation.models import Campaign, Rater
 from annotation.people.accounts import PeopleError, rename_rater
 from annotation.people.teams import create_team, rename_team
+from datasets.access import TeamError
 from datasets.loading import check_name
 from datasets.models import Batch, Team
-from datasets.teams import TeamError
 from judging.judges import Definition, JudgeError, define
 from judging.jury import JuryError
 from judging.jury import check_name as check_jury_name

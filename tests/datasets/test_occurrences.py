@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.occurrences import Occurrence, choose, occurrences
+from datasets.quotes import Occurrence, choose, occurrences
 from datasets.text import find_in_order, find_quote
 from tests.datasets.test_text import only
 

@@ -12,8 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tandem.gate.findings import Finding, Outcome
-from tandem.gate.written import as_junit, as_lines, as_markdown
+from tandem.gate.findings import Finding, Outcome, as_junit, as_lines, as_markdown
 from tandem.program.main import main
 from tests.cast import ROOT, campaign_of, write_lines
 from tests.gate.test_certified import CERTIFICATE, DIGEST

@@ -15,8 +15,8 @@ from annotation.campaigns.design import Design
 from annotation.exposure.ledger import collect_looks
 from annotation.models import Assignment, Campaign, Membership, Rater, Response, User
 from annotation.registry import STEPS
+from datasets.access import NotManagedError, shares_of
 from datasets.models import Batch, Team
-from datasets.teams import NotManagedError, shares_of
 from judging.access import (
     authored_responses,
     blind_page,

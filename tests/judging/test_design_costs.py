@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from annotation.campaign_setup.effort import JudgeCost
+from annotation.campaign_setup.dry_run import JudgeCost
 from annotation.models import User
 from annotation.protocols import PROTOCOLS
 from datasets.models import Team

@@ -15,9 +15,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tandem.scores.contexts import Contexts
+from tandem.scores.contexts import Contexts, Ratings, answerable, answers
 from tandem.scores.options import Options
-from tandem.scores.ratings import Ratings, answerable, answers
 
 P1, P2, P3 = 0, 1, 2
 RATED = {

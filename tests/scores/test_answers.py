@@ -24,8 +24,7 @@ from tandem.scores.answers import (
 )
 from tandem.scores.answers.refusals import refusal_list
 from tandem.scores.base import estimate
-from tandem.scores.options import Options
-from tandem.scores.presets import PRESETS
+from tandem.scores.options import PRESETS, Options
 
 FIRST = 0
 MISSING = -1

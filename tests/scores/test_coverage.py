@@ -13,6 +13,9 @@ from tandem.scores import MEASURES
 from tandem.scores.base import MeasureEstimate, estimate
 from tandem.scores.contexts import (
     Contexts,
+    Ratings,
+    answerable,
+    answers,
     as_context,
     at_ranks,
     members,
@@ -22,16 +25,17 @@ from tandem.scores.contexts import (
 )
 from tandem.scores.coverage import (
     ALPHA_NDCG,
+    NOTHING,
+    RatedReports,
     alpha_ndcg,
     cov,
     den,
     ideal_gains,
     ranked_coverage,
+    threshold_table,
     tokens,
 )
 from tandem.scores.options import Options
-from tandem.scores.ratings import Ratings, answerable, answers
-from tandem.scores.thresholds import NOTHING, RatedReports, threshold_table
 from tests.scores.cast import P1, P2, P3, PASSAGES, QUESTIONS, context_of, example_ratings
 
 DEFAULT, AS_ZERO = Options(), Options(missing="zero")

@@ -7,8 +7,7 @@ import numpy as np
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.passages import ranking_parts
 from tandem.files.rows import Passage, Query, Ranking, Report
-from tandem.scores.options import Options
-from tandem.scores.tokenizer import tokenizer
+from tandem.scores.options import Options, tokenizer
 
 DEFAULT, BY_MARKS = Options(), Options(oracle="relevant")
 

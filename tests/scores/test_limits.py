@@ -39,6 +39,9 @@ from tandem.scores.base import (
 )
 from tandem.scores.contexts import (
     Contexts,
+    Ratings,
+    answerable,
+    answers,
     as_context,
     members,
     required_grades,
@@ -59,10 +62,8 @@ from tandem.scores.coverage import (
 from tandem.scores.grounding import Citations, Deflections, macro
 from tandem.scores.ir_measures import checked
 from tandem.scores.key_points import Failures, cuts
-from tandem.scores.options import Options
-from tandem.scores.ratings import Ratings, answerable, answers
+from tandem.scores.options import Options, tokenizer
 from tandem.scores.retrieval import Ranked, average_precision, ndcg, recall
-from tandem.scores.tokenizer import tokenizer
 from tandem.statistics import Floats, prediction_powered_mean
 
 pytestmark = pytest.mark.every_case

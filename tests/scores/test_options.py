@@ -14,9 +14,7 @@ from scipy.stats import kendalltau
 from tandem.scores import MEASURES, of_family
 from tandem.scores.agreement import orderings, settings, settings_by_mean
 from tandem.scores.base import estimate
-from tandem.scores.options import Options
-from tandem.scores.presets import PRESETS
-from tandem.scores.tokenizer import tokenizer
+from tandem.scores.options import PRESETS, Options, tokenizer
 from tandem.statistics import system_rank_correlation
 from tandem.statistics.cluster_means import mean_by_cluster
 

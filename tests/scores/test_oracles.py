@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from tandem.scores.answers import rouge_1_recall
-from tandem.scores.contexts import Contexts
+from tandem.scores.contexts import Contexts, Ratings, answerable, answers
 from tandem.scores.coverage import alpha_ndcg
 from tandem.scores.ir_measures import checked
 from tandem.scores.options import Options
-from tandem.scores.ratings import Ratings, answerable, answers
 from tandem.scores.retrieval import Ranked, average_precision, ndcg, recall
 from tandem.statistics import Floats, Ints, rouge_l
 

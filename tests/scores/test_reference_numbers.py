@@ -15,8 +15,7 @@ from tandem.files.rows import Passage
 from tandem.scores.agreement import settings
 from tandem.scores.answers import Texts, length, recall_of, rouge_l_of, rouge_l_to_passage
 from tandem.scores.coverage import ReportQuestions, report_coverage
-from tandem.scores.options import Options
-from tandem.scores.presets import PRESETS
+from tandem.scores.options import PRESETS, Options
 from tandem.statistics import Floats, kendall, rouge_l, spearman
 from tests.analysis.conftest import ABSENT, PEOPLE, SHARED
 

@@ -9,9 +9,8 @@ import pytest
 
 from tandem.scores import MEASURES
 from tandem.scores.base import MeasureEstimate, estimate, percent, rows_of
-from tandem.scores.contexts import Contexts
+from tandem.scores.contexts import Contexts, Ratings, answerable, answers
 from tandem.scores.options import Options
-from tandem.scores.ratings import Ratings, answerable, answers
 from tandem.statistics import Estimate
 from tests.scores.cast import P1, P2, P3, PASSAGES, context_of, example_ratings
 

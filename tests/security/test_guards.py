@@ -29,9 +29,9 @@ from config import login_guard, middleware
 from config.login_guard import LogInGuard, _account, note_failure
 from config.rest import REST_KNOX, spectacular
 from datasets.access import role_required, takes_files, wants_data
-from datasets.api import permissions, throttling
+from datasets.api import concurrency, permissions
 from datasets.api.authentication import TokenInHeader
-from datasets.api.errors import ScopeError
+from datasets.api.base import ScopeError
 from datasets.api.routes import Routes
 from datasets.work.guard import InRequestError, for_workers
 
@@ -476,16 +476,16 @@ class TestRateLimits:
         cache.clear()
         self.now = 7200.0 + 6.5
         rates = SimpleNamespace(DEFAULT_THROTTLE_RATES=self.RATES)
-        monkeypatch.setattr(throttling, "api_settings", rates)
-        monkeypatch.setattr(throttling.time, "time", lambda: self.now)
+        monkeypatch.setattr(concurrency, "api_settings", rates)
+        monkeypatch.setattr(concurrency.time, "time", lambda: self.now)
 
-    def allowed(self, throttle: throttling.PerUser, user: int = 1, campaign: int = 3) -> bool:
+    def allowed(self, throttle: concurrency.PerUser, user: int = 1, campaign: int = 3) -> bool:
         request: Any = SimpleNamespace(user=SimpleNamespace(pk=user), query_params={})
         view: Any = SimpleNamespace(kwargs={"pk": campaign})
         return throttle.allow_request(request, view)
 
     def test_the_rate_limit_applies_per_window_and_account(self) -> None:
-        throttle = throttling.PerUser()
+        throttle = concurrency.PerUser()
         assert [self.allowed(throttle) for _ in range(3)] == [True, True, False]
         assert throttle.wait() == 54
         assert self.allowed(throttle, user=2)
@@ -497,29 +497,29 @@ class TestRateLimits:
         assert throttle.wait() == 60
 
     def test_exports_are_limited_per_campaign(self) -> None:
-        throttle = throttling.PerExport()
+        throttle = concurrency.PerExport()
         assert [self.allowed(throttle, campaign=n) for n in (3, 3, 4)] == [True, False, True]
         assert throttle.wait() == 3594
 
     def test_requests_without_a_rate_are_not_counted(self) -> None:
-        assert all(self.allowed(throttling.PerReport()) for _ in range(5))
-        assert [throttling.seconds_to_wait("report", 1) for _ in range(5)] == [None] * 5
+        assert all(self.allowed(concurrency.PerReport()) for _ in range(5))
+        assert [concurrency.seconds_to_wait("report", 1) for _ in range(5)] == [None] * 5
 
     def test_kinds_of_requests_are_counted_separately(self) -> None:
         throttles = (
-            throttling.PerUser,
-            throttling.PerExport,
-            throttling.PerReport,
-            throttling.PerImport,
+            concurrency.PerUser,
+            concurrency.PerExport,
+            concurrency.PerReport,
+            concurrency.PerImport,
         )
         assert [each.scope for each in throttles] == ["user", "export", "report", "import"]
 
     def test_pages_and_api_share_a_rate_limit(self) -> None:
-        assert throttling.seconds_to_wait("export", 1, 3) is None
-        assert not self.allowed(throttling.PerExport(), user=1, campaign=3)
-        assert throttling.seconds_to_wait("export", 1, 3) == 3594
-        assert throttling.seconds_to_wait("export", 1, 4) is None
-        assert throttling.seconds_to_wait("export", 2, 3) is None
+        assert concurrency.seconds_to_wait("export", 1, 3) is None
+        assert not self.allowed(concurrency.PerExport(), user=1, campaign=3)
+        assert concurrency.seconds_to_wait("export", 1, 3) == 3594
+        assert concurrency.seconds_to_wait("export", 1, 4) is None
+        assert concurrency.seconds_to_wait("export", 2, 3) is None
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -529,7 +529,7 @@ class TestRateLimits:
     def test_a_window_is_a_second_a_minute_an_hour_or_a_day(
         self, scope: str, most: int, wait: int
     ) -> None:
-        waits = [throttling.seconds_to_wait(scope, "10.0.0.1") for _ in range(most + 1)]
+        waits = [concurrency.seconds_to_wait(scope, "10.0.0.1") for _ in range(most + 1)]
         assert waits == [None] * most + [wait]
 
     def test_a_count_that_the_cache_evicted_starts_again(
@@ -539,20 +539,20 @@ class TestRateLimits:
             cache.clear()
             raise ValueError(key)
 
-        assert [throttling.seconds_to_wait("user", 1) for _ in range(3)] == [None, None, 54]
+        assert [concurrency.seconds_to_wait("user", 1) for _ in range(3)] == [None, None, 54]
         with monkeypatch.context() as within:
             within.setattr(cache, "incr", gone)
-            assert throttling.seconds_to_wait("user", 1) is None
-            assert throttling.seconds_to_wait("quick", 1) is None
-            assert throttling.seconds_to_wait("none", 1) == 3594
-            assert throttling.seconds_to_wait("user", 1) is None
-        assert [throttling.seconds_to_wait("user", 1) for _ in range(2)] == [None, 54]
+            assert concurrency.seconds_to_wait("user", 1) is None
+            assert concurrency.seconds_to_wait("quick", 1) is None
+            assert concurrency.seconds_to_wait("none", 1) == 3594
+            assert concurrency.seconds_to_wait("user", 1) is None
+        assert [concurrency.seconds_to_wait("user", 1) for _ in range(2)] == [None, 54]
 
     def test_two_simultaneous_first_requests_start_one_count(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(cache, "set", lambda *_, **__: pytest.fail("begun twice"))
-        assert [throttling.seconds_to_wait("user", 1) for _ in range(3)] == [None, None, 54]
+        assert [concurrency.seconds_to_wait("user", 1) for _ in range(3)] == [None, None, 54]
 
 
 class TestScopes:

@@ -17,8 +17,7 @@ from django.utils import timezone
 
 from annotation.models import LogInCount, User
 from annotation.people.accounts import forget
-from annotation.people.devices import device_of
-from annotation.people.login_limits import WAITS, Guess, digest_of, network_of, take
+from annotation.people.login_limits import WAITS, Guess, device_of, digest_of, network_of, take
 from audit.models import Event
 from config.settings import LOGIN_TRIES
 from tests import forks

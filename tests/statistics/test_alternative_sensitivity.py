@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from tandem.statistics import alt_test, alt_test_sensitivity, effective_items
-from tandem.statistics.alternative_sensitivity import multiplicative, signed_rank
+from tandem.statistics.alternative_power import multiplicative, signed_rank
 
 # Two people and a judge over four items; see `test_alternative` for the wins.
 PEOPLE = np.array([[0, 0], [0, 1], [1, 1], [1, 0]])

@@ -16,7 +16,7 @@ from tandem.statistics import (
     unitising_alpha,
 )
 from tandem.statistics.alignment import majority, mean_absolute_error
-from tandem.statistics.arrays import t_quantile
+from tandem.statistics.estimate import t_quantile
 from tandem.statistics.spans import Span
 from tests.statistics.cast import number
 

@@ -37,8 +37,8 @@ from tandem.statistics import (
     wilcoxon_signed_rank,
 )
 from tandem.statistics.alternative import benjamini_yekutieli, p_below
-from tandem.statistics.arrays import pack
 from tandem.statistics.curves import equal_count_bins
+from tandem.statistics.estimate import pack
 from tandem.statistics.ppi import linearise, tuning
 from tandem.statistics.resampling import acceleration, bca_interval, too_few
 from tandem.statistics.spans import (

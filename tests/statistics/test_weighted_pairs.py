@@ -17,9 +17,8 @@ from tandem.statistics import (
     two_way,
     with_people_estimates,
 )
-from tandem.statistics.pairwise import PairMean
+from tandem.statistics.pairwise import PairMean, weighted_slopes
 from tandem.statistics.two_way import two_way_pairs
-from tandem.statistics.weighted_pairs import weighted_slopes
 from tests.statistics.cast import random_codes
 
 WEIGHTED = coefficients.WEIGHTED.key

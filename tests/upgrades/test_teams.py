@@ -20,8 +20,8 @@ from django.core.management import call_command
 from annotation.models import Campaign, Membership, User
 from annotation.people.membership import manageable, readable, workable
 from audit.models import Event
+from datasets.access import visible_batches
 from datasets.models import Batch, Team, TeamMember
-from datasets.teams import visible_batches
 from judging.models import Judge, Key, Price
 from tests.cast import run
 from tests.migrating import quickly

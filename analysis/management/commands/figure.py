@@ -20,7 +20,7 @@ from tandem.figures.files import FILES, FigureError, Look, figure_file
 from tandem.labels.selection import ReportOptions
 from tandem.options import add_arguments as add_declared
 from tandem.options import options_of, values_of
-from tandem.scores.presets import PRESETS
+from tandem.scores.options import PRESETS
 from tandem.types import JSON
 
 LOOK = options_of(Look)

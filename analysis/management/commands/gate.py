@@ -16,9 +16,8 @@ from datasets.console import Command as BaseCommand
 from datasets.console import refusing
 from tandem.arguments import OptionError
 from tandem.gate.findings import STATUS, GateError, outcome_of
-from tandem.gate.request import HELP, findings, written
+from tandem.gate.request import HELP, Labels, Reading, findings, written
 from tandem.gate.request import add_arguments as add_options
-from tandem.gate.sources import Labels, Reading
 from tandem.labels.file.frames import UnknownLevelError
 from tandem.labels.selection import ALL_LABELS, UnknownOptionError
 

@@ -23,9 +23,7 @@ from tandem.options import add_arguments as add_declared
 from tandem.options import check_bounds
 from tandem.scores import ir_measures
 from tandem.scores.answers.refusals import refusal_list
-from tandem.scores.options import IR_MEASURES, Options
-from tandem.scores.presets import PRESETS
-from tandem.scores.tokenizer import tokenizer
+from tandem.scores.options import IR_MEASURES, PRESETS, Options, tokenizer
 from tandem.types import JSON
 
 

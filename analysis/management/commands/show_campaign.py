@@ -14,8 +14,8 @@ from analysis.campaigns.cache import computed_report
 from annotation.management.base import campaign_called, describe_sample
 from annotation.models import Campaign
 from annotation.registry import get_protocol
+from datasets.access import describe_owner
 from datasets.console import Command as BaseCommand
-from datasets.teams import describe_owner
 from tandem.labels.selection import ReportOptions
 from tandem.sections.brief import brief_of
 

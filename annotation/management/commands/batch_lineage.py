@@ -6,10 +6,10 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
+from datasets.access import describe_owner
 from datasets.console import Command as BaseCommand
 from datasets.console import batch_called
 from datasets.lineage import as_tree, tree_lines
-from datasets.teams import describe_owner
 
 
 class Command(BaseCommand):

@@ -18,10 +18,10 @@ from annotation.people.identities import set_email
 from annotation.people.membership import PeopleError
 from annotation.people.teams import set_role
 from audit.recording import record
+from datasets.access import TeamError, there_are_several
 from datasets.console import Command as BaseCommand
 from datasets.console import add_team_option, refusing, team_option
 from datasets.models import Team, TeamMember
-from datasets.teams import TeamError, there_are_several
 
 
 class Command(BaseCommand):

@@ -12,8 +12,8 @@ from annotation.management.base import campaign_called
 from annotation.models import Invitation, Membership, User
 from annotation.people.invitations import LIFE, invite, revoke
 from annotation.people.membership import PeopleError
+from datasets.access import TeamError, team_named
 from datasets.console import Command as BaseCommand
-from datasets.teams import TeamError, team_named
 
 SHOWN = 50
 

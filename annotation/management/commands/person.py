@@ -10,10 +10,10 @@ from annotation.management.base import any_account_called
 from annotation.models import Rater, User
 from annotation.people import accounts, identities, login_limits, second_factor
 from annotation.people.membership import PeopleError
+from datasets.access import there_are_several
 from datasets.console import Command as BaseCommand
 from datasets.console import refusing
 from datasets.models import TeamMember
-from datasets.teams import there_are_several
 
 CHANGES: dict[str, tuple[Callable[[User], object], str, str]] = {
     "off": (accounts.switch_off, "is switched off", "is switched off already"),

@@ -15,9 +15,9 @@ from annotation.models import ProtocolFile
 from annotation.protocol_files import VERSION, ProtocolError, delete, find_task, store
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.declared import FileProtocol, protocol_of
+from datasets.access import there_are_several
 from datasets.console import Command as BaseCommand
 from datasets.console import add_team_option, batch_called, refusing, team_option
-from datasets.teams import there_are_several
 from tandem.document import count
 from tandem.protocols.file_structure import ProtocolFileError, schema
 from tandem.protocols.protocol_file import read_path

@@ -13,10 +13,10 @@ from annotation.management.base import any_account_called
 from annotation.models import User
 from annotation.people import teams
 from annotation.people.teams import thing_named
+from datasets.access import NotManagedError, TeamError, kinds, team_named, visible_teams
 from datasets.console import Command as BaseCommand
 from datasets.console import refusing
 from datasets.models import Share, Team, TeamMember
-from datasets.teams import NotManagedError, TeamError, kinds, team_named, visible_teams
 from tandem.similar import did_you_mean
 from tandem.verbs import verb_of
 

@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from datasets.console import Command as BaseCommand
-from datasets.native_format import FORMAT_FILES
+from datasets.material import FORMAT_FILES
 
 
 class Command(BaseCommand):

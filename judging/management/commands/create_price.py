@@ -12,10 +12,10 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import IntegrityError, transaction
 
+from datasets.access import there_are_several
 from datasets.console import Command as BaseCommand
 from datasets.console import add_team_option, team_option
 from datasets.models import Team
-from datasets.teams import there_are_several
 from judging.list_prices import (
     LONGEST_MODEL,
     ListPrice,

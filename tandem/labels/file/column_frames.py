@@ -19,7 +19,7 @@ from tandem.labels.file.columns import Codes, LabelColumns, Metas
 from tandem.labels.file.rows import LabelRow
 
 from ...statistics import Bools, Ints
-from ...statistics.arrays import unique_integers
+from ...statistics.estimate import unique_integers
 from ..categories import coded_scale
 from ..exposed import ExposedLabels
 from ..facts import DIGEST_FIELDS, Inputs, LabelKey, Scale, number_of

@@ -1,17 +1,18 @@
-"""Frames of labels files."""
+"""Frames of labels files, with warnings about values, variables and raters that may be one."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from tandem.files.jsonl import excerpt
 from tandem.files.rows import InputError, Place, ReadNotes
+from tandem.files.spelling import difference, listed, means_missing, similar, similar_names
 from tandem.labels.file.columns import read_columns
 from tandem.labels.file.grouping import group_rows
 from tandem.labels.file.reader import read_labels
@@ -19,8 +20,10 @@ from tandem.labels.file.rows import CheckedRow, LabelRow, SpanRow
 from tandem.labels.file.wide import Wide
 from tandem.protocols import DECLARATIONS
 from tandem.protocols.base import Declaration
+from tandem.protocols.code_sets import split_codes
 
 from ...statistics import Level
+from ..categories import coded_scale
 from ..facts import LARGEST, Evidence, EvidenceSpan, LabelFact, LabelKey, Scale, number_of, scale_of
 from ..frame import Frame, Warning, selected_frame, without_garbage_collection
 from ..judge_metadata import with_judge_metadata
@@ -35,8 +38,72 @@ from .column_frames import (
     newest_revisions,
     selected_positions,
 )
-from .doubts import Counts, doubts
 from .scales import DeclaredScale, declared_scale, is_on_scale, with_sets
+
+Counts = Mapping[str, int]
+"""Numbers of labels by value, variable or rater."""
+
+
+def doubts(
+    values: Mapping[str, Counts], raters: Counts, scales: Mapping[str, Scale]
+) -> list[Warning]:
+    """Return the warnings about labels whose `values` are counted by variable."""
+    variables = {name: sum(of.values()) for name, of in values.items()}
+    found = [
+        Warning(f"similar_{what}s", None, None, text)
+        for what, counts in (("variable", variables), ("rater", raters))
+        for text in similar_names(what, counts)
+    ]
+    for name, counts in values.items():
+        scale = scales.get(name, Scale((), "nominal"))
+        if scale.level == "set":
+            counts, scale = _codes_of_sets(counts), Scale((), "nominal")
+        found += [*_similar_values(name, counts, scale), *_missing_words(name, counts, scale)]
+    return found
+
+
+def _codes_of_sets(counts: Counts) -> Counts:
+    """Count the labels that have each code, for sets of codes."""
+    found: Counter[str] = Counter()
+    for value, number in counts.items():
+        found.update(dict.fromkeys(split_codes(value) or (), number))
+    return found
+
+
+def _similar_values(name: str, counts: Counts, scale: Scale) -> Iterator[Warning]:
+    code = coded_scale(scale, {(True, value) for value in counts})[1]
+    merged = []
+    for group in similar(counts):
+        number = len({code.get(value, value) for value in group})
+        if number == 1:
+            merged.append(listed(group, counts))
+            continue
+        text = (
+            f"The values {listed(group, counts)} differ only in {difference(group)}, and count as "
+            f"{number} categories. If they are one code, write it alike everywhere."
+        )
+        yield Warning("similar_values", name, None, text)
+    if merged:
+        text = (
+            f"Values that are written differently count as one number: {'; '.join(merged)}. If "
+            "they are different codes, name them differently."
+        )
+        yield Warning("merged_values", name, None, text)
+
+
+def _missing_words(name: str, counts: Counts, scale: Scale) -> Iterator[Warning]:
+    known = {*scale.categories, *scale.escapes}
+    words = [value for value in counts if means_missing(value) and value not in known]
+    if not words:
+        return
+    is_one = len(words) == 1
+    text = (
+        f"{'The value' if is_one else 'The values'} {listed(words, counts)} "
+        f"{'is a category' if is_one else 'are categories'}, although a word such as this usually "
+        "means that there is no label. If so, leave the line out, leave the cell empty, or write a "
+        f"reason under `missing`. If it is a code, declare it: --scale {name}=…"
+    )
+    yield Warning("missing_word", name, None, text)
 
 
 class UnknownLevelError(ValueError):

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from ...protocols.code_sets import split_codes
 from ...statistics import Level
-from ...statistics.arrays import LEVELS
+from ...statistics.estimate import LEVELS
 from ..categories import coded_scale
 from ..facts import Scale
 

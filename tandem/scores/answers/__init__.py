@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...statistics import Bools, Floats, Ints, Value, rouge_l
-from ...statistics.arrays import ratio, unbatch
+from ...statistics.estimate import ratio, unbatch
 from ...statistics.rouge import words
 from ..base import AMOUNT, Measure, MeasureValues, Pooled
 from ..options import Options

@@ -22,8 +22,7 @@ from annotation.models import Campaign, User
 from tandem.formats import FORMATS
 from tandem.formats.verdict import verdict_html
 from tandem.labels.selection import ReportOptions
-from tandem.scores.options import Options
-from tandem.scores.presets import TableOptions
+from tandem.scores.options import Options, TableOptions
 from tandem.types import JSON
 from tests.annotation.follow_cast import answer, coverage
 from tests.page_cast import client_of

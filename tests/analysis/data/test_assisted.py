@@ -16,7 +16,7 @@ from annotation.assignments.context import judge_answers_for
 from annotation.models import Assignment, Rater
 from annotation.presentation import present
 from tandem.formats import FORMATS
-from tandem.labels.assisted import summary
+from tandem.labels.exposed import summary
 from tandem.labels.facts import LabelFact
 from tandem.labels.frame import make_frame
 from tandem.labels.selection import ReportOptions

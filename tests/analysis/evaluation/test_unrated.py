@@ -21,7 +21,7 @@ from analysis.evaluation.system_values import named_measures
 from annotation.models import Campaign, QuerySampling
 from datasets.material import batch_rows
 from tandem.labels.selection import ReportOptions
-from tandem.scores.presets import PRESETS
+from tandem.scores.options import PRESETS
 from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_command import label, value
 from tests.cast import write_lines

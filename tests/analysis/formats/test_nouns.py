@@ -26,8 +26,8 @@ from tandem.document import (
     in_noun,
 )
 from tandem.formats import FORMATS
+from tandem.sections.base import block_in_noun, slotted
 from tandem.sections.contents import document
-from tandem.sections.nouns import block_in_noun, slotted
 
 NOUN = ("key point", "key points")
 SLOTS = re.compile("[\ufdd0-\ufdd3]")

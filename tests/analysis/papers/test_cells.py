@@ -14,7 +14,7 @@ from analysis.papers.base import Column, Grid, percent, plain
 from analysis.papers.rendering import _table
 from analysis.papers.systems import cell_of, sliced
 from tandem.files.rows import Passage, Query, Ranking, Reference, Report
-from tandem.scores.presets import PRESETS
+from tandem.scores.options import PRESETS
 from tests.analysis.cast import JUDGE, YES_NO, fact, frame_of, table
 
 OPTIONS = SimpleNamespace(resamples=20, seed=1)

@@ -15,7 +15,7 @@ from analysis.papers.material import Material
 from analysis.papers.stored import StoredMaterial
 from analysis.study import apply, read_study
 from tandem.labels.selection import ReportOptions
-from tandem.scores.presets import TableOptions
+from tandem.scores.options import TableOptions
 from tests.analysis.papers.conftest import assert_refilled
 from tests.analysis.papers.test_cells import reason, values
 from tests.cast import write_lines

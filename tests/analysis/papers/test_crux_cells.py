@@ -18,8 +18,7 @@ from analysis.papers.coverage import Values
 from analysis.papers.material import labels_by
 from tandem.files.rows import Passage, Query, Question, Report
 from tandem.scores.coverage import COV
-from tandem.scores.options import Options
-from tandem.scores.presets import PRESETS
+from tandem.scores.options import PRESETS, Options
 from tandem.statistics import Floats
 from tests.analysis.cast import JUDGE, frame_of, table
 from tests.analysis.papers.test_cells import campaign, cell, material, reason, values

@@ -16,7 +16,7 @@ from analysis.papers.published import Published, read_published
 from analysis.papers.stored import StoredMaterial
 from tandem.files.rows import InputError
 from tandem.labels.selection import ReportOptions
-from tandem.scores.presets import TableOptions
+from tandem.scores.options import TableOptions
 from tests.analysis.papers.conftest import by_key
 from tests.cast import run
 

@@ -9,8 +9,7 @@ from django.http import QueryDict
 
 from analysis.protocol_maker.forms import START, Filled, filled_from
 from tandem.files.toml import read_toml
-from tandem.protocols.file_structure import ProtocolFileError
-from tandem.protocols.file_writer import write_protocol
+from tandem.protocols.file_structure import ProtocolFileError, write_protocol
 from tandem.protocols.protocol_file import read_protocol
 from tests.docs.markdown import blocks, written
 

@@ -20,7 +20,7 @@ from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Item, ProtocolFile, Rater
 from annotation.protocol_files import store
 from datasets.models import Job, Query, Report
-from tandem.protocols.file_writer import write_protocol
+from tandem.protocols.file_structure import write_protocol
 from tandem.protocols.protocol_file import read_protocol
 from tests.page_cast import Study, client_of, make_study
 from tests.team_cast import join_team, move_to_own_team, share_with

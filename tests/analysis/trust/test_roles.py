@@ -15,9 +15,13 @@ from analysis.cockpit.items import answers_of
 from analysis.disagreements.detail import detail_of
 from analysis.disagreements.votes import votes_of
 from analysis.drafts.effect import people_of
-from annotation.adjudication.disputes import adjudicated_labels, counted_labels, disputes
+from annotation.adjudication.disputes import (
+    adjudicated_labels,
+    counted_labels,
+    disputes,
+    select_sendable,
+)
 from annotation.adjudication.gold import decided_values, goldable
-from annotation.adjudication.requests import select_sendable
 from annotation.derivation.answers import people_responses
 from annotation.exports.bundles import counts
 from annotation.exports.rows import label_rows, responses

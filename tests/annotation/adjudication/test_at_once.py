@@ -7,7 +7,7 @@ import threading
 import pytest
 from django.db import connection
 
-from annotation.answers.conflicts import ConflictError
+from annotation.answers.types import ConflictError
 from annotation.models import Assignment, Decision, User
 from annotation.people.membership import add_member
 from tests.annotation.adjudication.cast import decided, make_dispute

@@ -19,8 +19,8 @@ from annotation.adjudication.decisions import (
     rater_answers,
 )
 from annotation.adjudication.disputes import adjudicable
-from annotation.answers.conflicts import ConflictError
 from annotation.answers.submission import Circumstances, submit
+from annotation.answers.types import ConflictError
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design

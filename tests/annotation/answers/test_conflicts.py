@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from annotation.answers.conflicts import (
+from annotation.answers.types import (
     ConflictError,
     SavedState,
     check_correction,

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from annotation.answers.conflicts import ConflictError
 from annotation.answers.evidence import LocatedQuote
 from annotation.answers.locks import LockedRow
 from annotation.answers.storage import (
@@ -26,6 +25,7 @@ from annotation.answers.storage import (
 from annotation.answers.types import (
     Answer,
     Circumstances,
+    ConflictError,
     Detail,
     LostLeaseError,
     Outcome,

@@ -22,7 +22,7 @@ from annotation.protocols.schema import schema_of
 from annotation.provenance import Bases, Basis, basis_of, guideline_digest
 from annotation.views.answers import find_changes, read_key, read_number, read_seconds
 from datasets.api import concurrency
-from datasets.api.errors import StateConflictError
+from datasets.api.base import StateConflictError
 from tandem.protocols.base import ItemSpec, Payload, Text, UnitSpec
 from tandem.protocols.points import Quote, read_quote
 from tandem.protocols.schema import UnknownVariableError

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from annotation.answers.conflicts import ConflictError
 from annotation.answers.submission import (
     REASONS,
     Circumstances,
@@ -17,6 +16,7 @@ from annotation.answers.submission import (
     fail,
     submit,
 )
+from annotation.answers.types import ConflictError
 from annotation.models import Assignment, Campaign, Draft, Label, Rater, Response, Span
 from tandem.protocols.validation import Channel, RefusedError
 from tests.annotation.answering import good_answer, person

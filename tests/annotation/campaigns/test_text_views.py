@@ -146,7 +146,7 @@ def test_a_mended_renderer_reaches_old_texts_and_old_html_is_not_shown(
     assert TextViews(item, [LONG], study.ada).render(LONG) is None
     assert TextViews(item, [LONG]).render(LONG) == render(LONG)
     monkeypatch.setattr(text_views, "VERSION", "mended")
-    monkeypatch.setattr("annotation.item_renderings.VERSION", "mended")
+    monkeypatch.setattr("annotation.long_items.VERSION", "mended")
     views = TextViews(item, [LONG], study.ada)
     assert views.render(LONG) is None
     assert views.note(LONG) == SOON

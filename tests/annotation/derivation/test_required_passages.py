@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from annotation.derivation.rules.required_passages import choose_passages
-from tandem.scores.contexts import required_subset
-from tandem.scores.ratings import Answers
+from tandem.scores.contexts import Answers, required_subset
 
 
 def test_the_papers_method_goes_down_the_ranking_and_the_stepwise_one_needs_fewer_passages() -> (

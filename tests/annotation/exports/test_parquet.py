@@ -19,7 +19,7 @@ from annotation.exports import parquet
 from annotation.exports.contents import EXPORTS
 from annotation.exports.parquet import SCHEMAS, parquet_pieces
 from annotation.models import Campaign
-from datasets.native_format import FORMAT_FILES
+from datasets.material import FORMAT_FILES
 from tests.annotation.answering import good_answer, person
 from tests.annotation.label_files import labels_for
 from tests.cast import Line, campaign_of, exported, run, write_lines

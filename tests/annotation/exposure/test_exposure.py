@@ -20,15 +20,13 @@ from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.exposure import ledger
 from annotation.exposure.detection import (
+    PersonExposure,
     _answers_of_others,
     _comparable,
     _content,
     _places,
     _same_items,
     evidence_against,
-)
-from annotation.exposure.queries import (
-    PersonExposure,
     exposed_labels,
     exposed_people,
     exposed_units,

@@ -8,7 +8,9 @@ from django.utils import timezone
 
 from annotation.exposure.detection import (
     Evidence,
+    PersonExposure,
     _Answer,
+    _chunks,
     _content,
     _Look,
     _newest_of_each,
@@ -16,7 +18,6 @@ from annotation.exposure.detection import (
     _Place,
     _shows_another,
 )
-from annotation.exposure.queries import PersonExposure, _chunks
 from tandem.protocols.base import UnitSpec
 
 NOW = timezone.now()

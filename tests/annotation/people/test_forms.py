@@ -9,7 +9,7 @@ from django import forms
 
 from annotation.models import User
 from annotation.views.accounts import TokenForm
-from annotation.views.people_forms import (
+from annotation.views.people import (
     CampaignInviteForm,
     InviteForm,
     JoinForm,

@@ -27,11 +27,11 @@ from annotation.models import (
     User,
     rater_of,
 )
+from annotation.people.accounts import LONGEST
 from annotation.people.invitations import invitation_of, invite
 from annotation.people.login_limits import digest_of
 from annotation.people.membership import exclude
 from annotation.people.prolific import Arrival, enter, set_study
-from annotation.people.search import LONGEST
 from annotation.views import campaign_people, people
 from datasets.models import Batch
 from tests.once import once

@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 
 from annotation.models import User
-from annotation.people.search import find_people
+from annotation.people.accounts import find_people
 from datasets.models import Team, TeamMember
 from tests.once import once
 from tests.page_cast import Study, client_of, make_study

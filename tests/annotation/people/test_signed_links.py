@@ -20,12 +20,12 @@ from pytest_django.fixtures import Settings
 
 from annotation.models import Participant
 from annotation.people.membership import PeopleError, set_most_items, set_pool
-from annotation.people.prolific import set_study
-from annotation.people.prolific_keys import (
+from annotation.people.prolific import (
     Keys,
     KeysAwayError,
     parameters_of,
     published_keys,
+    set_study,
 )
 from tests.annotation.people.test_prolific import link
 from tests.once import once

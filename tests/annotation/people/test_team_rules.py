@@ -26,8 +26,7 @@ from annotation.people.teams import (
 )
 from audit.models import Event
 from audit.recording import record
-from datasets.models import Batch, Team, TeamMember
-from datasets.teams import (
+from datasets.access import (
     NotManagedError,
     TeamError,
     describe_owner,
@@ -44,6 +43,7 @@ from datasets.teams import (
     visible_batches,
     visible_teams,
 )
+from datasets.models import Batch, Team, TeamMember
 from tests.databases import rolling_back
 from tests.page_cast import Study, make_study
 from tests.team_cast import join_team, move_to_own_team, share_with

@@ -38,8 +38,8 @@ from annotation.people.teams import (
 )
 from audit.models import Event
 from audit.recording import record
+from datasets.access import visible_batches
 from datasets.models import Batch, Team, TeamMember
-from datasets.teams import visible_batches
 from judging.judges import Definition, define
 from judging.models import Judge
 from tests.api.cast import script_of

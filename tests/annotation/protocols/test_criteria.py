@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.criteria import criteria
-from annotation.protocols.schema import schema_of
+from annotation.protocols.schema import criteria, schema_of
 from tandem.protocols.base import Variable
 
 GUIDELINE = """# A task

@@ -168,7 +168,7 @@ class TestGuidedSteps:
         assert "too few earlier answers to this task" in unknown
         judge("floor")
         judge("asked", "openai", model="m", base_url="http://127.0.0.1:9/v1")
-        with patch("annotation.campaign_setup.effort.FEWEST", 4):
+        with patch("annotation.campaign_setup.dry_run.FEWEST", 4):
             page = rita.post(NEW, {**FORM, "dry": "1"}).content.decode()
         assert "at the pace of 4 earlier answers" in page
         assert "<dd>12</dd>" in page, "two people, six units each"

@@ -252,7 +252,7 @@ def test_the_page_reloads_when_processing_ends(client: Client, rita: User) -> No
 def test_the_page_says_if_no_worker_has_started(
     client: Client, rita: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("datasets.uploads.decisions.PATIENCE_SECONDS", 0)
+    monkeypatch.setattr("datasets.uploads.receiving.PATIENCE_SECONDS", 0)
     settings.CELERY_BROKER_URL = "redis://nowhere:1/0"
     upload = sent(rita)
     page = page_of(client, upload)

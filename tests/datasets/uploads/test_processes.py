@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 from annotation.models import User
 from datasets.models import Batch, Upload
 from datasets.tasks import work_on_upload
-from datasets.uploads import decisions, quarantine, worker
+from datasets.uploads import quarantine, receiving, worker
 from datasets.uploads.worker import UPLOAD
 from datasets.work.worker import Loop
 from tests.databases import disconnect
@@ -53,7 +53,7 @@ def hang(*_: object) -> Any:
 def test_a_process_inspects_an_upload_and_another_loads_it(rita: User) -> None:
     upload = worked_apart(sent(rita))
     assert (upload.state, upload.error, upload.turn) == ("ready", "", None)
-    decisions.keep(upload, upload.digest, "pilot")
+    receiving.keep(upload, upload.digest, "pilot")
     upload = worked_apart(upload)
     assert (upload.state, upload.error, upload.turn) == ("kept", "", None)
     assert upload.batch == Batch.objects.get(name="pilot")
@@ -96,7 +96,7 @@ def test_the_process_of_a_discarded_upload_is_killed(
     upload, loop = sent(rita), Loop(places=1)
     loop._fill(loop.sources[UPLOAD])
     (child,) = loop.children.values()
-    decisions.discard(now(upload))
+    receiving.discard(now(upload))
     loop._beat()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     loop._reap()
@@ -145,8 +145,8 @@ def test_after_a_kill_of_the_worker_the_upload_is_silent_and_can_be_read_again(
     assert again is not None
     assert again.age > worker.BEAT_SECONDS, "its process has ended with the worker"
     monkeypatch.setattr("datasets.work.wake.start_here", lambda: None)
-    monkeypatch.setattr(decisions, "SILENT_SECONDS", 1)
-    decisions.begin_here(upload)
+    monkeypatch.setattr(receiving, "SILENT_SECONDS", 1)
+    receiving.begin_here(upload)
     assert worked_apart(upload).state == "ready"
 
 

@@ -22,10 +22,15 @@ from pytest_django.fixtures import Settings
 from annotation.models import User
 from audit.models import Event
 from datasets.models import Batch, Upload
-from datasets.uploads import cleaning, decisions, quarantine, receiving, worker
-from datasets.uploads.decisions import StaleError, batches_with_same_content, upload_context
+from datasets.uploads import cleaning, quarantine, receiving, worker
 from datasets.uploads.quarantine import suffix_of
-from datasets.uploads.receiving import TooOftenError, check_rate
+from datasets.uploads.receiving import (
+    StaleError,
+    TooOftenError,
+    batches_with_same_content,
+    check_rate,
+    upload_context,
+)
 from datasets.uploads.worker import PROCESS_ENDED, inspect
 from datasets.work import wake
 from tandem.files.rows import InputError
@@ -100,10 +105,10 @@ class TestDecisions:
     ) -> None:
         upload = upload_of(rita, state)
         if state in (State.READY, State.KEEPING, State.KEPT):
-            decisions.keep(upload, DIGEST, "")
+            receiving.keep(upload, DIGEST, "")
         else:
-            with pytest.raises(StaleError, match=decisions.STATUS_REASONS[State(state)]):
-                decisions.keep(upload, DIGEST, "")
+            with pytest.raises(StaleError, match=receiving.STATUS_REASONS[State(state)]):
+                receiving.keep(upload, DIGEST, "")
         ordered = state == State.READY
         assert now_of(upload).state == (State.KEEPING if ordered else state)
         assert [name for name, *_ in events()] == (["upload.kept"] if ordered else [])
@@ -113,7 +118,7 @@ class TestDecisions:
     def test_keeping_with_a_stale_digest_is_refused(self, rita: User, state: str) -> None:
         upload = upload_of(rita, state)
         with pytest.raises(StaleError):
-            decisions.keep(upload, "0" * 64, "")
+            receiving.keep(upload, "0" * 64, "")
         assert now_of(upload).state == state
 
     @database
@@ -122,7 +127,7 @@ class TestDecisions:
     ) -> None:
         upload = upload_of(rita, digest="")
         with pytest.raises(StaleError):
-            decisions.keep(upload, "", "")
+            receiving.keep(upload, "", "")
 
     def test_keeping_clears_an_earlier_error_and_starts_processing(
         self, rita: User, rung: list[str], django_capture_on_commit_callbacks: Callable[..., Any]
@@ -130,7 +135,7 @@ class TestDecisions:
         upload = upload_of(rita, error="it died", turn=TURN, seconds_ago=50)
         quarantine.note_progress(upload.key, 5, 9)
         with django_capture_on_commit_callbacks(execute=True):
-            decisions.keep(upload, DIGEST, "  pilot ")
+            receiving.keep(upload, DIGEST, "  pilot ")
         found = now_of(upload)
         assert (found.state, found.name, found.error) == (State.KEEPING, "pilot", "")
         assert (found.turn, found.changed_at) == (None, NOW)
@@ -149,10 +154,10 @@ class TestDecisions:
     ) -> None:
         upload = upload_of(rita)
         if kept:
-            decisions.keep(upload, DIGEST, name)
+            receiving.keep(upload, DIGEST, name)
         else:
             with pytest.raises(InputError, match="blank or longer than 200"):
-                decisions.keep(upload, DIGEST, name)
+                receiving.keep(upload, DIGEST, name)
         assert now_of(upload).name == (kept or "study")
 
     def test_a_taken_name_is_accepted_for_the_same_content(
@@ -160,15 +165,15 @@ class TestDecisions:
     ) -> None:
         Batch.objects.create(name="there", format="native", digest=DIGEST)
         upload = upload_of(rita)
-        decisions.keep(upload, DIGEST, "there")
+        receiving.keep(upload, DIGEST, "there")
         assert upload.state == State.KEEPING
 
     def test_of_two_concurrent_decisions_the_second_is_refused_with_the_new_state(
         self, rita: User, rung: list[str]
     ) -> None:
         for act in (
-            lambda seen: decisions.keep(seen, DIGEST, ""),
-            lambda seen: decisions.restart_reading(seen, "native"),
+            lambda seen: receiving.keep(seen, DIGEST, ""),
+            lambda seen: receiving.restart_reading(seen, "native"),
         ):
             seen = upload_of(rita)
             Upload.objects.filter(pk=seen.pk).update(state=State.DISCARDED)
@@ -178,7 +183,7 @@ class TestDecisions:
         seen = upload_of(rita)
         Upload.objects.filter(pk=seen.pk).update(digest="e" * 64)
         with pytest.raises(StaleError):
-            decisions.keep(seen, DIGEST, "")
+            receiving.keep(seen, DIGEST, "")
         assert events() == []
         assert rung == []
 
@@ -191,10 +196,10 @@ class TestDecisions:
         upload = upload_of(rita, state, error="no", turn=TURN)
         with django_capture_on_commit_callbacks(execute=True):
             if state == State.READY:
-                decisions.restart_reading(upload, "clapnq")
+                receiving.restart_reading(upload, "clapnq")
             else:
                 with pytest.raises(StaleError):
-                    decisions.restart_reading(upload, "clapnq")
+                    receiving.restart_reading(upload, "clapnq")
         found = now_of(upload)
         if state == State.READY:
             assert (found.state, found.format, found.digest) == (State.READING, "clapnq", "")
@@ -209,9 +214,9 @@ class TestDecisions:
     ) -> None:
         upload = upload_of(rita, format="clapnq")
         with pytest.raises(InputError, match="--format: is not one of the formats"):
-            decisions.restart_reading(upload, "pdf")
+            receiving.restart_reading(upload, "pdf")
         assert now_of(upload).format == "clapnq"
-        decisions.restart_reading(upload, "")
+        receiving.restart_reading(upload, "")
         assert now_of(upload).format == ""
 
     @pytest.mark.every_case
@@ -219,7 +224,7 @@ class TestDecisions:
     def test_an_undecided_upload_can_be_discarded(self, rita: User, state: str) -> None:
         upload = upload_of(rita, state, error="no", turn=TURN, seconds_ago=9)
         if state in (State.READING, State.READY):
-            decisions.discard(upload)
+            receiving.discard(upload)
             found = now_of(upload)
             assert (found.state, found.turn, found.found) == (State.DISCARDED, None, {})
             assert (found.error, found.changed_at) == ("", NOW)
@@ -227,10 +232,10 @@ class TestDecisions:
             assert not lies(upload)
             return
         if state == State.DISCARDED:
-            decisions.discard(upload)
+            receiving.discard(upload)
         else:
-            with pytest.raises(StaleError, match=decisions.STATUS_REASONS[State(state)]):
-                decisions.discard(upload)
+            with pytest.raises(StaleError, match=receiving.STATUS_REASONS[State(state)]):
+                receiving.discard(upload)
         assert (now_of(upload).state, now_of(upload).turn) == (state, TURN)
         assert events() == []
         assert lies(upload)
@@ -241,7 +246,7 @@ class TestDecisions:
         upload = upload_of(rita)
         Upload.objects.filter(pk=upload.pk).update(state=State.KEEPING)
         with pytest.raises(StaleError, match="it is being loaded"):
-            decisions.discard(upload)
+            receiving.discard(upload)
         assert upload.state == State.KEEPING
         assert lies(upload)
 
@@ -259,7 +264,7 @@ class TestLostProcesses:
         self, state: str, turn: uuid.UUID | None, seconds: float, waits: bool
     ) -> None:
         changed_at = NOW - timedelta(seconds=seconds)
-        assert decisions.is_waiting(Upload(state=state, turn=turn, changed_at=changed_at)) is waits
+        assert receiving.is_waiting(Upload(state=state, turn=turn, changed_at=changed_at)) is waits
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -272,7 +277,7 @@ class TestLostProcesses:
         self, state: str, turn: uuid.UUID | None, seconds: float, silent: bool
     ) -> None:
         upload = Upload(state=state, turn=turn, changed_at=NOW - timedelta(seconds=seconds))
-        assert decisions.is_silent(upload) is silent
+        assert receiving.is_silent(upload) is silent
 
     def test_silence_is_measured_from_the_last_progress_and_not_from_the_start(
         self, monkeypatch: pytest.MonkeyPatch
@@ -281,7 +286,7 @@ class TestLostProcesses:
         for age, silent in ((60.0, False), (60.1, True)):
             progress = quarantine.Progress(1, 2, age)
             monkeypatch.setattr(quarantine, "progress", lambda key, progress=progress: progress)
-            assert decisions.is_silent(upload) is silent
+            assert receiving.is_silent(upload) is silent
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -295,10 +300,10 @@ class TestLostProcesses:
         upload = upload_of(rita, State.KEEPING, seconds, turn=turn)
         with django_capture_on_commit_callbacks(execute=True):
             if begun:
-                decisions.begin_here(upload)
+                receiving.begin_here(upload)
             else:
                 with pytest.raises(StaleError, match="it is being loaded"):
-                    decisions.begin_here(upload)
+                    receiving.begin_here(upload)
         found = now_of(upload)
         assert rung == (["here"] if begun else [])
         assert found.turn == (None if begun else turn)
@@ -309,7 +314,7 @@ class TestLostProcesses:
     ) -> None:
         upload = upload_of(rita, State.READING, 11)
         quarantine.note_progress(upload.key, 5, 9)
-        decisions.begin_here(upload)
+        receiving.begin_here(upload)
         assert quarantine.progress(upload.key) is None
 
     @pytest.mark.every_case
@@ -321,8 +326,8 @@ class TestLostProcesses:
     ) -> None:
         upload = upload_of(rita, State.READING, 11)
         Upload.objects.filter(pk=upload.pk).update(**meanwhile)
-        with pytest.raises(StaleError, match=decisions.STATUS_REASONS[State(now_of(upload).state)]):
-            decisions.begin_here(upload)
+        with pytest.raises(StaleError, match=receiving.STATUS_REASONS[State(now_of(upload).state)]):
+            receiving.begin_here(upload)
         assert now_of(upload).changed_at == NOW - timedelta(seconds=11)
 
 
@@ -688,7 +693,7 @@ class TestProcessing:
     ) -> None:
         for name, unchanged in (("one", False), ("one", True)):
             upload = worked(upload_of(rita, State.READING))
-            decisions.keep(upload, upload.digest, name)
+            receiving.keep(upload, upload.digest, name)
             upload = worked(upload)
             assert (upload.state, upload.found["unchanged"]) == (State.KEPT, unchanged)
             assert upload.found["counts"]["queries"] == 3

@@ -18,10 +18,15 @@ from django.utils import timezone
 
 from annotation.models import User
 from datasets.models import Batch, Query, Upload
-from datasets.uploads import decisions, quarantine, worker
+from datasets.uploads import quarantine, receiving, worker
 from datasets.uploads.cleaning import clean
-from datasets.uploads.decisions import StaleError, TakenNameError
-from datasets.uploads.receiving import MAX_PER_HOUR, TooOftenError, receive
+from datasets.uploads.receiving import (
+    MAX_PER_HOUR,
+    StaleError,
+    TakenNameError,
+    TooOftenError,
+    receive,
+)
 from tandem.files.rows import InputError
 from tests.cast import BATCH, FIRST, SECOND, load, run, write_lines
 from tests.datasets.helpers import DATA, needs_data
@@ -50,7 +55,7 @@ def lies(upload: Upload) -> bool:
 
 
 def kept(upload: Upload, name: str = "") -> Upload:
-    decisions.keep(upload, upload.digest, name)
+    receiving.keep(upload, upload.digest, name)
     return worked(upload)
 
 
@@ -139,11 +144,11 @@ class TestInspection:
     def test_an_upload_can_be_read_again_in_a_named_format(self, rita: User) -> None:
         upload = read(rita)
         before = upload.digest
-        decisions.restart_reading(upload, "clapnq")
+        receiving.restart_reading(upload, "clapnq")
         assert (upload.state, upload.digest, upload.found) == ("reading", "", {})
         assert worked(upload).state == "refused"
         with pytest.raises(StaleError, match="refused"):
-            decisions.keep(upload, before, "")
+            receiving.keep(upload, before, "")
 
     def test_an_upload_with_too_many_queries_is_refused(
         self, rita: User, monkeypatch: pytest.MonkeyPatch
@@ -236,7 +241,7 @@ class TestReceiving:
     def test_at_most_six_uploads_are_accepted_per_hour(self, rita: User) -> None:
         began = timezone.now()
         for _ in range(MAX_PER_HOUR):
-            decisions.discard(sent(rita))
+            receiving.discard(sent(rita))
         with pytest.raises(TooOftenError, match="the limit is 6 uploads per hour") as error:
             sent(rita)
         passed = (timezone.now() - began).total_seconds()
@@ -249,7 +254,7 @@ class TestReceiving:
         waiting = [sent(rita) for _ in range(MAX_UNDECIDED)]
         with pytest.raises(InputError, match="keep or discard an earlier one first"):
             sent(rita)
-        decisions.discard(waiting[0])
+        receiving.discard(waiting[0])
         assert sent(rita).state == "reading"
 
 
@@ -268,7 +273,7 @@ class TestKeeping:
 
     def test_keeping_twice_creates_one_batch(self, rita: User) -> None:
         upload = kept(read(rita))
-        decisions.keep(upload, upload.digest, "another")
+        receiving.keep(upload, upload.digest, "another")
         assert worked(upload).state == "kept"
         assert Batch.objects.get().name == "study"
 
@@ -276,11 +281,11 @@ class TestKeeping:
         upload = read(rita)
         for seen in ("", "0" * 64):
             with pytest.raises(StaleError, match="has a newer preview"):
-                decisions.keep(upload, seen, "")
+                receiving.keep(upload, seen, "")
         seen = upload.digest
-        decisions.discard(upload)
+        receiving.discard(upload)
         with pytest.raises(StaleError, match="it was discarded; upload the files again"):
-            decisions.keep(upload, seen, "")
+            receiving.keep(upload, seen, "")
         assert not Batch.objects.exists()
 
     def test_files_that_changed_since_the_preview_are_not_loaded(self, rita: User) -> None:
@@ -303,7 +308,7 @@ class TestKeeping:
         kept(read(rita))
         other = read(rita, as_file([SECOND]))
         with pytest.raises(TakenNameError, match="a batch called 'study' has other content"):
-            decisions.keep(other, other.digest, "")
+            receiving.keep(other, other.digest, "")
         kept(other, "second")
         assert Batch.objects.get(name="second") == other.batch
 
@@ -311,7 +316,7 @@ class TestKeeping:
         """Both were ordered to be kept before either was loaded."""
         first, second = read(rita), read(rita, as_file([SECOND]))
         for upload in (first, second):
-            decisions.keep(upload, upload.digest, "one")
+            receiving.keep(upload, upload.digest, "one")
         assert worked(first).state == "kept"
         assert worked(second).state == "ready"
         assert "a batch called 'one' has other content" in second.error
@@ -345,13 +350,13 @@ class TestKeeping:
 
         load_batch = worker.load_batch
         monkeypatch.setattr(worker, "load_batch", taken_over)
-        decisions.keep(upload, upload.digest, "")
+        receiving.keep(upload, upload.digest, "")
         work(upload.key)
         assert not Batch.objects.exists()
 
     def test_a_process_that_dies_while_loading_leaves_the_preview(self, rita: User) -> None:
         upload = read(rita)
-        decisions.keep(upload, upload.digest, "")
+        receiving.keep(upload, upload.digest, "")
         died(upload)
         upload.refresh_from_db()
         assert (upload.state, upload.turn) == ("ready", None)
@@ -379,18 +384,18 @@ class TestKeeping:
 class TestDeciding:
     def test_a_discarded_upload_is_deleted(self, rita: User) -> None:
         upload = read(rita)
-        decisions.discard(upload)
+        receiving.discard(upload)
         assert not lies(upload)
         upload.refresh_from_db()
-        decisions.discard(upload)
+        receiving.discard(upload)
         work(upload.key)
         assert not Batch.objects.exists()
 
     def test_an_upload_being_loaded_cannot_be_discarded(self, rita: User) -> None:
         upload = read(rita)
-        decisions.keep(upload, upload.digest, "")
+        receiving.keep(upload, upload.digest, "")
         with pytest.raises(StaleError, match="it is being loaded"):
-            decisions.discard(upload)
+            receiving.discard(upload)
         assert lies(upload)
 
     def test_discarding_during_inspection_ends_it_without_an_error(
@@ -399,7 +404,7 @@ class TestDeciding:
         upload = sent(rita)
 
         def discarded(*arguments: Any) -> object:
-            decisions.discard(Upload.objects.get())
+            receiving.discard(Upload.objects.get())
             return inspect(*arguments)
 
         inspect = worker.inspect
@@ -422,12 +427,12 @@ class TestDeciding:
         monkeypatch.setattr("datasets.work.wake.start_here", lambda: begun.append("here"))
         upload = sent(rita)
         with pytest.raises(StaleError, match="being read"):
-            decisions.begin_here(upload)
+            receiving.begin_here(upload)
         Upload.objects.update(changed_at=timezone.now() - timedelta(seconds=11))
         upload.refresh_from_db()
-        assert decisions.is_waiting(upload)
+        assert receiving.is_waiting(upload)
         with django_capture_on_commit_callbacks(execute=True):
-            decisions.begin_here(upload)
+            receiving.begin_here(upload)
         assert begun == ["here"]
 
     def test_an_upload_with_a_silent_process_can_be_restarted(self, rita: User) -> None:
@@ -435,11 +440,11 @@ class TestDeciding:
         Upload.objects.update(turn=uuid.uuid4())
         quarantine.note_progress(upload.key, 1, 2)
         upload.refresh_from_db()
-        assert not decisions.is_silent(upload)
+        assert not receiving.is_silent(upload)
         old = time.time() - 61
         os.utime(quarantine.folder(upload.key) / quarantine.PROGRESS, (old, old))
-        assert decisions.is_silent(upload)
-        decisions.begin_here(upload)
+        assert receiving.is_silent(upload)
+        receiving.begin_here(upload)
         assert worked(upload).state == "ready"
 
 
