@@ -9,8 +9,8 @@ from analysis.disagreements.file import FILE_KIND
 from analysis.disagreements.votes_job import VOTES_KIND
 from analysis.drafts.effect import EFFECT_KIND
 from analysis.evaluation.measures_job import BATCH_KIND, MEASURES_KIND, TREC_KIND
-from analysis.frozen.snapshot_job import SNAPSHOT_KIND
-from analysis.monitoring.quality_job import QUALITY_KIND
+from analysis.frozen.store import SNAPSHOT_KIND
+from analysis.monitoring.views import QUALITY_KIND
 from analysis.papers.tables_job import TABLES_KIND
 from analysis.robustness.sheet_job import ROBUSTNESS_KIND
 from datasets.work import register

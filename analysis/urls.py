@@ -19,10 +19,10 @@ from analysis.frozen import views as frozen
 from analysis.monitoring import views as crowd
 from analysis.papers import views as papers
 from analysis.protocol_maker import views as protocols
-from analysis.results import more_queries
+from analysis.results import label_first
 from analysis.results import views as results
 from analysis.study_pages import views as studies
-from analysis.study_pages.evaluators import evaluators
+from analysis.study_pages.views import evaluators
 from analysis.trust import views as trust
 from tandem.figures.files import FILES
 from tandem.formats import FORMATS
@@ -41,7 +41,7 @@ urlpatterns = [
     path("campaigns/<int:pk>/data/<int:position>/", cockpit.item, name="campaign-item"),
     path("campaigns/<int:pk>/results/", results.results, name="results"),
     path("campaigns/<int:pk>/label-first/", results.label_first, name="label-first"),
-    path("campaigns/<int:pk>/more-queries/", more_queries.more_queries, name="more-queries"),
+    path("campaigns/<int:pk>/more-queries/", label_first.more_queries, name="more-queries"),
     path("campaigns/<int:pk>/trust/", trust.trust, name="trust"),
     path(
         "campaigns/<int:pk>/trust/certificates/<slug:digest>/",

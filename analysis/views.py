@@ -12,8 +12,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from analysis.campaigns.frames import offered_options
 from analysis.campaigns.report_job import REPORT, question
 from analysis.forms import ReportForm
-from analysis.frozen.snapshot_job import SNAPSHOT
-from analysis.frozen.snapshot_job import question as snapshot_question
+from analysis.frozen.store import SNAPSHOT
+from analysis.frozen.store import question as snapshot_question
 from analysis.pages import (
     BESIDE,
     attached,

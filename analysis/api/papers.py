@@ -10,9 +10,9 @@ from rest_framework.request import Request
 
 from analysis.evaluation.selection import read_pairs
 from analysis.models import Study
-from analysis.papers.access import paper_called, readable_study
 from analysis.papers.base import Paper
 from analysis.papers.options import OPTION, options_over_the_web
+from analysis.papers.stored import paper_called, readable_study
 from analysis.papers.tables_job import TABLES, question
 from annotation.access import get_account
 from annotation.api.access import check_blind

@@ -9,8 +9,7 @@ from rest_framework.request import Request
 
 from analysis.monitoring.agreement import WithOthers
 from analysis.monitoring.flags import Quality
-from analysis.monitoring.quality_job import QUALITY, quality_in, question
-from analysis.monitoring.views import labels_address
+from analysis.monitoring.views import QUALITY, labels_address, quality_in, question
 from annotation.api.access import readable_unless_blind
 from annotation.models import Campaign
 from annotation.progress.flags import TITLES, Flag

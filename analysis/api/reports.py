@@ -16,9 +16,8 @@ from rest_framework.request import Request
 from analysis.campaigns.evaluators import judges_named
 from analysis.campaigns.frames import available_options, campaign_strata
 from analysis.campaigns.report_job import REPORT, question
-from analysis.frozen.snapshot_job import SNAPSHOT
-from analysis.frozen.snapshot_job import question as snapshot_question
-from analysis.frozen.store import saw_snapshot
+from analysis.frozen.store import SNAPSHOT, saw_snapshot
+from analysis.frozen.store import question as snapshot_question
 from analysis.models import FrozenReport
 from annotation.access import check_managed_campaign, get_account
 from annotation.api.access import campaign_named, check_blind, readable_unless_blind

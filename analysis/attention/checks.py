@@ -9,7 +9,7 @@ from typing import Any
 
 from analysis.campaigns.cache import state_of
 from analysis.campaigns.report_job import campaign_of, may_see
-from analysis.disagreements.counts import count_disagreements
+from analysis.disagreements.choose import count_disagreements
 from analysis.monitoring.flags import quality
 from annotation.adjudication.disputes import adjudicated_labels, decided_units, disputes
 from annotation.campaigns.answer_totals import answer_totals

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 
 from analysis.bench.numbers import NO_TRIALS
-from analysis.campaigns.chosen_items import describe_chosen
+from analysis.campaigns.people_sample import describe_chosen
 from judging.answer_files import FAKE
 from judging.costs import format_dollars
 from tandem.document import (

@@ -9,9 +9,9 @@ from typing import Any
 from django.db.models import Avg, Count
 
 from analysis.campaigns.cache import computed_report
-from analysis.campaigns.chosen_items import chosen_items
 from analysis.campaigns.evaluators import judges_named, stored_evaluators
 from analysis.campaigns.frames import campaign_frame, campaign_strata
+from analysis.campaigns.people_sample import chosen_items
 from analysis.robustness.sheet import Resampling, sheet
 from annotation.models import Campaign
 from judging.answers.results import ANSWERED

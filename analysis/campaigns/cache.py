@@ -12,9 +12,8 @@ from django.conf import settings
 from django.core.cache import caches
 from django.db.models import Count, Max, Q
 
-from analysis.campaigns.committed_comparisons import newest_look
-from analysis.campaigns.reports import campaign_report
-from annotation.answers.state import answers_of
+from analysis.campaigns.reports import campaign_report, newest_look
+from annotation.answers.submission import answers_of
 from annotation.exposure.ledger import Note, collect_looks, deliver
 from annotation.models import Assignment, Campaign, Label
 from annotation.people.membership import exclusion_reasons

@@ -21,7 +21,7 @@ from analysis.campaigns.cache import labels_since
 from analysis.campaigns.report_job import REPORT
 from analysis.campaigns.report_job import question as report_question
 from analysis.cockpit.missing import Missing
-from analysis.cockpit.refresh import jobs_for_page
+from analysis.cockpit.tiles import jobs_for_page
 from annotation.access import get_account, is_blind, readable_campaign
 from annotation.counters import answers, answers_by_rater, raters_in
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures

@@ -1,4 +1,4 @@
-"""Actions on a list of disagreements: adjudicate, create gold answers, use as examples.
+"""Tags of units, and actions on a list: adjudicate, create gold answers, use as examples.
 
 The page, the command and the API call the same two functions of an action: one returns how many
 units it can take and why not the others, and one carries it out.
@@ -6,14 +6,20 @@ units it can take and why not the others, and one carries it out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from django.db import transaction
+from django.db.models import Count
+
+from analysis.models import UnitTag
 from annotation.access import is_blind
 from annotation.adjudication.disputes import Selection, select_sendable, send
 from annotation.adjudication.gold import gold_targets, goldable, make_gold
-from annotation.models import Campaign, User
+from annotation.models import Campaign, Unit, User
 from annotation.presentation import schema
+from audit.recording import record
 from judging.prompts.examples import choose_examples, selectable_units
 from tandem.document import count
 from tandem.files.rows import InputError
@@ -139,3 +145,60 @@ def sentences(action: Action, found: Selection, chosen: SelectedUnits) -> Iterat
     yield f"{len(found.units):,} of {chosen.count(total)} can be {action.done}"
     for reason, number in sorted(found.refused.items(), key=lambda each: -each[1]):
         yield f"{number:,} cannot: {reason}"
+
+
+MAX_NOTE = 1000
+MAX_SECTION = 200
+
+
+def set_tag(
+    unit: Unit, variable: str, tag: str, note: str, by: User, section: str = ""
+) -> UnitTag | None:
+    """Set the tag of a unit and variable, or remove it if `tag` is empty.
+
+    `section` is the heading of the relevant guideline section. Raises ValueError for an unknown
+    tag, or a note over 1,000 characters.
+    """
+    section = section.strip()[:MAX_SECTION]
+    if tag and tag not in UnitTag.Tag.values:
+        raise ValueError(f"there is no tag {tag!r}; choose one of {', '.join(UnitTag.Tag.values)}")
+    if len(note) > MAX_NOTE:
+        raise ValueError(f"a note has at most {MAX_NOTE} characters; shorten it")
+    with transaction.atomic():
+        rows = UnitTag.objects.select_for_update().filter(unit=unit, variable=variable)
+        before = rows.first()
+        facts_before = _facts(before.tag, before.note, before.section) if before else None
+        if not tag:
+            rows.delete()
+            made = None
+        else:
+            values = {"tag": tag, "note": note.strip(), "section": section, "by": by}
+            made, _ = UnitTag.objects.update_or_create(
+                unit=unit, variable=variable, defaults=values
+            )
+        after = _facts(tag, note.strip(), section) if made else None
+        if facts_before != after:
+            record("unit.tagged", unit.item.campaign_id, unit, before=facts_before, after=after)
+    return made
+
+
+def _facts(tag: str, note: str, section: str) -> dict[str, str]:
+    return {"tag": tag, "note": note, **({"section": section} if section else {})}
+
+
+def tags_of(units: Iterable[int], variable: str) -> dict[int, UnitTag]:
+    """Return the tags of some units for a variable, by unit."""
+    rows = UnitTag.objects.filter(unit__in=list(units), variable=variable)
+    return {row.unit_id: row for row in rows}
+
+
+def tagged_units(campaign: Campaign, variable: str, tag: str) -> set[int]:
+    """Return the units of a campaign with a tag."""
+    rows = UnitTag.objects.filter(unit__item__campaign=campaign, variable=variable, tag=tag)
+    return set(rows.values_list("unit", flat=True))
+
+
+def tag_counts(campaign: Campaign, variable: str) -> Counter[str]:
+    """Count the tags of a campaign's units for a variable."""
+    rows = UnitTag.objects.filter(unit__item__campaign=campaign, variable=variable).order_by()
+    return Counter(dict(rows.values_list("tag").annotate(number=Count("pk"))))

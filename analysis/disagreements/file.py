@@ -8,8 +8,8 @@ from typing import Any
 from django.db.models import Count, Max
 
 from analysis.campaigns.report_job import campaign_of
+from analysis.disagreements.actions import tags_of
 from analysis.disagreements.listing import FILTER_HELP, UnitList
-from analysis.disagreements.tags import tags_of
 from analysis.disagreements.votes import votes_of
 from analysis.disagreements.votes_job import VOTES_KIND
 from analysis.disagreements.votes_job import question as votes_question

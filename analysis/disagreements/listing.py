@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from analysis.campaigns.frames import families_of_answers
+from analysis.disagreements.actions import tagged_units
 from analysis.disagreements.choose import (
     ORDERED,
     QUICK,
@@ -23,7 +24,6 @@ from analysis.disagreements.choose import (
     choose_units,
     matching,
 )
-from analysis.disagreements.tags import tagged_units
 from analysis.disagreements.votes import ANY, VoteTable
 from analysis.models import UnitTag
 from annotation.models import Campaign, Unit

@@ -25,6 +25,9 @@ from analysis.disagreements.actions import (
     carry_out,
     plan_action,
     sentences,
+    set_tag,
+    tag_counts,
+    tags_of,
     target_named,
     targets_of,
 )
@@ -33,7 +36,6 @@ from analysis.disagreements.detail import detail_of, with_words
 from analysis.disagreements.file import LISTED, LOOK
 from analysis.disagreements.file import question as question_of_file
 from analysis.disagreements.listing import UnitList
-from analysis.disagreements.tags import set_tag, tag_counts, tags_of
 from analysis.disagreements.votes import Votes
 from analysis.disagreements.votes_job import VOTES, question, votes_in
 from analysis.drafts.tag_groups import sections_of

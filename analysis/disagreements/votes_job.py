@@ -10,7 +10,7 @@ from cachetools import LRUCache
 
 from analysis.campaigns.report_job import campaign_of, may_see
 from analysis.disagreements.votes import VoteTable, votes_of
-from annotation.answers.state import answers_of
+from annotation.answers.submission import answers_of
 from annotation.models import Campaign
 from annotation.people.membership import exclusion_reasons
 from annotation.trust import roles

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
@@ -11,8 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from analysis.disagreements.detail import with_words
-from analysis.drafts import store
-from analysis.drafts.difference import difference
+from analysis.drafts import tag_groups
 from analysis.drafts.effect import EFFECT, TURNS, question
 from analysis.drafts.tag_groups import group_tags
 from analysis.models import Draft, UnitTag
@@ -35,6 +38,71 @@ from judging.prompts.perturbations import DRAFT, GUIDELINE
 from judging.runs.ledger import assignments_of, count_waiting
 from judging.trials.drafts import WITHOUT_PROMPT, DraftError
 
+Side = Literal["both", "old", "new"]
+_TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
+MOST_TOKENS = 2000
+"""Longer changed passages are shown whole, old and new, instead of word by word."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a line that both texts have, or only one of them."""
+
+    text: str
+    side: Side
+
+
+Line = tuple[Piece, ...]
+
+
+def difference(old: str, new: str, around: int = 3) -> list[Line | None]:
+    """Return the changed lines with some context; None stands for omitted equal lines.
+
+    Without any change the list is empty.
+    """
+    one, other = old.splitlines(), new.splitlines()
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    found: list[Line | None] = []
+    for number, group in enumerate(matcher.get_grouped_opcodes(around)):
+        if number or group[0][1] or group[0][3]:
+            found.append(None)
+        for tag, a, b, c, d in group:
+            if tag == "equal":
+                found += [(Piece(line, "both"),) for line in one[a:b]]
+            else:
+                found += _changed("\n".join(one[a:b]), "\n".join(other[c:d]))
+    return found
+
+
+def _changed(old: str, new: str) -> Iterator[Line]:
+    before, after = _TOKEN.findall(old), _TOKEN.findall(new)
+    if not old or not new or len(before) + len(after) > MOST_TOKENS:
+        yield from _lines([Piece(old, "old")] if old else [])
+        yield from _lines([Piece(new, "new")] if new else [])
+        return
+    pieces: list[Piece] = []
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    for tag, a, b, c, d in matcher.get_opcodes():
+        if tag == "equal":
+            pieces.append(Piece("".join(before[a:b]), "both"))
+            continue
+        pieces += [Piece("".join(before[a:b]), "old")] if b > a else []
+        pieces += [Piece("".join(after[c:d]), "new")] if d > c else []
+    yield from _lines(pieces)
+
+
+def _lines(pieces: list[Piece]) -> Iterator[Line]:
+    """Break pieces at their line ends."""
+    line: list[Piece] = []
+    for piece in pieces:
+        first, *rest = piece.text.split("\n")
+        line += [Piece(first, piece.side)] if first else []
+        for text in rest:
+            yield tuple(line)
+            line = [Piece(text, piece.side)] if text else []
+    if line:
+        yield tuple(line)
+
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*READERS)
@@ -45,13 +113,13 @@ def drafts(request: HttpRequest, pk: int) -> HttpResponse:
         return blind
     given = request.POST if request.method == "POST" else request.GET
     judge = judges_of(campaign, user).filter(pk=number_in(given.get("judge", ""))).first()
-    text, note = store.present_text(campaign, judge), ""
+    text, note = tag_groups.present_text(campaign, judge), ""
     problem = ""
     if request.method == "POST":
         check_managed_campaign(user, campaign)
         text, note = given.get("text", ""), given.get("note", "")
         try:
-            made = store.begin(campaign, judge, text, note, user)
+            made = tag_groups.begin(campaign, judge, text, note, user)
             return redirect("change-draft", campaign.pk, made.pk)
         except DraftError as error:
             problem = as_sentence(error)
@@ -99,10 +167,10 @@ def draft(request: HttpRequest, pk: int, draft: int) -> HttpResponse:
     check_managed_campaign(get_account(request), campaign)
     try:
         if state := request.POST.get("state"):
-            store.set_state(found, state)
+            tag_groups.set_state(found, state)
         else:
             text, note = request.POST.get("text", ""), request.POST.get("note", "")
-            store.change(found, text, note, "from_present" in request.POST)
+            tag_groups.change(found, text, note, "from_present" in request.POST)
     except DraftError as error:
         found.text = request.POST.get("text", found.text)
         return _page(request, found, as_sentence(error))
@@ -134,8 +202,8 @@ def _page(request: HttpRequest, found: Draft, problem: str = "") -> HttpResponse
         "judges": judges.filter(pk=found.judge_id) if found.judge_id else judges,
         "lines": difference(found.base, found.text),
         "preview": "" if found.judge_id else render_guideline(found.text),
-        "behind": store.is_behind(found),
-        "adopted": store.is_adopted(found),
+        "behind": tag_groups.is_behind(found),
+        "adopted": tag_groups.is_adopted(found),
         "is_file": bool(found.judge and found.judge.file),
         "problem": problem,
     }
@@ -206,7 +274,7 @@ def try_draft(request: HttpRequest, pk: int, draft: int) -> HttpResponse:
     if judge is None:
         return _page(request, found, "Choose a judge that has run here and that you may ask.")
     try:
-        trial = store.trial_of(found, judge)
+        trial = tag_groups.trial_of(found, judge)
     except DraftError as error:
         return _page(request, found, as_sentence(error))
     address = reverse("judge-start", args=[trial.pk])

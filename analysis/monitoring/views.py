@@ -13,15 +13,41 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from analysis.monitoring.flags import Quality
-from analysis.monitoring.quality_job import QUALITY, quality_in, question
+from analysis.campaigns.cache import state_of
+from analysis.campaigns.report_job import campaign_of, may_see
+from analysis.monitoring.flags import Quality, quality
 from annotation.access import get_account, is_blind, readable_campaign
 from annotation.models import Campaign
 from annotation.progress.flags import TITLES, Flag
 from annotation.progress.status import find_person
 from datasets.access import READERS, found_or_404, role_required
+from datasets.models import Job
+from datasets.work import Kind, Options, Progress, Result, results
 from datasets.work import pages as jobs
 from datasets.work.pages import PageResult
+
+QUALITY = "quality"
+
+
+def question(campaign: Campaign) -> dict[str, Any]:
+    """Return the question of a campaign's quality, for `datasets.work.ask`."""
+    return {"campaign": campaign.pk}
+
+
+def quality_in(job: Job) -> Quality:
+    """Return the result of a finished job. Raises GoneError."""
+    return Quality.from_json(results.value(job))
+
+
+def _state(options: Options) -> Any:
+    return state_of(campaign_of(options))
+
+
+def _carry_out(options: Options, progress: Progress) -> Result:
+    return Result.of(quality(campaign_of(options)).as_json())
+
+
+QUALITY_KIND = Kind(QUALITY, "Quality flags", _state, _carry_out, may_see, listed=False)
 
 
 @require_safe

@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from django.conf import settings
 from django.utils import timezone
 
-from analysis.campaigns.behind import behind_sentence, units_behind
-from analysis.campaigns.chosen_items import chosen_items, describe_chosen
-from analysis.campaigns.interim import describe_interim, interim_of
+from analysis.campaigns.people_sample import (
+    behind_sentence,
+    chosen_items,
+    describe_chosen,
+    describe_interim,
+    interim_of,
+    units_behind,
+)
 from analysis.models import Study
 from analysis.papers.base import Paper
 from analysis.papers.filling import fill_tables

@@ -24,8 +24,8 @@ from analysis.evaluation.inputs import (
     EvaluatorLabels,
     QuerySample,
     evaluator_labels,
+    evaluators_instead,
 )
-from analysis.evaluation.joint_labels import evaluators_instead
 from analysis.evaluation.key_points import key_point_scores
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.passages import sampled_orderings

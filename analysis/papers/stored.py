@@ -1,9 +1,12 @@
-"""The input of a paper's tables from the database."""
+"""The studies whose tables an account may read, and the tables' input from the database."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+
+from django.http import Http404
+from django.shortcuts import get_object_or_404
 
 from analysis.campaigns.evaluators import evaluators_among
 from analysis.campaigns.frames import (
@@ -13,14 +16,16 @@ from analysis.campaigns.frames import (
     stored_labels,
 )
 from analysis.campaigns.free_text import written_answers
-from analysis.campaigns.scripted_judges import fakes_among
+from analysis.campaigns.reports import fakes_among
+from analysis.evaluation.build import asked_content, stored_sample
 from analysis.evaluation.inputs import AskedContent, QuerySample
-from analysis.evaluation.stored import asked_content, stored_sample
 from analysis.models import Study
+from analysis.papers.base import Paper
+from analysis.papers.index import PAPERS
 from analysis.papers.material import Material, WholeAnswer
 from analysis.papers.sources import JUDGE, BatchFacts, CampaignFacts, Part
-from annotation.models import Campaign, Item, Response, Unit
-from annotation.people.membership import exclusion_reasons
+from annotation.models import Campaign, Item, Response, Unit, User
+from annotation.people.membership import exclusion_reasons, readable
 from annotation.presentation import schema
 from annotation.registry import get_protocol
 from annotation.trust.roles import without_certify
@@ -165,3 +170,35 @@ class StoredMaterial(Material):
         names = list(dict.fromkeys(rater.name for rater in raters if rater.kind == JUDGE))
         fakes = fakes_among(names)
         return [name for name in names if name in fakes]
+
+
+def paper_called(name: str) -> Paper:
+    """Return a paper by name. Raises Http404 if there is none."""
+    if name not in PAPERS:
+        raise Http404
+    return PAPERS[name]
+
+
+def campaigns_of(study: Study) -> list[Campaign]:
+    """Return the campaigns of a study, oldest first."""
+    own = study.parts.filter(kind="campaign").values("campaign")
+    return list(Campaign.objects.filter(pk__in=own).select_related("batch").order_by("pk"))
+
+
+def readable_study(user: User, pk: int) -> tuple[Study, list[Campaign]]:
+    """Return a study and its campaigns. Raises Http404 unless the account may read all of them."""
+    study = get_object_or_404(Study, pk=pk)
+    found = campaigns_of(study)
+    if not found or readable(user).filter(pk__in=[c.pk for c in found]).count() != len(found):
+        raise Http404
+    return study, found
+
+
+def studies_of(user: User, campaign: Campaign) -> list[Study]:
+    """Return the studies of a campaign whose tables the account may read."""
+    found = []
+    for study in Study.objects.filter(parts__campaign=campaign):
+        parts = study.parts.filter(kind="campaign")
+        if not parts.exclude(campaign__in=readable(user)).exists():
+            found.append(study)
+    return found

@@ -7,11 +7,11 @@ from typing import Any
 
 from analysis.campaigns.cache import state_of
 from analysis.models import Study
-from analysis.papers.access import campaigns_of
 from analysis.papers.base import Paper
 from analysis.papers.build import paper_tables
 from analysis.papers.index import PAPERS
 from analysis.papers.options import file_states, table_options
+from analysis.papers.stored import campaigns_of
 from annotation.access import may_read
 from annotation.exposure.ledger import saw_answers
 from annotation.models import User

@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from analysis.pages import attached
-from analysis.papers.access import paper_called, readable_study
 from analysis.papers.index import PAPERS
 from analysis.papers.options import TableForm
 from analysis.papers.rendering import FORMATS, document
+from analysis.papers.stored import paper_called, readable_study
 from analysis.papers.tables_job import TABLES, question
 from annotation.access import get_account
 from annotation.models import Campaign

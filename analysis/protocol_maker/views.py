@@ -16,11 +16,13 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from analysis.protocol_maker.forms import (
     START,
     Filled,
+    figures_of,
     filled_from,
     keys_beyond_the_form,
+    measures_of,
+    prompt_of,
     sentence_of,
 )
-from analysis.protocol_maker.outline import figures_of, measures_of, prompt_of
 from annotation.access import get_account
 from annotation.campaign_setup.page_preview import PreviewedItem, preview_item
 from annotation.campaign_setup.suitable_protocols import describe_fit

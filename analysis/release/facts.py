@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Max, Min
 
-from analysis.evaluation.stored import asked_content
+from analysis.evaluation.build import asked_content
 from analysis.papers.stored import batch_of_tables, campaign_of_tables
 from analysis.release.layout import PROTOCOLS
 from annotation.campaigns.answer_totals import answer_totals

@@ -25,7 +25,7 @@ from analysis.papers.index import PAPERS
 from analysis.papers.options import table_options
 from analysis.papers.rendering import as_markdown as tables_as_markdown
 from analysis.release import layout
-from analysis.release.asked import item_lines, sampling_lines
+from analysis.release.asked import item_lines, published_text, sampling_lines, wide_pieces
 from analysis.release.croissant import LABEL_COLUMNS, Released, croissant
 from analysis.release.datasheet import datasheet
 from analysis.release.facts import (
@@ -36,8 +36,6 @@ from analysis.release.facts import (
     protocol_facts,
     used_protocols,
 )
-from analysis.release.names import published_text
-from analysis.release.wide_labels import wide_pieces
 from analysis.study import Key, StudyFile
 from annotation.exports.bundles import Exporting
 from annotation.models import Campaign, ProtocolFile, TrustCertificate

@@ -13,11 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from analysis.evaluation.inputs import JOINT_EVALUATORS, AskedContent, DeclaredContent, Part
-from analysis.evaluation.joint_labels import evaluators_beside
+from analysis.evaluation.inputs import (
+    JOINT_EVALUATORS,
+    AskedContent,
+    DeclaredContent,
+    Part,
+    evaluators_beside,
+)
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.parts_by_protocol import parts_of
-from analysis.evaluation.people_mean import Persons
+from analysis.evaluation.system_values import Persons
 from analysis.release.layout import MEASURES
 from annotation.protocols.base import Protocol
 from annotation.protocols.items import judge_once

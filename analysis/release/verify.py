@@ -33,8 +33,7 @@ from analysis.release.layout import (
     WIDE,
     WIDE_FACTS,
 )
-from analysis.release.material import ReleasedMaterial
-from analysis.release.protocols import contradictions, released_task
+from analysis.release.material import ReleasedMaterial, contradictions, released_task
 from analysis.release.tables import check_cells, check_measures, check_text, fill_again
 from annotation.protocols.base import Protocol
 from datasets.readers import read

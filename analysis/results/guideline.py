@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils.dateformat import format as date_format
 
-from analysis.campaigns.guidelines import versions_by_digest
+from analysis.campaigns.reports import versions_by_digest
 from annotation.models import Campaign
 from annotation.presentation import schema
 from annotation.progress import with_counts

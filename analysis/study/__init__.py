@@ -4,10 +4,9 @@
 as far as the file and people's answers allow, and `status` reports the progress of the chain.
 """
 
-from analysis.study.apply import Applied, apply
 from analysis.study.file import FILE_NAME, StudyFile, parse_study, read_study
 from analysis.study.parts import Action, Key, Part, Stage
-from analysis.study.stages import stages_of
+from analysis.study.stages import Applied, apply, stages_of
 from analysis.study.status import StudyStatus, status, status_of
 
 __all__ = [

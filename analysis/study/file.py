@@ -14,8 +14,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from analysis.study.keys import check_keys
-from analysis.study.names import campaigns_of, table_options
+from analysis.study.keys import campaigns_of, check_keys, table_options
 from analysis.study.parts import Key, Part, table_of
 from analysis.study.tables import KINDS, LONGEST_NAME, PLANS, Tables
 from annotation.derivation.rules import RULES

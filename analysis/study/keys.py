@@ -1,4 +1,4 @@
-"""The keys of a study file's tables: the options of commands, under the same names.
+"""The keys of a study file's tables: the options of commands, files, and other tables' names.
 
 A table is read by its command's parser, so a new option of a command is also a key in files. `K=V`
 options of a command are tables in the file, or lists of `K=V`.
@@ -7,7 +7,7 @@ options of a command are tables in the file, or lists of `K=V`.
 from __future__ import annotations
 
 from argparse import Action, _StoreTrueAction
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,7 +15,10 @@ from typing import Any, NoReturn
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand
 
+from analysis.evaluation.selection import read_pairs
 from analysis.study.plans import options_of_plan
+from tandem.scores.answers.refusals import FILE
+from tandem.scores.options import PRESETS, TableOptions
 from tandem.similar import did_you_mean
 
 Options = dict[str, Any]
@@ -164,3 +167,55 @@ def _text(value: Any) -> str:
     if isinstance(value, Mapping):
         return ",".join(f"{name}={_text(each)}" for name, each in value.items())
     return str(value)
+
+
+def table_options(
+    given: Any, preset: str, refuse: Refuse, find: Callable[[str, str], Path]
+) -> dict[str, str]:
+    """Return the options of the papers' tables as text, with the absolute paths of files.
+
+    `find` looks a file of a key up. Calls `refuse` for an invalid option.
+    """
+    values = list_values(given, str)
+    if values is None:
+        refuse("option", "option is not a table", "write option = { eta = 5 }")
+    try:
+        pairs = read_pairs(map(str, values))
+        for name, text in pairs.items():
+            if text.startswith(FILE):
+                path = find("option", text.removeprefix(FILE))
+                pairs[name] = f"{FILE}{path.absolute()}"
+        TableOptions.of(preset if preset in PRESETS else "tandem").changed(pairs)
+    except ValueError as error:
+        refuse("option", f"option: {error}", "correct it")
+    return pairs
+
+
+def campaigns_of(command: str, options: Options) -> list[str]:
+    """Return the campaigns from which a batch is derived; none for a loaded batch."""
+    if command != "derive_batch":
+        return []
+    return list(options[keys_of(command)["from"].dest] or ())
+
+
+def campaigns_named(options: Options) -> Iterator[str]:
+    """Yield the distinct campaigns named in a campaign's options."""
+    pairs = _pairs(options)
+    named = (
+        pairs.get("prerequisite"),
+        *relevant_by(options),
+        pairs.get("validates", "").partition("@")[2],
+        options.get("practice_of"),
+        options.get("continues"),
+    )
+    yield from dict.fromkeys(name for name in named if name)
+
+
+def relevant_by(options: Options) -> list[str]:
+    """Return the campaign whose labels decide which passages are shown, if there is one."""
+    name = _pairs(options).get("passages", "").partition(":")[2]
+    return [name] if name else []
+
+
+def _pairs(options: Options) -> dict[str, str]:
+    return dict(pair.partition("=")[::2] for pair in options["option"])

@@ -1,14 +1,17 @@
-"""The stages of a study: each part of the file compared with the database.
+"""The stages of a study: each part of the file compared with the database, and applied to it.
 
 A stage has the actions to take on its part now (`actions`), and the work that people have to do
 before the next part can follow (`waits`). Computing stages changes nothing.
+
+Each step is done completely or not at all, and is recognised by its result. So if a process is
+killed, the next `apply` continues from there and reaches the same state.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,10 +20,10 @@ from django.core.management.base import CommandError
 
 from analysis.models import Study, StudyPart
 from analysis.study.commands import command_called, run_command
-from analysis.study.evaluators import check_declared_in
-from analysis.study.file import StudyFile
+from analysis.study.evaluators import changed_in, check_declared_in, declare_those_in
+from analysis.study.file import EVALUATOR, StudyFile
+from analysis.study.keys import campaigns_of, keys_of
 from analysis.study.lineage import behind, derived_stage
-from analysis.study.names import campaigns_of
 from analysis.study.parts import PLAN, Action, ImportedFile, JudgeRequest, Key, Part, Stage
 from analysis.study.preparation import prepared
 from analysis.study.protocols import named_in, task_of
@@ -47,6 +50,7 @@ from judging.models import Judge
 from judging.params import ParamError
 from judging.runs import planning
 from tandem.files.rows import InputError
+from tandem.options import named_options
 
 FILES = "files"
 """The key for a loaded batch's files in its part's `imported`."""
@@ -375,3 +379,78 @@ KINDS: dict[str, Callable[[StudyFile, Part, tuple[Key, ...], StudyPart | None], 
     "compare_systems": planned,
 }
 """By command, the function that inspects a part."""
+
+
+@dataclass
+class Applied:
+    """The completed actions, as lines by part, and the stages afterwards."""
+
+    done: dict[Key, list[str]] = field(default_factory=dict)
+    stages: dict[Key, Stage] = field(default_factory=dict)
+
+    @property
+    def waits(self) -> list[str]:
+        return [line for stage in self.stages.values() for line in stage.waits]
+
+
+def apply(file: StudyFile, say: Callable[[Key, str], None] = lambda key, line: None) -> Applied:
+    """Carry out the steps, part by part, and stop after each part that waits for people.
+
+    `say` is called with a line when a step begins. Raises InputError once the steps before the
+    error are done. Nothing that has labels is changed, and no step is left half done.
+    """
+    # Contradictions are rejected before anything is changed.
+    stages_of(file)
+    study = store(file)
+    applied = Applied()
+    for position, part in enumerate(file.parts):
+        link(study, part, position)
+        stage = stage_of(file, part, study, applied.stages)
+        said = set[str]()
+        while not stage.blocked and (todo := [a for a in stage.actions if a.words not in said]):
+            lines = applied.done.setdefault(part.key, [])
+            lines += _do(file, stage, todo, study, position, say)
+            said |= {action.words for action in todo}
+            stage = stage_of(file, part, study, applied.stages)
+            # Only a preparation is built once its other actions are done.
+            if stage.exists:
+                break
+        applied.stages[part.key] = stage
+        if part.key.kind == PLAN and part.key in applied.done:
+            # A plan changes which queries of its campaign people are asked about.
+            campaign = file.part("campaign", part.options["campaign"])
+            applied.stages[campaign.key] = stage_of(file, campaign, study, applied.stages)
+    for name, words in changed_in(file, study).items():
+        say(Key(EVALUATOR, name), words)
+        applied.done[Key(EVALUATOR, name)] = [words]
+    declare_those_in(file, study)
+    return applied
+
+
+def _do(
+    file: StudyFile,
+    stage: Stage,
+    todo: Iterable[Action],
+    study: Study,
+    position: int,
+    say: Callable[[Key, str], None],
+) -> list[str]:
+    lines: list[str] = []
+    for action in todo:
+        say(stage.key, action.words)
+        try:
+            lines += action.do()
+        except (CommandError, ValueError) as error:
+            raise _failed(file, stage, error) from error
+        link(study, stage.part, position)
+    return lines
+
+
+def _failed(file: StudyFile, stage: Stage, error: Exception) -> InputError:
+    # A team may be given to the command as well, for all tables together.
+    keys = {*keys_of(stage.part.command)} - {"team"}
+    message = named_options(str(error), '{name} = "{value}"', keys)
+    wrong, _, remedy = message.rstrip(".").rpartition("; ")
+    return file.error(
+        stage.part, wrong or remedy, remedy if wrong else "correct it and apply again"
+    )

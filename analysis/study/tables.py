@@ -6,8 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from analysis.study.keys import Options, Refuse, check_keys, keys_of, read_options
-from analysis.study.names import campaigns_named, campaigns_of, relevant_by
+from analysis.study.keys import (
+    Options,
+    Refuse,
+    campaigns_named,
+    campaigns_of,
+    check_keys,
+    keys_of,
+    read_options,
+    relevant_by,
+)
 from analysis.study.parts import ImportedFile, JudgeRequest, Key, Part, table_of
 from analysis.study.plans import declared_plan
 from analysis.study.protocols import ENDING, ProtocolBeside, read_beside

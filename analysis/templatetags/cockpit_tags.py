@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 
 from analysis.attention import matters_for
 from analysis.attention.checks import CHECKS, last_checks, question
-from analysis.disagreements.counts import Disagreements, add_up, counts_in
+from analysis.disagreements.choose import Disagreements, add_up, counts_in
 from annotation.access import is_blind
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import Campaign

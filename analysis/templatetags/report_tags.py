@@ -19,9 +19,9 @@ from django.utils.safestring import SafeString, mark_safe
 
 from analysis.models import Study
 from analysis.pages import LOOK
-from analysis.papers.access import studies_of
 from analysis.papers.base import Paper
 from analysis.papers.index import PAPERS
+from analysis.papers.stored import studies_of
 from analysis.results.label_first import label_first_lists
 from annotation.people.membership import may_manage
 from annotation.presentation import schema

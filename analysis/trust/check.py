@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from analysis.campaigns.frames import campaign_frame, campaign_strata
-from analysis.campaigns.query_draw import query_draw
+from analysis.campaigns.people_sample import query_draw
 from analysis.trust.looks import look_at
 from annotation.models import Campaign, TrustPlan
 from annotation.presentation import schema

@@ -27,7 +27,7 @@ from annotation.adjudication.disputes import (
     own_units,
     sent_units,
 )
-from annotation.answers.state import answers_of
+from annotation.answers.submission import answers_of
 from annotation.counters import numbers
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Exclusion, Item, Label, Response, Unit, User

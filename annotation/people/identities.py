@@ -1,10 +1,13 @@
-"""Log-in by OpenID Connect: which account a person of the identity provider has, and who gets one.
+"""Ways in beside passwords: accounts of an identity provider, and an admin's links.
 
 An identity belongs to an account by the provider's name for the person (`sub`), and never by a
 claim that the person can choose. It is linked once: by a verified e-mail address that an admin has
 entered for the account, by an invitation, by its owner while logged in, or with a new account, if
 newcomers get any. Only a digest of the provider's name for the person is stored, and no other
 claim.
+
+They serve where local passwords are switched off or an identity provider is away. A second factor
+is still asked for. The link becomes invalid with the next log-in, a new password or a new role.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from allauth.account.models import EmailAddress
 from allauth.socialaccount.models import SocialAccount
 from allauth.socialaccount.signals import social_account_added
 from django.conf import settings
+from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
@@ -29,6 +33,7 @@ from annotation.models import Invitation, User
 from annotation.people.invitations import accept_identity, join
 from annotation.people.membership import PeopleError
 from audit.recording import record
+from datasets.text import number_in
 from tandem.messages import Message
 
 PROVIDER = "sso"
@@ -205,3 +210,29 @@ def set_email(user: User, email: str) -> None:
             record("account.email", of=("account", user.pk), set=bool(address))
     except IntegrityError as error:
         raise PeopleError(TAKEN) from error
+
+
+class _Keys(PasswordResetTokenGenerator):
+    key_salt = "tandem.log-in-links"
+
+    def _make_hash_value(self, user: User, timestamp: int) -> str:
+        ends = f"{user.last_login}\0{user.role}\0{user.sessions}"
+        return f"{user.pk}\0{user.password}\0{ends}\0{timestamp}"
+
+
+_keys = _Keys()
+
+
+def log_in_key(user: User) -> str:
+    """Return the key of a new link. Raises PeopleError for a guest or a disabled account."""
+    if user.is_guest or not user.is_active:
+        raise PeopleError("this account cannot log in; enable it first, or name another")
+    record("login.link", of=("account", user.pk))
+    return f"{user.pk}-{_keys.make_token(user)}"
+
+
+def account_of(key: str) -> User | None:
+    """Return the account that a link logs in, or None if the link is no longer valid."""
+    number, _, token = key.partition("-")
+    user = User.objects.filter(pk=number_in(number), is_active=True, is_guest=False).first()
+    return user if user is not None and _keys.check_token(user, token) else None

@@ -34,9 +34,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import get_account
 from annotation.models import User
 from annotation.people import identities
+from annotation.people.identities import account_of
 from annotation.people.invitations import invitation_of
 from annotation.people.languages import sentence, set_language
-from annotation.people.log_in_links import account_of
 from annotation.people.login_limits import accept_password
 from annotation.people.second_factor import record_authentication
 from annotation.views.second_factor import done_at, own_account

@@ -32,6 +32,7 @@ from annotation.models import (
 from annotation.people import accounts, identities, login_limits, second_factor
 from annotation.people.accounts import accounts as all_accounts
 from annotation.people.accounts import invitations_of
+from annotation.people.identities import log_in_key
 from annotation.people.invitations import (
     LIFE,
     AccountError,
@@ -45,7 +46,6 @@ from annotation.people.invitations import (
 )
 from annotation.people.languages import sentence, translated
 from annotation.people.leases import MAX_LEASE
-from annotation.people.log_in_links import log_in_key
 from annotation.people.membership import PeopleError, readable
 from annotation.views.orders import carry_out
 from audit.recording import folded

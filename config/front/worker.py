@@ -26,12 +26,10 @@ from typing import Any
 
 from gunicorn.workers import gthread
 
-from config.front.addresses import Addresses, source_of
-from config.front.connection import READING, Connection, Parser, State
+from config.front.connection import READING, Addresses, Connection, Parser, State, source_of
 from config.front.exchange import Balance, Exchange, PassedConnection
 from config.front.handover import Handover
-from config.front.heads import BadHeadError
-from config.front.incoming import Incoming, Limits, NoRoomError
+from config.front.incoming import BadHeadError, Incoming, Limits, NoRoomError
 from config.front.thread_pools import ThreadPools, threads_of_pools
 from config.sqlite.durability import pause_for_writer
 from datasets.elsewhere import MAY_LEAVE, LeftResponse

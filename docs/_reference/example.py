@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.campaigns.misplaced_flags import flag_as_json
+from analysis.campaigns.reports import flag_as_json
 from annotation.answers.misplaced import MisplacedEvidence
 from tandem.crosscheck import process
 from tandem.labels.backgrounds import Question

@@ -9,7 +9,7 @@ from ..labels.frame import Families
 from ..labels.reference import category_numbers
 from ..labels.resampling import Sample, mean_of
 from ..statistics import Floats, difference_by_cluster, family_differences, undefined
-from ..statistics.bias import LESS, NO_OWN, PREFERENCE
+from ..statistics.alignment import LESS, NO_OWN, PREFERENCE
 from ..types import JSON
 from .base import ANY, JUDGE, SectionPart, Shown
 from .judges import FURTHER_COEFFICIENTS

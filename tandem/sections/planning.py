@@ -32,9 +32,9 @@ from ..statistics import (
     more_queries,
     more_raters,
 )
+from ..statistics.cluster_means import informative_of_each
 from ..statistics.coefficients import cells_of, pair_tally
 from ..statistics.estimate import pack
-from ..statistics.informative import informative_of_each
 from ..types import JSON
 from .agreement import own_codes
 from .base import SectionPart, slotted

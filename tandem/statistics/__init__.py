@@ -25,15 +25,19 @@ from .agreement import (
     unit_agreement,
 )
 from .alignment import (
+    FamilyDifferences,
     accuracy,
     balanced_accuracy,
     f1,
+    family_differences,
+    height,
     macro,
     majority,
     mean_absolute_error,
     precision,
     recall,
     specificity,
+    strictness,
 )
 from .alternative import (
     AltTest,
@@ -62,7 +66,6 @@ from .alternative_power import (
     effective_items,
     loss_correlation,
 )
-from .bias import FamilyDifferences, family_differences, height, strictness
 from .ceiling import (
     ComparedJudges,
     ceiling_estimates,

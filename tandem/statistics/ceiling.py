@@ -14,9 +14,9 @@ from functools import partial
 import numpy as np
 
 from .agreement import counts_of, paired_counts
+from .cluster_means import informative_among, informative_of_each
 from .coefficients import EQUAL, KAPPA, OF_TWO
 from .estimate import Estimate, Floats, Ints, defined, undefined, unique_integers
-from .informative import informative_among, informative_of_each
 from .pairwise import (
     LEAST_SHARED,
     MEANS,

@@ -26,6 +26,7 @@ from .agreement import (
     reason_undefined,
 )
 from .alignment import accuracy, balanced_accuracy, f1, macro, precision, recall, specificity
+from .cluster_means import informative_among, informative_by_category, informative_of_each
 from .estimate import (
     COEFFICIENT,
     SHARE,
@@ -40,7 +41,6 @@ from .estimate import (
     undefined,
     unique_integers,
 )
-from .informative import informative_among, informative_by_category, informative_of_each
 from .resampling import UNDEFINED, Bootstrap, Draws, Interval, OfWeights
 from .tally import Tally, kinds_of
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .cluster_means import SEVERAL, informative_of_each
 from .estimate import (
     COEFFICIENT,
     Bools,
@@ -30,7 +31,6 @@ from .estimate import (
     undefined,
     unit_weights,
 )
-from .informative import SEVERAL, informative_of_each
 from .resampling import Bootstrap, Draws, Interval, OfWeights
 from .tally import Tally
 

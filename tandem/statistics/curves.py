@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .cluster_means import mean_by_cluster
+from .cluster_means import informative_of_each, informative_shares, mean_by_cluster
 from .estimate import SHARE, Bools, Bounds, Estimate, Floats, Ints, Value, ratio, unbatch, undefined
-from .informative import informative_of_each, informative_shares
 from .resampling import Bootstrap, Draws, Interval, OfWeights
 from .tally import Tally, effective_number
 

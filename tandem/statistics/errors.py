@@ -30,6 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .cluster_means import informative_of_each
 from .estimate import (
     COEFFICIENT,
     Bools,
@@ -41,7 +42,6 @@ from .estimate import (
     undefined,
     unique_integers,
 )
-from .informative import informative_of_each
 from .resampling import Bootstrap, Draws, Interval
 from .tally import Tally, kinds_of
 

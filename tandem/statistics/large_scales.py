@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from .agreement import positions
+from .cluster_means import informative_of_each
 from .coefficients import OF_SETS, WEIGHTED, why_no_kappa
 from .estimate import Coefficient, Estimate, Floats, Ints
-from .informative import informative_of_each
 from .pairwise import terms, weighted_kappa
 from .resampling import Bootstrap, Draws, Interval, OfWeights
 from .sets import masi_distances, weighted_kappa_of_sets

@@ -23,6 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from .agreement import correct_for_chance, counts_of, paired_counts, positions
+from .cluster_means import informative_among
 from .coefficients import EQUAL, KAPPA, OF_SETS, OF_TWO, WEIGHTED
 from .estimate import (
     Bools,
@@ -35,7 +36,6 @@ from .estimate import (
     undefined,
     unique_integers,
 )
-from .informative import informative_among
 from .resampling import Bootstrap, Draws, Interval
 from .sets import masi_distances, weighted_kappa_of_sets
 from .tally import Tally

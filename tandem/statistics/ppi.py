@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .cluster_means import bounded_interval
+from .cluster_means import ROUNDING, bounded_interval, informative_shares, too_few_differ
 from .estimate import UNBOUNDED, Bounds, Estimate, Floats, defined, ratio, t_quantile, undefined
-from .informative import ROUNDING, informative_shares, too_few_differ
 from .resampling import (
     FEWEST_INFORMATIVE,
     MINIMUM_CLUSTERS,

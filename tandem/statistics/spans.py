@@ -15,9 +15,8 @@ from itertools import combinations
 import numpy as np
 
 from .agreement import krippendorff_alpha
-from .cluster_means import mean_by_cluster
+from .cluster_means import informative_among, mean_by_cluster
 from .estimate import COEFFICIENT, SHARE, Bools, Estimate, Floats, Ints, Value, ratio
-from .informative import informative_among
 from .resampling import Bootstrap, Draws, Interval
 from .tally import Tally
 

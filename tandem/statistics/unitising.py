@@ -16,8 +16,8 @@ from math import inf
 
 import numpy as np
 
+from .cluster_means import SEVERAL, count_informative
 from .estimate import COEFFICIENT, Estimate, Floats, Ints, Value, ratio, unbatch, undefined
-from .informative import SEVERAL, count_informative
 from .resampling import Bootstrap, Draws, Interval
 from .spans import Document, Marked, merge_fragments
 from .tally import Tally

@@ -32,8 +32,8 @@ from annotation.models import (
     User,
     rater_of,
 )
+from annotation.people.identities import log_in_key
 from annotation.people.invitations import invite
-from annotation.people.log_in_links import log_in_key
 from annotation.people.membership import exclude
 from annotation.people.prolific import Arrival, enter
 from datasets.api_tokens import make_token

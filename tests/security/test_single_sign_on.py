@@ -24,10 +24,10 @@ from annotation.people.identities import (
     Identity,
     check_connectable,
     identity_of,
+    log_in_key,
     set_email,
 )
 from annotation.people.invitations import invite
-from annotation.people.log_in_links import log_in_key
 from annotation.people.membership import PeopleError, set_pool
 from audit.models import Event
 from config import env

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from analysis.campaigns.report_job import question
 from analysis.campaigns.reports import campaign_report
-from analysis.drafts.store import begin
+from analysis.drafts.tag_groups import begin
 from analysis.frozen.store import freeze
 from analysis.models import Draft, FrozenReport, StudyPart
 from analysis.models import Study as Study_

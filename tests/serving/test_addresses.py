@@ -12,7 +12,7 @@ import pytest
 import requests
 
 from config import env
-from config.front.addresses import Addresses, source_of
+from config.front.connection import Addresses, source_of
 from tests.patience import PATIENCE
 from tests.serving.site import ROOT, Person, Site
 

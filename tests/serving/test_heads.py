@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from config.front.heads import LONGEST_HEAD, BadHeadError, Head
-from config.front.incoming import DiskBudget, Incoming, Limits
+from config.front.incoming import LONGEST_HEAD, BadHeadError, DiskBudget, Head, Incoming, Limits
 
 LIMITS = Limits(1000, lambda path: 0, DiskBudget(10_000))
 HOST = b"Host: a.example\r\n"

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tandem.statistics import family_differences
-from tandem.statistics.bias import NO_OTHERS, NO_OWN
+from tandem.statistics.alignment import NO_OTHERS, NO_OWN
 from tests.statistics.cast import covers, number
 
 OWN, OTHER, NOBODY = 1, 0, -1

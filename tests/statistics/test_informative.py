@@ -23,13 +23,13 @@ from tandem.statistics import (
     prediction_powered_ratio,
     threshold_sweep,
 )
-from tandem.statistics.coefficients import cells_of, pair_tally
-from tandem.statistics.informative import (
+from tandem.statistics.cluster_means import (
     informative_among,
     informative_by_category,
     informative_of_each,
     informative_shares,
 )
+from tandem.statistics.coefficients import cells_of, pair_tally
 from tandem.statistics.spans import Span, token_alpha
 from tests.statistics.cast import interval
 

@@ -21,10 +21,10 @@ from tandem.statistics import (
     alternative,
     binary_unitising_alpha,
     ceiling_estimates,
+    cluster_means,
     correlation,
     correlation_estimates,
     curves,
-    informative,
     pair_estimates,
     paired,
     planning,
@@ -80,7 +80,7 @@ def test_the_limits_are_those_in_the_documentation():
     assert (resampling.MINIMUM_CLUSTERS, resampling.MAXIMUM_UNDEFINED) == (10, 0.05)
     assert (resampling.RESAMPLES, resampling.RESAMPLES_OF_FEW, resampling.FEW) == (2000, 10_000, 30)
     assert (resampling.FEWEST_DIFFERING, resampling.FEWEST_INFORMATIVE) == (5, 5)
-    assert informative.SEVERAL == 2
+    assert cluster_means.SEVERAL == 2
     assert (paired.EXACT_UP_TO, paired.ENUMERATED_UP_TO) == (200, 13)
     assert (correlation.MAXIMUM_POINTS, correlation.MAXIMUM_IN_CLUSTERS) == (3000, 10_000)
     assert (curves.MOST_POINTS, curves.MOST_LEVELS) == (50, 500)

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tandem.statistics import Resamples, Tally, counts_of, kinds_of
+from tandem.statistics.cluster_means import informative_of_each
 from tandem.statistics.estimate import quantiles, unique_integers
-from tandem.statistics.informative import informative_of_each
 from tests.statistics.cast import random_codes
 
 QUERIES = np.repeat([7, 3, 5], 4)

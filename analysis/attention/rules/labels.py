@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from analysis.attention.base import Action, Finding, count
 from analysis.attention.facts import Facts
-from analysis.disagreements.counts import add_up, counts_in
+from analysis.disagreements.choose import add_up, counts_in
 from annotation.exposure.ledger import FEWEST_UNITS
 from annotation.presentation import schema
 from tandem.document import join_words, rounded

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.evaluation.build import measures_report
-from analysis.evaluation.leaderboard import leaderboard
+from analysis.evaluation.csv_file import leaderboard
 from analysis.evaluation.rendering import FORMATS, with_slices
 from analysis.evaluation.selection import MEASURES_OPTIONS, read_pairs
 from analysis.evaluation.trec import trec_archive

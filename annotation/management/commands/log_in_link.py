@@ -8,7 +8,7 @@ from typing import Any
 from django.urls import reverse
 
 from annotation.management.base import any_account_called
-from annotation.people.log_in_links import log_in_key
+from annotation.people.identities import log_in_key
 from annotation.people.membership import PeopleError
 from datasets.console import Command as BaseCommand
 from datasets.console import refusing

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from analysis.campaigns.contamination import contaminated_prompts
+from analysis.campaigns.reports import contaminated_prompts
 from annotation.models import Assignment, Campaign, Item, Rater, Response
 from judging.models import Judge, JudgeRun
 from tests.cast import Line, campaign_of, load

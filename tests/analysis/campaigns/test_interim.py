@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from analysis.campaigns.cache import state_of
-from analysis.campaigns.interim import describe_interim, interim_of
+from analysis.campaigns.people_sample import describe_interim, interim_of
 from analysis.campaigns.reports import campaign_report
 from analysis.evaluation.build import measures_report
 from analysis.models import Study

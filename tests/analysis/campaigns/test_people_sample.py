@@ -9,7 +9,7 @@ import pytest
 
 from analysis.campaigns.people_sample import people_sample
 from analysis.campaigns.reports import campaign_report
-from analysis.evaluation.stored import stored_sample
+from analysis.evaluation.build import stored_sample
 from annotation.models import Assignment, Campaign, Rater
 from annotation.people.membership import exclude
 from tandem.labels.selection import ReportOptions

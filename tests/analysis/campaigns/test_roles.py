@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from analysis.campaigns.contamination import contaminated_prompts
-from analysis.campaigns.reports import campaign_report
+from analysis.campaigns.reports import campaign_report, contaminated_prompts
 from annotation.models import Campaign
 from judging.models import Judge, JudgeRun
 from tandem.labels.selection import ReportOptions

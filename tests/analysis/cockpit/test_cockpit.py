@@ -14,8 +14,7 @@ from django.urls import reverse
 
 from analysis.attention import facts_of
 from analysis.cockpit.campaign_list import rows_of
-from analysis.cockpit.page_index import PAGES, Page
-from analysis.cockpit.search import search
+from analysis.cockpit.search import PAGES, Page, search
 from analysis.cockpit.tiles import tiles_of
 from analysis.models import Study as Applied
 from annotation.answers.submission import submit

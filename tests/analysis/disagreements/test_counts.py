@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from analysis.attention.checks import check_campaign
-from analysis.disagreements.counts import Disagreements, add_up, is_disagreement
+from analysis.disagreements.choose import Disagreements, add_up, is_disagreement
 from analysis.disagreements.votes import VoteTable, votes_of
 from analysis.templatetags import cockpit_tags
 from annotation.models import Campaign, Rater, User

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from analysis.disagreements.tags import set_tag
-from analysis.drafts import store
-from analysis.drafts.difference import Piece, difference
+from analysis.disagreements.actions import set_tag
+from analysis.drafts import tag_groups
 from analysis.drafts.effect import effect_of
 from analysis.drafts.tag_groups import group_tags
+from analysis.drafts.views import Piece, difference
 from analysis.models import Draft
 from annotation.answers.submission import submit
 from annotation.answers.types import Circumstances
@@ -76,8 +76,8 @@ def no_if_told(request: Request) -> str:
 
 
 def drafted(campaign: Campaign, asked: Judge | None = None) -> Draft:
-    text = store.present_text(campaign, asked)
-    return store.begin(campaign, asked, f"{ADDED}\n\n{text}", "years", None)
+    text = tag_groups.present_text(campaign, asked)
+    return tag_groups.begin(campaign, asked, f"{ADDED}\n\n{text}", "years", None)
 
 
 def test_a_draft_is_tried_and_compared_on_development_queries_only(
@@ -87,8 +87,8 @@ def test_a_draft_is_tried_and_compared_on_development_queries_only(
     asked = model()
     run_scripted(study, asked, yes)
     draft = drafted(study)
-    trial = store.trial_of(draft, asked)
-    assert store.trial_of(draft, asked) == trial
+    trial = tag_groups.trial_of(draft, asked)
+    assert tag_groups.trial_of(draft, asked) == trial
     run, _, backend = run_scripted(study, trial, no_if_told)
     assert run.failed == 0
     assert backend.asked
@@ -109,12 +109,12 @@ def test_a_draft_of_a_prompt_changes_the_prompt_of_the_copy(study: Campaign) -> 
     label(study)
     asked = model()
     run_scripted(study, asked, yes)
-    trial = store.trial_of(drafted(study, asked), asked)
+    trial = tag_groups.trial_of(drafted(study, asked), asked)
     run_scripted(study, trial, no_if_told)
     found = effect_of(study, trial, resamples=50)["variables"]["answerable"]
     assert found["turns"]["wrong to right"] == 6
     with pytest.raises(DraftError, match="is missing; add it"):
-        store.begin(study, asked, "Judge {texts}.", "", None)
+        tag_groups.begin(study, asked, "Judge {texts}.", "", None)
 
 
 def test_a_try_uses_the_parameters_of_the_changed_file(study: Campaign) -> None:
@@ -123,7 +123,7 @@ def test_a_try_uses_the_parameters_of_the_changed_file(study: Campaign) -> None:
     asked = model(file=file, params={"max_tokens": 77})
     run_scripted(study, asked, lambda request: "4")
     text = file.replace("temperature = 0\n", "temperature = 0.9\ntop_p = 0.8\n")
-    trial = store.trial_of(store.begin(study, asked, text, "", None), asked)
+    trial = tag_groups.trial_of(tag_groups.begin(study, asked, text, "", None), asked)
     assert asked.params == {"temperature": 0.0, "max_tokens": 77, "omit": ["response_format"]}
     assert trial.params == asked.params | {"temperature": 0.9, "top_p": 0.8}
 
@@ -142,7 +142,7 @@ def test_an_impossible_try_is_refused_with_a_message(
 ) -> None:
     prepare(study)
     with pytest.raises(DraftError, match=wrong):
-        store.trial_of(drafted(study), model())
+        tag_groups.trial_of(drafted(study), model())
 
 
 def test_tags_are_grouped_by_question_slice_and_section(study: Campaign) -> None:
@@ -200,7 +200,7 @@ def test_an_adopted_prompt_fills_the_form_of_a_new_judge(rita: Client, study: Ca
     assert form.status_code == 200
     assert ADDED in form.content.decode()
     assert Judge.objects.count() == 1
-    assert not store.is_adopted(draft)
+    assert not tag_groups.is_adopted(draft)
 
 
 def test_a_difference_marks_changed_words_and_omits_equal_lines() -> None:

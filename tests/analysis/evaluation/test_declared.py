@@ -17,8 +17,8 @@ from analysis.campaigns.frames import campaign_frame
 from analysis.evaluation.declared import declared_parts
 from analysis.evaluation.inputs import DeclaredContent
 from analysis.release.facts import campaign_facts
+from analysis.release.material import released_task
 from analysis.release.measures import asked_content, computed, declared_in, differences
-from analysis.release.protocols import released_task
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Campaign

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.evaluation.people_mean import mean_over_people
+from analysis.evaluation.system_values import mean_over_people
 from annotation.models import Campaign
 from tandem.scores.base import JudgedValues, Pooled
 from tests.analysis.conftest import run

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from analysis.campaigns.frames import campaign_frame
-from analysis.evaluation.build import measures_report
-from analysis.evaluation.stored import asked_content
+from analysis.evaluation.build import asked_content, measures_report
 from analysis.evaluation.system_values import named_measures
 from annotation.models import Campaign, QuerySampling
 from datasets.material import batch_rows

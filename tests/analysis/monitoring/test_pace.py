@@ -9,8 +9,7 @@ from django.core.cache import caches
 from django.urls import reverse
 
 from analysis.attention.checks import check_campaign
-from analysis.monitoring.flags import quality
-from analysis.monitoring.pace import Times, paces, unusual_paces
+from analysis.monitoring.flags import Times, paces, quality, unusual_paces
 from annotation.answers.submission import submit
 from annotation.models import Assignment, Item, User, rater_of
 from annotation.people.membership import exclude

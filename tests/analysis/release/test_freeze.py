@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
-from analysis.release.names import published_text
+from analysis.release.asked import published_text
 from analysis.study.file import parse_study
 from annotation.models import User, rater_of
 from tandem.files.rows import InputError

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from analysis.campaigns.contamination import contaminated_prompts
+from analysis.campaigns.reports import contaminated_prompts
 from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design

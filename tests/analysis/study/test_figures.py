@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.models import Study, StudyPart
-from analysis.study_pages import figures
+from analysis.study_pages import views
 from annotation.models import Campaign, User
 from datasets.models import Job
 from tests.analysis.conftest import CONTRACT, ferries, labelled, run
@@ -95,7 +95,7 @@ def test_an_open_item_hides_the_figures_of_its_campaign(labelled: Campaign, addr
 def test_a_visit_asks_for_the_figures_of_few_campaigns(
     rita: Client, labelled: Campaign, address: str
 ) -> None:
-    with patch.object(figures, "MOST_ASKED", 0):
+    with patch.object(views, "MOST_ASKED", 0):
         rita.get(address, headers=IN_PLACE)
     assert not Job.objects.exists()
 

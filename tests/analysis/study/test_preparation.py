@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from analysis.models import Study
-from analysis.release.names import published_text
+from analysis.release.asked import published_text
 from analysis.study import parse_study, read_study
 from analysis.study.status import status
 from annotation.models import Campaign, User, rater_of

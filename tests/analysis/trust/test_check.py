@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
-from analysis.campaigns.query_draw import query_draw
+from analysis.campaigns.people_sample import query_draw
 from analysis.campaigns.reports import campaign_report
 from analysis.trust.check import campaign_check
 from analysis.trust.looks import look_at

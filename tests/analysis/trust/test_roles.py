@@ -11,7 +11,7 @@ from analysis.campaigns.cache import labels_since
 from analysis.campaigns.cache import state_of as report_state
 from analysis.campaigns.frames import campaign_frame
 from analysis.campaigns.reports import campaign_report
-from analysis.cockpit.items import answers_of
+from analysis.cockpit.views import answers_of
 from analysis.disagreements.detail import detail_of
 from analysis.disagreements.votes import votes_of
 from analysis.drafts.effect import people_of

@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.answers.state import answers_of
 from annotation.answers.storage import restore_answer, withdraw_answers
+from annotation.answers.submission import answers_of
 from annotation.models import Assignment, Response
 from tests.annotation.adjudication.cast import Dispute, answer, make_dispute
 from tests.once import once

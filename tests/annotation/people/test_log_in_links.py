@@ -10,8 +10,8 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from annotation.models import User
-from annotation.people import log_in_links
-from annotation.people.log_in_links import account_of, log_in_key
+from annotation.people import identities
+from annotation.people.identities import account_of, log_in_key
 from annotation.people.membership import PeopleError
 from audit.models import Event
 
@@ -68,7 +68,7 @@ def test_a_log_in_link_expires_after_ten_minutes(
     ada: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = datetime(2026, 3, 1, 12)  # noqa: DTZ001
-    monkeypatch.setattr(log_in_links._keys, "_now", lambda: at)
+    monkeypatch.setattr(identities._keys, "_now", lambda: at)
     key = log_in_key(ada)
     at += timedelta(minutes=10)
     assert account_of(key) == ada

@@ -7,7 +7,7 @@ import re
 import pytest
 from django.urls import reverse
 
-from analysis.disagreements.counts import Disagreements
+from analysis.disagreements.choose import Disagreements
 from analysis.templatetags import cockpit_tags
 from annotation.answers.submission import submit
 from annotation.models import rater_of

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.urls import reverse
 
-from analysis.release.wide_labels import wide_pieces
+from analysis.release.asked import wide_pieces
 from annotation.exports.contents import EXPORTS
 from annotation.models import Campaign, Label, User
 from judging import library
