@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis.attention.checks import CHECKS_KIND
-from analysis.bench.bench_job import BENCH_KIND
+from analysis.bench.numbers import BENCH_KIND
 from analysis.campaigns.report_job import FIGURE_FILES, REPORTS
 from analysis.disagreements.file import FILE_KIND
 from analysis.disagreements.votes_job import VOTES_KIND
@@ -12,7 +12,7 @@ from analysis.evaluation.measures_job import BATCH_KIND, MEASURES_KIND, TREC_KIN
 from analysis.frozen.store import SNAPSHOT_KIND
 from analysis.monitoring.views import QUALITY_KIND
 from analysis.papers.tables_job import TABLES_KIND
-from analysis.robustness.sheet_job import ROBUSTNESS_KIND
+from analysis.robustness.sheet import ROBUSTNESS_KIND
 from datasets.work import register
 
 register(

@@ -22,8 +22,8 @@ from analysis.pages import (
     report_address,
 )
 from analysis.robustness.document import robustness_document
-from analysis.robustness.sheet_job import ROBUSTNESS
-from analysis.robustness.sheet_job import question as robustness_question
+from analysis.robustness.sheet import ROBUSTNESS
+from analysis.robustness.sheet import question as robustness_question
 from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.models import Campaign
 from annotation.presentation import schema

@@ -9,8 +9,8 @@ from annotation.campaign_setup import preview_job as previews
 from annotation.campaign_setup import replay
 from annotation.campaign_setup import suitable_protocols as fits
 from annotation.campaigns.text_views import KIND as RENDERINGS
-from annotation.derivation import derivation_job as derivations
-from annotation.exports import export_job as exports
+from annotation.derivation import service as derivations
+from annotation.exports import bundles as exports
 from annotation.exports.bundles import reveals_answers
 from annotation.imports import import_job as imports
 from annotation.models import Campaign, User

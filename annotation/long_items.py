@@ -15,7 +15,8 @@ from annotation.campaigns.text_views import BLOCK, VERSION, render_stored, store
 from annotation.models import Assignment, Item, Rendering
 from annotation.presentation import FORGOTTEN, present
 from datasets.elsewhere import leave_to_others
-from datasets.work.kinds import JobError, Options, Progress, Result
+from datasets.work.kinds import JobError, Options, Result
+from tandem.types import Progress
 
 MOST_UNITS = 100
 MOST_CHARACTERS = 100_000

@@ -22,9 +22,8 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from datasets.access import ADMIN, EVERYBODY, READERS, WORKERS, wants_data
-from datasets.api.authentication import TokenInHeader
 from datasets.api.base import SENTENCES, NoParameters, Shape, validate
-from datasets.api.permissions import ANY, scopes_of
+from datasets.api.permissions import ANY, TokenInHeader, scopes_of
 from datasets.api.routes import Routes, urls_of
 
 api = Routes("start", roles=EVERYBODY, reads=ANY)

@@ -9,7 +9,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["datasets.api.parsers.StrictJSONParser"],
     # No sessions, so a page of another site cannot use a person's session for the API.
-    "DEFAULT_AUTHENTICATION_CLASSES": ["datasets.api.authentication.TokenInHeader"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["datasets.api.permissions.TokenInHeader"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_SCHEMA_CLASS": "datasets.api.hooks.Schema",

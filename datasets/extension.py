@@ -85,7 +85,7 @@ def extend_batch(
 def recognise_format(paths: Sequence[Path]) -> str:
     """Return the format. A line with only an id and additions is native, too."""
     first = next(
-        ((record, path) for path in paths if path.is_file() for _, record in object_rows(path)),
+        ((row, path) for path in paths if path.is_file() for _, row in object_rows(path)),
         None,
     )
     if first and first[0].keys() <= {"id", *native.QUERY}:
@@ -116,13 +116,13 @@ def _read(
 
 def _native(paths: Sequence[Path], texts: Mapping[str, str]) -> Iterator[Located]:
     for path in paths:
-        for number, record in object_rows(path):
+        for number, row in object_rows(path):
             place = Place(str(path), number)
-            key = record.get("id")
-            if "text" not in record and isinstance(key, str):
+            key = row.get("id")
+            if "text" not in row and isinstance(key, str):
                 # An unknown query is refused for that reason, and not because it has no text.
-                record = {**record, "text": texts.get(key, key)}
-            yield Located(native.query_of(Fields(record, place, known=native.QUERY)), place)
+                row = {**row, "text": texts.get(key, key)}
+            yield Located(native.query_of(Fields(row, place, known=native.QUERY)), place)
 
 
 def extend_query(query: Query, located: Located, tally: Tally) -> Query:

@@ -17,7 +17,7 @@ from django.utils import timezone
 from datasets.api.concurrency import KEY_LIFETIME
 from datasets.models import KeptAnswer
 from datasets.priority import give_way, limit_memory
-from datasets.uploads.cleaning import clean
+from datasets.uploads.receiving import clean
 from datasets.uploads.worker import UPLOAD
 from datasets.work import periodic, queue, wake
 from datasets.work.execution import HEAVY, LIGHT

@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from analysis.api.reports import ComputedSerializer
-from analysis.bench.bench_job import BENCH, question
+from analysis.bench.numbers import BENCH, question
 from annotation.api.access import readable_unless_blind
 from audit.recording import record_export
 from datasets.api.concurrency import PerReport

@@ -1,26 +1,28 @@
-"""The numbers of the bench: from a campaign's report, its runs and its trials, in one object."""
+"""The numbers of the bench, from a campaign's report, its runs and its trials, and their job."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
-from django.db.models import Avg, Count
+from django.db.models import Avg, Count, Max
 
-from analysis.campaigns.cache import computed_report
-from analysis.campaigns.evaluators import judges_named, stored_evaluators
+from analysis.campaigns.cache import computed_report, state_of
+from analysis.campaigns.evaluators import declared_for, judges_named, stored_evaluators
 from analysis.campaigns.frames import campaign_frame, campaign_strata
 from analysis.campaigns.people_sample import chosen_items
+from analysis.campaigns.report_job import campaign_of, may_see, restore_dataclass
 from analysis.robustness.sheet import Resampling, sheet
 from annotation.models import Campaign
+from datasets.work import JobError, Kind, Options, Result
 from judging.answers.results import ANSWERED
-from judging.models import Judge, JudgeCall
+from judging.models import Judge, JudgeCall, Price
 from judging.runs.comparison import compare_judges
 from judging.trial_effects import trials_in
+from tandem.labels.frame import evaluation_items
 from tandem.labels.resampling import Sample
 from tandem.labels.selection import ALL_LABELS, ReportOptions
-from tandem.labels.splits import evaluation_items
 from tandem.sections.between_judges import errors_alike
 from tandem.sections.comparison import comparable_part
 from tandem.types import JSON, Progress, ignore_progress
@@ -194,3 +196,35 @@ def _robustness(campaign: Campaign, judge: Judge, options: ReportOptions) -> JSO
             if known is None or (made["value"] or 0) > (known["value"] or 0):
                 worst[variable][trial["purpose"]] = made
     return worst
+
+
+BENCH = "bench"
+
+
+def question(campaign: Campaign, judges: Sequence[str], options: ReportOptions) -> dict[str, Any]:
+    """Return the question of a bench, for `datasets.work.ask`."""
+    return {"campaign": campaign.pk, "judges": list(judges), "options": asdict(options)}
+
+
+def calls_of(campaign: Campaign) -> dict[str, Any]:
+    """Return the number and the newest of the calls of judges over a campaign."""
+    calls = JudgeCall.objects.filter(run__campaign=campaign)
+    return calls.aggregate(number=Count("pk"), newest=Max("pk"))
+
+
+def _state(options: Options) -> Any:
+    campaign = campaign_of(options)
+    prices = Price.objects.aggregate(number=Count("pk"), newest=Max("pk"))
+    return [state_of(campaign), calls_of(campaign), prices, declared_for(campaign)]
+
+
+def _carry_out(options: Options, progress: Progress) -> Result:
+    chosen = restore_dataclass(ReportOptions, options["options"])
+    try:
+        found = bench(campaign_of(options), options["judges"], chosen, progress)
+    except BenchError as error:
+        raise JobError(str(error)) from error
+    return Result.of(found)
+
+
+BENCH_KIND = Kind(BENCH, "Bench", _state, _carry_out, may_see, heavy=True)

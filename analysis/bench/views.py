@@ -9,9 +9,8 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from analysis.bench.bench_job import BENCH, question
 from analysis.bench.document import bench_document
-from analysis.bench.numbers import BenchError
+from analysis.bench.numbers import BENCH, BenchError, question
 from analysis.pages import attached, options_query
 from annotation.access import readable_campaign
 from annotation.models import Campaign, Rater

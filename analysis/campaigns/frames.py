@@ -29,6 +29,8 @@ from tandem.files.spelling import similar_names
 from tandem.labels.exposed import AssistedKey
 from tandem.labels.facts import FloorCodes, LabelFact, LabelKey, Scale, scale_of
 from tandem.labels.frame import (
+    EVALUATION,
+    STRATUM,
     Families,
     Frame,
     VariableFrame,
@@ -46,7 +48,6 @@ from tandem.labels.selection import (
     ReportOptions,
     Strata,
 )
-from tandem.labels.splits import EVALUATION, STRATUM
 from tandem.version import VERSION
 
 NO_RULE = "the lexical rule has no answer for categories other than yes and no or an ordered scale"

@@ -20,9 +20,8 @@ from annotation.people.membership import exclusion_reasons
 from annotation.registry import get_protocol
 from datasets.lineage import ancestors
 from tandem.document import count
-from tandem.labels.frame import Warning
+from tandem.labels.frame import EVALUATION, Warning
 from tandem.labels.people_sample import PeopleSample
-from tandem.labels.splits import EVALUATION
 from tandem.sections.sentence import Part, Sentence
 from tandem.trust.check import Draw, Drawn
 from tandem.types import JSON

@@ -31,9 +31,9 @@ from annotation.presentation import schema
 from datasets.models import Query
 from datasets.text import number_in
 from tandem.labels.categories import categories_of
+from tandem.labels.frame import STRATUM
 from tandem.labels.metadata import in_order
 from tandem.labels.selection import OWN_STRATA, read_stratum
-from tandem.labels.splits import STRATUM
 from tandem.statistics import Bools
 
 FILTER_HELP: Mapping[str, str] = {

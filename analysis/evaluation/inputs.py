@@ -16,11 +16,10 @@ import numpy as np
 from analysis.evaluation.relevance import RatedRankings
 from tandem.files.rows import Query, Report
 from tandem.labels.evaluators import Evaluator, Judgements, with_evaluators
-from tandem.labels.frame import Frame, VariableFrame
+from tandem.labels.frame import EVALUATION, Frame, VariableFrame
 from tandem.labels.metadata import MOST_VALUES, OF_META, length_strata, text_of
 from tandem.labels.people_sample import describe_unfinished
 from tandem.labels.reference import HUMAN, joint_labels
-from tandem.labels.splits import EVALUATION
 from tandem.protocols.base import Declaration, DeclaredMeasure, ItemSpec, Variable
 from tandem.scores import of_family
 from tandem.scores.agreement import Labelled

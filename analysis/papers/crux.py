@@ -32,8 +32,7 @@ from analysis.papers.coverage import (
     column_means,
     data_sets,
 )
-from analysis.papers.crux_agreement import figure_4
-from analysis.papers.crux_case import table_5
+from analysis.papers.crux_agreement import figure_4, table_5
 from analysis.papers.material import Material
 from tandem.scores.contexts import members, required_subset
 from tandem.scores.coverage import ALPHA_NDCG, COV, REPORT_COVERAGE, REPORT_DENSITY

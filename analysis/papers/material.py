@@ -43,11 +43,10 @@ from tandem.document import join_words
 from tandem.files.rows import Query
 from tandem.labels.evaluators import Evaluator, with_evaluators
 from tandem.labels.facts import LabelFact
-from tandem.labels.frame import Frame, VariableFrame
+from tandem.labels.frame import STRATUM, Frame, VariableFrame
 from tandem.labels.joined import UnitKey
 from tandem.labels.metadata import dividing_strata
 from tandem.labels.selection import ReportOptions
-from tandem.labels.splits import STRATUM
 from tandem.scores.options import Options, TableOptions
 from tandem.sections.comparison import agreement_of_variables
 from tandem.sections.written import WrittenAnswers, written

@@ -40,11 +40,10 @@ from tandem.labels.facts import LabelFact, LabelKey, Scale, scale_of
 from tandem.labels.file.frames import fact_of
 from tandem.labels.file.reader import read_labels
 from tandem.labels.file.rows import LabelRow
-from tandem.labels.frame import Frame, selected_frame
+from tandem.labels.frame import EVALUATION, Frame, selected_frame
 from tandem.labels.joined import UnitKey, first_labels, not_replaced
 from tandem.labels.judge_metadata import with_judge_metadata
 from tandem.labels.selection import ReportOptions
-from tandem.labels.splits import EVALUATION
 from tandem.protocols.base import Variable, WrittenText
 from tandem.protocols.file_structure import ProtocolFileError
 from tandem.protocols.protocol_file import read_path

@@ -18,10 +18,13 @@ import numpy as np
 from django.conf import settings
 from django.utils import timezone
 
+from analysis.campaigns.cache import state_of
+from analysis.campaigns.report_job import campaign_of, may_see
 from analysis.robustness.orders import both_orders, sees_both_orders
 from annotation.exposure.ledger import FEWEST_UNITS, is_collecting, saw_figures
 from annotation.models import Campaign, Label
 from annotation.presentation import schema
+from datasets.work import Kind, Options, Result
 from datasets.work.guard import for_workers
 from judging.answer_files import SCRIPTED
 from judging.jury import code_number
@@ -436,3 +439,24 @@ def _samples_of(
     lost_by_reason = dict(sorted(missing.items()))
     number = sample_count(judge)
     return Samples(number, list(counts.values()), unlabelled, lost_by_reason, scores)
+
+
+ROBUSTNESS = "robustness"
+
+
+def question(campaign: Campaign, judge: Judge) -> dict[str, Any]:
+    """Return the question of a sheet, for `datasets.work.ask`."""
+    return {"campaign": campaign.pk, "judge": judge.pk}
+
+
+def _state(options: Options) -> Any:
+    trials = Judge.objects.filter(base=options["judge"]).order_by("pk")
+    return [state_of(campaign_of(options)), list(trials.values_list("pk", flat=True))]
+
+
+def _carry_out(options: Options, progress: Progress) -> Result:
+    judge = Judge.objects.select_related("rater", "base").get(pk=options["judge"])
+    return Result.of(sheet(campaign_of(options), judge, progress=progress))
+
+
+ROBUSTNESS_KIND = Kind(ROBUSTNESS, "Robustness sheet", _state, _carry_out, may_see, heavy=True)

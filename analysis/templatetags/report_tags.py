@@ -31,7 +31,7 @@ from tandem.figures.files import available_kinds
 from tandem.formats import html
 from tandem.formats.html import Row
 from tandem.formats.verdict import MORE, Cells, Units, without_units
-from tandem.labels.splits import EVALUATION, STRATUM
+from tandem.labels.frame import EVALUATION, STRATUM
 from tandem.sections.guidelines import GUIDELINE
 
 register = template.Library()

@@ -10,9 +10,14 @@ from rest_framework.request import Request
 from annotation.access import get_account
 from annotation.api.access import check_blind
 from annotation.derivation.decisions import ADJUDICATED, TIES
-from annotation.derivation.derivation_job import DERIVATION, question
 from annotation.derivation.rules import RULES
-from annotation.derivation.service import DerivationRequest, check_campaigns, left_out_of
+from annotation.derivation.service import (
+    DERIVATION,
+    DerivationRequest,
+    check_campaigns,
+    left_out_of,
+    question,
+)
 from annotation.people.membership import readable
 from datasets.access import check_managed
 from datasets.api.base import (

@@ -20,13 +20,14 @@ from annotation.api.access import check_blind, managed_unless_blind
 from annotation.exports import rows as exporting
 from annotation.exports.bundles import (
     BUNDLES,
+    EXPORT,
     ZIP,
     ExportOption,
     export_options,
+    question,
     reveals_answers,
 )
 from annotation.exports.contents import EXPORTS
-from annotation.exports.export_job import EXPORT, question
 from annotation.exports.workbook import XLSX
 from annotation.exports.writers import FORMS
 from annotation.models import Campaign

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from annotation.campaigns.design import stored_design
 from annotation.models import Campaign, Label
-from annotation.protocols.units import OR
+from annotation.protocols.base import OR
 from tandem.files import rows
 
 RELEVANT, USE = "relevant", "use"

@@ -1,4 +1,4 @@
-"""Export options of a campaign, and archives of several exports with a manifest and a card.
+"""Export options of a campaign, archives of several exports, and the job of an export.
 
 Files are produced one after the other, and each must be read to its end before the next. The
 manifest lists the files with campaign, batch, version and time. The card of a dataset folder has
@@ -15,12 +15,15 @@ from itertools import chain
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count
+from django.db.models import Count, Max
+from django.forms.models import model_to_dict
 from django.utils import timezone
 from django.utils.text import slugify
 
 from annotation.counters import numbers
-from annotation.exports.contents import EXPORTS, TABLE, check_exists, exports_of
+from annotation.exports.contents import EXPORTS, TABLE, NoExportError, check_exists, exports_of
+from annotation.exports.qrels import NoGradesError
+from annotation.exports.workbook import UnfitError
 from annotation.exports.writers import FORMS, Subject
 from annotation.exports.zip import stream_zip
 from annotation.exposure.ledger import is_collecting, saw_answers
@@ -28,6 +31,8 @@ from annotation.models import Assignment, Campaign, Label, Rater, Response, Span
 from annotation.presentation import schema
 from annotation.registry import get_protocol
 from annotation.trust.roles import without_certify
+from audit.models import Event
+from datasets.work import JobError, Options, Progress, Result
 
 SIZES = (
     (10**3, "n<1K"),
@@ -382,3 +387,66 @@ def download(campaign: Campaign, what: str, form: str, tick: Tick = lambda rows:
     chosen = FORMS[form]
     pieces = Exporting(campaign, stem, what, form, tick).pieces()
     return Download(f"{stem}.{chosen.suffix}", chosen.media_type, pieces)
+
+
+EXPORT = "export"
+
+
+def question(campaign: Campaign, what: str, form: str) -> dict[str, Any]:
+    """Return the question of an export, for `datasets.work.ask`."""
+    return {"campaign": campaign.pk, "what": what, "form": form}
+
+
+def _campaign(options: Options) -> Campaign:
+    return Campaign.objects.select_related("batch", "practice_of").get(pk=options["campaign"])
+
+
+def state(options: Options) -> Any:
+    """Return what exports depend on.
+
+    Answers of other campaigns over the batch decide which units are asked. Changes other than
+    answers are in the audit trail.
+    """
+    campaign = _campaign(options)
+    answers = Response.objects.filter(
+        current=True, assignment__item__campaign__batch=campaign.batch_id
+    )
+    assignments = Assignment.objects.filter(item__campaign=campaign).order_by()
+    raters = Rater.objects.filter(assignments__item__campaign=campaign).distinct()
+    changes = Event.objects.filter(campaign=campaign.pk).exclude(event="export")
+    return [
+        settings.TANDEM_VERSION,
+        model_to_dict(campaign),
+        [campaign.batch.name, campaign.batch.digest],
+        answers.aggregate(number=Count("pk"), newest=Max("pk"), at=Max("created_at")),
+        sorted(
+            assignments.values_list("rater", "status", "reason", "assisted_by").annotate(
+                number=Count("pk")
+            ),
+            key=str,
+        ),
+        list(raters.order_by("pk").values_list("pk", "name", "kind")),
+        changes.aggregate(newest=Max("pk")),
+    ]
+
+
+def carry_out(options: Options, progress: Progress) -> Result:
+    """Return an export as a file. Progress counts lines of an estimated total. Raises JobError."""
+    campaign, what, form = _campaign(options), options["what"], options["form"]
+    total = expected_lines(campaign, what, form)
+    try:
+        # Missing labels have lines, too, so there may be more than expected.
+        file = download(
+            campaign, what, form, lambda rows: progress(rows, max(rows, total) if total else 0)
+        )
+        return Result(_as_job_errors(file.pieces), file.name, file.media_type)
+    except (UnfitError, KeyError, NoExportError) as error:
+        raise JobError(str(error)) from error
+
+
+def _as_job_errors(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the pieces. Raises JobError for a content that does not fit into the file's form."""
+    try:
+        yield from pieces
+    except (UnfitError, NoGradesError) as error:
+        raise JobError(str(error)) from error

@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
-from annotation.protocols.base import NEEDS, MakeItems, Needs
-from annotation.protocols.units import (
+from annotation.protocols.base import (
+    NEEDS,
+    MakeItems,
+    Needs,
     dated_passages,
     first_words,
     key_point_units,

@@ -17,13 +17,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 from annotation.access import get_account, is_blind
 from annotation.derivation.base import Rule
 from annotation.derivation.decisions import MODES, TIES
-from annotation.derivation.derivation_job import DERIVATION, question
 from annotation.derivation.rules import RULES
 from annotation.derivation.service import (
+    DERIVATION,
     DerivationRequest,
     check_campaigns,
     fitting_rules,
     left_out_of,
+    question,
 )
 from annotation.models import Campaign, Rater
 from annotation.people.membership import readable

@@ -9,8 +9,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from annotation.access import get_account, is_blind, managed_campaign
-from annotation.exports.bundles import export_options, reveals_answers
-from annotation.exports.export_job import EXPORT, question
+from annotation.exports.bundles import EXPORT, export_options, question, reveals_answers
 from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.access import READERS, role_required

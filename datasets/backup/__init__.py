@@ -5,8 +5,7 @@ it, `databases` copies and loads SQLite and PostgreSQL, `writing` and `restoring
 `rehearsal` restores into a scratch place, and `last` remembers the last backup.
 """
 
-from datasets.backup.archive import BackupError
-from datasets.backup.last import LastBackup, last_backup
+from datasets.backup.archive import BackupError, LastBackup, last_backup
 from datasets.backup.restoring import rehearse, restore
 from datasets.backup.writing import back_up
 

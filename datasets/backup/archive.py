@@ -1,4 +1,4 @@
-"""The archive of a backup: a zip file of regular files, and a manifest with their checksums.
+"""The archive of a backup, with its checksums, and the moment of the last one.
 
 An archive may have been damaged, or made by somebody else. So every name, type and size is checked
 against the manifest, and every checksum too, before a single byte is written anywhere.
@@ -14,12 +14,13 @@ import stat
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from datasets.backup.contents import FOLDER, KEPT
+from datasets.atomic_files import new_file
+from datasets.backup.contents import FOLDER, KEPT, data_folder
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -280,3 +281,47 @@ def _check_members(
             raise _damaged(f"{name} has another size than its manifest says")
     if sum(size for size, _ in manifest.members.values()) > MOST_RATIO * archive_bytes:
         raise _damaged("its files would be larger than they can be")
+
+
+@dataclass(frozen=True)
+class LastBackup:
+    """When a backup was taken, its file and bytes; when a restore of one was last tested."""
+
+    at: str = ""
+    file: str = ""
+    bytes: int = 0
+    tested_at: str = ""
+
+
+def _path() -> Path:
+    return data_folder() / "last_backup.json"
+
+
+def last_backup() -> LastBackup:
+    """Return what is remembered; without a moment if there was no backup."""
+    try:
+        stored = json.loads(_path().read_text("utf-8"))
+        found = LastBackup(
+            **{name: stored[name] for name in asdict(LastBackup()) if name in stored}
+        )
+        for moment in filter(None, (found.at, found.tested_at)):
+            datetime.fromisoformat(moment)
+    except (OSError, ValueError, TypeError):
+        return LastBackup()
+    return found
+
+
+def note_backup(at: datetime, file: Path, size: int) -> None:
+    """Remember a backup. Raises OSError."""
+    _write(replace(last_backup(), at=at.isoformat(timespec="seconds"), file=str(file), bytes=size))
+
+
+def note_test() -> None:
+    """Remember that a restore was tested now. Raises OSError."""
+    _write(replace(last_backup(), tested_at=datetime.now(UTC).isoformat(timespec="seconds")))
+
+
+def _write(last: LastBackup) -> None:
+    with new_file(_path()) as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(json.dumps(asdict(last)).encode())

@@ -20,8 +20,7 @@ from django.db.migrations.loader import MigrationLoader
 
 from datasets.atomic_files import abandoned, scratch_folder, sync_folder
 from datasets.backup import contents, databases
-from datasets.backup.archive import Archive, BackupError, Manifest, opened
-from datasets.backup.last import note_test
+from datasets.backup.archive import Archive, BackupError, Manifest, note_test, opened
 from datasets.backup.writing import ROOM, fingerprint
 from datasets.db.versions import unknown_migrations
 from datasets.priority import environment_of_child

@@ -13,8 +13,7 @@ from django.utils.crypto import salted_hmac
 from datasets.atomic_files import scratch_folder, sync_folder
 from datasets.backup import contents, databases
 from datasets.backup.archive import DATABASES as NAMES
-from datasets.backup.archive import BackupError, Manifest, Writer, is_member_name
-from datasets.backup.last import note_backup
+from datasets.backup.archive import BackupError, Manifest, Writer, is_member_name, note_backup
 
 ROOM = 50 * 1024 * 1024
 

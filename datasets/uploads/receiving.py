@@ -1,8 +1,4 @@
-"""Receiving files, and what is decided about them: rate limits, previews, keep or discard.
-
-Each decision is a conditional update of the state that the person saw. If two people decide at
-once, the second gets the state after the first decision, and no decision uses an outdated preview.
-"""
+"""Receiving files, and what becomes of them: rate limits, previews, keep, discard or delete."""
 
 from __future__ import annotations
 
@@ -35,12 +31,41 @@ from datasets.loading import check_name
 from datasets.models import Batch, Team, Upload
 from datasets.readers import READERS
 from datasets.uploads import quarantine
-from datasets.uploads.cleaning import clean
 from datasets.uploads.worker import AT_WORK, WARNINGS_KEPT
 from datasets.work import wake
 from tandem.files.jsonl import excerpt
 from tandem.files.rows import InputError, Place, Query
 from tandem.verbs import verb_of
+
+RETENTION = timedelta(hours=24)
+INCOMING_SECONDS = 3 * 3600
+
+
+def clean() -> int:
+    """Delete uploads unchanged for a day, and files without one; return the number of uploads.
+
+    Batches of kept uploads stay. A process may not run for a day, so none is interrupted.
+    """
+    old = Upload.objects.filter(changed_at__lt=timezone.now() - RETENTION)
+    keys = list(old.values_list("key", flat=True))
+    Upload.objects.filter(key__in=keys).delete()
+    for key in keys:
+        quarantine.remove(key)
+    _delete_leftovers()
+    return len(keys)
+
+
+def _delete_leftovers() -> None:
+    found = quarantine.leftovers(INCOMING_SECONDS)
+    existing = set(
+        Upload.objects.filter(key__in=[p.name for p in found]).values_list("key", flat=True)
+    )
+    for path in found:
+        if path.is_dir() and path.name not in existing:
+            quarantine.remove(path.name)
+        elif path.is_file():
+            path.unlink(missing_ok=True)
+
 
 AN_HOUR, MAX_PER_HOUR = timedelta(hours=1), 6
 MAX_UNDECIDED = 3

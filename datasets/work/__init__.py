@@ -17,7 +17,6 @@ from datasets.work.kinds import (
     JobError,
     Kind,
     Options,
-    Progress,
     Publish,
     Result,
     register,
@@ -25,6 +24,7 @@ from datasets.work.kinds import (
 )
 from datasets.work.queue import JobRequest, TooManyError
 from datasets.work.requests import ask
+from tandem.types import Progress
 
 __all__ = [
     "JobError",

@@ -19,8 +19,9 @@ from datasets.models import Job
 from datasets.work import queue, results
 from datasets.work.beside import allow_forks
 from datasets.work.guard import outside_request
-from datasets.work.kinds import JobError, Kind, Progress, Result, kind_named
+from datasets.work.kinds import JobError, Kind, Result, kind_named
 from datasets.work.sources import Source, Taken
+from tandem.types import Progress
 
 logger = logging.getLogger("tandem.jobs")
 FULL = (errno.ENOSPC, errno.EDQUOT)

@@ -17,8 +17,6 @@ from audit.looks import Note
 JSON_TYPE = "application/json"
 Options = Mapping[str, Any]
 """A job's options as JSON values. Equal options of one kind are the same question."""
-Progress = Callable[[int, int], None]
-"""Reports the progress and the total, which is 0 if unknown."""
 
 
 class JobError(Exception):

@@ -16,8 +16,8 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from datasets.work.kinds import Progress
 from datasets.work.sources import Source, Taken
+from tandem.types import Progress
 
 logger = logging.getLogger("tandem.jobs")
 

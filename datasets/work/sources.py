@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from django.utils.module_loading import autodiscover_modules
 
-from datasets.work.kinds import Progress
+from tandem.types import Progress
 
 AN_HOUR = 3600.0
 

@@ -27,7 +27,7 @@ from typing import Any, Literal
 from annotation.blinding import with_swapped_codes
 from annotation.models import Assignment, Campaign, Item
 from annotation.presentation import ordered_texts, present, schema
-from annotation.protocols.units import first_words, passage_with_answer
+from annotation.protocols.base import first_words, passage_with_answer
 from judging.models import Judge
 from tandem.protocols.base import ItemSpec, Payload, Text, UnitSpec, Variable
 from tandem.protocols.code_sets import in_answer, join_codes

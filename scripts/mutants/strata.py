@@ -103,7 +103,7 @@ STRATA: dict[str, tuple[str, ...]] = {
     ),
     "permissions": (
         "analysis/campaigns/reports.py",
-        "tandem/labels/splits.py",
+        "tandem/labels/frame.py",
         "annotation/access.py",
         "annotation/api/access.py",
         "annotation/people/accounts.py",
@@ -124,7 +124,7 @@ STRATA: dict[str, tuple[str, ...]] = {
         "config/middleware.py",
         "config/rest.py",
         "datasets/access.py",
-        "datasets/api/authentication.py",
+        "datasets/api/permissions.py",
         "datasets/api/permissions.py",
         "datasets/api_tokens.py",
         "datasets/access.py",

@@ -7,7 +7,6 @@ the client. It needs no package besides those of the library.
 
 from __future__ import annotations
 
-from .connection import Progress as Progress
 from .site import Batch as Batch
 from .site import Campaign as Campaign
 from .site import Client as Client
@@ -15,4 +14,5 @@ from .site import Invitation as Invitation
 from .site import Judge as Judge
 from .site import Run as Run
 from .site import Snapshot as Snapshot
+from .transport import Progress as Progress
 from .transport import SiteError as SiteError

@@ -11,8 +11,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self, TypeVar
 
-from tandem.client.connection import Callback, Connection, Progress, of_job
-from tandem.client.transport import SiteError, Transport, new_key
+from tandem.client.transport import (
+    Callback,
+    Connection,
+    Progress,
+    SiteError,
+    Transport,
+    new_key,
+    of_job,
+)
 from tandem.dataframes import Kind, check_kind, convert
 from tandem.labels.frame import Frame
 from tandem.labels.selection import ReportOptions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..document import UNITS_HEAD, Number, RaterName, Table, count, shared_units
-from ..sections.stated_agreement import coefficient_of
+from ..sections.base import coefficient_of
 from ..statistics import EQUAL
 from ..types import JSON
 from . import base, svg, vega

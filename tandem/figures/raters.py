@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..document import UNITS, Number, RaterName, Table, of_several, pairs_of_labels
-from ..sections.stated_agreement import coefficient_of
+from ..sections.base import coefficient_of
 from ..types import JSON
 from . import base, svg, vega
 from .base import Figure, Subject

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ..document import UNITS, UNITS_HEAD, RaterName, Table, units_of_slice
 from ..labels.selection import OWN_STRATA
+from ..sections.base import coefficient_of
 from ..sections.slices import divisions, is_in_pairs, numbers_of
-from ..sections.stated_agreement import coefficient_of
 from ..types import JSON
 from . import base, multiples, vega
 from .base import Figure, Subject

@@ -1,14 +1,17 @@
-"""The frame: labels as columns, from which every statistic takes its labels.
+"""The frame: labels as columns, from which every statistic takes its labels, and their splits.
 
 A frame knows each rater's kind, because people are compared with each other first and judges with
 them afterwards. Nothing is pooled.
+
+Queries on which a prompt was tuned say nothing about the judge on other queries, and audit queries
+are set aside. Agreement among people uses all of their labels.
 """
 
 from __future__ import annotations
 
 import gc
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -16,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..statistics import Floats, Ints
+from ..statistics import Bools, Floats, Ints
+from ..types import JSON
 from .backgrounds import Question
 from .categories import coded_scale
 from .exposed import Assisted, AssistedKey, Exposed, ExposedLabels
@@ -426,3 +430,35 @@ def without_garbage_collection() -> Iterator[None]:
     finally:
         if before:
             gc.enable()
+
+
+STRATUM = "role"
+ROLES = DEVELOPMENT, EVALUATION, AUDIT = "development", "evaluation", "audit"
+"""The splits of queries, by the names that campaigns store."""
+
+
+def evaluation_items(strata: Strata, options: ReportOptions) -> Collection[str] | None:
+    """Return the items on which judges and people may be compared; None for all.
+
+    If the options select a split, it is used instead.
+    """
+    roles = strata.get(STRATUM)
+    if not roles or any(name == STRATUM for name, _ in options.strata):
+        return None
+    return {item for item, role in roles.items() if role == EVALUATION}
+
+
+def item_mask(items: Sequence[str], evaluated: Collection[str]) -> Bools:
+    return np.array([item in evaluated for item in items], dtype=bool)
+
+
+def splits_as_json(strata: Strata, comparable: Collection[str] | None) -> JSON | None:
+    """Return the items of each split, and those used in comparisons; None with a single split."""
+    roles = strata.get(STRATUM)
+    if not roles:
+        return None
+    counts = Counter(roles.values())
+    return {
+        **{name: counts[name] for name in ROLES},
+        "compared": "chosen" if comparable is None else EVALUATION,
+    }

@@ -57,10 +57,20 @@ from ..statistics import (
 from ..statistics.estimate import LEVELS, Scale
 from ..statistics.pairwise import METHODS as OF_PAIRS
 from ..types import JSON
-from .base import MOST_ROWS, OF_AGREEMENT, PEOPLE, SectionPart, Shown, estimate_cells, joined
+from .base import (
+    MEAN_OF_PAIRS,
+    MOST_ROWS,
+    OF_AGREEMENT,
+    PEOPLE,
+    SectionPart,
+    Shown,
+    coefficient_of,
+    estimate_cells,
+    joined,
+    people_of,
+)
 from .citations import CITED, cited_statistics
 from .crowd import distribution_tables, is_crowd, large_pairs, pairs_distribution
-from .stated_agreement import MEAN_OF_PAIRS, coefficient_of, people_of
 
 NO_ORDER = "its categories have no order"
 TOO_MANY_SETS = f"over {MOST_SETS:,} different sets of codes"

@@ -21,8 +21,7 @@ from ..labels.resampling import TOO_MANY, Sample
 from ..statistics import Coefficient, Floats, Ints, error_correlations
 from ..types import JSON
 from .agreement import pair, pair_names
-from .base import JUDGES, SectionPart
-from .stated_agreement import coefficient_of
+from .base import JUDGES, SectionPart, coefficient_of
 
 MOST_UNITS = 50
 MOST_OF_A_QUERY = 0.1

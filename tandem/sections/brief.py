@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from ..labels.resampling import MEAN
 from ..statistics import Coefficient
 from ..types import JSON
+from .base import coefficient_of, people_of
 from .sentence import SURE
-from .stated_agreement import coefficient_of, people_of
 from .verdict import THIN
 
 BRIEF_VERSION = 5

@@ -10,11 +10,10 @@ from types import MappingProxyType
 from ..crosscheck.figures import Figures, score_figures, variable_figures
 from ..crosscheck.process import pending_crosscheck, run_crosscheck, skipped_crosscheck
 from ..labels.exposed import summary
-from ..labels.frame import Frame, VariableFrame
+from ..labels.frame import Frame, VariableFrame, evaluation_items, splits_as_json
 from ..labels.people_sample import PeopleSample
 from ..labels.resampling import Sample
 from ..labels.selection import ReportOptions
-from ..labels.splits import evaluation_items, splits_as_json
 from ..statistics import resamples_of
 from ..trust.check import Draw
 from ..types import (
@@ -66,10 +65,9 @@ from . import (
     warnings,
     written,
 )
-from .base import Labels, SectionPart
+from .base import Labels, SectionPart, choose_coefficient
 from .comparison import METHODS as METHODS_OF_SPLITS
 from .comparison import Comparable, comparable_part, comparison, own_categories
-from .stated_agreement import choose_coefficient
 from .systems import scores, scores_of_items
 from .words import words_of_sets
 

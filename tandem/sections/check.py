@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 
 from ..document import Document, Section, computed_by
-from ..labels.frame import Frame
+from ..labels.frame import Frame, evaluation_items
 from ..labels.resampling import Sample
 from ..labels.selection import ReportOptions
-from ..labels.splits import evaluation_items
 from ..trust.check import Draw
 from ..trust.options import CheckOptions
 from ..types import JSON

@@ -7,21 +7,19 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from ..document import count
-from ..labels.frame import Frame, VariableFrame
+from ..labels.frame import Frame, VariableFrame, evaluation_items, item_mask
 from ..labels.reference import reference
 from ..labels.resampling import Sample
 from ..labels.selection import ReportOptions
-from ..labels.splits import evaluation_items, item_mask
 from ..statistics import MINIMUM_CLUSTERS, Floats, Ints, percentile_interval
 from ..statistics.pairwise import CROWD
 from ..statistics.two_way import TwoWay, two_way_pairs
 from ..types import JSON
 from .adjudicated import adjudicated
 from .agreement import agreement, own_codes
-from .base import OF_JUDGES, SectionPart, joined
+from .base import MEAN_OF_PAIRS, OF_JUDGES, SectionPart, joined
 from .floor import TWO_WAY, add_gap_tests
 from .judges import agreement_with, judges
-from .stated_agreement import MEAN_OF_PAIRS
 
 FEWEST_RATERS = 3
 """Fewer cannot be resampled, since two distinct raters out of two are always the same."""

@@ -59,6 +59,7 @@ from .base import (
     Shown,
     as_json,
     blocks_of_judges,
+    coefficient_of,
     estimate_cells,
     estimate_rows,
     joined,
@@ -79,7 +80,6 @@ from .floor import (
 )
 from .grades import grades
 from .readings import readings
-from .stated_agreement import coefficient_of
 
 
 def bounds(sample: Sample, column: int) -> JSON:

@@ -13,8 +13,8 @@ from ..scores.base import percent
 from ..statistics.alternative_floors import MOST_TIMES
 from ..types import JSON
 from .alt_test import FLOORS, OUTCOMES
+from .base import coefficient_of
 from .sentence import TEST, Part, Path, Sentence, Tone, more_queries, number, question_of
-from .stated_agreement import coefficient_of
 
 #: Above this chance that a judge ten points worse is shown, too, the answer names its condition.
 MOST_WORSE = 0.5

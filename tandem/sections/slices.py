@@ -17,18 +17,16 @@ from ..document import (
     units_of_slice,
     with_counts,
 )
-from ..labels.frame import Frame, UnitFacts
+from ..labels.frame import STRATUM, Frame, UnitFacts
 from ..labels.metadata import in_order
 from ..labels.resampling import Sample
 from ..labels.selection import OWN_STRATA, ReportOptions, Strata
-from ..labels.splits import STRATUM
 from ..statistics import FLEISS
 from ..types import JSON
-from .base import SectionPart, block_in_noun, noun_of
+from .base import MEAN_OF_PAIRS, SectionPart, block_in_noun, coefficient_of, noun_of
 from .base import within as _within
 from .comparison import Comparable
 from .comparison import comparison as _comparison
-from .stated_agreement import MEAN_OF_PAIRS, coefficient_of
 
 
 def divisions(strata: JSON) -> list[tuple[str, JSON]]:

@@ -12,7 +12,7 @@ from ..document import Section, count, rounded
 from ..statistics import ORDERED, Coefficient
 from ..statistics.planning import more_queries as planned_queries
 from ..types import JSON
-from .base import SectionPart, noun_of
+from .base import SectionPart, coefficient_of, noun_of, people_of
 from .replacement import replacement
 from .score_sentences import score_sentences
 from .sentence import (
@@ -39,7 +39,6 @@ from .sentence import (
     short,
     words_between,
 )
-from .stated_agreement import coefficient_of, people_of
 from .trust import trust_sentence
 from .words import Words, words_of
 

@@ -15,7 +15,7 @@ from annotation.assignments.queue import next_assignment
 from annotation.models import Campaign, rater_of
 from config.api import LISTS
 from datasets.access import EVERYBODY
-from datasets.api.authentication import WORDS
+from datasets.api.permissions import WORDS
 from datasets.api.routes import Resource
 from datasets.models import Batch
 from tests.api.cast import Script, assert_error, body, place, script_of, stranger

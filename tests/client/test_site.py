@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import tandem
-from tandem.client import Campaign, Client, Progress, SiteError, connection
+from tandem.client import Campaign, Client, Progress, SiteError, transport
 from tests.client.study import BATCH, JUDGE, PEOPLE, labels
 
 pytestmark = [pytest.mark.processes, pytest.mark.once]
@@ -83,7 +83,7 @@ class TestCampaigns:
         self, client: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         whole = [each.name for each in client.campaigns()]
-        monkeypatch.setattr(connection, "PAGE", 1)
+        monkeypatch.setattr(transport, "PAGE", 1)
         assert [each.name for each in client.campaigns()] == whole
         assert len(whole) >= 2
 

@@ -30,8 +30,8 @@ from config.login_guard import LogInGuard, _account, note_failure
 from config.rest import REST_KNOX, spectacular
 from datasets.access import role_required, takes_files, wants_data
 from datasets.api import concurrency, permissions
-from datasets.api.authentication import TokenInHeader
 from datasets.api.base import ScopeError
+from datasets.api.permissions import TokenInHeader
 from datasets.api.routes import Routes
 from datasets.work.guard import InRequestError, for_workers
 

@@ -18,8 +18,8 @@ from annotation.derivation.decisions import NO, YES, Cut, Decision
 from annotation.derivation.labels import LabelledUnit
 from annotation.models import Campaign
 from annotation.presentation import items_of, schema
+from annotation.protocols.base import passage_key
 from annotation.protocols.items import PARTS
-from annotation.protocols.units import passage_key
 from annotation.registry import TASKS, is_known
 from datasets.derivation import DerivationError
 from tandem.files import rows

@@ -7,7 +7,7 @@ from dataclasses import replace
 from annotation.derivation.base import LabelWork, Rule
 from annotation.derivation.decisions import YES
 from annotation.derivation.labels import LabelledUnit
-from annotation.protocols.units import passage_key
+from annotation.protocols.base import passage_key
 from tandem.files import rows
 
 PASSAGES = "passages"

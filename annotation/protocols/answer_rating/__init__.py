@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from annotation.protocols.base import Protocol
-from annotation.protocols.units import (
+from annotation.protocols.base import (
+    Protocol,
     dated_passages,
     passage_units,
     reference_texts,

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from annotation.protocols.base import Protocol
-from annotation.protocols.units import dated_passages, report_texts, sentence_units, source_units
+from annotation.protocols.base import (
+    Protocol,
+    dated_passages,
+    report_texts,
+    sentence_units,
+    source_units,
+)
 from tandem.protocols import material
 from tandem.protocols.base import ItemSpec, UnitSpec, Variable, kinds_of
 from tandem.protocols.grounded_answer import DECLARATION

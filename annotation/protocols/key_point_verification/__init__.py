@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from annotation.protocols.base import Protocol
-from annotation.protocols.units import dated_passages
+from annotation.protocols.base import Protocol, dated_passages
 from tandem.protocols import material
 from tandem.protocols.base import ItemSpec, Text, UnitSpec, Variable
 from tandem.protocols.key_point_verification import DECLARATION

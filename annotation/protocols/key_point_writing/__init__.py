@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from annotation.protocols.base import Protocol
-from annotation.protocols.units import first_words, passage_key
+from annotation.protocols.base import Protocol, first_words, passage_key
 from tandem.protocols import material
 from tandem.protocols.base import ItemSpec, Text, UnitSpec, Variable, kinds_of
 from tandem.protocols.key_point_writing import DECLARATION

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tandem.labels.frame import evaluation_items, item_mask, splits_as_json
 from tandem.labels.selection import ReportOptions
-from tandem.labels.splits import evaluation_items, item_mask, splits_as_json
 
 STRATA = {
     "role": {"a": "evaluation", "b": "development", "c": "evaluation", "d": "audit"},

@@ -12,7 +12,7 @@ import pytest
 from analysis.evaluation.passages import CountedQuestions, report_parts
 from analysis.papers import crux
 from analysis.papers import crux_agreement as agreement
-from analysis.papers import crux_thresholds as thresholds
+from analysis.papers import crux_agreement as thresholds
 from analysis.papers.base import Cell
 from analysis.papers.coverage import Values
 from analysis.papers.material import labels_by

@@ -12,10 +12,10 @@ from tandem.figures import FIGURES, subjects
 from tandem.figures.raters import places
 from tandem.labels.facts import Scale
 from tandem.labels.selection import ReportOptions
+from tandem.sections.base import coefficient_of, people_of
 from tandem.sections.brief import brief_of
 from tandem.sections.build import frame_report
 from tandem.sections.contents import document
-from tandem.sections.stated_agreement import coefficient_of, people_of
 from tandem.statistics import cohen_kappa, confusion
 from tandem.types import JSON
 from tests.analysis.cast import JUDGE, RATING, YES_NO, frame_of, table

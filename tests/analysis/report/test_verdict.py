@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tandem.labels.facts import FloorCodes, Scale
+from tandem.labels.frame import STRATUM
 from tandem.labels.selection import ReportOptions
-from tandem.labels.splits import STRATUM
 from tandem.sections.brief import brief_of
 from tandem.sections.build import frame_report
 from tandem.sections.comparison import agreement_of_variables

@@ -11,8 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from analysis.campaigns.cache import computed_report
-from annotation.derivation.derivation_job import carry_out, question
-from annotation.derivation.service import DerivationRequest, check_campaigns
+from annotation.derivation.service import DerivationRequest, carry_out, check_campaigns, question
 from annotation.models import Campaign, User
 from datasets.derivation import DerivationError
 from datasets.models import Batch

@@ -18,9 +18,8 @@ import yaml
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from annotation.exports.bundles import bundle_exports, expected_lines
+from annotation.exports.bundles import bundle_exports, carry_out, expected_lines, question
 from annotation.exports.contents import EXPORTS, exports_of
-from annotation.exports.export_job import carry_out, question
 from annotation.exports.zip import stream_zip
 from annotation.models import Campaign, Label, Span, Unit
 from tests.annotation.label_files import labels_for

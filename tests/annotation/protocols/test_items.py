@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import OPENING, first_words
 from annotation.protocols.schema import schema_of
-from annotation.protocols.units import OPENING, first_words
 from tandem.files.rows import KeyPoint, Passage, Query
 from tandem.protocols.base import ItemSpec, name_units
 from tests.annotation.protocol_cast import BRIDGE, QUERY, RIVER

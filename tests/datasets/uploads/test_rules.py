@@ -22,7 +22,7 @@ from pytest_django.fixtures import Settings
 from annotation.models import User
 from audit.models import Event
 from datasets.models import Batch, Upload
-from datasets.uploads import cleaning, quarantine, receiving, worker
+from datasets.uploads import quarantine, receiving, worker
 from datasets.uploads.quarantine import suffix_of
 from datasets.uploads.receiving import (
     StaleError,
@@ -419,7 +419,7 @@ class TestCleaning:
     def test_an_upload_changed_exactly_a_day_ago_is_kept(self, rita: User) -> None:
         day = 24 * 3600
         at_the_edge, old = upload_of(rita, seconds_ago=day), upload_of(rita, seconds_ago=day + 1)
-        assert cleaning.clean() == 1
+        assert receiving.clean() == 1
         assert (lies(at_the_edge), lies(old)) == (True, False)
         assert list(Upload.objects.all()) == [at_the_edge]
 
@@ -449,7 +449,7 @@ class TestCleaning:
         for path, hours in ((quarantine.folder(mine.key), 4), (stray, 4), (part, 4), (young, 2)):
             then = time.time() - 3600 * hours
             os.utime(path, (then, then))
-        assert cleaning.clean() == 0
+        assert receiving.clean() == 0
         assert (lies(mine), stray.exists(), part.exists(), young.exists()) == (
             True, False, False, True,
         )  # fmt: skip

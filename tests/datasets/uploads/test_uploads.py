@@ -19,12 +19,12 @@ from django.utils import timezone
 from annotation.models import User
 from datasets.models import Batch, Query, Upload
 from datasets.uploads import quarantine, receiving, worker
-from datasets.uploads.cleaning import clean
 from datasets.uploads.receiving import (
     MAX_PER_HOUR,
     StaleError,
     TakenNameError,
     TooOftenError,
+    clean,
     receive,
 )
 from tandem.files.rows import InputError

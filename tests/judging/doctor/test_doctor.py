@@ -25,7 +25,7 @@ from annotation.models import Rater, User
 from audit.models import Event
 from audit.recording import record
 from audit.seals import seal
-from datasets.backup.last import note_backup, note_test
+from datasets.backup.archive import note_backup, note_test
 from datasets.models import Job
 from datasets.work import queue
 from judging.doctor import machine, registry, stored

@@ -17,8 +17,7 @@ from annotation.preparation.base import (
     with_provenance,
     yes_no,
 )
-from annotation.protocols.base import Protocol
-from annotation.protocols.units import first_words, passage_key
+from annotation.protocols.base import Protocol, first_words, passage_key
 from tandem.files import rows
 from tandem.protocols import material
 from tandem.protocols.base import ItemSpec, PointList, Text, UnitSpec, Variable

@@ -22,8 +22,7 @@ from annotation.preparation.base import (
     with_provenance,
     yes_no,
 )
-from annotation.protocols.base import Protocol
-from annotation.protocols.units import key_point_units
+from annotation.protocols.base import Protocol, key_point_units
 from tandem.files import rows
 from tandem.protocols import material
 from tandem.protocols.base import ItemSpec, PointList, UnitSpec, Variable

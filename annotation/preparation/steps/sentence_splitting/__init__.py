@@ -20,8 +20,7 @@ from annotation.preparation.base import (
     with_provenance,
     yes_no,
 )
-from annotation.protocols.base import Protocol
-from annotation.protocols.units import first_words
+from annotation.protocols.base import Protocol, first_words
 from datasets.text import Gap, find_in_order, gaps, sentences
 from tandem.files import rows
 from tandem.protocols import material
