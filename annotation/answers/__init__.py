@@ -3,6 +3,6 @@
 `payloads` turns a form, JSON or a judge's reply into a payload. `submission.submit` checks the
 payload and locates its quotes with `evidence`. `storage` is the only writer of responses, labels
 and spans. `types` defines the input and output of `submit`. `drafts` stores a person's unfinished
-work. `conflicts` decides when a save comes over what its writer had not seen. Other packages import
-from `submission`, `payloads`, `evidence`, `drafts` and `conflicts`.
+work. A save that comes over what its writer had not seen is a conflict (`types`). Other packages
+import from `submission`, `payloads`, `evidence`, `drafts` and `types`.
 """

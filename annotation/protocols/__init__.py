@@ -2,10 +2,9 @@
 
 Most are declared in a file of `tandem.protocols.shipped`, from which `declared` and `items` make
 them. Each folder holds one that needs more than a file can say: its items, guideline and prompt.
-`base` joins a declaration to these, and `units` has the texts and units that several share.
-`schema` is the form of a campaign's answers, with the descriptions that `criteria` finds in the
-guideline, and `guidelines` trims a guideline to what is asked. Nothing here imports Django or
-another app.
+`base` joins a declaration to these, and has the texts and units that several share. `schema` is the
+form of a campaign's answers, with the descriptions that it finds in the guideline, and `guidelines`
+trims a guideline to what is asked. Nothing here imports Django or another app.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Collects what a client sends until it is a whole request, and refuses ambiguous heads.
 
-The head is checked by `heads`, which says how long the body is. Gunicorn's parser then gets exactly
+The check of the head says how long the body is. Gunicorn's parser then gets exactly
 the bytes of one request.
 
 A proxy in front and gunicorn's parser behind have to agree where a request begins and ends, and on

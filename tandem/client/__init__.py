@@ -1,8 +1,8 @@
 """What a notebook does with a site: `Client`, over the site's API.
 
-`transport` sends requests so that a repetition doubles nothing, `progress` shows what the site is
-doing, `connection` waits for jobs and saves files, `resources` are a site's objects, and `site` is
-the client. It needs no package besides those of the library.
+`transport` sends requests so that a repetition doubles nothing, shows what the site is doing, waits
+for jobs and saves files. `site` has a site's objects and the client. It needs no package besides
+those of the library.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 `base` defines measures and estimates. Each family of measures has a module: `coverage` (CRUX),
 `grounding` (GaRAGe), `key_points` (Long2RAG), `answers` (CLAPnq) and `retrieval` (measures of
-rankings, as defined by trec_eval). CRUX's measures are computed from the `ratings` of passages and
-the `contexts` of systems. `thresholds` computes CRUX's table of thresholds, and `ir_measures`
-checks α-nDCG. `agreement` compares evaluators by the order in which they rank systems. `options`
-declares what papers leave open, and `presets` what each chooses. `MEASURES` lists all measures.
+rankings, as defined by trec_eval). CRUX's measures are computed from the ratings of passages in the
+`contexts` of systems, and `ir_measures` checks α-nDCG. `agreement` compares evaluators by the order
+in which they rank systems. `options` declares what papers leave open, and what each chooses.
+`MEASURES` lists all measures.
 """
 
 from . import answers, coverage, grounding, key_points, retrieval

@@ -1,7 +1,7 @@
 """Contexts of systems: ranked passages, the oracle's, and what they answer by ratings (CRUX).
 
 A measure of contexts computes its values from a `Contexts` by `of_cells`, which applies the option
-`unrated`. Shapes are those of `ratings`; K is the largest number of ranks.
+`unrated`. K is the largest number of ranks.
 
 There are Q queries with at most P passages and M sub-questions each. Queries with fewer are padded,
 and `passages` and `questions` mask the padding. The passages of a query are in the order of their

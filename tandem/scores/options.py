@@ -1,6 +1,6 @@
 """The options of measures: what papers leave open, each with its default and the reason for it.
 
-What a paper chooses is its preset (`tandem.scores.presets`).
+What a paper chooses is its preset.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 Notation: U units, R raters, K categories, B resamples; code -1 = no label, NaN = undefined.
 
-`STATISTICS` declares each public statistic with a summary and its source. `arrays` defines the
-array types, and `estimate` the type of every result. `resampling` computes intervals over whole
-queries, and `informative` counts the queries that an interval depends on. Each other module holds
-one family of statistics. Other packages import from here, never from the modules. `ppi_mean` is
+`STATISTICS` declares each public statistic with a summary and its source. `estimate` defines the
+array types and the type of every result. `resampling` computes intervals over whole queries, and
+`cluster_means` counts the queries that an interval depends on. Each other module holds one family
+of statistics. Other packages import from here, never from the modules. `ppi_mean` is
 `prediction_powered_mean` under the name that papers use.
 """
 

@@ -13,7 +13,7 @@ variance. When queries are the units, the p-value is therefore never below the b
 
 A pass at an epsilon says that the judge is at most that far behind. It means nothing if raters
 that do not read the texts pass, too (`alternative_floors`). Power (`alternative_power`) and the
-results under other rules (`alternative_sensitivity`) are shown beside the test and never replace
+results under other rules (`alternative_power`) are shown beside the test and never replace
 it.
 """
 
