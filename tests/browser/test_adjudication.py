@@ -61,6 +61,7 @@ def test_disputes_are_decided_by_keyboard_alone(page: Page, there: Dispute) -> N
     assert TEXT[span.start : span.end] == span.quote
 
 
+@pytest.mark.long
 def test_highlights_show_raters_letters_and_a_decision_without_a_reason_is_not_sent(
     page: Page,
 ) -> None:

@@ -94,6 +94,7 @@ def test_a_side_chosen_by_key_is_stored_as_the_answer_shown_there(
     assert submitted(desk) == [stored]
 
 
+@pytest.mark.long
 def test_with_the_mouse_a_kind_of_tie_is_chosen_changed_and_undone(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
@@ -146,6 +147,7 @@ def test_digit_keys_choose_in_the_order_of_the_page(
     assert submitted(desk) == ["tie-bad"]
 
 
+@pytest.mark.long
 def test_the_answers_scroll_together_until_this_is_switched_off(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:

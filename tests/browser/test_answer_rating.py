@@ -176,6 +176,7 @@ def test_passages_are_closed_until_the_answer_is_graded(
     expect(passages(desk)).to_be_visible()
 
 
+@pytest.mark.long
 def test_two_answers_are_shown_side_by_side_exactly_as_stored(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
@@ -232,6 +233,7 @@ def test_answers_can_be_read_if_only_the_passages_are_asked_about(
     assert sorted(exported().values()) == ["no"] * 6 + ["yes"] * 2
 
 
+@pytest.mark.long
 def test_unfinished_work_is_restored_where_it_stopped(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
@@ -257,6 +259,7 @@ def test_unfinished_work_is_restored_where_it_stopped(
     }
 
 
+@pytest.mark.long
 def test_grading_an_answer_opens_the_reference_and_asks_about_eligibility(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:

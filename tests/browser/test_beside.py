@@ -117,6 +117,7 @@ def test_the_keyboard_answers_with_a_quote_of_each_text(desk: Desk) -> None:
     }
 
 
+@pytest.mark.long
 @CITATIONS
 def test_only_the_units_own_sentence_can_be_quoted_in_the_report(desk: Desk) -> None:
     desk.page.keyboard.press("2")

@@ -82,6 +82,7 @@ def test_keys_open_the_next_unit_beside_the_list_and_tag_it(page: Page) -> None:
     expect(rows.first).to_have_attribute("aria-current", "true")
 
 
+@pytest.mark.long
 def test_on_a_phone_the_list_and_the_unit_are_two_pages(page: Page) -> None:
     page.set_viewport_size(TELEPHONE)
     page.emulate_media(color_scheme="dark")

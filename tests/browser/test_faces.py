@@ -71,6 +71,7 @@ def test_a_low_window_has_no_barrier(desk: Desk) -> None:
         page.keyboard.press("q")
 
 
+@pytest.mark.long
 def test_a_form_with_its_passages_scrolls_as_one(
     errors: list[str], page: Page, transactional_db: None, tmp_path: Path
 ) -> None:

@@ -30,6 +30,7 @@ def begin(page: Page, study: Study, protocol: str) -> Desk:
     return desk
 
 
+@pytest.mark.long
 def test_questions_appear_when_their_condition_holds(
     errors: list[str], page: Page, study: Study
 ) -> None:

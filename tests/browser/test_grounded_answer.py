@@ -108,6 +108,7 @@ def test_an_item_is_answered_by_keyboard_alone(answers: Desk) -> None:
     assert written("Study") == {"text": "Anna built it 🌉 [1].\nשלום", "citations": ["p"]}
 
 
+@pytest.mark.long
 def test_an_item_is_answered_by_mouse_with_undo_and_reload(
     answers: Desk,
 ) -> None:
@@ -178,6 +179,7 @@ def test_only_ticked_passages_can_be_cited(
     submitted(answers, lambda: keys(page, "Control+Enter"))
 
 
+@pytest.mark.long
 def test_the_checklist_is_confirmed_before_sending_unless_the_answer_deflects(
     answers: Desk,
 ) -> None:
@@ -201,6 +203,7 @@ def test_the_checklist_is_confirmed_before_sending_unless_the_answer_deflects(
     assert written("Study") is None
 
 
+@pytest.mark.long
 def test_what_is_typed_after_a_choice_that_owes_a_text_is_text(answers: Desk) -> None:
     """Not commands: `t` changes the colours, and `1` chooses an answer."""
     page, field = answers.page, answers.page.locator("#answer")
@@ -218,6 +221,7 @@ def test_what_is_typed_after_a_choice_that_owes_a_text_is_text(answers: Desk) ->
     expect(answers.choices("deflected", "No").locator("input")).to_be_focused()
 
 
+@pytest.mark.long
 def test_a_complete_answer_for_which_there_is_too_little_is_refused(answers: Desk) -> None:
     page = answers.page
     answers.choices("descriptor", "Complete answer").click()
@@ -266,6 +270,7 @@ class TestTheSecondRound:
         assert labels("Second")[QUERY, "action"] == "keep"
         assert written("Second") == {"text": FIRST_TEXT, "citations": ["p", "p#1"]}
 
+    @pytest.mark.long
     def test_a_modified_answer_shows_its_difference(self, second: Desk) -> None:
         page = second.page
         keys(page, "ArrowDown", "ArrowDown", "ArrowDown", "2", "2", "2")
@@ -315,6 +320,7 @@ def test_each_sentence_is_validated_by_one_key(errors: list[str], page: Page, st
     assert {x["kind"] for x in exported("Third", "labels")} == {"sentence"}
 
 
+@pytest.mark.long
 def test_without_a_relevant_passage_only_a_deflection_is_accepted(
     errors: list[str], page: Page, transactional_db: None, tmp_path: Path
 ) -> None:

@@ -97,6 +97,7 @@ def test_an_item_is_answered_by_keyboard_in_the_recorded_order(desk: Desk) -> No
     assert response["comment"] == "odd: 🛶 yxn"
 
 
+@pytest.mark.long
 def test_an_item_is_answered_by_mouse_and_changing_the_first_choice_drops_the_second(
     desk: Desk,
 ) -> None:
@@ -155,6 +156,7 @@ def test_two_passages_are_compared_and_answered_side_by_side(desk: Desk) -> None
     expect(desk.page.locator("#pair-bar")).to_be_hidden()
 
 
+@pytest.mark.long
 def test_a_refused_answer_opens_the_passage_that_the_message_names(desk: Desk) -> None:
     for number in (2, 3):
         desk.unit(number).get_by_role("button", name="Compare").click()
@@ -168,6 +170,7 @@ def test_a_refused_answer_opens_the_passage_that_the_message_names(desk: Desk) -
     assert focused(desk) == "unit-0-relevant=yes"
 
 
+@pytest.mark.long
 def test_a_draft_is_restored_with_the_second_choice_and_folded_passages(desk: Desk) -> None:
     desk.page.keyboard.press("y")
     desk.page.keyboard.press("4")

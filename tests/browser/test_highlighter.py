@@ -62,6 +62,7 @@ class TestABusyBrowser:
         expect(desk.page.locator(".unit.now")).to_have_attribute("data-unit", "1")
         assert desk.quotes(1) == [FIRST]
 
+    @pytest.mark.long
     def test_a_click_elsewhere_does_not_overtake_the_mouse(self, desk: Desk) -> None:
         desk.answer(1, "Yes")
         desk.sweep(FIRST)
@@ -71,6 +72,7 @@ class TestABusyBrowser:
         assert desk.quotes(1) == [FIRST]
         assert desk.quotes(2) == []
 
+    @pytest.mark.long
     def test_the_mouse_does_not_overtake_itself(self, desk: Desk) -> None:
         desk.answer(1, "Yes")
         desk.sweep(FIRST)
@@ -177,6 +179,7 @@ class TestInTheText:
         expect(listed).to_have_count(1)
         assert desk.quotes(1) == [TEXT.partition("\r\n")[0]]
 
+    @pytest.mark.long
     def test_clicks_on_an_overlap_cycle_through_the_highlights(self, desk: Desk) -> None:
         desk.answer(1, "Yes")
         desk.drag(FIRST)
@@ -353,6 +356,7 @@ class TestRightToLeft:
         assert last is not None
         assert first["x"] > last["x"] + 20
 
+    @pytest.mark.long
     def test_a_right_to_left_page_fits_every_width_and_stores_the_same_offsets(
         self, hebrew: str, page: Page, errors: list[str], study: Study, mirrored: str
     ) -> None:
@@ -437,6 +441,7 @@ class TestFocus:
             press(key)
             assert focus_is_somewhere(desk.page), (n, key, keys.split()[: n + 1])
 
+    @pytest.mark.long
     def test_closing_a_dialog_restores_the_focus(self, desk: Desk) -> None:
         press = desk.page.keyboard.press
         press("1")
@@ -484,6 +489,7 @@ class TestScreenReader:
             assert words in heard, heard
         assert desk.reading.evaluate("element => element.textContent") == TEXT
 
+    @pytest.mark.long
     def test_suggestions_are_drawn_below_highlights_and_are_not_counted_as_highlights(
         self, desk: Desk
     ) -> None:

@@ -148,6 +148,7 @@ def test_a_judge_is_tried_created_and_run_in_the_campaign_one_came_from(
     assert not found, "\n".join(found)
 
 
+@pytest.mark.long
 def test_a_stored_judge_is_tried_on_its_page(page: Page, campaign: Campaign) -> None:
     page.goto(reverse("judge", args=[judge("floor").pk]))
     page.get_by_label("Item", exact=True).fill("1")
@@ -198,6 +199,7 @@ def test_a_judge_file_is_checked_while_typing_and_tried_before_the_judge_is_crea
     assert not found, "\n".join(found)
 
 
+@pytest.mark.long
 def test_a_typed_text_is_replaced_only_after_confirmation(
     page: Page, campaign: Campaign, tmp_path: Path
 ) -> None:

@@ -148,6 +148,7 @@ def test_an_answers_point_is_highlighted_in_several_passages(
     assert labels(study) == {("r/1", "grounded"): "yes", ("r#2", "grounded"): "no"}
 
 
+@pytest.mark.long
 def test_an_item_is_opened_by_its_number(errors: list[str], page: Page, tmp_path: Path) -> None:
     desk = begin(page, tmp_path, "key-point-verification")
     first = desk.page.url
@@ -276,6 +277,7 @@ def test_key_points_are_written_and_matched_by_keyboard(
     assert labels(desk.study) == {("q/1/p", "holds_points"): "yes", ("k/1", "matched"): "yes"}
 
 
+@pytest.mark.long
 def test_an_unfinished_list_is_restored_and_matched_by_mouse(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
@@ -317,6 +319,7 @@ def test_an_unfinished_list_is_restored_and_matched_by_mouse(
     assert units["k/1"] == {"matched": "no", "matches": []}
 
 
+@pytest.mark.long
 def test_a_text_without_points_leaves_the_extracted_ones_unmatched(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:

@@ -132,6 +132,7 @@ def test_a1_two_conflicting_tabs_keep_both_versions_in_the_history(
     expect(other.page.get_by_role("button", name="Switch to it")).to_be_visible()
 
 
+@pytest.mark.long
 @pytest.mark.once  # its work never reaches the server
 def test_a1_unsent_work_of_one_tab_is_not_overwritten_by_another(
     desk: Desk,

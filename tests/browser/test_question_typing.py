@@ -111,6 +111,7 @@ def test_an_item_is_answered_by_mouse_without_the_filter(desk: Desk) -> None:
     }
 
 
+@pytest.mark.long
 def test_a_question_that_fails_the_gate_skips_the_other_questions(desk: Desk) -> None:
     first, gate = str(desk.assignment.uid), desk.page.locator("#gate")
     for key in ("y", "n", "y", "1"):
@@ -165,6 +166,7 @@ def test_the_filter_says_when_nothing_matches_and_escape_clears_then_leaves_it(
     expect(desk.page.locator(".problem:not(:empty)")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_a_custom_category_with_accents_is_found_by_plain_letters(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:

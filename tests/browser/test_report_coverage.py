@@ -199,6 +199,7 @@ def test_a_draft_is_restored_after_a_reload_and_choosing_no_sets_highlights_asid
     assert not Span.objects.exists()
 
 
+@pytest.mark.long
 def test_unsent_work_is_restored(
     desk: Desk, context: BrowserContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,6 +250,7 @@ def test_keys_open_the_guideline_step_through_items_and_switch_the_theme(desk: D
     assert desk.page.evaluate("getComputedStyle(document.body).color") != before
 
 
+@pytest.mark.long
 def test_two_conflicting_tabs_lose_nothing_whichever_version_is_kept(desk: Desk) -> None:
     other = Desk(desk.page.context.new_page(), desk.study)
     other.page.goto(desk.page.url)
@@ -341,6 +343,7 @@ def test_a_closed_campaign_can_be_read_but_not_changed(desk: Desk) -> None:
     expect(desk.page.get_by_role("button", name="Submit")).to_be_disabled()
 
 
+@pytest.mark.long
 def test_reasons_for_not_judging_an_item_are_scrolled_into_view(desk: Desk) -> None:
     """The reasons are at the end of the list, and their button is at the window's edge."""
     page = desk.page

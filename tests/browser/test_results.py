@@ -99,6 +99,7 @@ def test_nothing_covers_an_answer(page: Page, size: tuple[int, int]) -> None:
     assert violations(page, f"results at {size[0]}") == []
 
 
+@pytest.mark.long
 def test_the_queries_with_least_agreement_are_two_clicks_away_and_sort_by_key(page: Page) -> None:
     page.get_by_role("navigation", name="Contents").get_by_role("link", name="By query").click()
     rows = page.locator("table.queries tbody tr")

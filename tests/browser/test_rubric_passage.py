@@ -135,6 +135,7 @@ def test_a_passage_and_a_nugget_are_answered_by_keyboard(
     assert all(mark in FULL for mark in marks)
 
 
+@pytest.mark.long
 def test_a_passage_is_answered_by_mouse_and_unsaved_work_is_kept(rated: Desk) -> None:
     page, first = rated.page, rated.assignment
     place = number_of(rated, " blank ")
@@ -171,6 +172,7 @@ def test_a_passage_is_answered_by_mouse_and_unsaved_work_is_kept(rated: Desk) ->
     assert len(labels("Study")["r", " blank "][1]) == 2
 
 
+@pytest.mark.long
 def test_a_change_in_another_tab_is_reported_with_a_choice(rated: Desk) -> None:
     page = rated.page
     rated.unit(number_of(rated, " blank ")).locator(".unit-text").click()

@@ -55,6 +55,7 @@ def test_a_digit_toggles_and_enter_goes_on(desk: Desk) -> None:
     assert list(Label.objects.filter(unit__name="q:1").values_list("value", flat=True)) == ["[]"]
 
 
+@pytest.mark.long
 def test_none_of_these_and_escapes_stand_alone(desk: Desk) -> None:
     press, boxes = desk.page.keyboard.press, desk.unit(1).locator("[type=checkbox]")
     for keys, chosen in (("12", 2), ("0", 1), ("2", 1), ("4", 1), ("1", 1), ("1", 0)):
@@ -97,6 +98,7 @@ def test_a_scale_has_no_answer_before_it_is_used(desk: Desk) -> None:
     expect(unit.locator(":checked")).to_have_count(1)
 
 
+@pytest.mark.long
 def test_a_click_where_the_slider_begins_is_an_answer(desk: Desk) -> None:
     unit = desk.unit(1)
     desk.page.keyboard.press("1")

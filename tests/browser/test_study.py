@@ -82,6 +82,7 @@ def test_a_box_of_the_chain_opens_below_the_line_and_the_boxes_stay(page: Page) 
     assert violations(page, "study with an open box") == []
 
 
+@pytest.mark.long
 def test_a_phone_shows_the_figures_first_and_has_no_sideways_scrolling(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     expect(page.locator(".says .big").first).to_be_in_viewport(ratio=1)

@@ -97,6 +97,7 @@ def test_judges_labels_are_validated_by_keyboard_alone(desk: Desk) -> None:
     assert {line["rater"]: line.get("assisted_by") for line in lines} == {JUDGE: None, ada(): JUDGE}
 
 
+@pytest.mark.long
 def test_judges_labels_are_corrected_by_mouse_with_another_quote(desk: Desk) -> None:
     desk.unit(2).locator(".unit-text").click()
     verdict(desk, 2).get_by_role("button", name="Confirm").click()
@@ -183,6 +184,7 @@ def test_a_judges_quotes_are_outlined_and_every_state_passes_axe(
     assert found == []
 
 
+@pytest.mark.long
 @pytest.mark.first_case
 @pytest.mark.parametrize("protocol", VALIDATED)
 def test_nothing_is_confirmed_by_default(
