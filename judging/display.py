@@ -13,12 +13,14 @@ from django.db.models.functions import Now
 
 from annotation.prerequisites import ready_for_judges
 from datasets.text import as_sentence
-from judging import lanes, manifest
+from judging import manifest
 from judging.backends.logprobs import STORED_KEY
 from judging.costs import with_last_cost
 from judging.models import ACTIVE, JudgeCall, JudgeRun
 from judging.runs import ledger, lifecycle
+from judging.runs.grants import sharing_runs
 from judging.runs.rests import describe_rest
+from tandem.document import join_words
 from tandem.verbs import verb_of
 
 UNTAKEN_SECONDS = 10
@@ -109,15 +111,13 @@ def describe_status(run: Any) -> RunStatus:
         return RunStatus(word, "warn", as_sentence(run.error), resting=True)
     if leased:
         # The error of an active run describes the current problem with its server.
-        return RunStatus("Running", "warn" if run.error else "plain", run.error)
-    if run.lane is not None and (other := lanes.current_run(run.lane)) is not None:
-        return RunStatus(
-            "Waiting",
-            "warn",
-            f"{str(other).capitalize()} of judge {other.judge} uses this server now. This run "
-            "starts when it ends.",
-        )
+        return RunStatus("Running", "warn" if run.error else "plain", run.error or _sharing(run))
     return _describe_idle(run)
+
+
+def _sharing(run: JudgeRun) -> str:
+    others = [f"{other} of judge {other.judge}" for other in sharing_runs(run)]
+    return f"It shares its server with {join_words(others)}." if others else ""
 
 
 def _describe_idle(run: Any) -> RunStatus:

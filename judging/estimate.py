@@ -28,10 +28,9 @@ from judging.answers.results import ANSWERED
 from judging.backends.base import Request, SetupError
 from judging.batch_api.requests import build_preparer
 from judging.costs import FREE, Rates, find_rates, format_money, longest_completion, tokens_in
-from judging.engine.worker import CONCURRENCY
 from judging.judge_backends import build_backend
 from judging.judge_file.document import file_of
-from judging.models import Judge, JudgeCall, JudgeRun
+from judging.models import CONCURRENCY, Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.runs import planning
 from judging.runs.ledger import assignments_of

@@ -41,7 +41,7 @@ from judging.costs import TokenCounts, count_tokens, reported_cached_tokens
 from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun, UnassignedCall
 from judging.runs import ledger
 
-PROBES, GROUP, CONCURRENCY = 20, 32, 16
+PROBES, GROUP = 20, 32
 PROBE_TOKENS = 200
 NOT_ASKED = Q(state="poisoned") | Q(reused_from__isnull=False)
 JUDGE_CHANNELS = ("judge", "parser")
@@ -235,11 +235,8 @@ def server_errors(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _most_at_once() -> int:
-    counts = [
-        run.concurrency or run.judge.params.get("concurrency", CONCURRENCY)
-        for run in JudgeRun.objects.select_related("judge")
-    ]
-    return max(map(int, counts), default=0)
+    runs = JudgeRun.objects.select_related("judge")
+    return max((run.most_at_once for run in runs), default=0)
 
 
 def _pairs() -> list[tuple[Campaign, Judge]]:

@@ -16,6 +16,8 @@ from annotation.models import Assignment, Campaign, ProtocolFile, Rater, Respons
 from datasets.models import Owned, Share
 
 ACTIVE = ("queued", "running")
+CONCURRENCY = 16
+"""How many calls at once a judge has at most, unless it says otherwise."""
 
 
 class FrozenError(TypeError):
@@ -59,28 +61,30 @@ class KeyShare(Share):
 
 
 class Lane(models.Model):
-    """An endpoint under one credential, which one run at a time uses.
+    """A model on an endpoint under one credential, whose calls at once are shared (`Grant`).
 
-    The credential is a key, and the `headers` with the variables of their values.
+    The credential is a key, and the `headers` with the variables of their values. `model` is empty
+    if all models of the server share one limit.
 
     `ceiling` is the number of calls at once that the server handled last, with which the next run
-    starts. A lane is not used while `paused` has a text, which says why.
+    starts, and `refused_at` the time of its last refusal while several workers asked it. A lane is
+    not used while `paused` has a text, which says why.
     """
 
     endpoint = models.CharField(max_length=500)
     api_key_env = models.CharField(max_length=100, blank=True)
     headers = models.CharField(max_length=1000, blank=True, default="")
-    lease = models.UUIDField(null=True)
-    lease_until = models.DateTimeField(null=True)
+    model = models.CharField(max_length=200, blank=True, default="")
     ceiling = models.PositiveIntegerField(null=True)
+    refused_at = models.DateTimeField(null=True)
     paused = models.TextField(blank=True)
     paused_at = models.DateTimeField(null=True)
 
     class Meta:
-        ordering = ("endpoint", "api_key_env")
+        ordering = ("endpoint", "api_key_env", "model")
         constraints = [
             models.UniqueConstraint(
-                "endpoint", "api_key_env", "headers", name="a_lane_is_there_once"
+                "endpoint", "api_key_env", "headers", "model", name="a_lane_is_there_once"
             )
         ]
 
@@ -168,11 +172,11 @@ class JudgeShare(Share):
 class JudgeRun(models.Model):
     """One run of a judge over a campaign. At most one run of a judge and a campaign is active.
 
-    The process at work has the lease until `lease_until`, by the database's clock, and with it the
-    lease of the `lane`. A judge that asks no server has no lane. Workers take only runs that are
-    `queued`. The counts are of this run; `cached_tokens` are a part of the prompts' tokens, and
-    `thinking_tokens` of the completions'. `limit` bounds `done` and the `failures` (by reason)
-    together, `most_tokens` and `most_cost` (US dollars) bound what is spent.
+    The process at work has the lease until `lease_until`, by the database's clock. Its calls at
+    once are granted on the `lane`. A judge that asks no server has no lane. Workers take only runs
+    that are `queued`. The counts are of this run; `cached_tokens` are a part of the prompts'
+    tokens, and `thinking_tokens` of the completions'. `limit` bounds `done` and the `failures` (by
+    reason) together, `most_tokens` and `most_cost` (US dollars) bound what is spent.
 
     Nothing is asked before `rests_until`, because the server wants so. `ended_early` is the missing
     reason that nearly all first results shared, and that ended the run, unless it shall `go_on`.
@@ -248,6 +252,37 @@ class JudgeRun(models.Model):
     @property
     def failed(self) -> int:
         return sum(self.failures.values())
+
+    @property
+    def most_at_once(self) -> int:
+        """The maximum number of calls at once: the run's own, else its judge's."""
+        return self.concurrency or int(self.judge.params.get("concurrency", CONCURRENCY))
+
+
+class Grant(models.Model):
+    """How many calls at once on a lane a worker may have in flight.
+
+    `holder` is the token of the worker's lease on the `run`. It sends calls until `sends_until`
+    at the latest, unless it renews the grant. At `frees_at` the deadline of its last call has
+    passed, so its `calls` are free. `most` is the maximum of the run, and `in_flight` is what the
+    worker said last.
+    """
+
+    lane = models.ForeignKey(Lane, models.CASCADE, related_name="grants")
+    run = models.ForeignKey(JudgeRun, models.CASCADE, related_name="grants")
+    holder = models.UUIDField()
+    calls = models.PositiveIntegerField()
+    in_flight = models.PositiveIntegerField()
+    most = models.PositiveIntegerField()
+    sends_until = models.DateTimeField()
+    frees_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("id",)
+        constraints = [models.UniqueConstraint("lane", "holder", name="one_grant_on_a_lane")]
+
+    def __str__(self) -> str:
+        return f"{self.calls} calls for {self.run_id}"
 
 
 class JudgeCall(_WrittenOnce):

@@ -10,7 +10,9 @@ from typing import Any
 from judging.backends.completeness import ACCEPT
 from judging.backends.contents import (
     ADDRESSES,
+    COMMON,
     HEADERS,
+    LIMIT,
     MAX_ADDRESS_LENGTH,
     MAX_ADDRESSES,
     MAX_OBJECT_LENGTH,
@@ -151,6 +153,13 @@ PARAMS: dict[str, Option] = {
         declared(
             "concurrency", int, "a whole number from 1 to 1024", least=1, most=1024, group=SERVER,
             label="Requests at once", hint="16 by default.",
+        ),
+        declared(
+            LIMIT, str, "common, if all models of the server share one limit",
+            values={COMMON: "One for all its models"}, unset="One for each model", group=SERVER,
+            label="Limit of the server",
+            hint="Whether the server bears a number of requests at once for each model, or for all "
+            "together.",
         ),
         declared(
             "timeout", float, "seconds from 0.1 to 3600", least=0.1, most=3600, group=SERVER,

@@ -141,8 +141,12 @@ async def fetch_identity(server: Server) -> dict[str, Any]:
 
 
 def call_slots(server: Server) -> asyncio.Semaphore:
-    """Return a semaphore with a slot for each call that the judge may have in flight."""
-    return asyncio.Semaphore(int(server.params.get("concurrency", DEFAULT_CONCURRENCY)))
+    """Return a semaphore with a slot for each call that the judge may have in flight.
+
+    That is what was `granted`, if workers share the server.
+    """
+    most = int(server.params.get("concurrency", DEFAULT_CONCURRENCY))
+    return asyncio.Semaphore(min(most, getattr(server, "granted", None) or most))
 
 
 async def short_answers(

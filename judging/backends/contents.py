@@ -30,6 +30,7 @@ PARAM_KEYS = (
 MAX_OBJECT_LENGTH = 20_000
 MAX_DEPTH = 20
 HEADERS = "headers"
+LIMIT, COMMON = "limit", "common"
 """The param with the headers of a judge's requests, by the variables of their values."""
 MAX_HEADERS, MAX_HEADERS_LENGTH = 20, 1000
 ADDRESSES = "addresses"

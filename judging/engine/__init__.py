@@ -28,6 +28,7 @@ from judging.engine.loop import Loop
 from judging.models import JudgeRun
 from judging.prompts.request import Preparer
 from judging.retries import Patience
+from judging.runs.grants import Use
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -71,5 +72,5 @@ class _Here:
     async def record(self, group: Sequence[Result]) -> Work:
         return await in_database(self.database.record, group)
 
-    async def renew(self, under_way: int, size: int, trouble: str) -> Renewal | None:
-        return await in_database(self.database.renew, under_way, size, trouble)
+    async def renew(self, use: Use, trouble: str) -> Renewal | None:
+        return await in_database(self.database.renew, use, trouble)

@@ -36,6 +36,7 @@ from judging.engine.loop import Loop
 from judging.engine.persistence import prepare_again
 from judging.prompts.request import Prepared, Preparer
 from judging.retries import Patience
+from judging.runs.grants import Use
 from tandem.protocols.base import ItemSpec, UnitSpec
 
 logger = logging.getLogger("tandem.jobs")
@@ -205,8 +206,8 @@ class _Child:
     async def record(self, group: Sequence[Result]) -> Work:
         return self._unpacked(await self._ask("record", [_sent_result(each) for each in group]))
 
-    async def renew(self, under_way: int, size: int, trouble: str) -> Renewal | None:
-        found: Renewal | None = await self._ask("renew", under_way, size, trouble)
+    async def renew(self, use: Use, trouble: str) -> Renewal | None:
+        found: Renewal | None = await self._ask("renew", use, trouble)
         return found
 
     async def _ask(self, name: str, *given: Any) -> Any:

@@ -28,6 +28,7 @@ from judging.engine.persistence import (
 from judging.models import JudgeRun
 from judging.prompts.request import Prepared, Preparer
 from judging.runs import ledger, lifecycle
+from judging.runs.grants import Use
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Beginning:
     """What an engine knows when it begins: the judge's parameters, and what came of earlier work.
 
     `worked` is a request that the server has answered, and `ceiling` how many calls at once it
-    handled last. `trouble` describes an outage that has not ended. The budget's numbers are those
+    handled last. If `granted`, none may be sent before a renewal allows it. `trouble` describes an outage that has not ended. The budget's numbers are those
     of the run so far, in tokens and US dollars.
     """
 
@@ -43,6 +44,7 @@ class Beginning:
     by_unit: bool
     concurrency: int
     ceiling: int | None
+    granted: bool
     history: ServerHistory
     worked: Request | None
     trouble: str
@@ -109,6 +111,7 @@ class RunDatabase:
             by_unit=self.preparer.by_unit,
             concurrency=concurrency,
             ceiling=run.lane.ceiling if run.lane else None,
+            granted=run.lane is not None,
             history=history,
             worked=find_worked_request(run, self.preparer) if history.proven else None,
             trouble=self.shown_trouble if history.down_for or history.busy_for else "",
@@ -139,13 +142,13 @@ class RunDatabase:
         ready, known = self.equals.release(group)
         return Work(ready, known, full=self.equals.is_full, ending=ending)
 
-    def renew(self, under_way: int, size: int, trouble: str) -> Renewal | None:
+    def renew(self, use: Use, trouble: str) -> Renewal | None:
         """Renew the lease, and show on the run the engine's state and whether its server responds.
 
         Return None if the lease was lost.
         """
         run = self.run
-        orders = lifecycle.renew(run, self.lease, under_way, size)
+        orders = lifecycle.renew(run, self.lease, use)
         if orders is None:
             return None
         if trouble != self.shown_trouble:

@@ -49,6 +49,11 @@ class Dispatcher:
         self.wake()
 
     @property
+    def longest(self) -> float:
+        """How many seconds a call may take, as far as is known now."""
+        return self.resources.timeout or deadline(self.limit.latencies.p95)
+
+    @property
     def needs_more(self) -> bool:
         """Whether to claim more, since fewer jobs wait than can be asked at once."""
         size = self.limit.size
@@ -71,7 +76,7 @@ class Dispatcher:
 
     async def confirm(self) -> None:
         """Send a last probe to decide about suspects, which would stay open across workers."""
-        job = self.outcomes.next_probe()
+        job = self.outcomes.next_probe() if self.limit.may_send else None
         if job is None or (estimate := self.resources.budget.reserve(job.request)) is None:
             return
         job.estimate = estimate
@@ -102,9 +107,9 @@ class Dispatcher:
                 self.wake()
 
     async def _attempt(self, job: Job) -> tuple[Call, CallReply]:
-        limit = self.resources.timeout or deadline(self.limit.latencies.p95)
+        seconds = min(self.longest, self.limit.deadline)
         try:
-            return await attempt(self.resources.backend, job, limit, self.resources.clock)
+            return await attempt(self.resources.backend, job, seconds, self.resources.clock)
         except asyncio.CancelledError:
             self.outcomes.abandon(job)
             raise

@@ -63,6 +63,8 @@ class Limit:
     `remembered` is the number that the server handled last time. `queues` tells whether the server
     queues calls instead of refusing them. The limit then follows latency and throughput. Times and
     durations are in seconds of `clock`.
+
+    A limit that is `granted` starts no call until `grant` allows some.
     """
 
     def __init__(
@@ -71,9 +73,14 @@ class Limit:
         remembered: int | None = None,
         queues: bool = False,
         clock: Callable[[], float] = time.monotonic,
+        granted: bool = False,
     ) -> None:
-        self._clock, self._began = clock, clock()
+        self.clock, self._began = clock, clock()
         self._maximum = max(1, maximum)
+        self.granted: int | None = 0 if granted else None
+        self.sends_until = float("-inf") if granted else float("inf")
+        self.deadline = float("inf")
+        self.refusals = 0
         self._size = float(min(remembered or (SMALL_START if queues else START), self._maximum))
         self.size = self._start = int(self._size)
         self._gentle = GENTLE_ROUNDS if remembered else 0
@@ -97,7 +104,25 @@ class Limit:
     @maximum.setter
     def maximum(self, calls: int) -> None:
         self._maximum = max(1, calls)
-        self._resize(self._clock(), self._size)
+        self._size = min(self._size, float(self._maximum))
+        self._bound(self.clock())
+
+    def grant(self, calls: int, until: float, deadline: float) -> None:
+        """Allow this many calls at once until a time, none of which may take longer.
+
+        Calls in flight above that number end by themselves. The ceiling that was found within a
+        smaller grant rises with it, since others left their part of the server's.
+        """
+        before, self.granted = self.granted or 0, calls
+        if self.ceiling is not None and calls > before >= NEAR * self.ceiling and before:
+            self.ceiling = min(calls, round(self.ceiling * calls / before))
+        self.sends_until, self.deadline = until if calls else float("-inf"), deadline
+        self._bound(self.clock())
+
+    @property
+    def may_send(self) -> bool:
+        """Whether the grant has been renewed in time."""
+        return self.clock() < self.sends_until
 
     @property
     def learned(self) -> int | None:
@@ -106,8 +131,10 @@ class Limit:
 
     def room(self) -> int:
         """Return how many calls may start now. One at a time if every call is refused."""
+        if not self.may_send:
+            return 0
         if self.rests_until:
-            if self._clock() < self.rests_until:
+            if self.clock() < self.rests_until:
                 return 0
             self.rests_until = 0.0
             self._apply_burst()
@@ -118,7 +145,7 @@ class Limit:
 
     def answered(self, begun: float) -> None:
         """Note that a call that began at this time was answered."""
-        now, used = self._clock(), self.under_way
+        now, used = self.clock(), self.under_way
         self.latencies.add(now - begun)
         self._ended(overrun=False)
         self._handled += begun < self._cut_at
@@ -137,15 +164,16 @@ class Limit:
 
     def overran(self, begun: float) -> None:
         """Note a timeout, with the time waited as a lower bound of the latency."""
-        self.latencies.add(self._clock() - begun)
+        self.latencies.add(self.clock() - begun)
         self._ended(overrun=True)
         if sum(self._ends) >= OVERRUNS:
             self._cut(begun, self.size)
 
     def refused(self, begun: float, wait: float) -> None:
         """Note that a busy server refused a call, which has to wait this long."""
-        now, handled = self._clock(), self.under_way
+        now, handled = self.clock(), self.under_way
         self.under_way -= 1
+        self.refusals += 1
         self.refusals_in_a_row += 1
         if self._cut(begun, handled) or (self._burst and begun < self._cut_at):
             self._burst += 1
@@ -156,13 +184,13 @@ class Limit:
 
     def rest(self, seconds: float) -> None:
         """Start no calls for this long."""
-        self.rests_until = max(self.rests_until, self._clock() + seconds)
+        self.rests_until = max(self.rests_until, self.clock() + seconds)
 
     def _apply_burst(self) -> None:
         """After a burst of refusals, lower the ceiling to the calls that were not refused."""
         if self._burst >= BURST and self.ceiling is not None:
             self.ceiling = min(self.ceiling, self.under_way + self._handled + 1)
-            self._resize(self._clock(), min(self._size, max(1.0, NEAR * self.ceiling)))
+            self._resize(self.clock(), min(self._size, max(1.0, NEAR * self.ceiling)))
         self._burst = 0
 
     def _ended(self, overrun: bool) -> None:
@@ -175,6 +203,8 @@ class Limit:
         return self.ceiling is None and not self._gentle and not self._queue
 
     def _grow(self, now: float) -> None:
+        if self.granted is not None and self._size >= self.granted:
+            return
         if self._doubling:
             self._resize(now, self._size + 1)
         elif self._good >= self.size and self._may_pass(now):
@@ -196,7 +226,7 @@ class Limit:
 
     def _cut(self, begun: float, handled: int) -> bool:
         """Cut the limit once per episode, since calls sent before the last cut say nothing new."""
-        now = self._clock()
+        now = self.clock()
         episode = max(2 * (self.latencies.median or 0.0), EPISODE_SECONDS)
         if self.ceiling is not None and (begun < self._cut_at or now - self._cut_at < episode):
             return False
@@ -208,11 +238,18 @@ class Limit:
         return True
 
     def _resize(self, now: float, size: float) -> None:
-        before = self.size
+        if self.granted is not None and size > self._size:
+            # A size that is not granted has not been tried.
+            size = max(self._size, min(size, float(self.granted)))
         self._size = max(1.0, min(size, float(self._maximum)))
-        self.size = int(self._size)
         self._changed_at, self._good = now, 0
+        self._bound(now)
+
+    def _bound(self, now: float) -> None:
+        before, granted = self.size, self._maximum if self.granted is None else self.granted
+        self.size = max(1, min(int(self._size), granted))
         if self.size != before:
+            self._changed_at, self._good = now, 0
             self.history.append((round(now - self._began, 3), self.size))
 
 

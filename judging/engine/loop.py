@@ -22,6 +22,8 @@ from judging.engine.limits import LONGEST_DEADLINE, Limit
 from judging.engine.persistence import Writer
 from judging.prompts.repair import repair_request
 from judging.retries import Patience
+from judging.runs import grants
+from judging.runs.grants import Use
 from judging.runs.lifecycle import Orders
 
 RENEW_SECONDS = 1.0
@@ -37,7 +39,7 @@ class Desk(Protocol):
 
     async def record(self, group: Sequence[Result]) -> Work: ...
 
-    async def renew(self, under_way: int, size: int, trouble: str) -> Renewal | None: ...
+    async def renew(self, use: Use, trouble: str) -> Renewal | None: ...
 
 
 async def drain_calls(
@@ -92,7 +94,10 @@ class Loop:
         self.ending: Ending | None = None
         self.crash: BaseException | None = None
         queues = bool(getattr(backend, "queues", False))
-        self.limit = Limit(beginning.concurrency, beginning.ceiling, queues=queues)
+        self.limit = Limit(
+            beginning.concurrency, beginning.ceiling, queues, granted=beginning.granted
+        )
+        self.refusals = 0
         self.rates = beginning.rates
         self.budget = beginning.budget(lambda: self.rates)
 
@@ -134,6 +139,9 @@ class Loop:
                 await asyncio.wait([self._watched(self._keep_asking())])
                 for left in await self._drain():
                     self.writer.add(left)
+                if self.limit.granted is not None:
+                    # Calls that were cut off may still be under way at the server.
+                    await self._renew(self.dispatcher.longest)
             self.writer.close()
             await asyncio.wait([helpers[-1]])
         finally:
@@ -235,23 +243,36 @@ class Loop:
             self.end(work.ending)
 
     async def _keep_lease(self) -> None:
-        while (renewal := await self._renew()) is not None:
+        while True:
+            # By the clock before the question, since the answer may be late.
+            asked_at, deadline = self.limit.clock(), self.dispatcher.longest
+            if (renewal := await self._renew(deadline)) is None:
+                break
             self.rates = renewal.rates
-            self._obey(renewal.orders)
+            self._obey(renewal.orders, asked_at, deadline)
             await asyncio.sleep(RENEW_SECONDS)
         self.end(Ending("lost"))
 
-    async def _renew(self) -> Renewal | None:
-        limit, trouble = self.limit, self.dispatcher.outcomes.trouble
-        return await self.desk.renew(limit.under_way, limit.size, trouble)
+    async def _renew(self, deadline: float) -> Renewal | None:
+        return await self.desk.renew(self._use(deadline), self.dispatcher.outcomes.trouble)
 
-    def _obey(self, orders: Orders) -> None:
+    def _use(self, deadline: float) -> Use:
+        limit, before = self.limit, self.refusals
+        self.refusals = limit.refusals
+        granted, refused = limit.granted or 0, limit.refusals - before
+        return Use(limit.under_way, limit.size, granted, deadline, refused)
+
+    def _obey(self, orders: Orders, asked_at: float, deadline: float) -> None:
         wishes: dict[str, End] = {"stop": "stopped", "cancel": "cancelled"}
         if orders.wish in wishes:
             self.end(Ending(wishes[orders.wish]))
+        elif orders.paused:
+            self.end(Ending("stopped", f"{self.backend.endpoint} is paused: {orders.paused}"))
         maximum = max(1, orders.concurrency or self.beginning.concurrency)
-        if maximum != self.limit.maximum:
-            self.limit.maximum = maximum
+        before, self.limit.maximum = self.limit.maximum, maximum
+        if orders.calls is not None:
+            self.limit.grant(orders.calls, asked_at + grants.SENDS.total_seconds(), deadline)
+        if orders.calls is not None or maximum != before:
             self.dispatcher.wake()
 
     async def _drain(self) -> list[Result]:

@@ -33,6 +33,7 @@ from judging.engine import Control, Ending, in_database, loop
 from judging.judge_backends import setup_of
 from judging.models import JudgeCall, JudgeRun
 from judging.runs import lifecycle
+from judging.runs.grants import Use
 
 T = TypeVar("T")
 # One of a few answers may differ by chance, since batching shifts probabilities a bit.
@@ -171,10 +172,10 @@ def _while_leased(
     async def looking() -> T:
         running, stopped = asyncio.get_running_loop(), asyncio.Event()
         control.listen(lambda: running.call_soon_threadsafe(stopped.set))
-        asked = asyncio.ensure_future(look())
-        others = [
-            asyncio.ensure_future(each) for each in (_renew_lease(run, lease), _abort_when(stopped))
-        ]
+        granted: asyncio.Future[int | None] = running.create_future()
+        asked = asyncio.ensure_future(_look_when(granted, backend, look))
+        jobs = (_renew_lease(run, lease, granted), _abort_when(stopped))
+        others = [asyncio.ensure_future(each) for each in jobs]
         try:
             await asyncio.wait({asked, *others}, return_when=asyncio.FIRST_COMPLETED)
             for other in others:
@@ -188,7 +189,9 @@ def _while_leased(
             await asyncio.gather(asked, *others, return_exceptions=True)
 
     try:
-        return async_to_sync(looking)()
+        found = async_to_sync(looking)()
+        lifecycle.renew(run, lease)
+        return found
     finally:
         store_probes(run, backend)
 
@@ -200,10 +203,28 @@ def store_probes(run: JudgeRun, backend: Backend) -> None:
     noted.clear()
 
 
-async def _renew_lease(run: JudgeRun, lease: uuid.UUID) -> None:
-    while (orders := await in_database(lifecycle.renew, run, lease)) is not None:
+async def _look_when(
+    granted: asyncio.Future[int | None], backend: Backend, look: Callable[[], Awaitable[T]]
+) -> T:
+    """Look once calls are granted, with at most as many at once."""
+    backend.granted = await granted  # type: ignore[attr-defined]  # of those that ask a server
+    return await look()
+
+
+async def _renew_lease(
+    run: JudgeRun, lease: uuid.UUID, granted: asyncio.Future[int | None]
+) -> None:
+    # Half of what the run may have, so that a probe that dies does not keep the server from others.
+    use = Use(wants=max(1, run.most_at_once // 2))
+    while (orders := await in_database(lifecycle.renew, run, lease, use)) is not None:
         if orders.wish:
             raise _AbortedError(Ending("stopped"))
+        if orders.paused:
+            raise _AbortedError(Ending("stopped", f"{run.lane} is paused: {orders.paused}"))
+        if not granted.done() and orders.calls != 0:
+            granted.set_result(orders.calls)
+            calls = orders.calls or 0
+            use = replace(use, in_flight=calls, allowed=calls, granted=calls)
         await asyncio.sleep(loop.RENEW_SECONDS)
     raise _AbortedError(Ending("lost"))
 

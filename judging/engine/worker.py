@@ -20,9 +20,9 @@ from judging.models import ACTIVE, JudgeRun
 from judging.prompts.request import Preparer
 from judging.retries import Patience
 from judging.runs import ledger, lifecycle, planning
+from judging.runs.grants import is_shared
 from judging.runs.rests import is_resting
 
-CONCURRENCY = 16
 MOST_DEATHS = 4
 """The run stops if the process that asks was killed this often in a row without an answer.
 
@@ -118,11 +118,10 @@ def _run_to_end(
     patience: Patience | None,
 ) -> Ending:
     """Run the engine until nothing is left, including assignments that were added meanwhile."""
-    concurrency = run.concurrency or int(run.judge.params.get("concurrency", CONCURRENCY))
     deaths, done = 0, run.done
     while True:
         before = ledger.count_by_status(run.campaign, run.judge)
-        ending = run_engine(run, lease, preparer, concurrency, patience, control)
+        ending = run_engine(run, lease, preparer, run.most_at_once, patience, control)
         if ending.how == "died":
             if not lifecycle.take_back(run, lease):
                 return Ending("lost")
@@ -156,7 +155,8 @@ def _plan(run: JudgeRun, lease: uuid.UUID) -> bool:
 def _note_lane(run: JudgeRun, ending: Ending) -> Ending:
     """Store the server's capacity on the lane, and pause the lane if the ending requires it."""
     if run.lane is not None:
-        lanes.remember_ceiling(run.lane, ending.ceiling)
+        if not is_shared(run.lane.pk):
+            lanes.remember_ceiling(run.lane, ending.ceiling)
         if ending.pauses:
             lanes.pause(run.lane, ending.error)
     return ending

@@ -1,7 +1,7 @@
 """The lifecycle of a run: start, lease, pause, stop, end, and the choice of the next run.
 
-Times are those of the database's clock. A run whose judge asks a server also leases its lane, so
-that one run at a time asks that server.
+Times are those of the database's clock. A run whose judge asks a server shares it with other runs
+(`grants`).
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from judging.prompts.examples import KEY as EXAMPLES
 from judging.prompts.examples import sample_examples
 from judging.prompts.request import Preparer
 from judging.prompts.template import Prompt, read_prompt, sha256_of
-from judging.runs import ledger, planning
+from judging.runs import grants, ledger, planning
 from judging.runs.fit import check_fit
 from judging.runs.rests import RESTED, rest_of
 from judging.servers import check_key
@@ -43,12 +43,22 @@ FIRST_ASSIGNMENTS = 1000
 _NO_LEASE: dict[str, Any] = {"lease": None, "lease_until": None, "in_flight": 0, "allowed": 0}
 
 
+LEASE = timedelta(seconds=15)
+
+
 @dataclass(frozen=True)
 class Orders:
-    """A person's orders for an active run: a wish, and a number of concurrent calls."""
+    """What a worker on an active run must do.
+
+    A person gives a wish, and a number of concurrent calls. `calls` is how many the worker may have
+    in flight for the next `grants.SENDS` (None for a judge that asks no server). `paused` says why
+    the server may not be asked at all.
+    """
 
     wish: str = ""
     concurrency: int | None = None
+    calls: int | None = None
+    paused: str = ""
 
 
 class LeasedRunError(Exception):
@@ -127,28 +137,26 @@ def check_template(campaign: Campaign, judge: Judge) -> None:
 
 
 def runs_without_worker() -> QuerySet[JudgeRun]:
-    """Return the active runs for workers that have a free lane but no process."""
-    runs = JudgeRun.objects.filter(state__in=ACTIVE, queued=True)
-    lane_free = Q(lane__lease=None) | Q(lane__lease_until__lt=Now())
-    runs = runs.filter(RESTED)
-    return without_lease(runs).filter(Q(lane=None) | Q(lane__paused="") & lane_free)
+    """Return the active runs for workers that may ask their server but have no process."""
+    return _queued_without_lease().filter(RESTED)
 
 
 def has_queued() -> bool:
-    """Return whether an active run for workers has no process, even one that rests or waits."""
-    waiting = without_lease(JudgeRun.objects.filter(state__in=ACTIVE, queued=True))
-    return waiting.filter(Q(lane=None) | Q(lane__paused="")).exists()
+    """Return whether an active run for workers has no process, even one that rests."""
+    return _queued_without_lease().exists()
+
+
+def _queued_without_lease() -> QuerySet[JudgeRun]:
+    queued = JudgeRun.objects.filter(lanes.UNPAUSED, state__in=ACTIVE, queued=True)
+    return without_lease(queued)
 
 
 def next_run(run: JudgeRun) -> JudgeRun | None:
     """Return the next run after a worker has released one.
 
-    The runs of a lane take turns, so it may be the same run. A run without a lane has no other
-    successor.
+    Waiting runs take turns, so it may be the same run.
     """
-    if run.lane_id is None:
-        return runs_without_worker().filter(pk=run.pk).first()
-    waiting = runs_without_worker().filter(lane=run.lane_id)
+    waiting = runs_without_worker()
     return waiting.filter(pk__gt=run.pk).first() or waiting.first()
 
 
@@ -182,7 +190,7 @@ def start(
     prompt = sha256_of(prompt_for(judge, campaign))
     check_prompt(campaign, judge, prompt)
     check_key(judge)
-    lane = None if offline else lanes.get_lane(judge)
+    lane = None if offline else next(iter(lanes.lanes_of(judge)), None)
     plan(campaign, judge, FIRST_ASSIGNMENTS if queued else None)
     check_template(campaign, judge)
     examples = sample_examples(campaign, judge)
@@ -270,7 +278,7 @@ def _close(run: JudgeRun, state: str, error: str = "") -> None:
 
 
 def lease_run(run: JudgeRun) -> uuid.UUID | None:
-    """Lease an active run and its lane, and return the token. None if that is impossible.
+    """Lease an active run, and return the token. None if that is impossible or its lane is paused.
 
     Assignments that a dead worker left are reopened with a strike (see `judging.runs.ledger`). A
     run with a wish to stop or cancel is ended instead.
@@ -278,12 +286,9 @@ def lease_run(run: JudgeRun) -> uuid.UUID | None:
     if _end_if_wished(run):
         return None
     token = uuid.uuid4()
-    unheld = without_lease(_while_active(run)).filter(RESTED)
+    unheld = without_lease(_while_active(run)).filter(RESTED, lanes.UNPAUSED)
     with transaction.atomic():
-        if not unheld.update(lease=token, lease_until=Now() + lanes.LEASE, state=State.RUNNING):
-            return None
-        if not lanes.acquire(run.lane_id, token):
-            transaction.set_rollback(True)
+        if not unheld.update(lease=token, lease_until=Now() + LEASE, state=State.RUNNING):
             return None
         run.refresh_from_db(fields=["manifest"])
         if _uses_files(run):
@@ -303,6 +308,7 @@ def take_back(run: JudgeRun, token: uuid.UUID) -> bool:
             return False
         if poisoned := ledger.take_over(run):
             _count_poisoned(run, poisoned)
+        grants.leave(token)
     return True
 
 
@@ -312,16 +318,27 @@ def _count_poisoned(run: JudgeRun, rows: int) -> None:
     JudgeRun.objects.filter(pk=run.pk).update(failures=failures)
 
 
-def renew(run: JudgeRun, token: uuid.UUID, in_flight: int = 0, allowed: int = 0) -> Orders | None:
-    """Extend the lease and store the engine's state. Return None if the lease was lost."""
-    leased = _leased_by(run, token)
+def renew(run: JudgeRun, token: uuid.UUID, use: grants.Use | None = None) -> Orders | None:
+    """Extend the lease and store the engine's state. Return None if the lease was lost.
+
+    With `use` it also renews the calls that were granted, and without it returns them.
+    """
+    leased, state = _leased_by(run, token), use or grants.Use()
     with transaction.atomic():
-        if not leased.update(lease_until=Now() + lanes.LEASE, in_flight=in_flight, allowed=allowed):
+        if not leased.update(
+            lease_until=Now() + LEASE, in_flight=state.in_flight, allowed=state.allowed
+        ):
             return None
-        if not lanes.renew(run.lane_id, token):
-            transaction.set_rollback(True)
-            return None
-        return Orders(*leased.values_list("wish", "concurrency").get())
+        orders = Orders(*leased.values_list("wish", "concurrency").get())
+    if use is None:
+        grants.return_all(token)
+        return orders
+    run.concurrency = orders.concurrency
+    granted = [grants.renew(lane, run, token, use) for lane in lanes.lanes_of_run(run)]
+    if not granted:
+        return orders
+    paused = next((each.paused for each in granted if each.paused), "")
+    return replace(orders, calls=sum(each.calls for each in granted), paused=paused)
 
 
 def has_lease(run: JudgeRun, token: uuid.UUID) -> bool:
@@ -341,7 +358,7 @@ def finish(run: JudgeRun, token: uuid.UUID, state: str, error: str = "") -> bool
         if leased.wish == Wish.CANCEL:
             state = State.CANCELLED
         _close(run, state, error)
-        lanes.release(run.lane_id, token)
+        grants.release(token)
         _settle_assignments(run, state)
     return True
 
@@ -357,7 +374,7 @@ def hand_over(run: JudgeRun, token: uuid.UUID) -> None:
     """Release the lease and leave the run to the next worker, or end it if requested."""
     with transaction.atomic():
         if _leased_by(run, token).update(**_NO_LEASE):
-            lanes.release(run.lane_id, token)
+            grants.release(token)
             ledger.reopen(run.campaign, run.judge)
     _end_if_wished(run)
 
@@ -426,7 +443,7 @@ def _end_if_wished(run: JudgeRun) -> bool:
 
 
 def apply_wishes() -> None:
-    """End every run that has a wish and no process, regardless of its lane."""
+    """End every run that has a wish and no process, even on a paused lane."""
     for run in without_lease(JudgeRun.objects.filter(state__in=ACTIVE)).exclude(wish=Wish.NONE):
         _end_if_wished(run)
 

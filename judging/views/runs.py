@@ -256,7 +256,7 @@ def _answered_before(judge: Judge, campaign: Campaign) -> int:
 @role_required(*READERS)
 def run(request: HttpRequest, pk: int) -> HttpResponse:
     found = visible_run(request, pk)
-    form = ConcurrencyForm(initial={"concurrency": _most_at_once(found)})
+    form = ConcurrencyForm(initial={"concurrency": found.most_at_once})
     return render(request, "judges/run.html", {**_context(found), "form": form})
 
 
@@ -285,10 +285,6 @@ def _context(found: JudgeRun) -> dict[str, Any]:
     }
 
 
-def _most_at_once(run: JudgeRun) -> int:
-    return int(run.concurrency or run.judge.params.get("concurrency") or 16)
-
-
 @require_POST
 @role_required(*READERS)
 def order(request: HttpRequest, pk: int) -> HttpResponse:
@@ -312,7 +308,7 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
         try:
             return redirect("judge-run", go_on(found).pk)
         except (NothingOpenError, *NOT_STARTED) as error:
-            form = ConcurrencyForm(initial={"concurrency": _most_at_once(found)})
+            form = ConcurrencyForm(initial={"concurrency": found.most_at_once})
             context = {**_context(found), "form": form, "problem": as_sentence(error)}
             return render(request, "judges/run.html", context, status=409)
     elif given == "here" and describe_status(found).untaken:

@@ -62,6 +62,7 @@ STRATA: dict[str, tuple[str, ...]] = {
         "judging/engine/worker.py",
         "judging/judge_backends.py",
         "judging/lanes.py",
+        "judging/runs/grants.py",
         "judging/runs/lifecycle.py",
         "judging/servers.py",
         "judging/tasks.py",

@@ -11,8 +11,8 @@ from judging.backends.anthropic import DEFAULT_MAX_TOKENS
 from judging.backends.capabilities import PROBE_COMPLETIONS
 from judging.display import UNTAKEN_SECONDS
 from judging.engine.persistence import GROUP, GROUP_SECONDS
-from judging.engine.worker import CONCURRENCY
 from judging.management.commands.run_judge import PATIENCE_SECONDS
+from judging.models import CONCURRENCY
 from judging.trials import one_item_jobs
 from judging.trials.one_item import DEADLINE
 

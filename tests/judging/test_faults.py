@@ -180,16 +180,18 @@ WHERE judging_judgecall.state = 'poisoned'
 
 
 @pytest.mark.postgresql
-def test_two_judges_of_one_server_never_ask_it_at_once(house: House, server: Running) -> None:
+def test_two_judges_of_one_model_share_the_calls_of_its_server(
+    house: House, server: Running
+) -> None:
     limited = ("--queue", "--limit", "40")
     house.manage_all(
-        ("create_judge", "k", "--backend", "openai", "--model", "other-judge", "--base-url",
+        ("create_judge", "k", "--backend", "openai", "--model", "fake-judge", "--base-url",
          server.url, "--granularity", "unit", "--param", f"concurrency={CONCURRENCY}"),
         *(("run_judge", "--campaign", "c", "--judge", judge, *limited) for judge in ("j", "k")),
     )  # fmt: skip
     server.behave(holds_after=20)
     with house.worker("-n", "one"), house.worker("-n", "two"):
-        until(server.holds, "one of them asks")
+        until(server.holds, "they ask")
         until(lambda: house.log().count("ready.") >= 2, "both workers are there")
         server.behave()
         until(lambda: house.runs() == [("done", False)] * 2, "the end of both runs")

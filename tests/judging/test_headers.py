@@ -11,7 +11,7 @@ from judging.backends.base import SetupError
 from judging.forms import JudgeForm
 from judging.judge_file.template import FileError
 from judging.judges import JudgeError, read_judge_file
-from judging.lanes import get_lane
+from judging.lanes import lanes_of
 from judging.library import names, text_of
 from judging.models import Judge, Key
 from judging.servers import Server, known_servers, missing_key, new_server, servers_of
@@ -54,16 +54,16 @@ def test_headers_belong_to_the_judges_identity() -> None:
 
 
 def test_other_headers_are_another_lane() -> None:
-    first, second = get_lane(azure()), get_lane(azure("again"))
+    first, second = lanes_of(azure()), lanes_of(azure("again"))
     assert first is not None
     assert first == second
     # PostgreSQL orders the keys of an object by their length.
     azured = azure()
     azured.params["headers"] = dict(reversed(HEADERS.items()))
-    assert get_lane(azured) == first
+    assert lanes_of(azured) == first
     assert servers_of(azured) == servers_of(azure())
-    assert first != get_lane(azure("plain", params={}))
-    assert first != get_lane(azure("other", params={"headers": {"api-key": "TANDEM_KEY_B"}}))
+    assert first != lanes_of(azure("plain", params={}))
+    assert first != lanes_of(azure("other", params={"headers": {"api-key": "TANDEM_KEY_B"}}))
 
 
 def test_a_missing_value_of_a_header_or_query_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
-"""One engine per server: runs take turns on their lane, and a refusing server is paused."""
+"""Lanes: runs of one model share its server, and a refusing server is paused."""
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -13,15 +14,17 @@ from annotation.models import Campaign
 from judging import lanes, tasks
 from judging.backends.base import FatalError
 from judging.backends.scripted import Scripted
+from judging.engine.worker import work
 from judging.models import Judge, JudgeRun, Lane
 from judging.runs import ledger, lifecycle
-from tests.judging.cast import command, judge, pump_here, run_scripted, yes
+from judging.runs.grants import Use
+from tests.judging.cast import HASTY, command, judge, pump_here, run_scripted, yes
 
 SERVER = "http://127.0.0.1:9/v1"
 
 
-def served(name: str = "judge", url: str = SERVER, **fields: Any) -> Judge:
-    return judge(name, "openai", model="m", base_url=url, **fields)
+def served(name: str = "judge", url: str = SERVER, model: str = "m", **fields: Any) -> Judge:
+    return judge(name, "openai", model=model, base_url=url, **fields)
 
 
 def taken(campaign: Campaign, rater: Judge, **terms: Any) -> tuple[JudgeRun, Any]:
@@ -32,7 +35,6 @@ def taken(campaign: Campaign, rater: Judge, **terms: Any) -> tuple[JudgeRun, Any
 def run_out(run: JudgeRun) -> None:
     before = Now() - timedelta(seconds=1)
     JudgeRun.objects.filter(pk=run.pk).update(lease_until=before)
-    Lane.objects.filter(runs=run).update(lease_until=before)
 
 
 @pytest.fixture
@@ -43,68 +45,40 @@ def bells(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return rung
 
 
-def test_judges_of_one_server_and_key_share_a_lane(db: None) -> None:
-    first, second = lanes.get_lane(served("a")), lanes.get_lane(served("b"))
+def test_judges_of_one_model_on_one_server_under_one_key_share_a_lane(db: None) -> None:
+    first, second = lanes.lanes_of(served("a")), lanes.lanes_of(served("b"))
     assert first == second
-    assert lanes.get_lane(served("c", api_key_env="OTHER_KEY")) != first
-    assert lanes.get_lane(served("d", url="http://127.0.0.1:10/v1")) != first
+    assert lanes.lanes_of(served("c", api_key_env="OTHER_KEY")) != first
+    assert lanes.lanes_of(served("d", url="http://127.0.0.1:10/v1")) != first
+    assert lanes.lanes_of(served("e", model="other")) != first
+
+
+def test_models_of_a_server_with_a_common_limit_share_a_lane(db: None) -> None:
+    common = {"limit": "common"}
+    first, second = (
+        lanes.lanes_of(served(name, model=name, params=common)) for name in ("one", "other")
+    )
+    assert first == second
+    assert lanes.lanes_of(served("alone", model="one")) != first
 
 
 def test_a_judge_that_asks_no_server_has_no_lane(campaign: Campaign) -> None:
-    assert lanes.get_lane(judge()) is None
+    assert lanes.lanes_of(judge()) == []
     assert lifecycle.start(campaign, judge()).lane is None
 
 
-def test_a_lane_is_held_by_one_run_at_a_time(campaign: Campaign) -> None:
+def test_two_runs_use_a_lane_at_once(campaign: Campaign) -> None:
     first, token = taken(campaign, served("a"))
-    second, none = taken(campaign, served("b"))
+    second, other = taken(campaign, served("b"))
     assert token
-    assert none is None
-    assert first.lane is not None
-    assert lanes.current_run(first.lane) == first
+    assert other
+    assert lifecycle.renew(first, token, Use()) == lifecycle.Orders(calls=16)
+    assert lifecycle.renew(second, other, Use()) == lifecycle.Orders(calls=0), "all are in use"
+    assert lifecycle.renew(first, token, Use(granted=16)) == lifecycle.Orders(calls=8)
+    assert lifecycle.renew(first, token, Use(granted=8)) == lifecycle.Orders(calls=8)
+    assert lifecycle.renew(second, other, Use()) == lifecycle.Orders(calls=8)
     assert lifecycle.finish(first, token, "done")
-    assert lifecycle.lease_run(second)
-    assert lanes.current_run(first.lane) == second
-
-
-def test_a_lane_whose_lease_ran_out_or_was_released_has_no_run(campaign: Campaign) -> None:
-    run, token = taken(campaign, served("a"))
-    _, elsewhere = taken(campaign, served("b", url="http://127.0.0.1:10/v1"))
-    assert run.lane is not None
-    assert token
-    assert elsewhere
-    run_out(run)
-    assert lanes.current_run(run.lane) is None
-    assert lifecycle.renew(run, token)
-    assert lanes.current_run(run.lane) == run
-    lanes.release(run.lane_id, token)
-    assert lanes.current_run(run.lane) is None
-
-
-def test_a_run_that_does_not_get_its_lane_is_left_unchanged(campaign: Campaign) -> None:
-    taken(campaign, served("a"))
-    second, _ = taken(campaign, served("b"))
-    second.refresh_from_db()
-    assert (second.state, second.lease) == ("queued", None)
-
-
-def test_the_lane_of_a_dead_run_is_free_when_its_lease_runs_out(campaign: Campaign) -> None:
-    dead, token = taken(campaign, served("a"))
-    run_out(dead)
-    _, second = taken(campaign, served("b"))
-    assert token
-    assert second
-    assert lifecycle.renew(dead, token) is None
-
-
-def test_renewing_a_run_renews_its_lane_too(campaign: Campaign) -> None:
-    run, token = taken(campaign, served())
-    run_out(run)
-    assert token
-    assert lifecycle.renew(run, token, in_flight=3, allowed=5) == lifecycle.Orders()
-    assert taken(campaign, served("b"))[1] is None
-    run.refresh_from_db()
-    assert (run.in_flight, run.allowed) == (3, 5)
+    assert lifecycle.renew(second, other, Use(granted=8)) == lifecycle.Orders(calls=16)
 
 
 def test_a_server_that_refuses_pauses_its_lane_until_a_run_is_started(campaign: Campaign) -> None:
@@ -160,17 +134,40 @@ def test_the_sweep_obeys_the_order_for_a_dead_run_even_on_a_paused_lane(
     assert Lane.objects.get().paused
 
 
-def test_runs_of_one_lane_take_turns(campaign: Campaign) -> None:
+def test_a_run_on_a_lane_that_is_paused_meanwhile_waits_for_its_resumption(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renew, times = lifecycle.renew, iter(range(100))
+
+    def renewed(*given: Any) -> Any:
+        if next(times) == 3:
+            lanes.pause(Lane.objects.get(), "no credit")
+        return renew(*given)
+
+    def slowly(request: Any) -> str:
+        time.sleep(0.05)
+        return yes(request)
+
+    monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.01)
+    monkeypatch.setattr(lifecycle, "renew", renewed)
+    run, lease = taken(campaign, served(params={"concurrency": 1}), queued=True)
+    ending = work(run, lease, None, Scripted(slowly), HASTY)
+    run.refresh_from_db()
+    assert (ending.how, ending.error) == ("stopped", f"{SERVER} is paused: no credit")
+    assert (run.state, run.lease, run.failed) == ("running", None, 0)
+    lanes.resume(Lane.objects.get())
+    assert list(lifecycle.runs_without_worker()) == [run]
+
+
+def test_waiting_runs_take_turns(campaign: Campaign) -> None:
     first, second, third = (
         lifecycle.start(campaign, served(name), queued=True) for name in ("a", "b", "c")
     )
-    other = lifecycle.start(campaign, judge("lexical"), queued=True)
     assert lifecycle.next_run(first) == second
     assert lifecycle.next_run(third) == first
-    assert lifecycle.next_run(other) == other
 
 
-def test_the_end_of_a_pump_notifies_the_next_run_of_its_lane(
+def test_the_end_of_a_pump_notifies_the_next_run(
     campaign: Campaign,
     bells: list[int],
     monkeypatch: pytest.MonkeyPatch,
@@ -184,16 +181,6 @@ def test_the_end_of_a_pump_notifies_the_next_run_of_its_lane(
     assert bells == [second.pk]
 
 
-def test_a_message_for_a_run_whose_lane_is_busy_does_nothing(
-    campaign: Campaign, bells: list[int]
-) -> None:
-    taken(campaign, served("a"))
-    waits = lifecycle.start(campaign, served("b"), queued=True)
-    tasks.pump(waits.pk)
-    waits.refresh_from_db()
-    assert (waits.state, waits.calls, bells) == ("queued", 0, [])
-
-
 class TestInTheForeground:
     def run(self, campaign: Campaign, *options: str) -> str:
         return command("run_judge", "--campaign", campaign.name, "--judge", "b", *options)
@@ -202,50 +189,35 @@ class TestInTheForeground:
     def scripted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("judging.engine.worker.build_backend", lambda judge: Scripted(yes))
 
-    def test_a_run_waits_for_the_other_on_its_server_and_says_so_once(
-        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        served("b")
-        first, token = taken(campaign, served("a"))
-        assert token
-        looks: list[float] = []
-
-        def sleep(seconds: float) -> None:
-            looks.append(seconds)
-            if len(looks) == 100:
-                lifecycle.finish(first, token, "done")
-
-        monkeypatch.setattr("judging.management.commands.run_judge.time.sleep", sleep)
-        said = self.run(campaign)
-        assert said.count(f"Waiting: {SERVER} is busy with {first} of judge a.") == 1
-        assert "4 done" in said
-
-    def test_an_interruption_ends_the_wait(
+    def test_an_interruption_ends_the_wait_for_a_lease(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def interrupted(seconds: float) -> None:
             raise KeyboardInterrupt
 
-        served("b")
-        taken(campaign, served("a"))
+        rests = lifecycle.start(campaign, served("b"))
+        JudgeRun.objects.update(rests_until=Now() + timedelta(hours=1))
         monkeypatch.setattr("judging.management.commands.run_judge.time.sleep", interrupted)
         with pytest.raises(CommandError, match="was stopped while it waited"):
             self.run(campaign)
-        assert JudgeRun.objects.get(judge__rater__name="b").state == "interrupted"
+        run = JudgeRun.objects.exclude(pk=rests.pk).get()
+        assert run.state == "interrupted"
 
     def test_a_pause_of_the_lane_ends_the_wait(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        def refused(*given: Any) -> None:
+            lanes.pause(Lane.objects.get(), "the server answered 401")
+
         served("b")
-        first, token = taken(campaign, served("a"))
-        assert token
-        assert first.lane is not None
-        lane = first.lane
-
-        def refused(seconds: float) -> None:
-            lanes.pause(lane, "the server answered 401")
-            lifecycle.finish(first, token, "stopped")
-
-        monkeypatch.setattr("judging.management.commands.run_judge.time.sleep", refused)
+        monkeypatch.setattr(lifecycle, "lease_run", refused)
         with pytest.raises(CommandError, match="paused: the server answered 401; correct that"):
+            self.run(campaign)
+
+    def test_a_run_that_another_process_took_is_left_to_it(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        served("b")
+        monkeypatch.setattr(lifecycle, "lease_run", lambda run: None)
+        with pytest.raises(CommandError, match="was ended or taken over while it waited"):
             self.run(campaign)

@@ -21,7 +21,6 @@ from annotation.management.base import campaign_called
 from annotation.models import Campaign
 from datasets.console import FAULTS_FOUND, refusing, row_called
 from datasets.console import Command as BaseCommand
-from judging import lanes
 from judging.backends.base import Findings, SetupError
 from judging.batch_api import offline, results
 from judging.batch_api.format import BatchError
@@ -257,19 +256,16 @@ class Command(BaseCommand):
     def say_busy(self, run: JudgeRun, said: bool) -> bool:
         """Say once which run this run waits for. Raises if waiting is futile."""
         run.refresh_from_db()
-        if run.state not in ACTIVE or run.lane is None:
+        if run.state not in ACTIVE:
             raise lifecycle.LeasedRunError(f"{run} was ended or taken over while it waited")
-        if run.lane.paused:
+        if run.lane is not None and run.lane.paused:
             why = f"{run.lane} is paused: {run.lane.paused}"
             raise CommandError(f"{why}; correct that and run it again to continue.")
         if run.rests_until is not None and is_resting(run):
             if not said:
                 self.say_rest(run, run.rests_until, "an earlier run was refused")
             return True
-        if not said and (other := lanes.current_run(run.lane)):
-            self.say(f"Waiting: {run.lane} is busy with {other} of judge {other.judge}.")
-            return True
-        return said
+        raise lifecycle.LeasedRunError(f"{run} was ended or taken over while it waited")
 
 
 def add_files(parser: Any) -> None:

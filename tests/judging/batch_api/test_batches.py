@@ -22,7 +22,7 @@ from judging.answers.results import Result, record
 from judging.batch_api import format, requests
 from judging.batch_api.results import load_results
 from judging.manifest import is_sealed
-from judging.models import Judge, JudgeCall, JudgeRun, Lane, Strike
+from judging.models import Judge, JudgeCall, JudgeRun, Strike
 from judging.runs import ledger, lifecycle, planning
 from tests.fake_openai.running import Running
 from tests.judging.cast import command, judge
@@ -565,8 +565,7 @@ def test_assignments_with_strikes_are_left_out_and_reported(
 def test_a_paused_server_stays_paused_while_requests_are_written(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
-    lane = lanes.get_lane(rater)
-    assert lane is not None
+    (lane,) = lanes.lanes_of(rater)
     lanes.pause(lane, "the quota is used up")
     written(campaign, rater, tmp_path)
     lane.refresh_from_db()
@@ -582,7 +581,6 @@ def test_an_online_run_says_how_to_continue_a_dead_writers_batch(
     JudgeRun.objects.update(
         manifest={lifecycle.INTENT: {"files": [file]}}, lease_until=Now() - timedelta(seconds=1)
     )
-    Lane.objects.update(lease=None)
     said = refusal(campaign, rater)
     assert f"{dead} was writing requests.jsonl when its process ended" in said
     assert "give --batch-file /srv/ada/requests.jsonl to continue" in said

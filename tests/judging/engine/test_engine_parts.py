@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
@@ -23,6 +24,7 @@ from judging.engine.persistence import ServerHistory
 from judging.models import JudgeRun, Price
 from judging.prompts.repair import repair_request
 from judging.runs import lifecycle
+from judging.runs.grants import Use
 from judging.runs.lifecycle import Orders
 from tests.judging.cast import HASTY, judge, yes
 
@@ -112,16 +114,32 @@ def test_the_limit_starts_where_the_servers_last_limit_ended(made: Made) -> None
 
 def test_orders_stop_cancel_or_change_the_number_of_calls(made: Made) -> None:
     work = made()
-    work._obey(Orders())
+    work._obey(Orders(), 0.0, 30.0)
     assert (work.ending, work.dispatcher.calls) == (None, [])
     for concurrency, maximum in ((3, 3), (3, 3), (None, 8), (0, 8)):
-        work._obey(Orders("", concurrency))
+        work._obey(Orders("", concurrency), 0.0, 30.0)
         assert work.limit.maximum == maximum
     assert work.dispatcher.calls == ["wake", "wake"], "only what is new wakes it"
     for wish, ending in (("stop", Ending("stopped")), ("cancel", Ending("cancelled"))):
         work = made()
-        work._obey(Orders(wish))
+        work._obey(Orders(wish), 0.0, 30.0)
         assert (work.ending, work.dispatcher.calls) == (ending, ["close"])
+
+
+def test_the_engine_sends_what_is_granted_until_five_seconds_after_it_asked(made: Made) -> None:
+    work = made(endpoint=SERVED["base_url"])
+    assert (work.limit.room(), work.limit.may_send) == (0, False)
+    now = time.monotonic()
+    work._obey(Orders(calls=3), now, 40.0)
+    assert (work.limit.room(), work.limit.size, work.limit.deadline) == (3, 3, 40.0)
+    assert work.dispatcher.calls == ["wake"]
+    work.limit.under_way, work.limit.refusals = 2, 7
+    assert work._use(50.0) == Use(2, 3, 3, 50.0, 7)
+    assert work._use(50.0).refused == 0, "each refusal is told once"
+    work._obey(Orders(calls=3), now - 5.0, 40.0)
+    assert (work.limit.room(), work.limit.may_send) == (0, False), "the answer came too late"
+    work._obey(Orders(paused="no credit"), now, 40.0)
+    assert work.ending == Ending("stopped", "http://127.0.0.1:9/v1 is paused: no credit")
 
 
 def test_the_first_ending_is_kept_and_a_later_one_makes_it_urgent(made: Made) -> None:
@@ -204,10 +222,10 @@ def test_a_servers_trouble_is_written_once_to_its_own_run_while_leased(
     ours, other = made().database, made().database
     JudgeRun.objects.filter(pk=ours.run.pk).update(lease=ours.lease)
     monkeypatch.setattr(lifecycle, "renew", lambda *given: Orders())
-    ours.renew(1, 2, "endpoint down")
+    ours.renew(Use(), "endpoint down")
     with django_assert_num_queries(0):
-        ours.renew(1, 2, "endpoint down")
-    other.renew(1, 2, "endpoint down")
+        ours.renew(Use(), "endpoint down")
+    other.renew(Use(), "endpoint down")
     shown = {run.pk: run.error for run in JudgeRun.objects.all()}
     assert shown == {ours.run.pk: "endpoint down", other.run.pk: ""}
 

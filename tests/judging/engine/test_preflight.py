@@ -176,7 +176,7 @@ def test_a_lost_lease_ends_the_probe(campaign: Campaign, monkeypatch: pytest.Mon
             await asyncio.sleep(60)
             return Findings()
 
-    monkeypatch.setattr("judging.runs.lifecycle.renew", lambda run, lease: None)
+    monkeypatch.setattr("judging.runs.lifecycle.renew", lambda run, lease, use=None: None)
     _, ending, backend = run_scripted(campaign, judge(), backend=Slow())
     assert (ending.how, backend.asked) == ("lost", [])
 

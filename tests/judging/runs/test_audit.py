@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
-from datetime import timedelta
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
 from django.db import transaction
-from django.utils import timezone
 
 from annotation.models import Campaign
 from audit.models import Event
@@ -154,7 +151,7 @@ def test_a_change_without_its_event_is_undone(campaign: Campaign, change: Change
         raise RuntimeError("the trail is full")
 
     lifecycle.plan(campaign, served())
-    lanes.get_lane(served())
+    lanes.lanes_of(served())
     act = change.act(campaign)
     other, theirs = held(campaign, judge("other"))
     ledger.claim(campaign, other.judge, theirs, 1)
@@ -222,7 +219,6 @@ def test_a_change_whose_last_step_fails_is_undone(campaign: Campaign) -> None:
         (cancelled_while_unheld, ledger, "cancel"),
         (heeding, ledger, "reopen"),
         (taking, ledger, "take_over"),
-        (taking, lanes, "acquire"),
         (taking_a_batch, ledger, "reopen"),
         (counting_the_poisoned, lifecycle, "_count_poisoned"),
         (after_a_death, ledger, "revive"),
@@ -237,10 +233,10 @@ def test_a_change_whose_last_step_fails_is_undone(campaign: Campaign) -> None:
             assert state() == before, name
 
 
-class TestALaneHeldByAnotherRun:
-    def test_a_run_cannot_be_leased_without_its_lane(self, campaign: Campaign) -> None:
+class TestAPausedLane:
+    def test_a_run_on_it_cannot_be_leased(self, campaign: Campaign) -> None:
         run = lifecycle.start(campaign, served())
-        Lane.objects.update(lease=uuid.uuid4(), lease_until=timezone.now() + timedelta(hours=1))
+        Lane.objects.update(paused="no credit")
         before = state()
         assert lifecycle.lease_run(run) is None
         assert state() == before

@@ -21,6 +21,7 @@ from judging.engine.loop import GRACE_SECONDS, drain_calls
 from judging.models import Judge, JudgeRun, Key, Lane, Strike
 from judging.runs import ledger, lifecycle, planning
 from judging.runs.fit import check_file
+from judging.runs.grants import Use
 from judging.runs.lifecycle import (
     LeasedRunError,
     Orders,
@@ -148,14 +149,11 @@ class TestTurns:
             ({"lease": uuid.uuid4(), "lease_until": SOON}, {}, False),
             ({"lease": uuid.uuid4(), "lease_until": AGO}, {}, True),
             ({}, {"paused": "no"}, False),
-            ({}, {"lease": uuid.uuid4(), "lease_until": SOON}, False),
-            ({}, {"lease": uuid.uuid4(), "lease_until": AGO}, True),
-            ({}, {"paused": "no", "lease": uuid.uuid4(), "lease_until": AGO}, False),
             ({"lane": None}, {"paused": "no"}, True),
             ({"lane": None, "lease": uuid.uuid4(), "lease_until": SOON}, {}, False),
         ],
     )
-    def test_a_run_without_a_lease_on_a_free_lane_waits_for_a_worker(
+    def test_a_run_without_a_lease_on_a_lane_in_use_waits_for_a_worker(
         self, campaign: Campaign, run: dict[str, Any], lane: dict[str, Any], waits: bool
     ) -> None:
         def at(fields: dict[str, Any]) -> dict[str, Any]:
@@ -168,24 +166,15 @@ class TestTurns:
         held = run.get("lease_until") == self.SOON
         assert list(without_lease(JudgeRun.objects.all())) == [waiting] * (not held)
 
-    def test_runs_of_one_server_follow_each_other_in_a_ring(self, campaign: Campaign) -> None:
+    def test_waiting_runs_follow_each_other_in_a_ring(self, campaign: Campaign) -> None:
         first, second, third = (ended_by(campaign, name) for name in "abc")
-        other = lifecycle.start(campaign, judge("d", "openai", model="m", base_url="http://127.0.0.1:8/v1"),
-                           queued=True)  # fmt: skip
         assert [next_run(each) for each in (first, second, third)] == [second, third, first]
-        assert next_run(other) == other
         JudgeRun.objects.filter(pk=second.pk).update(state="done")
         assert next_run(first) == third
         JudgeRun.objects.exclude(pk=first.pk).update(state="done")
         assert next_run(first) == first
         JudgeRun.objects.update(state="done")
         assert next_run(first) is None
-
-    def test_a_run_without_a_server_is_followed_only_by_itself(self, campaign: Campaign) -> None:
-        plain, other = (lifecycle.start(campaign, judge(n), queued=True) for n in "ab")
-        assert [next_run(plain), next_run(other)] == [plain, other]
-        JudgeRun.objects.filter(pk=other.pk).update(queued=False)
-        assert next_run(other) is None
 
 
 class TestOneOfTwoRuns:
@@ -216,7 +205,7 @@ class TestOneOfTwoRuns:
         assert token is not None
         assert lifecycle.lease_run(run) is None
         assert lifecycle.renew(run, uuid.uuid4()) is None
-        assert lifecycle.renew(run, token, 2, 3) == Orders("", None)
+        assert lifecycle.renew(run, token, Use(2, 3)) == Orders("", None)
         run.refresh_from_db()
         assert (run.in_flight, run.allowed, run.state, run.queued) == (2, 3, "running", False)
         assert lifecycle.set_concurrency(run, 0)
@@ -398,24 +387,6 @@ class TestStarting:
 
 
 class TestLanes:
-    def test_a_lane_is_leased_for_fifteen_seconds_at_a_time(self, db: None) -> None:
-        assert timedelta(seconds=15) == lanes.LEASE
-        lane, token = Lane.objects.create(endpoint="http://a"), uuid.uuid4()
-        begun = timezone.now()
-        for hold in (lanes.acquire, lanes.renew):
-            Lane.objects.filter(lease=token).update(lease_until=begun)
-            assert hold(lane.pk, token)
-            lane.refresh_from_db()
-            assert lane.lease_until is not None
-            assert timedelta(seconds=12) < lane.lease_until - begun < timedelta(seconds=40)
-        lanes.release(lane.pk, uuid.uuid4())
-        lanes.release(None, token)
-        lane.refresh_from_db()
-        assert lane.lease == token
-        lanes.release(lane.pk, token)
-        lane.refresh_from_db()
-        assert (lane.lease, lane.lease_until) == (None, None)
-
     def test_a_paused_lane_has_a_reason_and_a_time(self, db: None) -> None:
         lane, other = (Lane.objects.create(endpoint=f"http://{name}") for name in "ab")
         lanes.pause(lane, "")
@@ -434,14 +405,6 @@ class TestLanes:
         other.refresh_from_db()
         assert (lane.paused, lane.paused_at, other.paused) == ("", None, "no")
         assert (lane.ceiling, other.ceiling) == (3, None)
-
-    def test_the_current_run_of_a_lane_has_the_same_lease(self, campaign: Campaign) -> None:
-        first, second = (ended_by(campaign, name) for name in "ab")
-        assert first.lane is not None
-        assert lanes.current_run(first.lane) is None
-        assert lifecycle.lease_run(second)
-        JudgeRun.objects.filter(pk=first.pk).update(lease=uuid.uuid4())
-        assert lanes.current_run(first.lane) == second
 
 
 class TestOpenAssignments:

@@ -22,6 +22,7 @@ from judging.engine.persistence import claim_requests, read_history
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Strike
 from judging.prompts.request import Prepared
 from judging.runs import ledger, lifecycle
+from judging.runs.grants import Use
 from tests.databases import ON_POSTGRESQL
 from tests.judging.cast import judge, yes
 
@@ -45,7 +46,6 @@ def held(campaign: Campaign, rater: Judge, **terms: Any) -> tuple[JudgeRun, uuid
 def run_out(run: JudgeRun) -> None:
     before = Now() - timedelta(seconds=1)
     JudgeRun.objects.filter(pk=run.pk).update(lease_until=before)
-    Lane.objects.filter(runs=run).update(lease_until=before)
 
 
 def fresh(run: JudgeRun) -> JudgeRun:
@@ -126,39 +126,32 @@ class TestStarting:
 
 
 class TestTheLease:
-    def test_the_lease_of_a_run_is_taken_and_released_with_that_of_its_lane(
-        self, campaign: Campaign
-    ) -> None:
-        def leases() -> tuple[Any, ...]:
+    def test_the_lease_of_a_run_is_taken_renewed_and_released(self, campaign: Campaign) -> None:
+        def lease() -> uuid.UUID | None:
             run.refresh_from_db()
-            assert run.lane
-            run.lane.refresh_from_db()
-            return run.lease, run.lane.lease
+            return run.lease
 
         def lasts(until: Any) -> bool:
             return timedelta(seconds=10) < until - timezone.now() < timedelta(seconds=20)
 
         run = lifecycle.start(campaign, served())
-        assert (leases(), run.lease_until, run.state) == ((None, None), None, "queued")
+        assert (lease(), run.lease_until, run.state) == (None, None, "queued")
         token = lifecycle.lease_run(run)
-        assert (leases(), run.state) == ((token, token), "running")
+        assert (lease(), run.state) == (token, "running")
         assert token is not None
         assert lifecycle.lease_run(run) is None
         for _ in range(2):
             assert lasts(run.lease_until)
-            assert run.lane
-            assert lasts(run.lane.lease_until)
             before = timezone.now() - timedelta(minutes=1)
             JudgeRun.objects.update(lease_until=before)
-            Lane.objects.update(lease_until=before)
-            orders = lifecycle.renew(run, token, 2, 3)
-            assert orders == lifecycle.Orders("", None)
-            assert leases() == (token, token)
+            orders = lifecycle.renew(run, token, Use(2, 3))
+            assert orders == lifecycle.Orders("", None, 16)
+            assert lease() == token
         lifecycle.set_concurrency(run, 6)
         lifecycle.ask_to_stop(run)
         assert lifecycle.renew(run, token) == lifecycle.Orders("stop", 6)
         assert lifecycle.finish(run, token, "stopped", "why")
-        assert leases() == (None, None)
+        assert lease() is None
         state = (run.state, run.error, run.lease_until, run.in_flight, run.allowed)
         assert state == ("stopped", "why", None, 0, 0)
         assert run.ended_at is not None
@@ -203,13 +196,6 @@ class TestTheLease:
         assert ledger.count_by_status(campaign, rater) == {"leased": 2, "open": ITEMS - 2}
         assert not lifecycle.has_lease(run, uuid.uuid4())
         assert lifecycle.has_lease(run, token)
-
-    def test_a_run_that_lost_its_lane_cannot_renew_its_lease(self, campaign: Campaign) -> None:
-        run, token = held(campaign, served())
-        before = fresh(run).lease_until
-        Lane.objects.update(lease=uuid.uuid4())
-        assert lifecycle.renew(run, token, in_flight=3) is None
-        assert (fresh(run).lease_until, fresh(run).in_flight) == (before, 0)
 
     def test_a_limit_that_was_exceeded_leaves_zero_requests(self, campaign: Campaign) -> None:
         run = lifecycle.start(campaign, judge(), limit=3)
@@ -314,29 +300,6 @@ class TestLanes:
         lanes.resume(both[0])
         states = Lane.objects.order_by("pk").values_list("paused", flat=True)
         assert list(states) == ["", "the server refused"]
-        assert lanes.acquire(both[0].pk, uuid.uuid4())
-        assert not lanes.acquire(both[1].pk, uuid.uuid4())
-
-    def test_only_its_holder_releases_a_lane(self, both: tuple[Lane, Lane]) -> None:
-        mine, others = uuid.uuid4(), uuid.uuid4()
-        assert lanes.acquire(both[0].pk, mine)
-        assert lanes.acquire(both[1].pk, others)
-        lanes.release(both[0].pk, others)
-        assert not lanes.renew(both[0].pk, others)
-        assert lanes.renew(both[0].pk, mine)
-        lanes.release(both[0].pk, mine)
-        assert [lane.lease for lane in Lane.objects.order_by("pk")] == [None, others]
-
-    def test_a_run_without_a_server_needs_no_lane(self) -> None:
-        assert lanes.acquire(None, uuid.uuid4())
-        assert lanes.renew(None, uuid.uuid4())
-
-    def test_a_run_whose_lease_ran_out_no_longer_holds_its_lane(self, campaign: Campaign) -> None:
-        run, _ = held(campaign, served())
-        assert run.lane
-        assert lanes.current_run(run.lane) == run
-        run_out(run)
-        assert lanes.current_run(run.lane) is None
 
 
 def test_assignments_leased_first_by_another_run_are_left_to_it(

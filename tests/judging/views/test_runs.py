@@ -29,6 +29,7 @@ from judging.display import (
 )
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Price
 from judging.runs import lifecycle, planning
+from judging.runs.grants import Use
 from judging.runs.planning import TrialSample, plan_trial
 from judging.trials.perturbed_judges import ensure_trials
 from tests.judging.answers.test_label_mass import HIGH, LOW, scoring
@@ -214,16 +215,19 @@ def test_the_reason_of_a_paused_server_is_shown_and_it_can_be_resumed(
     assert rung == [run.pk]
 
 
-def test_two_runs_of_one_server_take_turns_and_say_so(campaign: Campaign) -> None:
+def test_two_runs_of_one_server_share_it_and_say_so(campaign: Campaign) -> None:
     local = {"model": "m", "base_url": "http://127.0.0.1:9"}
     first, second = (
         lifecycle.start(campaign, judge(name, "openai", **local), queued=True)
         for name in ("first", "second")
     )
-    assert lifecycle.lease_run(first)
+    for run in (first, second):
+        lease = lifecycle.lease_run(run)
+        assert lease
+        assert lifecycle.renew(run, lease, Use())
     status = describe_status(with_clock(JudgeRun.objects.all()).get(pk=second.pk))
-    assert status.word == "Waiting"
-    assert "judge first" in status.note
+    assert (status.word, status.kind) == ("Running", "plain")
+    assert status.note == f"It shares its server with {first} of judge first."
 
 
 def test_orders_of_the_page_reach_the_run(rita: Client, campaign: Campaign) -> None:
