@@ -36,8 +36,9 @@ class Beginning:
     """What an engine knows when it begins: the judge's parameters, and what came of earlier work.
 
     `worked` is a request that the server has answered, and `ceiling` how many calls at once it
-    handled last. If `granted`, none may be sent before a renewal allows it. `trouble` describes an outage that has not ended. The budget's numbers are those
-    of the run so far, in tokens and US dollars.
+    handled last. If `granted`, none may be sent before a renewal allows it. `trouble` describes an
+    outage that has not ended. The budget's numbers are those of the run so far, in tokens and US
+    dollars.
     """
 
     params: Mapping[str, Any]
