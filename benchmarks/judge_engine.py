@@ -71,18 +71,18 @@ class _Bench:
             "bare": bare,
             "start": 1000 * start.processor,
             "rate": ran["calls"] / seconds,
+            "least_of_bare": cell.least_of_bare,
             "peak_mb": cost.peak_mb,
             **ran,
             "rejected": ran["rejected"] / ran["calls"],
         }
 
-    def _bare(self, cell: Cell, url: str) -> float | None:
-        """Milliseconds a call of an HTTP client alone, where the server answers all of them."""
+    def _bare(self, cell: Cell, url: str) -> dict[str, float] | None:
+        """Return the figures of an HTTP client alone, where the server answers all calls."""
         if cell.capacity or cell.faults:
             return None
         asked = url, cell.at_once, min(cell.calls, MOST_BARE)
-        answer = python("-m", "benchmarks.bare_calls", *asked, env=self.env).answer()
-        return float(answer["processor"])
+        return dict(python("-m", "benchmarks.bare_calls", *asked, env=self.env).answer())
 
     def saves(self, cell: Cell, items: int) -> dict[str, float]:
         """Return the 95th percentiles of a save in ms, when idle and while a judge is at work."""
