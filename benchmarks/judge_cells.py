@@ -22,8 +22,8 @@ class Cell:
 
     The judge may have `at_once` requests in flight. Above `capacity` the server answers 429.
     `least` is the bar for the share of ideal throughput, `most_rejected` the one for rejected
-    calls. `shares_of_bare` are the bars for the calls per second, as a share of a bare HTTP client's:
-    on more than two processors, and on two.
+    calls. `shares_of_bare` are bars for the calls per second, as a share of those of a bare HTTP
+    client: on more than two processors, and on two.
     """
 
     latency: float
