@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..document import percent
 from ..statistics import (
     SHARE,
     Bools,
@@ -145,14 +146,6 @@ class JudgedValues:
             f"{share} of the cells by which the best order is found, or the questions that count, "
             f"were never rated, none of them within the cut; {choose}"
         )
-
-
-def percent(share: float | None) -> str:
-    """Format a share in percent, with 0 and 100 only for exact values."""
-    whole = 100 * (share or 0.0)
-    if 0 < whole < 1:
-        return "less than 1 %"
-    return "more than 99 %" if 99 < whole < 100 else f"{whole:.0f} %"
 
 
 MeasureValues = Floats | Pooled | JudgedValues

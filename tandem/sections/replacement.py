@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..document import PLAIN, count
-from ..scores.base import percent
+from ..document import PLAIN, count, percent
 from ..statistics.alternative_floors import MOST_TIMES
 from ..types import JSON
 from .alt_test import FLOORS, OUTCOMES

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..document import DASH, count, rounded
-from ..scores.base import percent
+from ..document import DASH, count, percent, rounded
 from ..types import JSON
 
 Path = tuple[str, ...]

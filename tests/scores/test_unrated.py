@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tandem.document import percent
 from tandem.scores import MEASURES
-from tandem.scores.base import MeasureEstimate, estimate, percent, rows_of
+from tandem.scores.base import MeasureEstimate, estimate, rows_of
 from tandem.scores.contexts import Contexts, Ratings, answerable, answers
 from tandem.scores.options import Options
 from tandem.statistics import Estimate
