@@ -26,7 +26,10 @@ def test_the_ranked_probability_score_compares_cumulative_shares():
 
 def test_on_an_ordered_scale_a_near_miss_scores_better_than_a_far_one():
     sure = np.array([[1.0, 0.0, 0.0]])
-    near, far = (category_calibration(sure, np.array([code]), np.zeros(1, int), ordered=True) for code in (1, 2))
+    near, far = (
+        category_calibration(sure, np.array([code]), np.zeros(1, int), ordered=True)
+        for code in (1, 2)
+    )
     assert near.brier.value == far.brier.value == 2
     assert near.ranked_probability_score is not None
     assert far.ranked_probability_score is not None

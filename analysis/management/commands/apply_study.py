@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from analysis.study import read_study, stages
+from analysis.study import apply, read_study
 from datasets.console import FAULTS_FOUND, add_team_option
 from datasets.console import Command as BaseCommand
 
@@ -25,7 +25,7 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         file = read_study(options["file"]).for_team(options["team"])
-        applied = stages(file, lambda key, words: self.say(f"{key}: {words}"))
+        applied = apply(file, lambda key, words: self.say(f"{key}: {words}"))
         for stage in applied.stages.values():
             if stage.behind:
                 self.say(f"{stage.key}: {stage.behind}")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from analysis.release.verify import verify
-from analysis.study import read_study, stages
+from analysis.study import apply, read_study
 from tests.cast import run, write_lines
 from tests.databases import rolled_back
 from tests.docs.markdown import blocks, read
@@ -217,7 +217,7 @@ def released(name: str, data: Path, folder: Path) -> str:
     (text,) = [text for text in texts if f'name = "{name}-released"' in text]
     (folder / "study.toml").write_text(text, "utf-8")
     (folder / name).symlink_to((data / name).resolve())
-    stages(read_study(folder))
+    apply(read_study(folder))
     return f"{name}-released"
 
 

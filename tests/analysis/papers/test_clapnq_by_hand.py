@@ -13,7 +13,7 @@ from analysis.papers import clapnq
 from analysis.papers.base import Grid
 from analysis.papers.material import Material
 from analysis.papers.stored import StoredMaterial
-from analysis.study import read_study, stages
+from analysis.study import apply, read_study
 from tandem.labels.selection import ReportOptions
 from tandem.scores.options import TableOptions
 from tests.analysis.papers.conftest import assert_refilled
@@ -170,7 +170,7 @@ def folder(
     write_lines(folder / "pairs.jsonl", preferred())
     (folder / "study.toml").write_text(STUDY, "utf-8")
     with rolled_back(django_db_blocker):
-        stages(read_study(folder))
+        apply(read_study(folder))
         yield folder
 
 

@@ -13,7 +13,7 @@ from analysis.papers import garage
 from analysis.papers.base import Grid
 from analysis.papers.material import Material
 from analysis.papers.stored import StoredMaterial
-from analysis.study import read_study, stages
+from analysis.study import apply, read_study
 from tandem.labels.selection import ReportOptions
 from tandem.scores.options import TableOptions
 from tests.analysis.papers.test_cells import reason, values
@@ -119,7 +119,7 @@ def study(
     write_lines(folder / "validation.jsonl", validated())
     (folder / "study.toml").write_text(STUDY, "utf-8")
     with rolled_back(django_db_blocker):
-        stages(read_study(folder))
+        apply(read_study(folder))
         yield StoredMaterial(
             Study.objects.get(name="relevance"),
             "garage",

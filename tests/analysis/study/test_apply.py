@@ -10,7 +10,7 @@ import pytest
 from django.core.management.base import CommandError
 
 from analysis.models import Study
-from analysis.study import read_study, stages
+from analysis.study import apply, read_study
 from analysis.study import stages as module
 from analysis.study.status import status
 from annotation.models import Campaign, Label, User
@@ -106,15 +106,15 @@ def test_apply_killed_at_any_step_and_run_again_has_the_same_result(
     with monkeypatch.context() as patch:
         patch.setattr(module, "run_command", killed)
         with pytest.raises(KilledError):
-            stages(read_study(folder))
-    stages(read_study(folder))
+            apply(read_study(folder))
+    apply(read_study(folder))
     assert everything() == (1, 1, 1, 28, 1)
     assert [str(part) for part in Study.objects.get().parts.all()] == [
         "judge replay",
         "batch documents",
         "campaign coverage",
     ]
-    assert not stages(read_study(folder)).done
+    assert not apply(read_study(folder)).done
 
 
 @pytest.mark.every_case

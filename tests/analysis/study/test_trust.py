@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from django.urls import reverse
 
 from analysis.models import Study
-from analysis.study import parse_study, read_study, stages
+from analysis.study import apply, parse_study, read_study
 from analysis.study.plans import DECLARED
 from analysis.study.status import status
 from annotation.models import Campaign, Look, Rater, TrustLook, TrustPlan, User
@@ -135,7 +135,7 @@ def test_the_page_of_a_study_shows_its_plans_from_the_last_look(folder: Path) ->
     rita = User.objects.create_user("rita", role=User.Role.RESEARCHER)
     second = STUDY.partition("[trust.relevance]")[2].replace(VARIABLE, "use")
     (folder / "study.toml").write_text(f"{STUDY}\n[trust.use]{second}", "utf-8")
-    stages(read_study(folder))
+    apply(read_study(folder))
     client, address = client_of(rita), reverse("study", args=[Study.objects.get().pk])
     card = client.get(address).content.decode()
     assert "jude on relevant" in card
@@ -152,7 +152,7 @@ def test_the_page_of_a_study_shows_its_plans_from_the_last_look(folder: Path) ->
 
 def test_a_reader_with_an_open_item_sees_no_evidence_on_the_page(folder: Path) -> None:
     rita = User.objects.create_user("rita", role=User.Role.RESEARCHER)
-    stages(read_study(folder))
+    apply(read_study(folder))
     all_answer(TrustPlan.objects.get(), queries=20)
     run("trust", "look", "c")
     client, address = client_of(rita), reverse("study", args=[Study.objects.get().pk])
@@ -172,9 +172,9 @@ def drawn_last() -> Query:
 def test_a_plan_applied_again_changes_nothing(folder: Path) -> None:
     for answers in (0, 10, 45):
         all_answer(TrustPlan.objects.get(), queries=answers) if answers else None
-        stages(read_study(folder))
+        apply(read_study(folder))
         before = rows()
-        assert not stages(read_study(folder)).done
+        assert not apply(read_study(folder)).done
         assert rows() == before
 
 
@@ -187,10 +187,10 @@ def test_apply_killed_between_the_commitment_and_the_draw_continues_with_the_dra
     with monkeypatch.context() as patch:
         patch.setattr("analysis.study.trust._draw", killed)
         with pytest.raises(KeyboardInterrupt):
-            stages(read_study(folder))
+            apply(read_study(folder))
     committed = TrustPlan.objects.get()
     assert not committed.draws.exists()
-    stages(read_study(folder))
+    apply(read_study(folder))
     assert TrustPlan.objects.get().digest == committed.digest
     assert committed.draws.count() == 45
 
@@ -198,21 +198,21 @@ def test_apply_killed_between_the_commitment_and_the_draw_continues_with_the_dra
 def test_people_are_asked_about_drawn_queries_alone_and_more_queries_are_drawn_on_request(
     folder: Path,
 ) -> None:
-    done = stages(read_study(folder))
+    done = apply(read_study(folder))
     assert done.waits[0].startswith("People give 135 of 135 answers in campaign 'c'")
-    stages(read_study(changed(folder, ("queries = 45", "queries = 50"))))
+    apply(read_study(changed(folder, ("queries = 45", "queries = 50"))))
     assert TrustPlan.objects.get().draws.count() == 50
-    stages(read_study(changed(folder, ("queries = 45", "queries = 500"))))
+    apply(read_study(changed(folder, ("queries = 45", "queries = 500"))))
     assert TrustPlan.objects.get().draws.count() == QUERIES
 
 
 def test_a_plan_waits_until_the_judge_has_answered_everything(folder: Path) -> None:
     limited = 'judges = [{ judge = "jude", limit = 5 }]'
     changed(folder, (IMPORTED, limited))
-    stages(read_study(folder))
+    apply(read_study(folder))
     assert not TrustPlan.objects.exists()
     assert stage(folder)["state"] == "blocked"
-    stages(read_study(changed(folder, (IMPORTED, REPLAYED))))
+    apply(read_study(changed(folder, (IMPORTED, REPLAYED))))
     assert TrustPlan.objects.get().draws.count() == 45
 
 
@@ -232,7 +232,7 @@ def test_a_plan_waits_until_the_judge_has_answered_everything(folder: Path) -> N
 def test_a_table_that_changed_after_the_commitment_is_refused(
     folder: Path, change: str, says: str
 ) -> None:
-    stages(read_study(folder))
+    apply(read_study(folder))
     before = rows()
     error = refused("apply_study", changed(folder, ("queries = 45", f"queries = 45\n{change}")))
     assert says in str(error)
@@ -245,11 +245,11 @@ def test_a_table_that_changed_after_the_commitment_is_refused(
 
 
 def test_a_table_about_something_else_is_refused_while_a_plan_runs(folder: Path) -> None:
-    stages(read_study(folder))
+    apply(read_study(folder))
     other = changed(folder, (f'variable = "{VARIABLE}"', 'variable = "use"'))
     assert "is running, for jude on relevant" in str(refused("apply_study", other))
     run("trust", "end", "c")
-    stages(read_study(other))
+    apply(read_study(other))
     assert TrustPlan.objects.get(end=None).variable == "use"
 
 
@@ -257,10 +257,10 @@ def test_a_second_plan_of_a_campaign_waits_for_the_end_of_the_first(folder: Path
     second = STUDY.partition("[trust.relevance]")[2].replace(VARIABLE, "use")
     path = folder / "study.toml"
     path.write_text(f"{STUDY}\n[trust.use]{second}", "utf-8")
-    stages(read_study(folder))
+    apply(read_study(folder))
     assert stage(folder)["after"] == ["trust relevance"]
     run("trust", "end", "c")
-    stages(read_study(folder))
+    apply(read_study(folder))
     assert TrustPlan.objects.get(end=None).variable == "use"
 
 
@@ -294,14 +294,14 @@ def test_a_plan_that_cannot_be_is_refused_before_anything_is_made(
 def test_a_comparison_of_systems_is_committed_drawn_and_decided(tmp_path: Path) -> None:
     write_lines(tmp_path / "documents.jsonl", [comparison_cast.query(n) for n in range(40)])
     (tmp_path / "study.toml").write_text(COMPARED, "utf-8")
-    stages(read_study(tmp_path))
+    apply(read_study(tmp_path))
     plan = TrustPlan.objects.get(kind="compare")
     assert plan.draws.count() == 40
     comparison_cast.all_answer(plan)
-    stages(read_study(tmp_path))
+    apply(read_study(tmp_path))
     assert TrustLook.objects.get().labelled == 40
     assert "new and old decided: new is better" in stage(tmp_path)["says"]
-    assert not stages(read_study(tmp_path)).done
+    assert not apply(read_study(tmp_path)).done
     text = COMPARED.replace("queries = 40", "delta = 0.2")
     with pytest.raises(InputError, match="another delta"):
-        stages(parse_study(text))
+        apply(parse_study(text))
