@@ -96,10 +96,15 @@ class Step:
         return {option.name: option.default for option in self.thresholds}
 
 
-def instructions(folder: Path) -> str:
-    """Return the part of a prompt that is shown to people: no version and no placeholders."""
+def prompted(module: str, task: Protocol) -> Protocol:
+    """Return a step's task with the prompt in the folder of its module.
+
+    People are shown a part of the prompt: no version and no placeholders.
+    """
+    folder = Path(module).parent
     _, _, text = (folder / "prompt.md").read_text("utf-8").partition("\n")
-    return text.partition("\n---\n")[0].strip() + "\n"
+    shown = text.partition("\n---\n")[0].strip() + "\n"
+    return replace(task, folder=folder, own_guideline=shown)
 
 
 def with_provenance(meta: rows.Meta | None, step: str, of: Result, **more: Any) -> JSON:

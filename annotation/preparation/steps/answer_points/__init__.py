@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from annotation.preparation.base import (
     Numbers,
     Result,
     Step,
-    instructions,
     own_words,
+    prompted,
     with_provenance,
     yes_no,
 )
@@ -24,7 +23,6 @@ from tandem.files import rows
 from tandem.protocols import material
 from tandem.protocols.base import ItemSpec, PointList, Text, UnitSpec, Variable
 
-HERE = Path(__file__).parent
 NAME = "answer-points"
 FIELD = "report"
 
@@ -67,22 +65,23 @@ def _points(report: rows.Report, result: Result) -> Iterator[rows.AnswerPoint]:
         yield rows.AnswerPoint(f"{report.id}:p{number}", point["text"].strip(), spans)
 
 
-TASK = Protocol(
-    name="prepare-answer-points",
-    version="1",
-    title="Key points of answers",
-    variables=(yes_no("holds_points", "report", "Does the answer make any point?"),),
-    make_items=make_items,
-    needs=("reports",),
-    listed=PointList(
-        "points",
-        "report",
-        "The points that the answer makes",
-        FIELD,
-        asked_if={"holds_points": ("yes",)},
+TASK = prompted(
+    __file__,
+    Protocol(
+        name="prepare-answer-points",
+        version="1",
+        title="Key points of answers",
+        variables=(yes_no("holds_points", "report", "Does the answer make any point?"),),
+        make_items=make_items,
+        needs=("reports",),
+        listed=PointList(
+            "points",
+            "report",
+            "The points that the answer makes",
+            FIELD,
+            asked_if={"holds_points": ("yes",)},
+        ),
     ),
-    folder=HERE,
-    own_guideline=instructions(HERE),
 )
 STEP = Step(
     NAME,

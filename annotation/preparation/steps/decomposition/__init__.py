@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from annotation.preparation.base import Numbers, Result, Step, instructions, with_provenance
+from annotation.preparation.base import Numbers, Result, Step, prompted, with_provenance
 from annotation.preparation.steps.questions import make_items
 from annotation.preparation.steps.sub_questions import questions_of
 from annotation.protocols.base import Protocol
 from tandem.files import rows
 from tandem.protocols.base import PointList, Variable
 
-HERE = Path(__file__).parent
 NAME = "decomposition"
 TYPE = "question_type"
 
@@ -33,23 +31,26 @@ def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> row
     return replace(query, questions=questions, meta=meta)
 
 
-TASK = Protocol(
-    name="prepare-decomposition",
-    version="1",
-    title="Decomposition of queries",
-    variables=(
-        Variable(
-            TYPE,
-            "query",
-            "Is the question simple, complex or vague?",
-            ("simple", "complex", "vague"),
+TASK = prompted(
+    __file__,
+    Protocol(
+        name="prepare-decomposition",
+        version="1",
+        title="Decomposition of queries",
+        variables=(
+            Variable(
+                TYPE,
+                "query",
+                "Is the question simple, complex or vague?",
+                ("simple", "complex", "vague"),
+            ),
+        ),
+        make_items=make_items,
+        needs=(),
+        listed=PointList(
+            "questions", "query", "The simpler questions", "query", quoted=False, least=0
         ),
     ),
-    make_items=make_items,
-    needs=(),
-    listed=PointList("questions", "query", "The simpler questions", "query", quoted=False, least=0),
-    folder=HERE,
-    own_guideline=instructions(HERE),
 )
 STEP = Step(
     NAME,

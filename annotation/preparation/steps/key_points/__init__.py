@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 
 from annotation.preparation.base import (
     Numbers,
     Result,
     Step,
-    instructions,
     next_number,
     own_words,
+    prompted,
     with_provenance,
     yes_no,
 )
@@ -21,8 +20,6 @@ from annotation.protocols.base import Protocol, first_words, passage_key
 from tandem.files import rows
 from tandem.protocols import material
 from tandem.protocols.base import ItemSpec, PointList, Text, UnitSpec, Variable
-
-HERE = Path(__file__).parent
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
@@ -59,24 +56,25 @@ def points_of(
                 )
 
 
-TASK = Protocol(
-    name="prepare-key-points",
-    version="1",
-    title="Key points from passages",
-    variables=(
-        yes_no("holds_points", "passage", "Does the text hold key points for the question?"),
+TASK = prompted(
+    __file__,
+    Protocol(
+        name="prepare-key-points",
+        version="1",
+        title="Key points from passages",
+        variables=(
+            yes_no("holds_points", "passage", "Does the text hold key points for the question?"),
+        ),
+        make_items=make_items,
+        needs=("passages",),
+        listed=PointList(
+            "points",
+            "passage",
+            "The key points of the text",
+            "passage",
+            asked_if={"holds_points": ("yes",)},
+        ),
     ),
-    make_items=make_items,
-    needs=("passages",),
-    listed=PointList(
-        "points",
-        "passage",
-        "The key points of the text",
-        "passage",
-        asked_if={"holds_points": ("yes",)},
-    ),
-    folder=HERE,
-    own_guideline=instructions(HERE),
 )
 STEP = Step(
     "key-points",

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from annotation.preparation.base import (
     Numbers,
     Result,
     Step,
-    instructions,
     next_number,
+    prompted,
     with_provenance,
     yes_no,
 )
@@ -26,8 +25,6 @@ from annotation.protocols.base import Protocol, key_point_units
 from tandem.files import rows
 from tandem.protocols import material
 from tandem.protocols.base import ItemSpec, PointList, UnitSpec, Variable
-
-HERE = Path(__file__).parent
 
 
 def make_items(query: material.Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
@@ -96,28 +93,29 @@ def _point(name: str, text: str, sources: Sequence[rows.KeyPoint], of: Result) -
     )
 
 
-TASK = Protocol(
-    name="prepare-merging",
-    version="1",
-    title="Merging of key points",
-    variables=(
-        yes_no("repeats", "query", "Do some of the points say the same?"),
-        yes_no("placed", "key-point", "Is it in the merged list?"),
+TASK = prompted(
+    __file__,
+    Protocol(
+        name="prepare-merging",
+        version="1",
+        title="Merging of key points",
+        variables=(
+            yes_no("repeats", "query", "Do some of the points say the same?"),
+            yes_no("placed", "key-point", "Is it in the merged list?"),
+        ),
+        make_items=make_items,
+        needs=("key_points",),
+        listed=PointList(
+            "merged",
+            "query",
+            "The merged points",
+            "passage",
+            match_kind="key-point",
+            match="placed",
+            match_code="yes",
+            quoted=False,
+        ),
     ),
-    make_items=make_items,
-    needs=("key_points",),
-    listed=PointList(
-        "merged",
-        "query",
-        "The merged points",
-        "passage",
-        match_kind="key-point",
-        match="placed",
-        match_code="yes",
-        quoted=False,
-    ),
-    folder=HERE,
-    own_guideline=instructions(HERE),
 )
 STEP = Step(
     "merging",

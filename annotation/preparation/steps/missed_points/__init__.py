@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from annotation.preparation.base import Numbers, Result, Step, instructions
+from annotation.preparation.base import Numbers, Result, Step, prompted
 from annotation.preparation.steps.key_points import TASK as FIRST_ROUND
 from annotation.preparation.steps.key_points import make_items as passages_of
 from annotation.preparation.steps.key_points import points_of
@@ -18,7 +17,6 @@ from tandem.files import rows
 from tandem.protocols import material
 from tandem.protocols.base import ItemSpec, Text, Variable
 
-HERE = Path(__file__).parent
 ROUNDS = "rounds"
 NONE = "(None so far.)"
 
@@ -40,15 +38,16 @@ def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> row
 
 
 (_holds,) = FIRST_ROUND.variables
-TASK = replace(
-    FIRST_ROUND,
-    name="prepare-missed-points",
-    title="Key points that were missed",
-    variables=(replace(_holds, question="Does the text hold key points that were missed?"),),
-    make_items=make_items,
-    needs=("passages", "key_points"),
-    folder=HERE,
-    own_guideline=instructions(HERE),
+TASK = prompted(
+    __file__,
+    replace(
+        FIRST_ROUND,
+        name="prepare-missed-points",
+        title="Key points that were missed",
+        variables=(replace(_holds, question="Does the text hold key points that were missed?"),),
+        make_items=make_items,
+        needs=("passages", "key_points"),
+    ),
 )
 STEP = Step(
     "missed-points",

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from annotation.preparation.base import (
     Numbers,
     Result,
     Step,
-    instructions,
+    prompted,
     with_provenance,
     yes_no,
 )
@@ -25,7 +24,6 @@ from tandem.options import declared
 from tandem.protocols import material
 from tandem.protocols.base import ItemSpec, PointList, Text, UnitSpec, Variable
 
-HERE = Path(__file__).parent
 NAME = "new-questions"
 HIGHEST = "new_questions"
 SOURCE = "written_from"
@@ -59,23 +57,24 @@ def _new_queries(query: rows.Query, results: Sequence[Result], given: int) -> It
         yield rows.Query(f"{query.id}:n{number}", point["text"].strip(), meta=meta)
 
 
-TASK = Protocol(
-    name="prepare-new-questions",
-    version="1",
-    title="New questions",
-    variables=(yes_no("usable", "query", "Can new questions be written from this one?"),),
-    make_items=make_items,
-    needs=("passages",),
-    listed=PointList(
-        "questions",
-        "query",
-        "The new questions",
-        "query",
-        quoted=False,
-        asked_if={"usable": ("yes",)},
+TASK = prompted(
+    __file__,
+    Protocol(
+        name="prepare-new-questions",
+        version="1",
+        title="New questions",
+        variables=(yes_no("usable", "query", "Can new questions be written from this one?"),),
+        make_items=make_items,
+        needs=("passages",),
+        listed=PointList(
+            "questions",
+            "query",
+            "The new questions",
+            "query",
+            quoted=False,
+            asked_if={"usable": ("yes",)},
+        ),
     ),
-    folder=HERE,
-    own_guideline=instructions(HERE),
 )
 STEP = Step(
     NAME,

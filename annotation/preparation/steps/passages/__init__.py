@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from annotation.preparation.base import (
     Numbers,
     Result,
     Step,
-    instructions,
     own_words,
+    prompted,
     with_provenance,
     yes_no,
 )
@@ -25,7 +24,6 @@ from tandem.files import rows
 from tandem.protocols import material
 from tandem.protocols.base import ItemSpec, PointList, Text, UnitSpec, Variable
 
-HERE = Path(__file__).parent
 LONGEST = 1024
 
 
@@ -141,28 +139,29 @@ def _passage(
     )
 
 
-TASK = Protocol(
-    name="prepare-passages",
-    version="1",
-    title="Passages from documents",
-    variables=(
-        yes_no(
-            "holds_passages",
+TASK = prompted(
+    __file__,
+    Protocol(
+        name="prepare-passages",
+        version="1",
+        title="Passages from documents",
+        variables=(
+            yes_no(
+                "holds_passages",
+                "document",
+                "Does the document say anything that a passage can be made of?",
+            ),
+        ),
+        make_items=make_items,
+        needs=("passages",),
+        listed=PointList(
+            "passages",
             "document",
-            "Does the document say anything that a passage can be made of?",
+            "The passages",
+            "passage",
+            asked_if={"holds_passages": ("yes",)},
         ),
     ),
-    make_items=make_items,
-    needs=("passages",),
-    listed=PointList(
-        "passages",
-        "document",
-        "The passages",
-        "passage",
-        asked_if={"holds_passages": ("yes",)},
-    ),
-    folder=HERE,
-    own_guideline=instructions(HERE),
 )
 STEP = Step(
     "passages",

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from annotation.preparation.base import Numbers, Result, Step, instructions, with_provenance
+from annotation.preparation.base import Numbers, Result, Step, prompted, with_provenance
 from annotation.preparation.steps.questions import make_items
 from annotation.protocols.base import Protocol
 from tandem.files import rows
 from tandem.options import declared
 from tandem.protocols.base import Variable
 
-HERE = Path(__file__).parent
 NAME = "question-score"
 SCORE = "score"
 QUESTION = "How many of the five criteria does the question meet?"
@@ -33,15 +31,16 @@ def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> row
     return None
 
 
-TASK = Protocol(
-    name="prepare-question-score",
-    version="1",
-    title="Scores of questions",
-    variables=(Variable(SCORE, "query", QUESTION, ("1", "2", "3", "4", "5"), "ordinal"),),
-    make_items=make_items,
-    needs=(),
-    folder=HERE,
-    own_guideline=instructions(HERE),
+TASK = prompted(
+    __file__,
+    Protocol(
+        name="prepare-question-score",
+        version="1",
+        title="Scores of questions",
+        variables=(Variable(SCORE, "query", QUESTION, ("1", "2", "3", "4", "5"), "ordinal"),),
+        make_items=make_items,
+        needs=(),
+    ),
 )
 STEP = Step(
     NAME,

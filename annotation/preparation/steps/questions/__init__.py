@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from annotation.preparation.base import Numbers, Result, Step, instructions, with_provenance
+from annotation.preparation.base import Numbers, Result, Step, prompted, with_provenance
 from annotation.protocols.base import Protocol
 from tandem.files import rows
 from tandem.options import declared
 from tandem.protocols import material
 from tandem.protocols.base import YES_NO, ItemSpec, UnitSpec, Variable
 
-HERE = Path(__file__).parent
 CRITERIA = {
     "clear": "Is it clear by itself what is asked?",
     "open_ended": "Does it need an answer of several paragraphs?",
@@ -71,19 +69,20 @@ def _choice(name: str, question: str, codes: Sequence[str]) -> Variable:
     return Variable(name, "query", question, tuple(codes), words=words)
 
 
-TASK = Protocol(
-    name="prepare-questions",
-    version="1",
-    title="Filter of questions",
-    variables=(
-        *(_choice(name, question, YES_NO) for name, question in CRITERIA.items()),
-        _choice("kind", "What kind of question is it?", KINDS),
-        _choice("category", "Which domain is it of?", DOMAINS),
+TASK = prompted(
+    __file__,
+    Protocol(
+        name="prepare-questions",
+        version="1",
+        title="Filter of questions",
+        variables=(
+            *(_choice(name, question, YES_NO) for name, question in CRITERIA.items()),
+            _choice("kind", "What kind of question is it?", KINDS),
+            _choice("category", "Which domain is it of?", DOMAINS),
+        ),
+        make_items=make_items,
+        needs=(),
     ),
-    make_items=make_items,
-    needs=(),
-    folder=HERE,
-    own_guideline=instructions(HERE),
 )
 STEP = Step(
     "questions",

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from annotation.preparation.base import Numbers, Result, Step, instructions, with_provenance
+from annotation.preparation.base import Numbers, Result, Step, prompted, with_provenance
 from annotation.preparation.steps.sub_questions import USABLE, make_items, usable, usable_answer
 from annotation.protocols.base import Protocol
 from tandem.files import rows
 from tandem.protocols.base import WrittenText
 
-HERE = Path(__file__).parent
 NAME = "report-request"
 
 
@@ -30,16 +28,17 @@ def with_request(query: rows.Query, result: Result, words: str, step: str) -> ro
     return replace(query, text=words.strip(), meta=meta)
 
 
-TASK = Protocol(
-    name="prepare-report-request",
-    version="1",
-    title="Report request",
-    variables=(usable("Can a request be written that this text would answer?"),),
-    make_items=make_items,
-    needs=(),
-    written=WrittenText("request", "reference", "The request", USABLE),
-    folder=HERE,
-    own_guideline=instructions(HERE),
+TASK = prompted(
+    __file__,
+    Protocol(
+        name="prepare-report-request",
+        version="1",
+        title="Report request",
+        variables=(usable("Can a request be written that this text would answer?"),),
+        make_items=make_items,
+        needs=(),
+        written=WrittenText("request", "reference", "The request", USABLE),
+    ),
 )
 STEP = Step(
     NAME,

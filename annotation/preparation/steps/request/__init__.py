@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from annotation.preparation.base import Numbers, Result, Step, instructions
+from annotation.preparation.base import Numbers, Result, Step, prompted
 from annotation.preparation.steps.report_request import TASK as REPORT_REQUEST
 from annotation.preparation.steps.report_request import with_request
 from annotation.preparation.steps.sub_questions import TASK as SUB_QUESTIONS
 from annotation.preparation.steps.sub_questions import questions_of, usable_answer
 from tandem.files import rows
 
-HERE = Path(__file__).parent
 NAME = "request"
 
 
@@ -32,13 +30,14 @@ def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> row
 
 _listed = SUB_QUESTIONS.listed
 assert _listed is not None
-TASK = replace(
-    REPORT_REQUEST,
-    name="prepare-request",
-    title="Request and sub-questions",
-    listed=replace(_listed, quoted=True),
-    folder=HERE,
-    own_guideline=instructions(HERE),
+TASK = prompted(
+    __file__,
+    replace(
+        REPORT_REQUEST,
+        name="prepare-request",
+        title="Request and sub-questions",
+        listed=replace(_listed, quoted=True),
+    ),
 )
 STEP = Step(
     NAME,

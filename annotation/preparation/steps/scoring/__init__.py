@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from annotation.preparation.base import Numbers, Result, Step, instructions, with_provenance
+from annotation.preparation.base import Numbers, Result, Step, prompted, with_provenance
 from annotation.protocols.base import Protocol
 from tandem.files import rows
 from tandem.options import declared
 from tandem.protocols import material
 from tandem.protocols.base import YES_NO, ItemSpec, Text, UnitSpec, Variable
 
-HERE = Path(__file__).parent
 KEY = "is_key"
 
 
@@ -50,23 +48,24 @@ def _add_score(point: rows.KeyPoint, result: Result | None) -> rows.KeyPoint:
     return replace(point, score=score, meta=meta)
 
 
-TASK = Protocol(
-    name="prepare-scoring",
-    version="1",
-    title="Scores of key points",
-    variables=(
-        Variable(
-            KEY,
-            "key-point",
-            "Does the text bear it out, and does a good answer to the question make it?",
-            YES_NO,
-            words={"yes": "Yes", "no": "No"},
+TASK = prompted(
+    __file__,
+    Protocol(
+        name="prepare-scoring",
+        version="1",
+        title="Scores of key points",
+        variables=(
+            Variable(
+                KEY,
+                "key-point",
+                "Does the text bear it out, and does a good answer to the question make it?",
+                YES_NO,
+                words={"yes": "Yes", "no": "No"},
+            ),
         ),
+        make_items=make_items,
+        needs=("passages", "key_points"),
     ),
-    make_items=make_items,
-    needs=("passages", "key_points"),
-    folder=HERE,
-    own_guideline=instructions(HERE),
 )
 STEP = Step(
     "scoring",

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from annotation.preparation.base import (
     Numbers,
     Result,
     Step,
-    instructions,
+    prompted,
     with_provenance,
     yes_no,
 )
@@ -26,7 +25,6 @@ from tandem.files import rows
 from tandem.protocols import material
 from tandem.protocols.base import ItemSpec, PointList, Text, UnitSpec, Variable
 
-HERE = Path(__file__).parent
 NAME = "sentences-by-author"
 FIELD = "report"
 MOST = 50
@@ -138,24 +136,25 @@ def _shorten(words: str) -> str:
     return repr(words if len(words) <= LONGEST_SHOWN else words[: LONGEST_SHOWN - 1] + "…")
 
 
-TASK = Protocol(
-    name="prepare-sentences",
-    version="1",
-    title="Sentences of answers by an author",
-    variables=(yes_no("several", "report", "Does it hold more than one sentence?"),),
-    make_items=make_items,
-    needs=("reports",),
-    listed=PointList(
-        "sentences",
-        "report",
-        "The sentences, word for word and in order",
-        FIELD,
-        quoted=False,
-        verbatim=True,
-        asked_if={"several": ("yes",)},
+TASK = prompted(
+    __file__,
+    Protocol(
+        name="prepare-sentences",
+        version="1",
+        title="Sentences of answers by an author",
+        variables=(yes_no("several", "report", "Does it hold more than one sentence?"),),
+        make_items=make_items,
+        needs=("reports",),
+        listed=PointList(
+            "sentences",
+            "report",
+            "The sentences, word for word and in order",
+            FIELD,
+            quoted=False,
+            verbatim=True,
+            asked_if={"several": ("yes",)},
+        ),
     ),
-    folder=HERE,
-    own_guideline=instructions(HERE),
 )
 STEP = Step(
     NAME,

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from annotation.preparation.base import (
     Numbers,
     Result,
     Step,
-    instructions,
     own_words,
+    prompted,
     with_provenance,
     yes_no,
 )
@@ -25,7 +24,6 @@ from tandem.files import rows
 from tandem.protocols import material
 from tandem.protocols.base import ItemSpec, PointList, Text, UnitSpec, Variable
 
-HERE = Path(__file__).parent
 NAME = "sub-questions"
 USABLE = {"usable": ("yes",)}
 
@@ -68,18 +66,24 @@ def usable(question: str) -> Variable:
     return yes_no("usable", "reference", question)
 
 
-TASK = Protocol(
-    name="prepare-sub-questions",
-    version="1",
-    title="Sub-questions",
-    variables=(usable("Can questions be written that this text answers?"),),
-    make_items=make_items,
-    needs=(),
-    listed=PointList(
-        "questions", "reference", "The sub-questions", "reference", quoted=False, asked_if=USABLE
+TASK = prompted(
+    __file__,
+    Protocol(
+        name="prepare-sub-questions",
+        version="1",
+        title="Sub-questions",
+        variables=(usable("Can questions be written that this text answers?"),),
+        make_items=make_items,
+        needs=(),
+        listed=PointList(
+            "questions",
+            "reference",
+            "The sub-questions",
+            "reference",
+            quoted=False,
+            asked_if=USABLE,
+        ),
     ),
-    folder=HERE,
-    own_guideline=instructions(HERE),
 )
 STEP = Step(
     NAME,
